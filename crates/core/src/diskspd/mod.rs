@@ -1,0 +1,9 @@
+//! `DiskSpd`'s own words: its command line, its XML and its text. They live here and nowhere else.
+
+pub mod flags;
+pub mod parse;
+pub mod profile_text;
+pub mod profile_xml;
+pub mod result_text;
+pub mod result_xml;
+pub mod validate;

@@ -1,0 +1,9 @@
+//! Doing: a plan becomes measurements. One hot loop, generic over backend and clock.
+
+pub mod backend;
+pub mod conductor;
+pub mod offsets;
+pub mod pace;
+pub mod payload;
+pub mod random;
+pub mod worker;

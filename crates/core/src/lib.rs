@@ -1,0 +1,25 @@
+//! Fathom's core: from a request over a plan and a run to a result.
+//!
+//! The modules stand in the order in which a measurement passes through them:
+//!
+//! | stage | module | in → out |
+//! |---|---|---|
+//! | ask | [`diskspd`], [`profile`] | arguments or XML → [`profile::Profile`]; touches no machine |
+//! | resolve | [`plan`] | profile + facts of the host → [`plan::Plan`], numbers only |
+//! | do | [`engine`] | plan → [`measure::Event`]s and [`measure::SpanMeasurements`] |
+//! | see | [`measure`] | completions → histograms, counters, intervals, CPU use |
+//! | mean | [`result`] | measurements → [`result::RunResult`], versioned and mergeable |
+//! | show | [`report`], [`diskspd`] | result → text, XML, JSON |
+//!
+//! Dependencies point only downwards in that list. `DiskSpd`'s own words live in
+//! [`diskspd`] and nowhere else.
+#![forbid(unsafe_code)]
+
+pub mod diskspd;
+pub mod engine;
+pub mod measure;
+pub mod plan;
+pub mod profile;
+pub mod report;
+pub mod result;
+pub mod units;

@@ -1,0 +1,248 @@
+//! A histogram of latencies: HDR layout, three significant digits, mergeable without loss.
+//!
+//! The layout is that of `HdrHistogram`: values below 2048 ns have a bucket each, and each further
+//! power of two is cut into 1024 equal buckets, so that no value is off by more than 1/1024.
+//! Memory grows by use, one power of two at a time. The mean, the standard deviation, the least and
+//! the greatest value are kept beside the buckets and are exact.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const SUB_BITS: u32 = 10;
+const SUB_COUNT: usize = 1 << SUB_BITS;
+/// 2^42 ns is 1 h 13 min; greater values go into the last bucket.
+const VALUE_BITS: u32 = 42;
+const PAGES: usize = (VALUE_BITS - SUB_BITS + 1) as usize;
+
+/// A histogram of latencies in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(into = "StoredHistogram", try_from = "StoredHistogram")]
+#[schemars(with = "StoredHistogram")]
+pub struct LatencyHistogram {
+    /// Pages 0 and 1 hold the linear part; page p >= 1 holds values of p + `SUB_BITS` significant bits.
+    pages: [Option<Box<[u64; SUB_COUNT]>>; PAGES],
+    count: u64,
+    min_ns: u64,
+    max_ns: u64,
+    sum_ns: u128,
+    sum_squares: f64,
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LatencyHistogram {
+    /// An empty histogram.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            pages: [const { None }; PAGES],
+            count: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            sum_ns: 0,
+            sum_squares: 0.0,
+        }
+    }
+
+    /// Adds one value.
+    #[inline]
+    pub fn record(&mut self, value_ns: u64) {
+        let (page, sub) = place(value_ns);
+        if let Some(counts) = &mut self.pages[page] {
+            counts[sub] += 1;
+        } else {
+            self.grow(page)[sub] += 1;
+        }
+        self.count += 1;
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+        self.sum_ns += u128::from(value_ns);
+        self.sum_squares += value_ns as f64 * value_ns as f64;
+    }
+
+    /// Adds all of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        for (page, counts) in other.pages.iter().enumerate() {
+            let Some(counts) = counts else { continue };
+            let mine = self.grow(page);
+            for (mine, theirs) in mine.iter_mut().zip(counts.iter()) {
+                *mine += theirs;
+            }
+        }
+        self.count += other.count;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.sum_ns += other.sum_ns;
+        self.sum_squares += other.sum_squares;
+    }
+
+    /// Values recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The least value in nanoseconds, exact; 0 if empty.
+    #[must_use]
+    pub fn min_ns(&self) -> u64 {
+        if self.count == 0 { 0 } else { self.min_ns }
+    }
+
+    /// The greatest value in nanoseconds, exact; 0 if empty.
+    #[must_use]
+    pub fn max_ns(&self) -> u64 {
+        self.max_ns
+    }
+
+    /// The arithmetic mean in nanoseconds, exact; 0 if empty.
+    #[must_use]
+    pub fn mean_ns(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
+    }
+
+    /// The standard deviation of the population in nanoseconds; 0 if empty.
+    #[must_use]
+    pub fn stddev_ns(&self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        let mean = self.mean_ns();
+        (self.sum_squares / self.count as f64 - mean * mean).max(0.0).sqrt()
+    }
+
+    /// The least recorded value, within a bucket, that `quantile` (0 to 1) of the values do not exceed;
+    /// 0 if empty. The ends are exact.
+    #[must_use]
+    pub fn quantile_ns(&self, quantile: f64) -> u64 {
+        let rank = self.rank(quantile);
+        if rank <= 1 {
+            return self.min_ns();
+        }
+        let mut seen = 0;
+        for (lower_ns, upper_ns, count) in self.buckets() {
+            seen += count;
+            if seen >= rank {
+                return (lower_ns + (upper_ns - lower_ns) / 2).clamp(self.min_ns, self.max_ns);
+            }
+        }
+        self.max_ns
+    }
+
+    /// How many values a quantile covers: ceil(quantile * count), without the error of a product
+    /// that lands a hair above a whole number.
+    fn rank(&self, quantile: f64) -> u64 {
+        let exact = quantile.clamp(0.0, 1.0) * self.count as f64;
+        let nearest = exact.round();
+        let rank =
+            if (exact - nearest).abs() < 1e-9 * exact.max(1.0) { nearest } else { exact.ceil() };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 <= rank <= count"
+        )]
+        let rank = rank as u64;
+        rank.min(self.count)
+    }
+
+    /// The buckets that hold something, ascending: least and greatest value in nanoseconds, and how many.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let pages = self.pages.iter().enumerate();
+        let filled = pages.filter_map(|(page, counts)| Some((page, counts.as_deref()?)));
+        filled.flat_map(|(page, counts)| {
+            let filled = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            filled.map(move |(sub, count)| {
+                let (lower_ns, upper_ns) = bounds(page, sub);
+                (lower_ns, upper_ns, *count)
+            })
+        })
+    }
+
+    #[cold]
+    fn grow(&mut self, page: usize) -> &mut [u64; SUB_COUNT] {
+        self.pages[page].get_or_insert_with(|| Box::new([0; SUB_COUNT]))
+    }
+}
+
+/// Page and bucket of a value.
+#[inline]
+fn place(value_ns: u64) -> (usize, usize) {
+    let value = value_ns.min((1 << VALUE_BITS) - 1);
+    // Values below LINEAR share the exponent of LINEAR / 2, so that the linear part needs no branch.
+    let exponent = (value | (SUB_COUNT as u64)).ilog2() - SUB_BITS;
+    let shifted = (value >> exponent) as usize;
+    let page = exponent as usize + (shifted >> SUB_BITS);
+    (page, shifted & (SUB_COUNT - 1))
+}
+
+/// Least and greatest value of a bucket.
+fn bounds(page: usize, sub: usize) -> (u64, u64) {
+    if page == 0 {
+        return (sub as u64, sub as u64);
+    }
+    let exponent = page - 1;
+    let lower = ((SUB_COUNT + sub) as u64) << exponent;
+    (lower, lower + (1 << exponent) - 1)
+}
+
+/// The form in files: only buckets that hold something.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "LatencyHistogram")]
+struct StoredHistogram {
+    /// Values recorded.
+    count: u64,
+    /// Least value in nanoseconds; 0 if empty.
+    min_ns: u64,
+    /// Greatest value in nanoseconds; 0 if empty.
+    max_ns: u64,
+    /// Sum of all values in nanoseconds.
+    sum_ns: u64,
+    /// Sum of the squares of all values in square nanoseconds.
+    sum_squares_ns2: f64,
+    /// Least value of each bucket in nanoseconds, ascending.
+    bucket_lower_ns: Vec<u64>,
+    /// Values in each of these buckets.
+    bucket_counts: Vec<u64>,
+}
+
+impl From<LatencyHistogram> for StoredHistogram {
+    fn from(histogram: LatencyHistogram) -> Self {
+        let (bucket_lower_ns, bucket_counts) =
+            histogram.buckets().map(|(lower, _, n)| (lower, n)).unzip();
+        Self {
+            count: histogram.count,
+            min_ns: histogram.min_ns(),
+            max_ns: histogram.max_ns,
+            sum_ns: u64::try_from(histogram.sum_ns).unwrap_or(u64::MAX),
+            sum_squares_ns2: histogram.sum_squares,
+            bucket_lower_ns,
+            bucket_counts,
+        }
+    }
+}
+
+impl TryFrom<StoredHistogram> for LatencyHistogram {
+    type Error = String;
+
+    fn try_from(stored: StoredHistogram) -> Result<Self, String> {
+        let total = stored.bucket_counts.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n));
+        if stored.bucket_lower_ns.len() != stored.bucket_counts.len() || total != Some(stored.count)
+        {
+            return Err("the buckets of a latency histogram do not add up to its count".to_owned());
+        }
+        let mut histogram = Self::new();
+        for (lower_ns, count) in stored.bucket_lower_ns.iter().zip(&stored.bucket_counts) {
+            let (page, sub) = place(*lower_ns);
+            histogram.grow(page)[sub] += count;
+        }
+        histogram.count = stored.count;
+        histogram.min_ns = if stored.count == 0 { u64::MAX } else { stored.min_ns };
+        histogram.max_ns = stored.max_ns;
+        histogram.sum_ns = u128::from(stored.sum_ns);
+        histogram.sum_squares = stored.sum_squares_ns2;
+        Ok(histogram)
+    }
+}

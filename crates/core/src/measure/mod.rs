@@ -1,0 +1,100 @@
+//! What was seen: histograms, counters, intervals and CPU use, kept per thread and merged afterwards.
+
+mod event;
+mod latency;
+mod recorder;
+mod series;
+
+pub use event::{Event, EventSink, Phase};
+pub use latency::LatencyHistogram;
+pub use recorder::{DirectionRecord, Recorder, TargetRecord};
+pub use series::{IntervalCell, IntervalSeries};
+
+/// Whether an I/O reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the target into memory.
+    Read,
+    /// From memory to the target.
+    Write,
+}
+
+/// How a time span ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ending {
+    /// The whole measured time passed.
+    Complete,
+    /// Somebody ended it early; what was measured until then is kept.
+    Interrupted,
+    /// It failed before or while measuring; the reason is in words.
+    Failed(String),
+}
+
+/// All that one time span measured.
+#[derive(Debug, Clone)]
+pub struct SpanMeasurements {
+    /// How it ended.
+    pub ending: Ending,
+    /// Length of the measured time that did pass.
+    pub measured_ns: u64,
+    /// CPU use during the measured time, one entry per CPU of the host.
+    pub cpus: Vec<CpuTimes>,
+    /// What each thread saw.
+    pub threads: Vec<ThreadMeasurements>,
+}
+
+/// What one thread saw.
+#[derive(Debug, Clone)]
+pub struct ThreadMeasurements {
+    /// Position in the time span, from 0.
+    pub index: usize,
+    /// One entry per assignment of the thread's plan, in the same order.
+    pub targets: Vec<TargetRecord>,
+    /// How it waited.
+    pub waits: WaitCounters,
+    /// The backend that served it.
+    pub backend: BackendDescription,
+    /// CPU time that the thread itself used during the measured time, in nanoseconds.
+    pub cpu_ns: u64,
+}
+
+/// How a thread waited for completions and for its pace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WaitCounters {
+    /// Waits for a completion with nothing else to do.
+    pub completion_waits: u64,
+    /// Waits for a completion while the pace forbade another submission.
+    pub throttle_waits: u64,
+    /// Sleeps because the pace forbade another submission and nothing was outstanding.
+    pub throttle_sleeps: u64,
+    /// Looks for completions without waiting.
+    pub lookasides: u64,
+    /// How many of these looks found 0, 1, ... 6, 7 or more completions.
+    pub lookaside_completions: [u64; 8],
+}
+
+/// What served a thread's I/O.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BackendDescription {
+    /// Name, as in [`crate::plan::EngineKind::name`], or `sim`.
+    pub name: String,
+    /// Features in use, such as `registered files`.
+    pub features: Vec<String>,
+    /// Why a better backend was not used, in words.
+    pub fallback: Option<String>,
+}
+
+/// Time that one CPU spent, by state, in any one unit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// The kernel's number of the CPU.
+    pub os_id: usize,
+    /// In user mode.
+    pub user: u64,
+    /// In the kernel, interrupts included.
+    pub kernel: u64,
+    /// Idle, waiting for I/O included.
+    pub idle: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+}

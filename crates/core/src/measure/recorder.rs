@@ -1,0 +1,112 @@
+//! One thread's own books: nothing shared, nothing allocated while I/Os complete.
+
+use super::{Direction, IntervalSeries, LatencyHistogram};
+
+/// Counters of one direction of one target of one thread.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DirectionRecord {
+    /// I/Os completed in the measured time.
+    pub ios: u64,
+    /// Bytes that these transferred.
+    pub bytes: u64,
+    /// I/Os of these that transferred fewer bytes than asked for.
+    pub short_ios: u64,
+    /// I/Os that failed in the measured time; not part of `ios`.
+    pub errors: u64,
+    /// Service times; absent when latency is not measured.
+    pub latency: Option<LatencyHistogram>,
+    /// I/Os per interval; empty when no series is kept.
+    pub series: IntervalSeries,
+}
+
+/// Reads and writes of one target of one thread.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TargetRecord {
+    /// Reads.
+    pub read: DirectionRecord,
+    /// Writes.
+    pub write: DirectionRecord,
+}
+
+impl DirectionRecord {
+    fn new(measure_latency: bool, intervals: usize) -> Self {
+        Self {
+            latency: measure_latency.then(LatencyHistogram::new),
+            series: IntervalSeries::new(intervals),
+            ..Self::default()
+        }
+    }
+}
+
+/// The books of one thread.
+#[derive(Debug, Clone)]
+pub struct Recorder {
+    targets: Vec<TargetRecord>,
+    interval_ns: u64,
+}
+
+impl Recorder {
+    /// Books for `targets` targets; `interval_ns` 0 keeps no series, and `measured_ns` sizes it.
+    #[must_use]
+    pub fn new(targets: usize, measure_latency: bool, interval_ns: u64, measured_ns: u64) -> Self {
+        let intervals = if interval_ns == 0 { 0 } else { measured_ns.div_ceil(interval_ns) };
+        let intervals = usize::try_from(intervals).unwrap_or(usize::MAX);
+        let record = TargetRecord {
+            read: DirectionRecord::new(measure_latency, intervals),
+            write: DirectionRecord::new(measure_latency, intervals),
+        };
+        Self { targets: vec![record; targets], interval_ns }
+    }
+
+    /// Enters a completion; `since_start_ns` is its time since the measured time began.
+    #[inline]
+    pub fn record(
+        &mut self,
+        target: usize,
+        direction: Direction,
+        bytes: u64,
+        latency_ns: u64,
+        since_start_ns: u64,
+    ) {
+        let record = &mut self.targets[target];
+        let record = match direction {
+            Direction::Read => &mut record.read,
+            Direction::Write => &mut record.write,
+        };
+        record.ios += 1;
+        record.bytes += bytes;
+        if let Some(histogram) = &mut record.latency {
+            histogram.record(latency_ns);
+        }
+        if self.interval_ns != 0 {
+            let index = usize::try_from(since_start_ns / self.interval_ns).unwrap_or(usize::MAX);
+            if let Some(cell) = record.series.cells.get_mut(index) {
+                cell.add(bytes, latency_ns);
+            }
+        }
+    }
+
+    /// Counts an I/O that failed.
+    pub fn record_error(&mut self, target: usize, direction: Direction) {
+        self.direction(target, direction).errors += 1;
+    }
+
+    /// Counts an I/O that was entered and transferred fewer bytes than asked for.
+    pub fn record_short(&mut self, target: usize, direction: Direction) {
+        self.direction(target, direction).short_ios += 1;
+    }
+
+    /// Closes the books.
+    #[must_use]
+    pub fn finish(self) -> Vec<TargetRecord> {
+        self.targets
+    }
+
+    fn direction(&mut self, target: usize, direction: Direction) -> &mut DirectionRecord {
+        let record = &mut self.targets[target];
+        match direction {
+            Direction::Read => &mut record.read,
+            Direction::Write => &mut record.write,
+        }
+    }
+}

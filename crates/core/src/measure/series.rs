@@ -1,0 +1,82 @@
+//! I/Os and latency per interval of the measured time.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalCell {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes of these.
+    pub bytes: u64,
+    /// Least latency; `u64::MAX` without I/Os.
+    pub latency_ns_min: u64,
+    /// Greatest latency.
+    pub latency_ns_max: u64,
+    /// Sum of latencies.
+    pub latency_ns_sum: u64,
+    /// Sum of squares of latencies.
+    pub latency_ns_sum_squares: f64,
+}
+
+impl Default for IntervalCell {
+    fn default() -> Self {
+        Self {
+            ios: 0,
+            bytes: 0,
+            latency_ns_min: u64::MAX,
+            latency_ns_max: 0,
+            latency_ns_sum: 0,
+            latency_ns_sum_squares: 0.0,
+        }
+    }
+}
+
+impl IntervalCell {
+    /// Adds one completion.
+    #[inline]
+    pub fn add(&mut self, bytes: u64, latency_ns: u64) {
+        self.ios += 1;
+        self.bytes += bytes;
+        self.latency_ns_min = self.latency_ns_min.min(latency_ns);
+        self.latency_ns_max = self.latency_ns_max.max(latency_ns);
+        self.latency_ns_sum += latency_ns;
+        self.latency_ns_sum_squares += latency_ns as f64 * latency_ns as f64;
+    }
+
+    /// Adds all of another cell.
+    pub fn merge(&mut self, other: &Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.latency_ns_min = self.latency_ns_min.min(other.latency_ns_min);
+        self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
+        self.latency_ns_sum += other.latency_ns_sum;
+        self.latency_ns_sum_squares += other.latency_ns_sum_squares;
+    }
+}
+
+/// All intervals of one direction of one target of one thread; empty when no series is kept.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalSeries {
+    /// The cells in the order of time; each is one interval long, the last may be shorter.
+    pub cells: Vec<IntervalCell>,
+}
+
+impl IntervalSeries {
+    /// A series of `count` empty intervals.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self { cells: vec![IntervalCell::default(); count] }
+    }
+
+    /// Adds another series, interval by interval.
+    pub fn merge(&mut self, other: &Self) {
+        if self.cells.len() < other.cells.len() {
+            self.cells.resize(other.cells.len(), IntervalCell::default());
+        }
+        for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
+            mine.merge(theirs);
+        }
+    }
+}

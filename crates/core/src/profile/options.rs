@@ -1,0 +1,29 @@
+//! What `DiskSpd` lacks: settings of one invocation that are not part of the profile.
+
+use std::path::PathBuf;
+
+/// Settings of one invocation beside the profile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunOptions {
+    /// The engine to use; chosen by the plan if absent.
+    pub engine: Option<EngineChoice>,
+    /// Files and devices that hold recognisable data may be written.
+    pub overwrite: bool,
+    /// The JSON result also goes to this file.
+    pub json_file: Option<PathBuf>,
+}
+
+/// An engine that was asked for by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// `io_uring`; an error if the kernel forbids it.
+    Uring,
+    /// Linux native asynchronous I/O.
+    Aio,
+    /// One I/O at a time per thread.
+    Sync,
+    /// Through a shared mapping.
+    Mapped,
+    /// Touches nothing: measures the tool itself.
+    Null,
+}

@@ -1,0 +1,3 @@
+//! Showing: a result becomes JSON. `DiskSpd`'s own forms are in [`crate::diskspd`].
+
+pub mod json;

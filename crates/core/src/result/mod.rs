@@ -1,0 +1,227 @@
+//! What a run means: versioned, mergeable, with provenance and warnings.
+//!
+//! Every field carries its unit in its name. The JSON form of [`RunResult`] is the schema that is
+//! committed under `schema/`.
+
+pub mod assemble;
+pub mod doubts;
+pub mod totals;
+mod warning;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::profile::Profile;
+pub use warning::{Warning, WarningKind};
+
+/// Version of the result format. It grows with each change that an older reader would misread.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// One run: what was asked, on which host, and what was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// Version of this format.
+    pub schema_version: u32,
+    /// The tool that measured.
+    pub tool: Tool,
+    /// The command line, as it was typed, without the program's path.
+    pub command_line: String,
+    /// Start of the run, in seconds since 1970-01-01T00:00:00Z.
+    pub started_at_unix_s: i64,
+    /// The host.
+    pub host: Host,
+    /// The request.
+    pub profile: Profile,
+    /// One entry per time span that was begun.
+    pub time_spans: Vec<TimeSpanResult>,
+    /// What a reader must know before believing the numbers.
+    pub warnings: Vec<Warning>,
+}
+
+/// The tool that measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The host that was measured on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// Model of the processor.
+    pub cpu_model: String,
+    /// The frequency governor of the first CPU; empty if it has none.
+    pub power_scheme: String,
+    /// Its CPUs.
+    pub cpus: Vec<Cpu>,
+}
+
+/// One logical CPU and its place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cpu {
+    /// The kernel's number.
+    pub os_id: u32,
+    /// Processor group (NUMA node), and the index within it.
+    pub group: u16,
+    /// Index within the group.
+    pub index: u8,
+    /// NUMA node.
+    pub node: u32,
+    /// Socket.
+    pub socket: u32,
+    /// Physical core, numbered over the whole host.
+    pub core: u32,
+    /// Efficiency class: 0 unless the host has cores of different kinds, greater is faster.
+    pub efficiency_class: u8,
+}
+
+/// How a time span ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The whole measured time passed.
+    Complete,
+    /// Somebody ended it early; what was measured until then is here.
+    Interrupted,
+    /// It failed before anything was measured; the reason is in words.
+    Failed(String),
+}
+
+/// What one time span measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimeSpanResult {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Length of the measured time, in nanoseconds.
+    pub measured_ns: u64,
+    /// Threads.
+    pub thread_count: u32,
+    /// I/Os outstanding per thread over all targets; 0 means per target.
+    pub request_count: u32,
+    /// Length of an interval of the series, in nanoseconds; 0 if none was kept.
+    pub interval_ns: u64,
+    /// Use of each CPU during the measured time.
+    pub cpu: Vec<CpuUse>,
+    /// The targets, as they were found.
+    pub targets: Vec<TargetFacts>,
+    /// What each thread measured.
+    pub threads: Vec<ThreadResult>,
+}
+
+/// Use of one CPU during the measured time. Usage, idle and steal add up to 100.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// The kernel's number.
+    pub os_id: u32,
+    /// In user mode, in percent.
+    pub user_percent: f64,
+    /// In the kernel, interrupts included, in percent.
+    pub kernel_percent: f64,
+    /// Idle, in percent.
+    pub idle_percent: f64,
+    /// Taken by the hypervisor, in percent.
+    pub steal_percent: f64,
+}
+
+/// A target as it was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetFacts {
+    /// Name as it was given.
+    pub path: String,
+    /// `file`, `block_device` or `virtual`.
+    pub kind: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Bytes per I/O.
+    pub block_bytes: u32,
+    /// Where random I/Os fell, if not uniformly.
+    pub distribution: Vec<EffectiveShare>,
+}
+
+/// A range of a target and the share of random I/Os in it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EffectiveShare {
+    /// Share of the I/Os, in percent; 0 for a hole.
+    pub io_percent: f64,
+    /// First byte.
+    pub start_bytes: u64,
+    /// End, exclusive.
+    pub end_bytes: u64,
+}
+
+/// What one thread measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadResult {
+    /// Position in the time span, from 0.
+    pub index: u32,
+    /// The kernel's number of the CPU it was pinned to, if any.
+    pub pinned_os_cpu: Option<u32>,
+    /// How its I/O reached the kernel.
+    pub backend: Backend,
+    /// CPU time that it used during the measured time, in nanoseconds.
+    pub cpu_ns: u64,
+    /// How it waited.
+    pub waits: Waits,
+    /// What it measured on each of its targets.
+    pub targets: Vec<ThreadTargetResult>,
+}
+
+/// What served a thread's I/O.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Backend {
+    /// Name: `io_uring`, `libaio`, `sync`, `mmap`, `null` or `sim`.
+    pub name: String,
+    /// Features in use.
+    pub features: Vec<String>,
+    /// Why a better one was not used; absent if none would be better.
+    pub fallback: Option<String>,
+}
+
+/// How a thread waited, in numbers of waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Waits {
+    /// For a completion with nothing else to do.
+    pub completion_waits: u64,
+    /// For a completion while the pace forbade another submission.
+    pub throttle_waits: u64,
+    /// Sleeps because of the pace with nothing outstanding.
+    pub throttle_sleeps: u64,
+    /// Looks for completions without waiting.
+    pub lookasides: u64,
+    /// How many of these looks found 0, 1, ... 6, 7 or more completions.
+    pub lookaside_completions: [u64; 8],
+}
+
+/// What one thread measured on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ThreadTargetResult {
+    /// Index into [`TimeSpanResult::targets`].
+    pub target: u32,
+    /// Reads.
+    pub read: DirectionResult,
+    /// Writes.
+    pub write: DirectionResult,
+}
+
+/// Reads or writes of one thread on one target.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DirectionResult {
+    /// I/Os completed in the measured time.
+    pub ios: u64,
+    /// Bytes that these transferred.
+    pub bytes: u64,
+    /// I/Os of these that transferred fewer bytes than asked for.
+    pub short_ios: u64,
+    /// I/Os that failed; not part of `ios`.
+    pub errors: u64,
+    /// Service times, whole; absent if latency was not measured.
+    pub latency: Option<crate::measure::LatencyHistogram>,
+    /// I/Os per interval; empty if no series was kept.
+    pub series: crate::measure::IntervalSeries,
+}

@@ -1,0 +1,51 @@
+//! Warnings are data: the same ones show in text, XML, JSON and Python.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a reader must know before believing the numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Which kind of doubt.
+    pub kind: WarningKind,
+    /// The target in question, if it is about one.
+    pub target: Option<String>,
+    /// The time span in question, from 0, if it is about one.
+    pub time_span: Option<u32>,
+    /// What was seen, with its numbers, as one sentence.
+    pub evidence: String,
+    /// What to do about it, as one sentence.
+    pub remedy: String,
+}
+
+/// Which kind of doubt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WarningKind {
+    /// The page cache may have answered instead of the device.
+    PageCache,
+    /// Blocks that were never written were read; they are answered without touching the disk.
+    UnwrittenExtents,
+    /// The target holds only zeros, which devices may store without writing.
+    AllZeroData,
+    /// Several threads read the same sequential blocks.
+    SharedSequentialBlocks,
+    /// A rate that was asked for was not reached.
+    RateNotReached,
+    /// A core was at its limit, so the tool and not the device may have been measured.
+    CoreSaturated,
+    /// The hypervisor took CPU time away.
+    CpuStolen,
+    /// I/Os failed.
+    IoErrors,
+    /// I/Os transferred fewer bytes than asked for.
+    ShortIo,
+    /// A better backend was not available.
+    BackendFallback,
+    /// A setting had no effect.
+    NoEffect,
+    /// The target is smaller than the range that was asked for.
+    RangeBeyondTarget,
+    /// The run ended before its time.
+    Interrupted,
+}

@@ -1,0 +1,8 @@
+//! The operating system made safe: the only crate of Fathom with unsafe code.
+//!
+//! Each `unsafe` block carries a SAFETY sentence that names the invariant and who keeps it.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+pub use linux::*;

@@ -1,0 +1,15 @@
+//! Linux.
+
+pub mod aio;
+pub mod buffers;
+pub mod clock;
+pub mod cpu;
+pub mod device;
+pub mod extents;
+pub mod file;
+pub mod host;
+pub mod mapping;
+pub mod residency;
+pub mod ring;
+pub mod space;
+pub mod thread;
