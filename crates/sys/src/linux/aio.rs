@@ -1,1 +1,241 @@
-//! Skeleton.
+//! Linux native asynchronous I/O (`io_submit(2)`), asynchronous only past the page cache.
+
+use std::io;
+use std::mem::ManuallyDrop;
+
+use thiserror::Error;
+
+use super::clock::timespec;
+use super::transfer::{Completion, Lending, Resources, Transfer};
+
+/// Why a context could not be made.
+#[derive(Debug, Error)]
+pub enum AioError {
+    /// The kernel lacks native asynchronous I/O, or forbids it to this process.
+    #[error("Linux native asynchronous I/O is not available ({0})")]
+    Unavailable(io::Error),
+    /// The system-wide limit of outstanding I/Os is used up.
+    #[error(
+        "no room for {0} outstanding I/Os: the system-wide limit is used up. Raise it with \
+         sysctl fs.aio-max-nr"
+    )]
+    TooMany(usize),
+}
+
+/// `struct iocb` of `linux/aio_abi.h`, little endian.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct ControlBlock {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    opcode: u16,
+    priority: i16,
+    file: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    event_file: u32,
+}
+
+/// `struct io_event` of `linux/aio_abi.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    block: u64,
+    result: i64,
+    result_extra: i64,
+}
+
+const OPCODE_PREAD: u16 = 0;
+const OPCODE_PWRITE: u16 = 1;
+
+/// A context and everything that it lends to the kernel.
+pub struct Aio {
+    context: libc::c_ulong,
+    lending: ManuallyDrop<Lending>,
+    blocks: Vec<ControlBlock>,
+    queued: Vec<*mut ControlBlock>,
+    refused: Vec<Completion>,
+    events: Vec<Event>,
+}
+
+impl Aio {
+    /// A context for as many outstanding I/Os as there are slots.
+    pub fn new(resources: Resources) -> Result<Self, AioError> {
+        let slots = resources.buffers.len().max(1);
+        let context = setup(slots)?;
+        Ok(Self {
+            context,
+            lending: ManuallyDrop::new(Lending::new(resources)),
+            blocks: vec![ControlBlock::default(); slots],
+            queued: Vec::with_capacity(slots),
+            refused: Vec::new(),
+            events: vec![Event::default(); slots],
+        })
+    }
+
+    /// A slot's buffer, which must not be in flight.
+    ///
+    /// # Panics
+    /// If the slot is in flight or does not exist.
+    #[inline]
+    pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        self.lending.slot_mut(slot)
+    }
+
+    /// I/Os in flight.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.lending.lent_count()
+    }
+
+    /// Queues a transfer; the kernel sees it at the next [`Aio::enter`].
+    ///
+    /// # Panics
+    /// If the slot is in flight, or the transfer is longer than its buffer.
+    #[inline]
+    pub fn push(&mut self, transfer: &Transfer) {
+        let address = self.lending.lend(transfer);
+        let file = &self.lending.resources.files[transfer.file as usize];
+        let block = &mut self.blocks[transfer.slot as usize];
+        *block = ControlBlock {
+            data: u64::from(transfer.slot),
+            opcode: if transfer.write { OPCODE_PWRITE } else { OPCODE_PREAD },
+            file: file.raw_fd().cast_unsigned(),
+            buffer: address as u64,
+            bytes: u64::from(transfer.bytes),
+            offset: transfer.offset_bytes.cast_signed(),
+            ..ControlBlock::default()
+        };
+        self.queued.push(std::ptr::from_mut(block));
+    }
+
+    /// Submits what is queued and waits until `want` completions are there, or until `timeout_ns`
+    /// has passed, or until a signal arrives; appends all completions to `done`.
+    pub fn enter(
+        &mut self,
+        want: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        self.submit()?;
+        done.append(&mut self.refused);
+        let want = if done.is_empty() { want.min(self.in_flight()) } else { 0 };
+        self.get_events(want, timeout_ns, done)
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        let mut from = 0;
+        while from < self.queued.len() {
+            let rest = &mut self.queued[from..];
+            // SAFETY: each block lies in `blocks`, which is never resized, and names a buffer that
+            // `lend` keeps valid until the completion is reaped.
+            let accepted = unsafe {
+                libc::syscall(libc::SYS_io_submit, self.context, rest.len(), rest.as_mut_ptr())
+            };
+            match usize::try_from(accepted) {
+                Ok(0) => break,
+                Ok(count) => from += count,
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    if error.raw_os_error() == Some(libc::EAGAIN) && self.in_flight() > 1 {
+                        break;
+                    }
+                    // The kernel refused the first one itself, for instance for its offset.
+                    self.refuse(from, &error);
+                    from += 1;
+                }
+            }
+        }
+        self.queued.drain(..from);
+        Ok(())
+    }
+
+    fn refuse(&mut self, queued: usize, error: &io::Error) {
+        // SAFETY: the queue holds pointers into `blocks`, which is alive and not otherwise borrowed.
+        let slot = unsafe { (*self.queued[queued]).data };
+        #[expect(clippy::cast_possible_truncation, reason = "`push` stored a u32")]
+        let slot = slot as u32;
+        self.lending.take_back(slot);
+        let result = -error.raw_os_error().unwrap_or(libc::EIO);
+        self.refused.push(Completion { slot, result });
+    }
+
+    fn get_events(
+        &mut self,
+        want: usize,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        let time = timespec(timeout_ns.unwrap_or(0));
+        let time = if timeout_ns.is_some() { &raw const time } else { std::ptr::null() };
+        // SAFETY: the events are valid for writes of as many as are allowed, and `time` outlives the call.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                want,
+                self.events.len(),
+                self.events.as_mut_ptr(),
+                time,
+            )
+        };
+        let Ok(count) = usize::try_from(count) else {
+            let error = io::Error::last_os_error();
+            return if error.raw_os_error() == Some(libc::EINTR) { Ok(()) } else { Err(error) };
+        };
+        for event in &self.events[..count] {
+            #[expect(clippy::cast_possible_truncation, reason = "`push` stored a u32")]
+            let slot = event.data as u32;
+            self.lending.take_back(slot);
+            let result = i32::try_from(event.result).unwrap_or(i32::MAX);
+            done.push(Completion { slot, result });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Aio {
+    fn drop(&mut self) {
+        let mut done = Vec::new();
+        while self.in_flight() > 0 {
+            if self.enter(1, None, &mut done).is_err() {
+                break;
+            }
+            done.clear();
+        }
+        // SAFETY: the context was made by `setup` and is destroyed only here; destroying it waits for
+        // what is in flight, so that the buffers may be freed after it.
+        unsafe {
+            libc::syscall(libc::SYS_io_destroy, self.context);
+            ManuallyDrop::drop(&mut self.lending);
+        }
+    }
+}
+
+fn setup(slots: usize) -> Result<libc::c_ulong, AioError> {
+    let mut context: libc::c_ulong = 0;
+    // SAFETY: `context` is valid for the write of the context's handle.
+    let result = unsafe { libc::syscall(libc::SYS_io_setup, slots, &raw mut context) };
+    if result == 0 {
+        return Ok(context);
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::EAGAIN | libc::EINVAL) => Err(AioError::TooMany(slots)),
+        _ => Err(AioError::Unavailable(error)),
+    }
+}
+
+/// Whether this process may use native asynchronous I/O.
+pub fn probe() -> Result<(), AioError> {
+    let context = setup(1)?;
+    // SAFETY: the context was just made and nothing uses it.
+    unsafe { libc::syscall(libc::SYS_io_destroy, context) };
+    Ok(())
+}

@@ -1,1 +1,181 @@
-//! Skeleton.
+//! Page-aligned I/O buffers in one mapping, pre-faulted, on huge pages where possible.
+
+use std::io;
+use std::ptr::NonNull;
+
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+const ALIGN_BYTES: usize = 4096;
+
+/// Where buffers lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PageKind {
+    /// Normal pages; the kernel may use transparent huge pages.
+    #[default]
+    Normal,
+    /// Reserved huge pages (`MAP_HUGETLB`); an error if too few are reserved.
+    Huge,
+}
+
+/// Buffers by slot number, each aligned to 4096 bytes.
+#[derive(Debug)]
+pub struct Buffers {
+    base: NonNull<u8>,
+    mapped_bytes: usize,
+    slots: Vec<Span>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: usize,
+    bytes: usize,
+}
+
+// SAFETY: the mapping is private to this value, which has no thread affinity.
+unsafe impl Send for Buffers {}
+// SAFETY: a shared reference gives only shared slices of plain bytes.
+unsafe impl Sync for Buffers {}
+
+impl Buffers {
+    /// One buffer per entry of `slot_bytes`, all zero and all resident.
+    pub fn new(slot_bytes: &[usize], pages: PageKind) -> io::Result<Self> {
+        let mut slots = Vec::with_capacity(slot_bytes.len());
+        let mut total = 0_usize;
+        for &bytes in slot_bytes {
+            slots.push(Span { start: total, bytes });
+            let padded = bytes.checked_next_multiple_of(ALIGN_BYTES).ok_or_else(too_large)?;
+            total = total.checked_add(padded).ok_or_else(too_large)?;
+        }
+        let unit = if pages == PageKind::Huge || total >= HUGE_PAGE_BYTES {
+            HUGE_PAGE_BYTES
+        } else {
+            ALIGN_BYTES
+        };
+        let mapped_bytes = total.max(1).checked_next_multiple_of(unit).ok_or_else(too_large)?;
+        let base = map(mapped_bytes, pages)?;
+        Ok(Self { base, mapped_bytes, slots })
+    }
+
+    /// Number of slots.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there is no slot.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// A slot's bytes.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    #[inline]
+    #[must_use]
+    pub fn slot(&self, slot: usize) -> &[u8] {
+        let span = self.slots[slot];
+        // SAFETY: `new` laid each span out within the mapping, which lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(span.start), span.bytes) }
+    }
+
+    /// A slot's bytes, to change them.
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    #[inline]
+    #[must_use]
+    pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        let span = self.slots[slot];
+        // SAFETY: as for `slot`; the exclusive borrow of `self` makes this the only slice.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(span.start), span.bytes) }
+    }
+
+    /// Address and length of a slot, for the kernel.
+    #[inline]
+    pub(crate) fn raw_slot(&self, slot: usize) -> (*mut u8, usize) {
+        let span = self.slots[slot];
+        // SAFETY: `new` laid each span out within the mapping.
+        (unsafe { self.base.as_ptr().add(span.start) }, span.bytes)
+    }
+}
+
+impl Drop for Buffers {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `map` with this length and is unmapped only here; slices
+        // of it cannot outlive `self`, and a backend that has lent it to the kernel keeps it alive.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
+    }
+}
+
+fn too_large() -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, "the I/O buffers exceed the address space")
+}
+
+fn map(bytes: usize, pages: PageKind) -> io::Result<NonNull<u8>> {
+    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    if pages == PageKind::Huge {
+        flags |= libc::MAP_HUGETLB;
+    }
+    // SAFETY: an anonymous mapping at an address of the kernel's choice aliases nothing.
+    let address = unsafe {
+        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    if bytes >= HUGE_PAGE_BYTES {
+        // SAFETY: the range was just mapped; the advice changes no contents, and its failure no meaning.
+        unsafe { libc::madvise(address, bytes, libc::MADV_HUGEPAGE) };
+    }
+    let base = NonNull::new(address.cast::<u8>())
+        .ok_or_else(|| io::Error::other("the kernel mapped the null page"))?;
+    populate(base, bytes)?;
+    Ok(base)
+}
+
+/// Faults all pages in for writing, so that no fault falls into the measured time.
+fn populate(base: NonNull<u8>, bytes: usize) -> io::Result<()> {
+    // SAFETY: the range is mapped, writable and anonymous; populating it keeps its contents.
+    let result = unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
+    if result == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EINVAL) {
+        // Kernels before 5.14 lack the advice: touch each page instead.
+        for offset in (0..bytes).step_by(ALIGN_BYTES) {
+            // SAFETY: the offset lies within the mapping, which nothing else refers to yet.
+            unsafe { base.as_ptr().add(offset).write_volatile(0) };
+        }
+        return Ok(());
+    }
+    // SAFETY: the mapping was made by the caller and has not been handed out.
+    unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
+    Err(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_aligned_zeroed_and_apart() {
+        let mut buffers = Buffers::new(&[512, 8192, 1, 65536], PageKind::Normal).unwrap();
+        for slot in 0..buffers.len() {
+            assert_eq!(buffers.slot(slot).as_ptr().align_offset(ALIGN_BYTES), 0);
+            assert!(buffers.slot(slot).iter().all(|byte| *byte == 0));
+            buffers.slot_mut(slot).fill(u8::try_from(slot).unwrap() + 1);
+        }
+        for slot in 0..buffers.len() {
+            let value = u8::try_from(slot).unwrap() + 1;
+            assert!(buffers.slot(slot).iter().all(|byte| *byte == value));
+        }
+    }
+
+    #[test]
+    fn buffers_beyond_the_address_space_are_an_error() {
+        assert!(Buffers::new(&[usize::MAX, usize::MAX], PageKind::Normal).is_err());
+        assert!(Buffers::new(&[1 << 60], PageKind::Normal).is_err());
+    }
+}

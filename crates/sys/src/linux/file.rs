@@ -1,1 +1,92 @@
-//! Skeleton.
+//! An open target: a regular file or a block device.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// How a target is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OpenFlags {
+    /// For writing as well as for reading.
+    pub write: bool,
+    /// Past the page cache (`O_DIRECT`).
+    pub direct: bool,
+    /// Each write is on stable storage when it ends (`O_DSYNC`).
+    pub write_through: bool,
+    /// A block device that nobody else has claimed (`O_EXCL`).
+    pub exclusive: bool,
+}
+
+/// What the page cache is told about the offsets to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// They will be random: no read-ahead.
+    Random,
+    /// They will ascend: more read-ahead.
+    Sequential,
+    /// The data will not be needed again.
+    NoReuse,
+    /// The data are not needed any more: drop them.
+    DontNeed,
+}
+
+/// An open target.
+#[derive(Debug)]
+pub struct TargetFile {
+    file: File,
+}
+
+impl TargetFile {
+    /// Opens an existing file or device. Nothing is created or cut.
+    pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
+        let mut bits = libc::O_CLOEXEC | libc::O_NOCTTY;
+        for (wanted, bit) in [
+            (flags.direct, libc::O_DIRECT),
+            (flags.write_through, libc::O_DSYNC),
+            (flags.exclusive, libc::O_EXCL),
+        ] {
+            bits |= if wanted { bit } else { 0 };
+        }
+        let mut options = File::options();
+        options.read(true).write(flags.write).custom_flags(bits);
+        Ok(Self { file: options.open(path)? })
+    }
+
+    /// Reads at an offset; returns the bytes read, which are fewer at the end of the target.
+    #[inline]
+    pub fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> io::Result<usize> {
+        self.file.read_at(bytes, offset_bytes)
+    }
+
+    /// Writes at an offset; returns the bytes written.
+    #[inline]
+    pub fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<usize> {
+        self.file.write_at(bytes, offset_bytes)
+    }
+
+    /// Tells the page cache what to expect of the whole target.
+    pub fn advise(&self, advice: Advice) -> io::Result<()> {
+        let advice = match advice {
+            Advice::Random => libc::POSIX_FADV_RANDOM,
+            Advice::Sequential => libc::POSIX_FADV_SEQUENTIAL,
+            Advice::NoReuse => libc::POSIX_FADV_NOREUSE,
+            Advice::DontNeed => libc::POSIX_FADV_DONTNEED,
+        };
+        // SAFETY: the descriptor is open for as long as `self` lives; the rest are integers.
+        let error = unsafe { libc::posix_fadvise(self.raw_fd(), 0, 0, advice) };
+        if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+    }
+
+    /// The standard library's handle.
+    #[must_use]
+    pub fn as_std(&self) -> &File {
+        &self.file
+    }
+
+    #[inline]
+    pub(crate) fn raw_fd(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+}

@@ -13,3 +13,7 @@ pub mod residency;
 pub mod ring;
 pub mod space;
 pub mod thread;
+pub mod transfer;
+
+#[cfg(test)]
+mod transfer_tests;

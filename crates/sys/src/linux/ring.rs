@@ -1,1 +1,312 @@
-//! Skeleton.
+//! `io_uring`: one ring per thread, with registered files and buffers where the kernel allows it.
+//!
+//! Facts about flags and their kernel versions: `io_uring_setup(2)`, `io_uring_register(2)`.
+
+use std::io;
+use std::mem::ManuallyDrop;
+
+use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{Builder, IoUring, opcode, squeue};
+use thiserror::Error;
+
+use super::transfer::{Completion, Lending, Resources, Transfer};
+
+/// The kernel registers at most this many bytes as one buffer (`io_uring_register(2)`).
+const REGISTERED_BUFFER_LIMIT_BYTES: usize = 1 << 30;
+
+/// Why a ring could not be made.
+#[derive(Debug, Error)]
+pub enum RingError {
+    /// The kernel lacks `io_uring`, or forbids it to this process.
+    #[error(
+        "io_uring is not available ({0}). A sandbox (seccomp), the sysctl kernel.io_uring_disabled \
+         or an old kernel forbids it"
+    )]
+    Unavailable(io::Error),
+    /// The kernel refused for want of a resource.
+    #[error("io_uring could not be set up for {entries} outstanding I/Os ({source})")]
+    Setup {
+        /// Outstanding I/Os that were asked for.
+        entries: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+/// A ring and everything that it lends to the kernel.
+pub struct Ring {
+    ring: ManuallyDrop<IoUring>,
+    lending: ManuallyDrop<Lending>,
+    registered_files: bool,
+    buffers: Registered,
+    features: Vec<&'static str>,
+}
+
+/// Which buffers the kernel has pinned beforehand.
+struct Registered {
+    /// Index of the registered buffer for each slot; empty when none is registered.
+    slots: Vec<u16>,
+    /// Index of the registered buffer for each target's source.
+    sources: Vec<Option<u16>>,
+}
+
+impl Ring {
+    /// A ring for as many outstanding I/Os as there are slots. It must be made by the thread that
+    /// uses it, because the kernel then saves the cost of sharing.
+    pub fn new(resources: Resources) -> Result<Self, RingError> {
+        let slots = u32::try_from(resources.buffers.len()).unwrap_or(u32::MAX).max(1);
+        let (ring, mut features) = build(slots)?;
+        let registered_files = register_files(&ring, &resources);
+        let buffers = register_buffers(&ring, &resources);
+        if registered_files {
+            features.push("registered files");
+        }
+        if !buffers.slots.is_empty() {
+            features.push("registered buffers");
+        }
+        let lending = Lending::new(resources);
+        Ok(Self {
+            ring: ManuallyDrop::new(ring),
+            lending: ManuallyDrop::new(lending),
+            registered_files,
+            buffers,
+            features,
+        })
+    }
+
+    /// Features in use, in words.
+    #[must_use]
+    pub fn features(&self) -> &[&'static str] {
+        &self.features
+    }
+
+    /// A slot's buffer, which must not be in flight.
+    ///
+    /// # Panics
+    /// If the slot is in flight or does not exist.
+    #[inline]
+    pub fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        self.lending.slot_mut(slot)
+    }
+
+    /// I/Os in flight.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.lending.lent_count()
+    }
+
+    /// Queues a transfer; the kernel sees it at the next [`Ring::enter`].
+    ///
+    /// # Panics
+    /// If the slot is in flight, or the transfer is longer than its buffer.
+    #[inline]
+    pub fn push(&mut self, transfer: &Transfer) {
+        let address = self.lending.lend(transfer);
+        let entry = self.entry(transfer, address).user_data(u64::from(transfer.slot));
+        // SAFETY: `lend` gave an address that is valid for the transfer's length and that nobody
+        // touches until `reap` takes the slot back; `Drop` waits for what is in flight.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // Only more slots than the kernel's largest queue get here: hand over what is queued.
+            let _submitted = self.ring.submit();
+        }
+    }
+
+    #[inline]
+    fn entry(&self, transfer: &Transfer, address: *mut u8) -> squeue::Entry {
+        let file = transfer.file as usize;
+        let buffer = match transfer.source_offset {
+            None => self.buffers.slots.get(transfer.slot as usize).copied(),
+            Some(_) => self.buffers.sources.get(file).copied().flatten(),
+        };
+        let (bytes, offset) = (transfer.bytes, transfer.offset_bytes);
+        macro_rules! entry {
+            ($target:expr) => {
+                match (transfer.write, buffer) {
+                    (false, Some(index)) => opcode::ReadFixed::new($target, address, bytes, index)
+                        .offset(offset)
+                        .build(),
+                    (true, Some(index)) => opcode::WriteFixed::new($target, address, bytes, index)
+                        .offset(offset)
+                        .build(),
+                    (false, None) => {
+                        opcode::Read::new($target, address, bytes).offset(offset).build()
+                    }
+                    (true, None) => {
+                        opcode::Write::new($target, address, bytes).offset(offset).build()
+                    }
+                }
+            };
+        }
+        if self.registered_files {
+            entry!(Fixed(transfer.file))
+        } else {
+            entry!(Fd(self.lending.resources.files[file].raw_fd()))
+        }
+    }
+
+    /// Submits what is queued and waits until `want` completions are there, or until `timeout_ns`
+    /// has passed, or until a signal arrives. With `want` 0 it does not wait.
+    pub fn enter(&mut self, want: usize, timeout_ns: Option<u64>) -> io::Result<()> {
+        let submitter = self.ring.submitter();
+        let result = match timeout_ns.filter(|_| want > 0) {
+            None => submitter.submit_and_wait(want),
+            Some(nanos) => {
+                let time = Timespec::new()
+                    .sec(nanos / 1_000_000_000)
+                    .nsec(u32::try_from(nanos % 1_000_000_000).unwrap_or(0));
+                submitter.submit_with_args(want, &SubmitArgs::new().timespec(&time))
+            }
+        };
+        match result {
+            Err(error) if is_transient(&error) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// Submits what is queued, lets the kernel finish pending work, and does not wait.
+    pub fn poll(&mut self) -> io::Result<()> {
+        // With DEFER_TASKRUN completions are posted only inside io_uring_enter with GETEVENTS, which
+        // `submit` alone sets only when the kernel asks for it.
+        const GETEVENTS: u32 = 1;
+        let queued = u32::try_from(self.ring.submission().len()).unwrap_or(u32::MAX);
+        // SAFETY: no argument is passed; the entries were queued by `push` with valid buffers.
+        let result =
+            unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, GETEVENTS, None) };
+        match result {
+            Err(error) if is_transient(&error) => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// Takes all completions that are there and appends them to `done`.
+    #[inline]
+    pub fn reap(&mut self, done: &mut Vec<Completion>) {
+        let lending = &mut self.lending;
+        done.extend(self.ring.completion().map(|entry| {
+            #[expect(clippy::cast_possible_truncation, reason = "`push` stored a u32")]
+            let slot = entry.user_data() as u32;
+            lending.take_back(slot);
+            Completion { slot, result: entry.result() }
+        }));
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let mut done = Vec::with_capacity(self.in_flight());
+        while self.in_flight() > 0 {
+            let waited = self.enter(1, None);
+            self.reap(&mut done);
+            if waited.is_err() {
+                break;
+            }
+        }
+        let idle = self.in_flight() == 0;
+        // SAFETY: both are dropped or leaked only here. The ring goes first; the buffers are freed
+        // only when nothing is in flight, and are leaked otherwise because the kernel may still write.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            if idle {
+                ManuallyDrop::drop(&mut self.lending);
+            }
+        }
+    }
+}
+
+/// Whether waiting ended for a reason that is no fault: the time is up, a signal came, or the
+/// completion queue must be emptied first.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+type Configure = fn(&mut Builder) -> &mut Builder;
+
+/// Ring set-ups from the fastest to the one that every kernel with `io_uring` has.
+const SETUPS: [(Configure, &[&str]); 3] = [
+    (
+        |builder| builder.setup_single_issuer().setup_defer_taskrun(),
+        &["single issuer", "deferred task run"],
+    ),
+    (|builder| builder.setup_coop_taskrun(), &["cooperative task run"]),
+    (|builder| builder, &[]),
+];
+
+fn build(slots: u32) -> Result<(IoUring, Vec<&'static str>), RingError> {
+    let entries = slots.next_power_of_two().min(32_768);
+    let mut last = None;
+    for (configure, features) in SETUPS {
+        let mut builder = IoUring::builder();
+        builder.setup_clamp().setup_cqsize(slots.next_power_of_two().max(2) * 2);
+        match configure(&mut builder).build(entries) {
+            Ok(ring) => return Ok((ring, features.to_vec())),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
+            Err(error) => return Err(classify(error, slots)),
+        }
+    }
+    Err(classify(last.unwrap_or_else(io::Error::last_os_error), slots))
+}
+
+fn classify(error: io::Error, entries: u32) -> RingError {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EPERM | libc::EACCES) => RingError::Unavailable(error),
+        _ => RingError::Setup { entries, source: error },
+    }
+}
+
+/// Whether this process may use `io_uring`.
+pub fn probe() -> Result<(), RingError> {
+    IoUring::new(2).map(drop).map_err(|error| classify(error, 2))
+}
+
+fn register_files(ring: &IoUring, resources: &Resources) -> bool {
+    let fds: Vec<_> = resources.files.iter().map(super::file::TargetFile::raw_fd).collect();
+    !fds.is_empty() && ring.submitter().register_files(&fds).is_ok()
+}
+
+/// Registers all buffers, or none if the kernel refuses any, for instance for the memlock limit.
+fn register_buffers(ring: &IoUring, resources: &Resources) -> Registered {
+    let none = || Registered { slots: Vec::new(), sources: Vec::new() };
+    let Some((vectors, registered)) = registration(resources) else { return none() };
+    // SAFETY: the buffers live in `resources`, which `Ring` frees only after the ring is closed.
+    match unsafe { ring.submitter().register_buffers(&vectors) } {
+        Ok(()) => registered,
+        Err(_) => none(),
+    }
+}
+
+/// The vectors to register: neighbouring slots share one, up to the kernel's limit.
+fn registration(resources: &Resources) -> Option<(Vec<libc::iovec>, Registered)> {
+    let mut vectors: Vec<libc::iovec> = Vec::new();
+    let mut slots = Vec::with_capacity(resources.buffers.len());
+    for slot in 0..resources.buffers.len() {
+        let (address, bytes) = resources.buffers.raw_slot(slot);
+        let end = address as usize + bytes;
+        let joined = vectors.last_mut().and_then(|last| {
+            let length = end - last.iov_base as usize;
+            (length <= REGISTERED_BUFFER_LIMIT_BYTES).then(|| last.iov_len = length)
+        });
+        if joined.is_none() {
+            if bytes > REGISTERED_BUFFER_LIMIT_BYTES {
+                return None;
+            }
+            vectors.push(libc::iovec { iov_base: address.cast(), iov_len: bytes });
+        }
+        slots.push(u16::try_from(vectors.len() - 1).ok()?);
+    }
+    let mut sources = Vec::with_capacity(resources.sources.len());
+    for source in &resources.sources {
+        let Some(source) = source else {
+            sources.push(None);
+            continue;
+        };
+        let (address, bytes) = source.raw_slot(0);
+        if bytes > REGISTERED_BUFFER_LIMIT_BYTES {
+            sources.push(None);
+            continue;
+        }
+        sources.push(Some(u16::try_from(vectors.len()).ok()?));
+        vectors.push(libc::iovec { iov_base: address.cast(), iov_len: bytes });
+    }
+    Some((vectors, Registered { slots, sources }))
+}
