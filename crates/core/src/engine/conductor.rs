@@ -1,1 +1,406 @@
-//! Skeleton.
+//! The conductor of a time span: sets all threads up, lets them start together, watches the phases
+//! and collects what they saw.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use fathom_sys::file::TargetFile;
+
+use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend, UringBackend};
+use super::clock::{Clock, RealClock, Schedule};
+use super::gate::Gate;
+use super::lane::{Lane, LaneData};
+use super::offsets::{Offsets, SharedOffsets};
+use super::pace::Pacer;
+use super::random::Random;
+use super::setup::{self, SetupError, SlotLayout, Sources};
+use super::worker::{IoFault, Worker, WorkerOutcome, WorkerSetup};
+use crate::measure::{
+    CpuTimes, Ending, Event, EventSink, Phase, Recorder, SpanMeasurements, ThreadMeasurements,
+};
+use crate::plan::{EngineKind, SpanPlan, TargetKind, ThreadPlan};
+
+/// The conductor looks at least this often whether it must stop.
+const WATCH_EVERY_NS: u64 = 10_000_000;
+/// Threads start this long after the last of them is ready, so that all have woken up.
+const START_DELAY_NS: u64 = 100_000;
+
+/// What a time span needs from outside.
+pub struct Control<'a> {
+    /// Ends the run early when it turns true.
+    pub stop: &'a AtomicBool,
+    /// Where events go.
+    pub sink: EventSink<'a>,
+    /// Time that each CPU has spent, by state.
+    pub cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
+    /// Each step is told in words.
+    pub verbose: bool,
+}
+
+/// Runs one time span to its end.
+#[must_use]
+pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
+    let prepared = claim(plan).and_then(|claims| Ok((claims, setup::make_sources(plan)?)));
+    let measurements = match prepared {
+        Ok((_claims, sources)) => Conductor::new(plan, control, sources).run(),
+        Err(error) => failed(error.to_string()),
+    };
+    (control.sink)(Event::Finished { span: plan.index });
+    measurements
+}
+
+fn failed(reason: String) -> SpanMeasurements {
+    SpanMeasurements {
+        ending: Ending::Failed(reason),
+        measured_ns: 0,
+        cpus: Vec::new(),
+        threads: Vec::new(),
+    }
+}
+
+/// Claims each block device that is written, for as long as the time span lasts: the kernel refuses
+/// a device that is mounted or that somebody else has claimed.
+fn claim(plan: &SpanPlan) -> Result<Vec<TargetFile>, SetupError> {
+    let mut claims: Vec<TargetFile> = Vec::new();
+    let mut claimed = Vec::new();
+    for target in &plan.targets {
+        let device = target.kind == TargetKind::BlockDevice && target.open.write;
+        if device && !claimed.contains(&&target.path) {
+            claims.push(setup::open(target, true)?);
+            claimed.push(&target.path);
+        }
+    }
+    Ok(claims)
+}
+
+type ThreadResult = Result<Option<(ThreadMeasurements, Option<IoFault>, u64)>, String>;
+
+struct Conductor<'a> {
+    plan: &'a SpanPlan,
+    control: &'a Control<'a>,
+    sources: Sources,
+    offsets: Vec<SharedOffsets>,
+    gate: Gate,
+    /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
+    halt: AtomicBool,
+}
+
+impl<'a> Conductor<'a> {
+    fn new(plan: &'a SpanPlan, control: &'a Control<'a>, sources: Sources) -> Self {
+        let offsets = plan.targets.iter().map(|target| SharedOffsets::new(&target.offsets));
+        Self {
+            plan,
+            control,
+            sources,
+            offsets: offsets.collect(),
+            gate: Gate::default(),
+            halt: AtomicBool::new(false),
+        }
+    }
+
+    fn run(&self) -> SpanMeasurements {
+        std::thread::scope(|scope| {
+            let (ready, readiness) = mpsc::channel();
+            let mut handles = Vec::with_capacity(self.plan.threads.len());
+            let mut refused = None;
+            for thread in &self.plan.threads {
+                self.step(|| format!("creating thread {}", thread.index));
+                let ready = Readiness(Some(ready.clone()));
+                let builder = std::thread::Builder::new().name(format!("load {}", thread.index));
+                match builder.spawn_scoped(scope, move || self.thread(thread, ready)) {
+                    Ok(handle) => handles.push(handle),
+                    Err(error) => {
+                        refused = Some(format!("cannot start thread {}: {error}", thread.index));
+                        break;
+                    }
+                }
+            }
+            drop(ready);
+            let failure = refused.or_else(|| await_all(&readiness, handles.len()));
+            let (cpus, schedule) = match failure {
+                None => self.watch(),
+                Some(reason) => {
+                    self.gate.cancel();
+                    return failed(reason);
+                }
+            };
+            let outcomes: Vec<ThreadResult> = handles
+                .into_iter()
+                .map(|handle| handle.join().unwrap_or_else(|_| Err("a thread panicked".into())))
+                .collect();
+            self.collect(outcomes, cpus, schedule)
+        })
+    }
+
+    /// Opens the gate and follows the phases; returns the CPU times of the measured time.
+    fn watch(&self) -> (Vec<CpuTimes>, Schedule) {
+        let schedule = Schedule::new(self.plan, RealClock.now_ns() + START_DELAY_NS);
+        self.gate.open(schedule);
+        if self.plan.warm_up_ns > 0 {
+            self.phase(Phase::WarmUp, self.plan.warm_up_ns);
+        }
+        self.sleep_until(schedule.measure_from_ns);
+        let before = (self.control.cpu_times)();
+        self.phase(Phase::Measured, self.plan.measured_ns);
+        self.sleep_until(schedule.measure_until_ns);
+        let after = (self.control.cpu_times)();
+        if self.plan.cool_down_ns > 0 && !self.halt.load(Ordering::Relaxed) {
+            self.phase(Phase::CoolDown, self.plan.cool_down_ns);
+        }
+        self.sleep_until(schedule.stop_ns);
+        (difference(&before, &after), schedule)
+    }
+
+    fn phase(&self, phase: Phase, planned_ns: u64) {
+        (self.control.sink)(Event::PhaseStarted { span: self.plan.index, phase, planned_ns });
+    }
+
+    fn sleep_until(&self, deadline_ns: u64) {
+        loop {
+            if self.control.stop.load(Ordering::Relaxed) {
+                self.halt.store(true, Ordering::Relaxed);
+            }
+            let now_ns = RealClock.now_ns();
+            if now_ns >= deadline_ns || self.halt.load(Ordering::Relaxed) {
+                return;
+            }
+            RealClock.sleep_until_ns(deadline_ns.min(now_ns + WATCH_EVERY_NS));
+        }
+    }
+
+    fn collect(
+        &self,
+        outcomes: Vec<ThreadResult>,
+        cpus: Vec<CpuTimes>,
+        schedule: Schedule,
+    ) -> SpanMeasurements {
+        let mut threads = Vec::with_capacity(outcomes.len());
+        let mut ended_ns = schedule.measure_from_ns;
+        for outcome in outcomes {
+            match outcome {
+                Ok(Some((thread, fault, thread_ended_ns))) => {
+                    ended_ns = ended_ns.max(thread_ended_ns);
+                    self.report_fault(&thread, fault);
+                    threads.push(thread);
+                }
+                Ok(None) => {}
+                Err(reason) => return failed(reason),
+            }
+        }
+        let until_ns = ended_ns.min(schedule.measure_until_ns);
+        let measured_ns = until_ns - schedule.measure_from_ns;
+        let complete = until_ns == schedule.measure_until_ns;
+        let ending = if complete { Ending::Complete } else { Ending::Interrupted };
+        SpanMeasurements { ending, measured_ns, cpus, threads }
+    }
+
+    fn report_fault(&self, thread: &ThreadMeasurements, fault: Option<IoFault>) {
+        let Some(fault) = fault else { return };
+        let lane = &self.plan.threads[thread.index].assignments[fault.lane];
+        let name = self.plan.targets[lane.target].name.clone();
+        let reason = describe_fault(thread.index, &name, fault);
+        (self.control.sink)(Event::TargetFailed { name, reason });
+    }
+
+    fn step(&self, words: impl FnOnce() -> String) {
+        if self.control.verbose {
+            (self.control.sink)(Event::Step(words()));
+        }
+    }
+
+    /// One thread of load, from its set-up to its books.
+    fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> ThreadResult {
+        let layout = self.prepare(thread);
+        let outcome = layout.and_then(|layout| self.dispatch(thread, &layout, &mut ready));
+        outcome.inspect_err(|reason| {
+            self.halt.store(true, Ordering::Relaxed);
+            ready.tell(Err(reason.clone()));
+        })
+    }
+
+    fn prepare(&self, thread: &ThreadPlan) -> Result<SlotLayout, String> {
+        setup::prepare_thread(self.plan, thread).map_err(|error| error.to_string())?;
+        if let Some(pin) = thread.cpu {
+            self.step(|| {
+                let (thread, group, cpu) = (thread.index, pin.group, pin.index);
+                format!("thread {thread}: affinitizing to Group {group} / CPU {cpu}")
+            });
+        }
+        Ok(SlotLayout::new(self.plan, thread))
+    }
+
+    /// Makes the backend that the plan names, and runs the loop over it.
+    fn dispatch(
+        &self,
+        thread: &ThreadPlan,
+        layout: &SlotLayout,
+        ready: &mut Readiness,
+    ) -> ThreadResult {
+        let words = |error: SetupError| error.to_string();
+        let resources = |files| setup::resources(self.plan, thread, layout, &self.sources, files);
+        let open = || setup::open_all(self.plan, thread);
+        match thread.engine {
+            EngineKind::Uring => {
+                let ring = open().and_then(resources).and_then(setup::ring).map_err(words)?;
+                self.load(thread, layout, UringBackend::new(ring), ready)
+            }
+            EngineKind::Aio => {
+                let aio = open().and_then(resources).and_then(setup::aio).map_err(words)?;
+                self.load(thread, layout, AioBackend::new(aio), ready)
+            }
+            EngineKind::Sync => {
+                let files = open().map_err(words)?;
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.load(thread, layout, SyncBackend::new(files, resources), ready)
+            }
+            EngineKind::Mapped => {
+                let maps = setup::map_all(self.plan, thread).map_err(words)?;
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.load(thread, layout, SyncBackend::new(maps, resources), ready)
+            }
+            EngineKind::Null => {
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.load(thread, layout, NullBackend::new(resources.buffers), ready)
+            }
+        }
+    }
+
+    fn load<B: Backend>(
+        &self,
+        thread: &ThreadPlan,
+        layout: &SlotLayout,
+        backend: B,
+        ready: &mut Readiness,
+    ) -> ThreadResult {
+        let recorder = recorder(self.plan, thread);
+        ready.tell(Ok(()));
+        let Some(schedule) = self.gate.wait() else { return Ok(None) };
+        let progress = || (self.control.sink)(Event::Progress);
+        let setup = WorkerSetup {
+            backend,
+            clock: RealClock,
+            lanes: self.lanes(thread, layout, schedule.start_ns),
+            shared_weights: shared_weights(self.plan, thread),
+            slots: layout.slot_bytes.len(),
+            recorder,
+            random: Random::new(thread.seed),
+            stop: &self.halt,
+            progress_every_ios: self.plan.progress_every_ios,
+            progress: &progress,
+        };
+        RealClock.sleep_until_ns(schedule.start_ns);
+        let outcome = Worker::new(setup, schedule).run();
+        self.finish(thread, outcome)
+    }
+
+    fn finish(
+        &self,
+        thread: &ThreadPlan,
+        outcome: Result<WorkerOutcome, BackendError>,
+    ) -> ThreadResult {
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        if outcome.fault.is_some() {
+            self.halt.store(true, Ordering::Relaxed);
+        }
+        let measurements = ThreadMeasurements {
+            index: thread.index,
+            targets: outcome.targets,
+            waits: outcome.waits,
+            backend: outcome.backend,
+            cpu_ns: outcome.cpu_ns,
+        };
+        Ok(Some((measurements, outcome.fault, outcome.ended_ns)))
+    }
+
+    fn lanes(&self, thread: &ThreadPlan, layout: &SlotLayout, start_ns: u64) -> Vec<Lane<'_>> {
+        let assignments = thread.assignments.iter().zip(&layout.ranges).enumerate();
+        let lane = |(index, (assignment, &(first_slot, count)))| {
+            let assignment: &crate::plan::Assignment = assignment;
+            let target = &self.plan.targets[assignment.target];
+            let shared = &self.offsets[assignment.target];
+            let source = self.sources[assignment.target].as_ref();
+            let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
+            let start_bytes = assignment.start_bytes;
+            #[expect(clippy::cast_possible_truncation, reason = "assignments are far below 2^32")]
+            let file = index as u32;
+            Lane {
+                file,
+                block_bytes: target.block_bytes,
+                write_percent: target.write_percent,
+                offsets: Offsets::new(&target.offsets, start_bytes, count as usize, shared),
+                pacer: Pacer::new(assignment.pace, assignment.burst, start_ns),
+                data: LaneData::new(target, source_bytes),
+                free: (first_slot..first_slot + count).rev().collect(),
+                first_slot,
+                writing: false,
+            }
+        };
+        assignments.map(lane).collect()
+    }
+}
+
+/// A thread's one word to the conductor: it is ready, or why it is not. A thread that panics
+/// before it has spoken counts as one that is not ready.
+struct Readiness(Option<mpsc::Sender<Result<(), String>>>);
+
+impl Readiness {
+    fn tell(&mut self, word: Result<(), String>) {
+        if let Some(ready) = self.0.take() {
+            // The conductor has gone only if it has called the time span off already.
+            let _told = ready.send(word);
+        }
+    }
+}
+
+impl Drop for Readiness {
+    fn drop(&mut self) {
+        self.tell(Err("a thread panicked while it was set up".to_owned()));
+    }
+}
+
+/// Waits until every thread has reported; the first failure, if any.
+fn await_all(readiness: &mpsc::Receiver<Result<(), String>>, count: usize) -> Option<String> {
+    let mut failure = None;
+    for report in readiness.iter().take(count) {
+        if let Err(reason) = report {
+            failure.get_or_insert(reason);
+        }
+    }
+    failure
+}
+
+fn recorder(plan: &SpanPlan, thread: &ThreadPlan) -> Recorder {
+    let lanes = thread.assignments.len();
+    Recorder::new(lanes, plan.measure_latency, plan.interval_ns, plan.measured_ns)
+}
+
+fn shared_weights(plan: &SpanPlan, thread: &ThreadPlan) -> Vec<u32> {
+    if plan.shared_outstanding == 0 {
+        return Vec::new();
+    }
+    thread.assignments.iter().map(|lane| lane.weight).collect()
+}
+
+fn describe_fault(thread: usize, name: &str, fault: IoFault) -> String {
+    let verb = if fault.write { "write" } else { "read" };
+    let error = std::io::Error::from_raw_os_error(fault.errno);
+    let (bytes, offset) = (fault.bytes, fault.offset_bytes);
+    format!(
+        "thread {thread}: {verb} of {bytes} bytes at offset {offset} of '{name}' failed: {error}"
+    )
+}
+
+fn difference(before: &[CpuTimes], after: &[CpuTimes]) -> Vec<CpuTimes> {
+    let since = |later: &CpuTimes| {
+        let earlier = before.iter().find(|earlier| earlier.os_id == later.os_id);
+        let earlier = earlier.copied().unwrap_or(*later);
+        CpuTimes {
+            os_id: later.os_id,
+            user: later.user.saturating_sub(earlier.user),
+            kernel: later.kernel.saturating_sub(earlier.kernel),
+            idle: later.idle.saturating_sub(earlier.idle),
+            steal: later.steal.saturating_sub(earlier.steal),
+        }
+    };
+    after.iter().map(since).collect()
+}

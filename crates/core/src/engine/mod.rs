@@ -1,9 +1,13 @@
 //! Doing: a plan becomes measurements. One hot loop, generic over backend and clock.
 
 pub mod backend;
+pub mod clock;
 pub mod conductor;
+pub mod gate;
+pub mod lane;
 pub mod offsets;
 pub mod pace;
 pub mod payload;
 pub mod random;
+pub mod setup;
 pub mod worker;

@@ -1,1 +1,363 @@
-//! Skeleton.
+//! The one hot loop: issue, wait, record. Generic over backend and clock, never copied per option.
+//!
+//! Nothing in it allocates, locks or shares a cache line that is written. The clock is read at the
+//! edges of a batch: before a batch is issued and after a batch is reaped.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::backend::{Backend, BackendError, Completion, Wait};
+pub use super::clock::{Clock, RealClock, Schedule};
+use super::lane::Lane;
+use super::pace::Due;
+use super::random::Random;
+use crate::measure::{BackendDescription, Direction, Recorder, TargetRecord, WaitCounters};
+
+/// Waiting less than this is done by looking again, because a sleep would overshoot.
+const SPIN_BELOW_NS: u64 = 2_000;
+
+/// What a worker is made of.
+pub struct WorkerSetup<'a, B, C> {
+    /// How I/O reaches the kernel.
+    pub backend: B,
+    /// The clock.
+    pub clock: C,
+    /// One lane per assignment.
+    pub lanes: Vec<Lane<'a>>,
+    /// Weight of each lane when the lanes share their slots; empty when each lane has slots of its own.
+    pub shared_weights: Vec<u32>,
+    /// Number of slots.
+    pub slots: usize,
+    /// The books.
+    pub recorder: Recorder,
+    /// Random choices.
+    pub random: Random,
+    /// Ends the worker early when it turns true.
+    pub stop: &'a AtomicBool,
+    /// Called each time this many I/Os have completed; 0 never.
+    pub progress_every_ios: u64,
+    /// What is called.
+    pub progress: &'a (dyn Fn() + Sync),
+}
+
+/// What a worker saw.
+#[derive(Debug)]
+pub struct WorkerOutcome {
+    /// One entry per lane.
+    pub targets: Vec<TargetRecord>,
+    /// How it waited.
+    pub waits: WaitCounters,
+    /// What served it.
+    pub backend: BackendDescription,
+    /// CPU time used during the measured time.
+    pub cpu_ns: u64,
+    /// The I/O that failed and so ended the worker.
+    pub fault: Option<IoFault>,
+    /// When the worker stopped issuing.
+    pub ended_ns: u64,
+}
+
+/// An I/O that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoFault {
+    /// Index of the lane.
+    pub lane: usize,
+    /// Whether it was a write.
+    pub write: bool,
+    /// Its offset.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// The error number.
+    pub errno: i32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    submitted_ns: u64,
+    offset_bytes: u64,
+    lane: u32,
+    bytes: u32,
+    write: bool,
+}
+
+/// One thread of load.
+pub struct Worker<'a, B, C> {
+    setup: WorkerSetup<'a, B, C>,
+    schedule: Schedule,
+    slots: Vec<Slot>,
+    shared: Option<SharedSlots>,
+    done: Vec<Completion>,
+    in_flight: usize,
+    first_lane: usize,
+    waits: WaitCounters,
+    until_progress: u64,
+    fault: Option<IoFault>,
+    cpu: CpuSampler,
+}
+
+/// Slots that all lanes draw from, each lane by its weight.
+struct SharedSlots {
+    free: Vec<u32>,
+    cumulative: Vec<u64>,
+}
+
+/// The thread's CPU time at both ends of the measured time.
+#[derive(Default)]
+struct CpuSampler {
+    from_ns: Option<u64>,
+    until_ns: Option<u64>,
+}
+
+impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
+    /// A worker that is ready to run.
+    #[must_use]
+    pub fn new(setup: WorkerSetup<'a, B, C>, schedule: Schedule) -> Self {
+        let count = setup.slots;
+        let shared = (!setup.shared_weights.is_empty())
+            .then(|| SharedSlots::new(count, &setup.shared_weights));
+        Self {
+            schedule,
+            slots: vec![Slot::default(); count],
+            shared,
+            done: Vec::with_capacity(count),
+            in_flight: 0,
+            first_lane: 0,
+            waits: WaitCounters::default(),
+            until_progress: setup.progress_every_ios,
+            fault: None,
+            cpu: CpuSampler::default(),
+            setup,
+        }
+    }
+
+    /// Runs all phases, and ends early when told to stop or when an I/O fails.
+    pub fn run(mut self) -> Result<WorkerOutcome, BackendError> {
+        let mut now_ns = self.setup.clock.now_ns();
+        while now_ns < self.schedule.stop_ns && !self.must_stop() {
+            self.cpu.sample(now_ns, &self.schedule);
+            let next_due_ns = self.refill(now_ns);
+            self.reap(now_ns, next_due_ns)?;
+            now_ns = self.setup.clock.now_ns();
+            self.account(now_ns);
+        }
+        self.cpu.finish(now_ns, &self.schedule);
+        self.drain()?;
+        Ok(WorkerOutcome {
+            backend: self.setup.backend.describe(),
+            targets: self.setup.recorder.finish(),
+            waits: self.waits,
+            cpu_ns: self.cpu.used_ns(),
+            fault: self.fault,
+            ended_ns: now_ns,
+        })
+    }
+
+    #[inline]
+    fn must_stop(&self) -> bool {
+        self.setup.stop.load(Ordering::Relaxed) || self.fault.is_some()
+    }
+
+    /// Issues every I/O that has a free slot and is due; returns when the next one is due, if a free
+    /// slot waits for its time.
+    #[inline]
+    fn refill(&mut self, now_ns: u64) -> Option<u64> {
+        if self.shared.is_some() {
+            self.refill_shared(now_ns);
+            return None;
+        }
+        let lanes = self.setup.lanes.len();
+        let mut next_due_ns = None;
+        for step in 0..lanes {
+            let lane = (self.first_lane + step) % lanes.max(1);
+            if let Some(due_ns) = self.refill_lane(lane, now_ns) {
+                next_due_ns = Some(next_due_ns.map_or(due_ns, |earlier: u64| earlier.min(due_ns)));
+            }
+        }
+        // Where only one I/O may be in flight, each lane has its turn.
+        self.first_lane = if self.first_lane + 1 < lanes { self.first_lane + 1 } else { 0 };
+        next_due_ns
+    }
+
+    #[inline]
+    fn refill_lane(&mut self, lane: usize, now_ns: u64) -> Option<u64> {
+        while self.in_flight < B::MAX_IN_FLIGHT {
+            let stream = &mut self.setup.lanes[lane];
+            if stream.free.is_empty() {
+                return None;
+            }
+            match stream.pacer.poll(now_ns) {
+                Due::Now { .. } => {}
+                Due::At(due_ns) => return Some(due_ns),
+                Due::AfterCompletions => return None,
+            }
+            if let Some(slot) = stream.free.pop() {
+                stream.pacer.issued();
+                self.issue(lane, slot, now_ns);
+            }
+        }
+        None
+    }
+
+    fn refill_shared(&mut self, now_ns: u64) {
+        while self.in_flight < B::MAX_IN_FLIGHT {
+            let Some(shared) = &mut self.shared else { return };
+            let Some(slot) = shared.free.pop() else { return };
+            let lane = shared.pick(&mut self.setup.random);
+            self.issue(lane, slot, now_ns);
+        }
+    }
+
+    #[inline]
+    fn issue(&mut self, lane: usize, slot: u32, now_ns: u64) {
+        let setup = &mut self.setup;
+        let transfer = setup.lanes[lane].next(slot, &mut setup.random, &mut setup.backend);
+        #[expect(clippy::cast_possible_truncation, reason = "there are fewer lanes than 2^32")]
+        let state = Slot {
+            submitted_ns: now_ns,
+            offset_bytes: transfer.offset_bytes,
+            lane: lane as u32,
+            bytes: transfer.bytes,
+            write: transfer.write,
+        };
+        self.slots[slot as usize] = state;
+        self.in_flight += 1;
+        setup.backend.submit(&transfer);
+    }
+
+    /// Waits in the way that fits: for a completion, for the next I/O's time, or for whichever comes first.
+    #[inline]
+    fn reap(&mut self, now_ns: u64, next_due_ns: Option<u64>) -> Result<(), BackendError> {
+        if self.in_flight == 0 {
+            let wake_ns = next_due_ns.unwrap_or(self.schedule.stop_ns);
+            self.waits.throttle_sleeps += 1;
+            self.setup.clock.sleep_until_ns(wake_ns.min(self.schedule.stop_ns));
+            return Ok(());
+        }
+        let wait = match next_due_ns.map(|due_ns| due_ns.saturating_sub(now_ns)) {
+            None => Wait::ForOne,
+            Some(nanos) if nanos < SPIN_BELOW_NS => Wait::No,
+            Some(nanos) => Wait::ForOneOrNs(nanos),
+        };
+        self.setup.backend.reap(wait, &mut self.done)?;
+        match wait {
+            Wait::ForOne => self.waits.completion_waits += 1,
+            Wait::ForOneOrNs(_) => self.waits.throttle_waits += 1,
+            Wait::No => {
+                self.waits.lookasides += 1;
+                self.waits.lookaside_completions[self.done.len().min(7)] += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Enters what completed, and frees the slots.
+    #[inline]
+    fn account(&mut self, now_ns: u64) {
+        let measured =
+            (self.schedule.measure_from_ns..self.schedule.measure_until_ns).contains(&now_ns);
+        let mut done = std::mem::take(&mut self.done);
+        for completion in done.drain(..) {
+            let slot = self.slots[completion.slot as usize];
+            if measured {
+                self.record(&slot, completion.result, now_ns);
+            }
+            if completion.result < 0 {
+                self.fault.get_or_insert(IoFault {
+                    lane: slot.lane as usize,
+                    write: slot.write,
+                    offset_bytes: slot.offset_bytes,
+                    bytes: slot.bytes,
+                    errno: -completion.result,
+                });
+            }
+            self.release(slot.lane as usize, completion.slot, now_ns);
+        }
+        self.done = done;
+    }
+
+    #[inline]
+    fn record(&mut self, slot: &Slot, result: i32, now_ns: u64) {
+        let lane = slot.lane as usize;
+        let direction = if slot.write { Direction::Write } else { Direction::Read };
+        let recorder = &mut self.setup.recorder;
+        let Ok(bytes) = u64::try_from(result) else {
+            recorder.record_error(lane, direction);
+            return;
+        };
+        let latency_ns = now_ns - slot.submitted_ns;
+        let since_start_ns = now_ns - self.schedule.measure_from_ns;
+        recorder.record(lane, direction, bytes, latency_ns, since_start_ns);
+        if bytes < u64::from(slot.bytes) {
+            recorder.record_short(lane, direction);
+        }
+    }
+
+    #[inline]
+    fn release(&mut self, lane: usize, slot: u32, now_ns: u64) {
+        self.in_flight -= 1;
+        match &mut self.shared {
+            Some(shared) => shared.free.push(slot),
+            None => self.setup.lanes[lane].free.push(slot),
+        }
+        self.setup.lanes[lane].pacer.completed(now_ns);
+        if self.until_progress > 0 {
+            self.until_progress -= 1;
+            if self.until_progress == 0 {
+                self.until_progress = self.setup.progress_every_ios;
+                (self.setup.progress)();
+            }
+        }
+    }
+
+    /// Waits for what is in flight after the last phase; none of it is counted.
+    fn drain(&mut self) -> Result<(), BackendError> {
+        while self.in_flight > 0 {
+            self.setup.backend.reap(Wait::ForOne, &mut self.done)?;
+            self.in_flight -= self.done.len();
+            self.done.clear();
+        }
+        Ok(())
+    }
+}
+
+impl SharedSlots {
+    fn new(slots: usize, weights: &[u32]) -> Self {
+        let mut sum = 0;
+        let cumulative = weights.iter().map(|&weight| {
+            sum += u64::from(weight);
+            sum
+        });
+        let cumulative = cumulative.collect();
+        #[expect(clippy::cast_possible_truncation, reason = "slots are counted in u32")]
+        let free = (0..slots as u32).rev().collect();
+        Self { free, cumulative }
+    }
+
+    #[inline]
+    fn pick(&self, random: &mut Random) -> usize {
+        let total = self.cumulative.last().copied().unwrap_or(1).max(1);
+        let draw = random.below(total);
+        self.cumulative.partition_point(|&bound| bound <= draw)
+    }
+}
+
+impl CpuSampler {
+    #[inline]
+    fn sample(&mut self, now_ns: u64, schedule: &Schedule) {
+        if self.from_ns.is_none() && now_ns >= schedule.measure_from_ns {
+            self.from_ns = Some(fathom_sys::clock::thread_cpu_ns());
+        }
+        if self.until_ns.is_none() && now_ns >= schedule.measure_until_ns {
+            self.until_ns = Some(fathom_sys::clock::thread_cpu_ns());
+        }
+    }
+
+    fn finish(&mut self, now_ns: u64, schedule: &Schedule) {
+        self.sample(now_ns, schedule);
+        self.until_ns.get_or_insert_with(fathom_sys::clock::thread_cpu_ns);
+    }
+
+    fn used_ns(&self) -> u64 {
+        self.from_ns.map_or(0, |from_ns| self.until_ns.unwrap_or(from_ns).saturating_sub(from_ns))
+    }
+}

@@ -1,1 +1,62 @@
-//! Skeleton.
+//! Backends: how I/O reaches the kernel, or does not.
+//!
+//! A backend is five methods. The one hot loop in [`super::worker`] is generic over it.
+
+mod aio;
+mod null;
+mod sim;
+mod sync;
+mod uring;
+
+pub use aio::AioBackend;
+pub use null::NullBackend;
+pub use sim::{SimBackend, SimClock, SimDevice, SimRecord};
+pub use sync::{MappedTarget, SyncBackend};
+pub use uring::UringBackend;
+
+pub use fathom_sys::transfer::{Completion, Transfer};
+use thiserror::Error;
+
+use crate::measure::BackendDescription;
+
+/// How long to wait for completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all: hand over what is queued, and take what is there.
+    No,
+    /// Until at least one I/O has completed.
+    ForOne,
+    /// Until at least one I/O has completed, or this much time has passed.
+    ForOneOrNs(u64),
+}
+
+/// Why a backend cannot go on. An I/O that fails is a [`Completion`] with a negative result instead.
+#[derive(Debug, Error)]
+#[error("{backend} failed while {doing} ({source})")]
+pub struct BackendError {
+    /// Name of the backend.
+    pub backend: &'static str,
+    /// What it was doing.
+    pub doing: &'static str,
+    /// The kernel's answer.
+    pub source: std::io::Error,
+}
+
+/// How I/O reaches the kernel. Opening is each backend's own constructor; closing is `Drop`, which
+/// waits for what is in flight.
+pub trait Backend {
+    /// I/Os that may usefully be in flight at once; `usize::MAX` if the backend sets no limit.
+    const MAX_IN_FLIGHT: usize;
+
+    /// A slot's buffer, which must not be in flight.
+    fn slot_mut(&mut self, slot: usize) -> &mut [u8];
+
+    /// Queues an I/O. The kernel may see it only at the next [`Backend::reap`].
+    fn submit(&mut self, transfer: &Transfer);
+
+    /// Hands over what is queued, waits as told, and appends what has completed to `done`.
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError>;
+
+    /// What it is and which features it uses.
+    fn describe(&self) -> BackendDescription;
+}

@@ -1,0 +1,55 @@
+//! Linux native asynchronous I/O.
+
+use fathom_sys::aio::Aio;
+
+use super::{Backend, BackendError, Completion, Transfer, Wait};
+use crate::measure::BackendDescription;
+
+/// One context.
+pub struct AioBackend {
+    aio: Aio,
+}
+
+impl AioBackend {
+    /// A backend over a context.
+    #[must_use]
+    pub fn new(aio: Aio) -> Self {
+        Self { aio }
+    }
+}
+
+impl Backend for AioBackend {
+    const MAX_IN_FLIGHT: usize = usize::MAX;
+
+    #[inline]
+    fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        self.aio.slot_mut(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, transfer: &Transfer) {
+        self.aio.push(transfer);
+    }
+
+    #[inline]
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
+        let (want, timeout_ns) = match wait {
+            Wait::No => (0, None),
+            Wait::ForOne => (1, None),
+            Wait::ForOneOrNs(nanos) => (1, Some(nanos)),
+        };
+        let entered = self.aio.enter(want, timeout_ns, done);
+        entered.map_err(|source| BackendError {
+            backend: "libaio",
+            doing: "waiting for completions",
+            source,
+        })
+    }
+
+    fn describe(&self) -> BackendDescription {
+        BackendDescription {
+            name: crate::plan::EngineKind::Aio.name().to_owned(),
+            ..BackendDescription::default()
+        }
+    }
+}

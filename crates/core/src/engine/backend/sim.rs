@@ -1,0 +1,178 @@
+//! A simulated device on a simulated clock: a run of a minute is a test of a millisecond, with
+//! exactly known counts, and every offset can be recorded.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use super::{Backend, BackendError, Completion, Transfer, Wait};
+use crate::engine::random::Random;
+use crate::engine::worker::Clock;
+use crate::measure::BackendDescription;
+
+/// A clock that only the simulated device and sleeps advance.
+#[derive(Debug, Clone, Default)]
+pub struct SimClock {
+    now_ns: Rc<Cell<u64>>,
+}
+
+impl Clock for SimClock {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.get()
+    }
+
+    fn sleep_until_ns(&self, deadline_ns: u64) {
+        self.now_ns.set(self.now_ns.get().max(deadline_ns));
+    }
+}
+
+/// How the simulated device behaves.
+#[derive(Debug, Clone)]
+pub struct SimDevice {
+    /// Seed of latencies and faults.
+    pub seed: u64,
+    /// Least service time of an I/O.
+    pub latency_ns: u64,
+    /// Greatest random addition to it, drawn uniformly.
+    pub jitter_ns: u64,
+    /// I/Os served at the same time; the others wait for their turn.
+    pub channels: usize,
+    /// Share of I/Os that fail with an error number, in parts per million.
+    pub error_ppm: u32,
+    /// The error number of those.
+    pub errno: i32,
+    /// Share of I/Os that transfer only half, in parts per million.
+    pub short_ppm: u32,
+    /// From this instant on ...
+    pub stall_from_ns: u64,
+    /// ... nothing completes for this long.
+    pub stall_ns: u64,
+}
+
+impl Default for SimDevice {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            latency_ns: 100_000,
+            jitter_ns: 0,
+            channels: usize::MAX,
+            error_ppm: 0,
+            errno: 5,
+            short_ppm: 0,
+            stall_from_ns: 0,
+            stall_ns: 0,
+        }
+    }
+}
+
+/// One I/O as the recorder saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimRecord {
+    /// When it was submitted.
+    pub at_ns: u64,
+    /// What was submitted.
+    pub transfer: Transfer,
+}
+
+/// A device that exists only in the simulation.
+pub struct SimBackend {
+    clock: SimClock,
+    device: SimDevice,
+    random: Random,
+    buffers: Vec<Vec<u8>>,
+    pending: BinaryHeap<Reverse<(u64, u32, i32)>>,
+    channel_free_ns: BinaryHeap<Reverse<u64>>,
+    record: Rc<RefCell<Vec<SimRecord>>>,
+}
+
+impl SimBackend {
+    /// A backend with one buffer per entry of `slot_bytes`; every I/O is appended to `record`.
+    #[must_use]
+    pub fn new(
+        clock: SimClock,
+        device: SimDevice,
+        slot_bytes: &[usize],
+        record: Rc<RefCell<Vec<SimRecord>>>,
+    ) -> Self {
+        Self {
+            clock,
+            random: Random::new(device.seed),
+            device,
+            buffers: slot_bytes.iter().map(|&bytes| vec![0; bytes]).collect(),
+            pending: BinaryHeap::new(),
+            channel_free_ns: BinaryHeap::new(),
+            record,
+        }
+    }
+
+    fn outcome(&mut self, transfer: &Transfer) -> i32 {
+        let draw = self.random.below(1_000_000);
+        let error_ppm = u64::from(self.device.error_ppm);
+        if draw < error_ppm {
+            return -self.device.errno;
+        }
+        let short = draw < error_ppm + u64::from(self.device.short_ppm);
+        (if short { transfer.bytes / 2 } else { transfer.bytes }).cast_signed()
+    }
+
+    fn completion_ns(&mut self, now_ns: u64) -> u64 {
+        let mut start_ns = now_ns;
+        if self.channel_free_ns.len() >= self.device.channels {
+            let free_ns = self.channel_free_ns.pop().map_or(0, |Reverse(free_ns)| free_ns);
+            start_ns = start_ns.max(free_ns);
+        }
+        let jitter_ns = self.random.below(self.device.jitter_ns + 1);
+        let mut end_ns = start_ns + self.device.latency_ns + jitter_ns;
+        let stall_end_ns = self.device.stall_from_ns + self.device.stall_ns;
+        if (self.device.stall_from_ns..stall_end_ns).contains(&end_ns) {
+            end_ns = stall_end_ns;
+        }
+        if self.device.channels != usize::MAX {
+            self.channel_free_ns.push(Reverse(end_ns));
+        }
+        end_ns
+    }
+}
+
+impl Backend for SimBackend {
+    const MAX_IN_FLIGHT: usize = usize::MAX;
+
+    fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.buffers[slot]
+    }
+
+    fn submit(&mut self, transfer: &Transfer) {
+        let at_ns = self.clock.now_ns();
+        self.record.borrow_mut().push(SimRecord { at_ns, transfer: *transfer });
+        let result = self.outcome(transfer);
+        let end_ns = self.completion_ns(at_ns);
+        self.pending.push(Reverse((end_ns, transfer.slot, result)));
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
+        let next_ns = self.pending.peek().map(|Reverse((end_ns, ..))| *end_ns);
+        let until_ns = match (wait, next_ns) {
+            (Wait::No, _) | (Wait::ForOne, None) => self.clock.now_ns(),
+            (Wait::ForOne, Some(next_ns)) => next_ns,
+            (Wait::ForOneOrNs(nanos), next_ns) => {
+                let deadline_ns = self.clock.now_ns() + nanos;
+                next_ns.map_or(deadline_ns, |next_ns| next_ns.min(deadline_ns))
+            }
+        };
+        self.clock.sleep_until_ns(until_ns);
+        let now_ns = self.clock.now_ns();
+        while let Some(&Reverse((end_ns, slot, result))) = self.pending.peek() {
+            if end_ns > now_ns {
+                break;
+            }
+            self.pending.pop();
+            done.push(Completion { slot, result });
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> BackendDescription {
+        BackendDescription { name: "sim".to_owned(), ..BackendDescription::default() }
+    }
+}

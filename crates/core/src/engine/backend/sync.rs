@@ -1,0 +1,130 @@
+//! One I/O at a time: `pread`/`pwrite`, or copies from and to a shared mapping.
+
+use fathom_sys::file::TargetFile;
+use fathom_sys::mapping::Mapping;
+use fathom_sys::transfer::Resources;
+
+use super::{Backend, BackendError, Completion, Transfer, Wait};
+use crate::measure::BackendDescription;
+use crate::plan::EngineKind;
+use crate::profile::FlushMode;
+
+/// What a synchronous backend reads from and writes to.
+pub trait SyncTarget {
+    /// Name of the backend over this kind of target.
+    const ENGINE: EngineKind;
+    /// Reads at an offset; bytes, or a negative error number.
+    fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32;
+    /// Writes at an offset; bytes, or a negative error number.
+    fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32;
+}
+
+/// A mapped target and how its writes are flushed.
+#[derive(Debug)]
+pub struct MappedTarget {
+    /// The mapping, which keeps the target open.
+    pub mapping: Mapping,
+    /// How writes are flushed; not at all if absent.
+    pub flush: Option<FlushMode>,
+}
+
+impl SyncTarget for TargetFile {
+    const ENGINE: EngineKind = EngineKind::Sync;
+
+    #[inline]
+    fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32 {
+        to_result(TargetFile::read_at(self, bytes, offset_bytes))
+    }
+
+    #[inline]
+    fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32 {
+        to_result(TargetFile::write_at(self, bytes, offset_bytes))
+    }
+}
+
+impl SyncTarget for MappedTarget {
+    const ENGINE: EngineKind = EngineKind::Mapped;
+
+    fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32 {
+        to_result(Ok(self.mapping.read_at(bytes, offset_bytes)))
+    }
+
+    fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32 {
+        let written = self.mapping.write_at(bytes, offset_bytes);
+        let flushed = self.flush.map_or(Ok(()), |mode| {
+            let wait = mode != FlushMode::NonVolatileMemoryNoDrain;
+            self.mapping.flush(offset_bytes, written, wait)
+        });
+        to_result(flushed.map(|()| written))
+    }
+}
+
+fn to_result(outcome: std::io::Result<usize>) -> i32 {
+    match outcome {
+        Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
+        Err(error) => -error.raw_os_error().unwrap_or(5),
+    }
+}
+
+/// One I/O at a time over any kind of target.
+pub struct SyncBackend<T> {
+    targets: Vec<T>,
+    resources: Resources,
+    queued: Vec<Transfer>,
+}
+
+impl<T: SyncTarget> SyncBackend<T> {
+    /// A backend over open targets; `resources` holds the buffers and sources, its files are not used.
+    #[must_use]
+    pub fn new(targets: Vec<T>, resources: Resources) -> Self {
+        let queued = Vec::with_capacity(resources.buffers.len());
+        Self { targets, resources, queued }
+    }
+
+    #[inline]
+    fn perform(&mut self, transfer: &Transfer) -> i32 {
+        let target = &self.targets[transfer.file as usize];
+        let length = transfer.bytes as usize;
+        let slot = transfer.slot as usize;
+        if !transfer.write {
+            let buffer = &mut self.resources.buffers.slot_mut(slot)[..length];
+            return target.read_at(buffer, transfer.offset_bytes);
+        }
+        let source = self.resources.sources[transfer.file as usize].as_ref();
+        let bytes = match (transfer.source_offset, source) {
+            (Some(offset), Some(source)) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                &source.slot(0)[start..start + length]
+            }
+            _ => &self.resources.buffers.slot(slot)[..length],
+        };
+        target.write_at(bytes, transfer.offset_bytes)
+    }
+}
+
+impl<T: SyncTarget> Backend for SyncBackend<T> {
+    const MAX_IN_FLIGHT: usize = 1;
+
+    #[inline]
+    fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        self.resources.buffers.slot_mut(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, transfer: &Transfer) {
+        self.queued.push(*transfer);
+    }
+
+    #[inline]
+    fn reap(&mut self, _wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
+        while let Some(transfer) = self.queued.pop() {
+            let result = self.perform(&transfer);
+            done.push(Completion { slot: transfer.slot, result });
+        }
+        Ok(())
+    }
+
+    fn describe(&self) -> BackendDescription {
+        BackendDescription { name: T::ENGINE.name().to_owned(), ..BackendDescription::default() }
+    }
+}

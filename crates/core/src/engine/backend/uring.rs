@@ -1,0 +1,66 @@
+//! `io_uring`.
+
+use fathom_sys::ring::Ring;
+
+use super::{Backend, BackendError, Completion, Transfer, Wait};
+use crate::measure::BackendDescription;
+
+/// One ring.
+pub struct UringBackend {
+    ring: Ring,
+    queued: bool,
+}
+
+impl UringBackend {
+    /// A backend over a ring that the calling thread has made.
+    #[must_use]
+    pub fn new(ring: Ring) -> Self {
+        Self { ring, queued: false }
+    }
+}
+
+impl Backend for UringBackend {
+    const MAX_IN_FLIGHT: usize = usize::MAX;
+
+    #[inline]
+    fn slot_mut(&mut self, slot: usize) -> &mut [u8] {
+        self.ring.slot_mut(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, transfer: &Transfer) {
+        self.ring.push(transfer);
+        self.queued = true;
+    }
+
+    #[inline]
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
+        if !self.queued {
+            // Completions that are there already cost no system call.
+            self.ring.reap(done);
+            if !done.is_empty() {
+                return Ok(());
+            }
+        }
+        let entered = match wait {
+            Wait::No => self.ring.poll(),
+            Wait::ForOne => self.ring.enter(1, None),
+            Wait::ForOneOrNs(nanos) => self.ring.enter(1, Some(nanos)),
+        };
+        self.queued = false;
+        self.ring.reap(done);
+        entered.map_err(|source| BackendError {
+            backend: "io_uring",
+            doing: "waiting for completions",
+            source,
+        })
+    }
+
+    fn describe(&self) -> BackendDescription {
+        BackendDescription {
+            name: crate::plan::EngineKind::Uring.name().to_owned(),
+            features: self.ring.features().iter().map(|&feature| feature.to_owned()).collect(),
+            fallback: None,
+        }
+    }
+}

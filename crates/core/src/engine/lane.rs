@@ -1,0 +1,90 @@
+//! A lane: one thread's stream of I/Os to one target.
+
+use super::backend::{Backend, Transfer};
+use super::offsets::Offsets;
+use super::pace::Pacer;
+use super::payload::{Payload, Piece};
+use super::random::Random;
+use crate::plan::{PayloadPlan, TargetPlan};
+
+/// Where a lane's writes take their bytes.
+pub enum LaneData {
+    /// Always from the start of the target's source buffer: the data never change.
+    Constant,
+    /// As the payload says, for each write.
+    Varying(Payload),
+}
+
+impl LaneData {
+    /// The source for a target's writes; `source_bytes` is the size of its source buffer.
+    #[must_use]
+    pub fn new(target: &TargetPlan, source_bytes: u64) -> Self {
+        match &target.payload {
+            PayloadPlan::CountingPattern | PayloadPlan::Zero => Self::Constant,
+            plan => {
+                let sector_bytes = 512;
+                Self::Varying(Payload::new(plan, target.block_bytes, sector_bytes, source_bytes))
+            }
+        }
+    }
+}
+
+/// One thread's stream of I/Os to one target.
+pub struct Lane<'a> {
+    /// Index of the target among the thread's open files.
+    pub file: u32,
+    /// Bytes per I/O.
+    pub block_bytes: u32,
+    /// Share of writes, 0 to 100.
+    pub write_percent: u32,
+    /// The next offset.
+    pub offsets: Offsets<'a>,
+    /// When the next I/O is due.
+    pub pacer: Pacer,
+    /// What is written.
+    pub data: LaneData,
+    /// Slots that are not in flight; the first one is `first_slot`.
+    pub free: Vec<u32>,
+    /// The lowest slot of this lane; offsets count slots from it.
+    pub first_slot: u32,
+    /// Whether the run under way writes: a run of sequential I/O keeps its direction.
+    pub writing: bool,
+}
+
+impl Lane<'_> {
+    /// The next I/O of this lane, in the given slot, with its data in place.
+    #[inline]
+    pub fn next(&mut self, slot: u32, random: &mut Random, backend: &mut impl Backend) -> Transfer {
+        let offset_bytes = self.offsets.next((slot - self.first_slot) as usize, random);
+        if !self.offsets.continues_run() {
+            self.writing = match self.write_percent {
+                0 => false,
+                100 => true,
+                percent => random.percent(percent),
+            };
+        }
+        let source_offset = if self.writing { self.source(slot, random, backend) } else { None };
+        Transfer {
+            slot,
+            file: self.file,
+            write: self.writing,
+            offset_bytes,
+            bytes: self.block_bytes,
+            source_offset,
+        }
+    }
+
+    #[inline]
+    fn source(
+        &mut self,
+        slot: u32,
+        random: &mut Random,
+        backend: &mut impl Backend,
+    ) -> Option<u64> {
+        let LaneData::Varying(payload) = &mut self.data else { return Some(0) };
+        match payload.next(backend.slot_mut(slot as usize), random) {
+            Piece::Slot => None,
+            Piece::Source { offset } => Some(offset),
+        }
+    }
+}

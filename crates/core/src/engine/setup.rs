@@ -1,0 +1,246 @@
+//! Setting a thread up: opening its targets, laying out its slots, making its backend.
+
+use std::io;
+use std::sync::Arc;
+
+use fathom_sys::aio::Aio;
+use fathom_sys::buffers::{Buffers, PageKind};
+use fathom_sys::file::{Advice, OpenFlags, TargetFile};
+use fathom_sys::mapping::Mapping;
+use fathom_sys::ring::Ring;
+use fathom_sys::thread::{IoPriority, pin_to_cpu, set_io_priority, use_precise_timers};
+use fathom_sys::transfer::Resources;
+use thiserror::Error;
+
+use super::backend::MappedTarget;
+use super::payload::fill_source;
+use super::random::Random;
+use crate::plan::{PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
+use crate::profile::Priority;
+
+/// Why a thread could not be set up. Each message names the target or the resource.
+#[derive(Debug, Error)]
+pub enum SetupError {
+    /// A target could not be opened.
+    #[error("cannot open '{name}' {how}: {source}")]
+    Open {
+        /// Name of the target.
+        name: String,
+        /// How it was to be opened.
+        how: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// A target could not be mapped.
+    #[error("cannot map {bytes} bytes of '{name}': {source}")]
+    Map {
+        /// Name of the target.
+        name: String,
+        /// Length of the mapping.
+        bytes: u64,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Too little memory for the buffers.
+    #[error("cannot allocate {bytes} bytes of I/O buffers: {source}{hint}")]
+    Buffers {
+        /// Their size.
+        bytes: u64,
+        /// The kernel's answer.
+        source: io::Error,
+        /// What to do, with a leading separator; empty if there is nothing special to do.
+        hint: &'static str,
+    },
+    /// The file that fills the write buffer could not be used.
+    #[error("cannot fill the write buffer of '{name}': {source}")]
+    Source {
+        /// Name of the target.
+        name: String,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The thread could not be pinned.
+    #[error("cannot run thread {thread} on CPU {cpu}: {source}")]
+    Pin {
+        /// The thread.
+        thread: usize,
+        /// The kernel's number of the CPU.
+        cpu: usize,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The I/O priority was refused.
+    #[error("cannot set the I/O priority: {0}")]
+    Priority(io::Error),
+    /// The ring could not be made.
+    #[error(transparent)]
+    Ring(#[from] fathom_sys::ring::RingError),
+    /// The native asynchronous I/O context could not be made.
+    #[error(transparent)]
+    Aio(#[from] fathom_sys::aio::AioError),
+}
+
+/// The source buffer of each target that is written; `None` for the others.
+pub type Sources = Vec<Option<Arc<Buffers>>>;
+
+/// Makes and fills the source buffer of each target of the time span that is written.
+pub fn make_sources(plan: &SpanPlan) -> Result<Sources, SetupError> {
+    plan.targets.iter().enumerate().map(|(index, target)| make_source(index, target)).collect()
+}
+
+fn make_source(index: usize, target: &TargetPlan) -> Result<Option<Arc<Buffers>>, SetupError> {
+    let bytes = match &target.payload {
+        _ if target.write_percent == 0 => return Ok(None),
+        PayloadPlan::FreshRandom => return Ok(None),
+        PayloadPlan::CountingPattern | PayloadPlan::Zero => u64::from(target.block_bytes),
+        PayloadPlan::Buffer { bytes, .. } => *bytes,
+    };
+    let mut source = allocate(&[to_usize(bytes)], target.huge_pages)?;
+    let mut random = Random::new(index as u64);
+    fill_source(&target.payload, source.slot_mut(0), |path| std::fs::read(path), &mut random)
+        .map_err(|source| SetupError::Source { name: target.name.clone(), source })?;
+    Ok(Some(Arc::new(source)))
+}
+
+fn to_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+fn allocate(slot_bytes: &[usize], huge: bool) -> Result<Buffers, SetupError> {
+    let pages = if huge { PageKind::Huge } else { PageKind::Normal };
+    Buffers::new(slot_bytes, pages).map_err(|source| SetupError::Buffers {
+        bytes: slot_bytes.iter().map(|&bytes| bytes as u64).sum(),
+        source,
+        hint: if huge {
+            ". Reserve huge pages first, for instance with sysctl vm.nr_hugepages=512"
+        } else {
+            ""
+        },
+    })
+}
+
+/// How the slots of a thread are laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotLayout {
+    /// Buffer size of each slot.
+    pub slot_bytes: Vec<usize>,
+    /// First slot and number of slots of each assignment; all are (0, all) when slots are shared.
+    pub ranges: Vec<(u32, u32)>,
+}
+
+impl SlotLayout {
+    /// The layout of a thread's plan.
+    #[must_use]
+    pub fn new(span: &SpanPlan, thread: &ThreadPlan) -> Self {
+        let block = |target: usize| span.targets[target].block_bytes as usize;
+        if span.shared_outstanding > 0 {
+            let largest = thread.assignments.iter().map(|lane| block(lane.target)).max();
+            let count = span.shared_outstanding;
+            return Self {
+                slot_bytes: vec![largest.unwrap_or(0); count as usize],
+                ranges: vec![(0, count); thread.assignments.len()],
+            };
+        }
+        let mut layout = Self { slot_bytes: Vec::new(), ranges: Vec::new() };
+        let mut next = 0;
+        for lane in &thread.assignments {
+            let bytes = block(lane.target);
+            layout.slot_bytes.extend(std::iter::repeat_n(bytes, lane.outstanding as usize));
+            layout.ranges.push((next, lane.outstanding));
+            next += lane.outstanding;
+        }
+        layout
+    }
+}
+
+/// Pins the thread, and sets its I/O priority and its timers.
+pub fn prepare_thread(span: &SpanPlan, thread: &ThreadPlan) -> Result<(), SetupError> {
+    use_precise_timers();
+    if let Some(pin) = thread.cpu {
+        pin_to_cpu(pin.os_id).map_err(|source| SetupError::Pin {
+            thread: thread.index,
+            cpu: pin.os_id,
+            source,
+        })?;
+    }
+    let first = thread.assignments.first().map(|lane| span.targets[lane.target].priority);
+    let priority = match first.unwrap_or_default() {
+        Priority::Normal => return Ok(()),
+        Priority::Low => IoPriority::BestEffort(7),
+        Priority::VeryLow => IoPriority::Idle,
+    };
+    set_io_priority(priority).map_err(SetupError::Priority)
+}
+
+fn flags(target: &TargetPlan, exclusive: bool) -> OpenFlags {
+    OpenFlags {
+        write: target.open.write,
+        direct: target.open.direct && !target.open.mapped,
+        write_through: target.open.write_through,
+        exclusive,
+    }
+}
+
+/// Opens one target as its plan says.
+pub fn open(target: &TargetPlan, exclusive: bool) -> Result<TargetFile, SetupError> {
+    let how = match (target.open.write, target.open.direct) {
+        (false, false) => "for reading",
+        (false, true) => "for reading past the page cache",
+        (true, false) => "for writing",
+        (true, true) => "for writing past the page cache",
+    };
+    let wrap = |source| SetupError::Open { name: target.name.clone(), how, source };
+    let file = TargetFile::open(&target.path, flags(target, exclusive)).map_err(wrap)?;
+    let hints = target.open.hints;
+    for (wanted, advice) in [
+        (hints.random, Advice::Random),
+        (hints.sequential, Advice::Sequential),
+        (hints.temporary, Advice::NoReuse),
+    ] {
+        if wanted {
+            file.advise(advice).map_err(wrap)?;
+        }
+    }
+    Ok(file)
+}
+
+/// The buffers and sources of a thread, with its open targets unless the backend opens its own.
+pub fn resources(
+    span: &SpanPlan,
+    thread: &ThreadPlan,
+    layout: &SlotLayout,
+    sources: &Sources,
+    files: Vec<TargetFile>,
+) -> Result<Resources, SetupError> {
+    let huge = thread.assignments.iter().any(|lane| span.targets[lane.target].huge_pages);
+    let buffers = allocate(&layout.slot_bytes, huge)?;
+    let sources = thread.assignments.iter().map(|lane| sources[lane.target].clone()).collect();
+    Ok(Resources { files, buffers, sources })
+}
+
+/// The targets of a thread, open, one per assignment.
+pub fn open_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<TargetFile>, SetupError> {
+    thread.assignments.iter().map(|lane| open(&span.targets[lane.target], false)).collect()
+}
+
+/// The targets of a thread, mapped, one per assignment.
+pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>, SetupError> {
+    let map = |target: &TargetPlan| {
+        let file = open(target, false)?;
+        let bytes = target.offsets.end_bytes;
+        let mapping = Mapping::new(&file, bytes, target.open.write)
+            .map_err(|source| SetupError::Map { name: target.name.clone(), bytes, source })?;
+        Ok(MappedTarget { mapping, flush: target.open.flush })
+    };
+    thread.assignments.iter().map(|lane| map(&span.targets[lane.target])).collect()
+}
+
+/// A ring over the resources.
+pub fn ring(resources: Resources) -> Result<Ring, SetupError> {
+    Ok(Ring::new(resources)?)
+}
+
+/// A native asynchronous I/O context over the resources.
+pub fn aio(resources: Resources) -> Result<Aio, SetupError> {
+    Ok(Aio::new(resources)?)
+}
