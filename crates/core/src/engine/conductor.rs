@@ -9,14 +9,13 @@ use fathom_sys::file::TargetFile;
 use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend, UringBackend};
 use super::clock::{Clock, RealClock, Schedule};
 use super::gate::Gate;
-use super::lane::{Lane, LaneData};
-use super::offsets::{Offsets, SharedOffsets};
-use super::pace::Pacer;
+use super::lane::{self, LaneContext};
+use super::offsets::SharedOffsets;
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout, Sources};
 use super::worker::{IoFault, Worker, WorkerOutcome, WorkerSetup};
 use crate::measure::{
-    CpuTimes, Ending, Event, EventSink, Phase, Recorder, SpanMeasurements, ThreadMeasurements,
+    CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, ThreadMeasurements,
 };
 use crate::plan::{EngineKind, SpanPlan, TargetKind, ThreadPlan};
 
@@ -272,15 +271,17 @@ impl<'a> Conductor<'a> {
         backend: B,
         ready: &mut Readiness,
     ) -> ThreadResult {
-        let recorder = recorder(self.plan, thread);
+        let recorder = lane::recorder(self.plan, thread);
         ready.tell(Ok(()));
         let Some(schedule) = self.gate.wait() else { return Ok(None) };
+        let context =
+            LaneContext { plan: self.plan, offsets: &self.offsets, sources: &self.sources };
         let progress = || (self.control.sink)(Event::Progress);
         let setup = WorkerSetup {
             backend,
             clock: RealClock,
-            lanes: self.lanes(thread, layout, schedule.start_ns),
-            shared_weights: shared_weights(self.plan, thread),
+            lanes: lane::lanes(thread, layout, &context, schedule.start_ns),
+            shared_weights: lane::shared_weights(self.plan, thread),
             slots: layout.slot_bytes.len(),
             recorder,
             random: Random::new(thread.seed),
@@ -310,32 +311,6 @@ impl<'a> Conductor<'a> {
             cpu_ns: outcome.cpu_ns,
         };
         Ok(Some((measurements, outcome.fault, outcome.ended_ns)))
-    }
-
-    fn lanes(&self, thread: &ThreadPlan, layout: &SlotLayout, start_ns: u64) -> Vec<Lane<'_>> {
-        let assignments = thread.assignments.iter().zip(&layout.ranges).enumerate();
-        let lane = |(index, (assignment, &(first_slot, count)))| {
-            let assignment: &crate::plan::Assignment = assignment;
-            let target = &self.plan.targets[assignment.target];
-            let shared = &self.offsets[assignment.target];
-            let source = self.sources[assignment.target].as_ref();
-            let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
-            let start_bytes = assignment.start_bytes;
-            #[expect(clippy::cast_possible_truncation, reason = "assignments are far below 2^32")]
-            let file = index as u32;
-            Lane {
-                file,
-                block_bytes: target.block_bytes,
-                write_percent: target.write_percent,
-                offsets: Offsets::new(&target.offsets, start_bytes, count as usize, shared),
-                pacer: Pacer::new(assignment.pace, assignment.burst, start_ns),
-                data: LaneData::new(target, source_bytes),
-                free: (first_slot..first_slot + count).rev().collect(),
-                first_slot,
-                writing: false,
-            }
-        };
-        assignments.map(lane).collect()
     }
 }
 
@@ -367,18 +342,6 @@ fn await_all(readiness: &mpsc::Receiver<Result<(), String>>, count: usize) -> Op
         }
     }
     failure
-}
-
-fn recorder(plan: &SpanPlan, thread: &ThreadPlan) -> Recorder {
-    let lanes = thread.assignments.len();
-    Recorder::new(lanes, plan.measure_latency, plan.interval_ns, plan.measured_ns)
-}
-
-fn shared_weights(plan: &SpanPlan, thread: &ThreadPlan) -> Vec<u32> {
-    if plan.shared_outstanding == 0 {
-        return Vec::new();
-    }
-    thread.assignments.iter().map(|lane| lane.weight).collect()
 }
 
 fn describe_fault(thread: usize, name: &str, fault: IoFault) -> String {

@@ -1,11 +1,13 @@
 //! A lane: one thread's stream of I/Os to one target.
 
 use super::backend::{Backend, Transfer};
-use super::offsets::Offsets;
+use super::offsets::{Offsets, SharedOffsets};
 use super::pace::Pacer;
 use super::payload::{Payload, Piece};
 use super::random::Random;
-use crate::plan::{PayloadPlan, TargetPlan};
+use super::setup::{SlotLayout, Sources};
+use crate::measure::Recorder;
+use crate::plan::{PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 
 /// Where a lane's writes take their bytes.
 pub enum LaneData {
@@ -87,4 +89,60 @@ impl Lane<'_> {
             Piece::Source { offset } => Some(offset),
         }
     }
+}
+
+/// What the lanes of all threads of a time span share.
+pub struct LaneContext<'a> {
+    /// The time span.
+    pub plan: &'a SpanPlan,
+    /// The shared offsets of each target.
+    pub offsets: &'a [SharedOffsets],
+    /// The source buffer of each target that is written.
+    pub sources: &'a Sources,
+}
+
+/// The lanes of one thread, one per assignment, with their first I/O due at `start_ns`.
+#[must_use]
+pub fn lanes<'a>(
+    thread: &ThreadPlan,
+    layout: &SlotLayout,
+    context: &LaneContext<'a>,
+    start_ns: u64,
+) -> Vec<Lane<'a>> {
+    let mut lanes = Vec::with_capacity(thread.assignments.len());
+    for (assignment, &(first_slot, count)) in thread.assignments.iter().zip(&layout.ranges) {
+        let target = &context.plan.targets[assignment.target];
+        let shared = &context.offsets[assignment.target];
+        let source = context.sources[assignment.target].as_ref();
+        let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
+        let start_bytes = assignment.start_bytes;
+        lanes.push(Lane {
+            file: u32::try_from(lanes.len()).unwrap_or(u32::MAX),
+            block_bytes: target.block_bytes,
+            write_percent: target.write_percent,
+            offsets: Offsets::new(&target.offsets, start_bytes, count as usize, shared),
+            pacer: Pacer::new(assignment.pace, assignment.burst, start_ns),
+            data: LaneData::new(target, source_bytes),
+            free: (first_slot..first_slot + count).rev().collect(),
+            first_slot,
+            writing: false,
+        });
+    }
+    lanes
+}
+
+/// Empty books for a thread.
+#[must_use]
+pub fn recorder(plan: &SpanPlan, thread: &ThreadPlan) -> Recorder {
+    let lanes = thread.assignments.len();
+    Recorder::new(lanes, plan.measure_latency, plan.interval_ns, plan.measured_ns)
+}
+
+/// The weights of a thread's lanes when they share slots; empty when each lane has its own.
+#[must_use]
+pub fn shared_weights(plan: &SpanPlan, thread: &ThreadPlan) -> Vec<u32> {
+    if plan.shared_outstanding == 0 {
+        return Vec::new();
+    }
+    thread.assignments.iter().map(|lane| lane.weight).collect()
 }

@@ -10,4 +10,5 @@ pub mod pace;
 pub mod payload;
 pub mod random;
 pub mod setup;
+pub mod simulate;
 pub mod worker;
