@@ -1,1 +1,131 @@
-//! Skeleton.
+//! When the next I/O is due.
+//!
+//! A rate is a schedule: the k-th I/O is due at `start + k * per_ns / ios`, exactly, so that any
+//! length of time gets the number of I/Os that was asked for. After a stall the schedule is caught
+//! up with, as `DiskSpd`'s cumulative budget does.
+
+use crate::plan::{Burst, Pace};
+
+/// Whether the next I/O may be issued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// Now.
+    Now {
+        /// The time at which it was meant to be issued.
+        intended_ns: u64,
+    },
+    /// Not before this instant.
+    At(u64),
+}
+
+/// The schedule of one thread on one target.
+#[derive(Debug, Clone)]
+pub struct Pacer {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Unlimited,
+    Rate(Rate),
+    Bursts(Bursts),
+}
+
+/// The instants `start + k * per_ns / ios`, walked without division: `whole_ns + rest / ios` is the
+/// distance between two of them.
+#[derive(Debug, Clone)]
+struct Rate {
+    due_ns: u64,
+    whole_ns: u64,
+    rest: u64,
+    ios: u64,
+    carried: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Bursts {
+    plan: Burst,
+    issued: u32,
+    wait_until_ns: u64,
+    last_poll_ns: u64,
+}
+
+impl Pacer {
+    /// A schedule that begins at `start_ns`. A rate makes bursts meaningless, as in `DiskSpd`.
+    #[must_use]
+    pub fn new(pace: Option<Pace>, burst: Option<Burst>, start_ns: u64) -> Self {
+        let kind = match (pace, burst) {
+            (Some(pace), _) => Kind::Rate(Rate::new(pace, start_ns)),
+            (None, Some(plan)) if plan.ios > 0 => {
+                let last_poll_ns = start_ns;
+                Kind::Bursts(Bursts { plan, issued: 0, wait_until_ns: start_ns, last_poll_ns })
+            }
+            _ => Kind::Unlimited,
+        };
+        Self { kind }
+    }
+
+    /// Whether the next I/O may be issued at `now_ns`.
+    #[inline]
+    pub fn poll(&mut self, now_ns: u64) -> Due {
+        match &mut self.kind {
+            Kind::Unlimited => Due::Now { intended_ns: now_ns },
+            Kind::Rate(rate) => due(rate.due_ns, rate.due_ns, now_ns),
+            Kind::Bursts(bursts) => {
+                bursts.last_poll_ns = now_ns;
+                due(bursts.wait_until_ns, now_ns, now_ns)
+            }
+        }
+    }
+
+    /// Enters that the I/O which was polled for has been issued.
+    #[inline]
+    pub fn issued(&mut self) {
+        match &mut self.kind {
+            Kind::Unlimited => {}
+            Kind::Rate(rate) => rate.advance(),
+            Kind::Bursts(bursts) => bursts.advance(),
+        }
+    }
+}
+
+#[inline]
+fn due(not_before_ns: u64, intended_ns: u64, now_ns: u64) -> Due {
+    if not_before_ns <= now_ns { Due::Now { intended_ns } } else { Due::At(not_before_ns) }
+}
+
+impl Rate {
+    fn new(pace: Pace, start_ns: u64) -> Self {
+        let ios = pace.ios.max(1);
+        Self {
+            due_ns: start_ns,
+            whole_ns: pace.per_ns / ios,
+            rest: pace.per_ns % ios,
+            ios,
+            carried: 0,
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        self.due_ns = self.due_ns.saturating_add(self.whole_ns);
+        // carried and rest are both below ios; their sum may exceed u64, so compare without adding.
+        if self.carried >= self.ios - self.rest {
+            self.carried -= self.ios - self.rest;
+            self.due_ns = self.due_ns.saturating_add(1);
+        } else {
+            self.carried += self.rest;
+        }
+    }
+}
+
+impl Bursts {
+    #[inline]
+    fn advance(&mut self) {
+        self.issued += 1;
+        if self.issued == self.plan.ios {
+            self.issued = 0;
+            self.wait_until_ns = self.last_poll_ns.saturating_add(self.plan.gap_ns);
+        }
+    }
+}

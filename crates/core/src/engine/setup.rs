@@ -1,6 +1,6 @@
 //! Setting a thread up: opening its targets, laying out its slots, making its backend.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use fathom_sys::aio::Aio;
@@ -97,9 +97,16 @@ fn make_source(index: usize, target: &TargetPlan) -> Result<Option<Arc<Buffers>>
     };
     let mut source = allocate(&[to_usize(bytes)], target.huge_pages)?;
     let mut random = Random::new(index as u64);
-    fill_source(&target.payload, source.slot_mut(0), |path| std::fs::read(path), &mut random)
+    fill_source(&target.payload, source.slot_mut(0), |path| read_head(path, bytes), &mut random)
         .map_err(|source| SetupError::Source { name: target.name.clone(), source })?;
     Ok(Some(Arc::new(source)))
+}
+
+/// The first `bytes` of a file, so that a huge one costs no more memory than its buffer.
+fn read_head(path: &std::path::Path, bytes: u64) -> io::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    std::fs::File::open(path)?.take(bytes).read_to_end(&mut contents)?;
+    Ok(contents)
 }
 
 fn to_usize(bytes: u64) -> usize {

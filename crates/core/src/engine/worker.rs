@@ -188,7 +188,6 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             match stream.pacer.poll(now_ns) {
                 Due::Now { .. } => {}
                 Due::At(due_ns) => return Some(due_ns),
-                Due::AfterCompletions => return None,
             }
             if let Some(slot) = stream.free.pop() {
                 stream.pacer.issued();
@@ -270,7 +269,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                     errno: -completion.result,
                 });
             }
-            self.release(slot.lane as usize, completion.slot, now_ns);
+            self.release(slot.lane as usize, completion.slot);
         }
         self.done = done;
     }
@@ -293,13 +292,12 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     }
 
     #[inline]
-    fn release(&mut self, lane: usize, slot: u32, now_ns: u64) {
+    fn release(&mut self, lane: usize, slot: u32) {
         self.in_flight -= 1;
         match &mut self.shared {
             Some(shared) => shared.free.push(slot),
             None => self.setup.lanes[lane].free.push(slot),
         }
-        self.setup.lanes[lane].pacer.completed(now_ns);
         if self.until_progress > 0 {
             self.until_progress -= 1;
             if self.until_progress == 0 {
