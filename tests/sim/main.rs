@@ -1,1 +1,8 @@
-//! Skeleton.
+//! Whole runs on a simulated device and clock, with exactly known counts and every offset recorded.
+
+#[path = "../support/plans.rs"]
+mod plans;
+
+mod books;
+mod offsets;
+mod pace;

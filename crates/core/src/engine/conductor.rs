@@ -15,7 +15,8 @@ use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout, Sources};
 use super::worker::{IoFault, Worker, WorkerOutcome, WorkerSetup};
 use crate::measure::{
-    CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, ThreadMeasurements,
+    BackendDescription, CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements,
+    ThreadMeasurements,
 };
 use crate::plan::{EngineKind, SpanPlan, TargetKind, ThreadPlan};
 
@@ -307,7 +308,10 @@ impl<'a> Conductor<'a> {
             index: thread.index,
             targets: outcome.targets,
             waits: outcome.waits,
-            backend: outcome.backend,
+            backend: BackendDescription {
+                fallback: thread.engine_fallback.clone(),
+                ..outcome.backend
+            },
             cpu_ns: outcome.cpu_ns,
         };
         Ok(Some((measurements, outcome.fault, outcome.ended_ns)))

@@ -213,6 +213,8 @@ pub struct ThreadPlan {
     pub cpu: Option<CpuPin>,
     /// How its I/O reaches the kernel.
     pub engine: EngineKind,
+    /// Why a better engine is not used, in words; absent if none would be better.
+    pub engine_fallback: Option<String>,
     /// Seed of its random choices.
     pub seed: u64,
     /// Its targets.

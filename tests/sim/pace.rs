@@ -1,0 +1,79 @@
+//! Rates are exact over any length of time; bursts leave the gap that was asked for.
+
+use fathom_core::engine::backend::SimDevice;
+use fathom_core::engine::simulate::{Simulation, simulate};
+use fathom_core::plan::SpanPlan;
+use fathom_core::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
+
+use crate::plans::{Tell, span};
+
+const MIB: u64 = 1 << 20;
+
+fn run(plan: &SpanPlan, latency_ns: u64) -> Simulation {
+    simulate(plan, &SimDevice { latency_ns, ..SimDevice::default() }).unwrap()
+}
+
+fn completed(plan: &SpanPlan) -> u64 {
+    run(plan, 10_000).measurements.threads[0].targets[0].read.ios
+}
+
+#[test]
+fn every_rate_is_delivered_to_within_one_io() {
+    for iops in [1, 3, 7, 1_000, 65_536, 99_999] {
+        let seconds = 20;
+        let plan = span(64 * MIB).outstanding(8).pace(iops, NANOS_PER_SEC).seconds(seconds);
+        let ios = completed(&plan);
+        assert!(ios.abs_diff(iops * seconds) <= 1, "{iops} IOPS gave {ios}");
+    }
+}
+
+#[test]
+fn a_rate_in_bytes_per_millisecond_that_no_block_divides_is_exact() {
+    // 1000 B/ms in blocks of 4096 bytes: 1000 I/Os every 4096 ms.
+    let plan = span(64 * MIB).pace(1_000, 4_096 * NANOS_PER_MILLI).seconds(4_096);
+    assert!(completed(&plan).abs_diff(1_000_000) <= 1);
+}
+
+#[test]
+fn ios_are_issued_at_their_instants_and_not_before() {
+    let plan = span(64 * MIB).outstanding(4).pace(3, 10_000_000).seconds(1);
+    let simulation = run(&plan, 10_000);
+    for (index, record) in simulation.records[0].iter().enumerate() {
+        let due_ns = index as u64 * 10_000_000 / 3;
+        assert!((due_ns..due_ns + 10).contains(&record.at_ns), "{index}: {}", record.at_ns);
+    }
+}
+
+#[test]
+fn a_stall_is_caught_up_with() {
+    let plan = span(64 * MIB).outstanding(8).pace(1_000, NANOS_PER_SEC).seconds(10);
+    let stalling = SimDevice {
+        latency_ns: 10_000,
+        stall_from_ns: 4 * NANOS_PER_SEC,
+        stall_ns: NANOS_PER_SEC,
+        ..SimDevice::default()
+    };
+    let simulation = simulate(&plan, &stalling).unwrap();
+    let ios = simulation.measurements.threads[0].targets[0].read.ios;
+    assert!(ios.abs_diff(10_000) <= 1, "{ios}");
+}
+
+#[test]
+fn a_burst_is_followed_by_its_gap() {
+    let plan = span(64 * MIB).bursts(10, 5 * NANOS_PER_MILLI).seconds(1);
+    let records = &run(&plan, 10_000).records[0];
+    for pair in records.windows(2).enumerate() {
+        let (index, [earlier, later]) = pair else { unreachable!("windows of two") };
+        let gap_ns = later.at_ns - earlier.at_ns;
+        let expected_ns = if index % 10 == 9 { 5 * NANOS_PER_MILLI } else { 10_000 };
+        assert_eq!(gap_ns, expected_ns, "after I/O {index}");
+    }
+    assert!(records.len() > 1_900);
+}
+
+#[test]
+fn a_rate_beyond_the_device_is_bounded_by_the_device() {
+    let plan = span(64 * MIB).outstanding(1).pace(1_000_000, NANOS_PER_SEC).seconds(1);
+    let ios = run(&plan, 100_000).measurements.threads[0].targets[0].read.ios;
+    assert!((9_990..=10_000).contains(&ios), "{ios}");
+}

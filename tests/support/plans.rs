@@ -1,0 +1,162 @@
+//! A small language for plans in tests: `span(target(1 << 20)).random().seconds(60)`.
+
+use fathom_core::plan::{
+    Assignment, Burst, EffectiveRange, EngineKind, OffsetPlan, OpenPlan, Order, Pace, PayloadPlan,
+    SpanPlan, TargetKind, TargetPlan, ThreadPlan,
+};
+use fathom_core::profile::Priority;
+use fathom_core::units::NANOS_PER_SEC;
+
+/// Bytes per I/O in all plans.
+pub const BLOCK: u64 = 4096;
+
+/// One thread with one outstanding I/O, sequential over a virtual target of `size_bytes`, for 1 s.
+pub fn span(size_bytes: u64) -> SpanPlan {
+    let target = TargetPlan {
+        path: "virtual".into(),
+        name: "virtual".to_owned(),
+        kind: TargetKind::Virtual,
+        size_bytes,
+        open: OpenPlan::default(),
+        block_bytes: u32::try_from(BLOCK).unwrap(),
+        offsets: OffsetPlan {
+            base_bytes: 0,
+            end_bytes: size_bytes,
+            block_bytes: BLOCK,
+            align_bytes: BLOCK,
+            order: Order::Sequential,
+            ranges: Vec::new(),
+        },
+        write_percent: 0,
+        payload: PayloadPlan::CountingPattern,
+        huge_pages: false,
+        priority: Priority::Normal,
+    };
+    let span = SpanPlan {
+        index: 0,
+        create: Vec::new(),
+        warm_up_ns: 0,
+        measured_ns: NANOS_PER_SEC,
+        cool_down_ns: 0,
+        interval_ns: 0,
+        measure_latency: true,
+        progress_every_ios: 0,
+        shared_outstanding: 0,
+        targets: vec![target],
+        threads: Vec::new(),
+    };
+    span.threads(1)
+}
+
+/// Changes to a plan, each telling one thing.
+pub trait Tell {
+    /// Random, uniform.
+    fn random(self) -> Self;
+    /// In this order.
+    fn order(self, order: Order) -> Self;
+    /// Aligned to, or with a stride of, so many bytes.
+    fn align(self, bytes: u64) -> Self;
+    /// Within this range.
+    fn range(self, base_bytes: u64, end_bytes: u64) -> Self;
+    /// Shares in percent, start and end.
+    fn shares(self, shares: &[(f64, u64, u64)]) -> Self;
+    /// So many outstanding I/Os per thread.
+    fn outstanding(self, outstanding: u32) -> Self;
+    /// So many threads, each starting at its own multiple of the given stride.
+    fn threads(self, threads: usize) -> Self;
+    /// The given share of writes.
+    fn writes(self, percent: u32) -> Self;
+    /// Measured for so many seconds.
+    fn seconds(self, seconds: u64) -> Self;
+    /// A rate for each thread.
+    fn pace(self, ios: u64, per_ns: u64) -> Self;
+    /// Bursts for each thread.
+    fn bursts(self, ios: u32, gap_ns: u64) -> Self;
+}
+
+impl Tell for SpanPlan {
+    fn random(self) -> Self {
+        self.order(Order::Random)
+    }
+
+    fn order(mut self, order: Order) -> Self {
+        self.targets[0].offsets.order = order;
+        self
+    }
+
+    fn align(mut self, bytes: u64) -> Self {
+        self.targets[0].offsets.align_bytes = bytes;
+        self
+    }
+
+    fn range(mut self, base_bytes: u64, end_bytes: u64) -> Self {
+        self.targets[0].offsets.base_bytes = base_bytes;
+        self.targets[0].offsets.end_bytes = end_bytes;
+        for thread in &mut self.threads {
+            thread.assignments[0].start_bytes = base_bytes;
+        }
+        self
+    }
+
+    fn shares(mut self, shares: &[(f64, u64, u64)]) -> Self {
+        let range = |&(io_percent, start_bytes, end_bytes)| EffectiveRange {
+            io_percent,
+            start_bytes,
+            end_bytes,
+        };
+        self.targets[0].offsets.ranges = shares.iter().map(range).collect();
+        self
+    }
+
+    fn outstanding(mut self, outstanding: u32) -> Self {
+        for thread in &mut self.threads {
+            thread.assignments[0].outstanding = outstanding;
+        }
+        self
+    }
+
+    fn threads(mut self, threads: usize) -> Self {
+        let thread = |index| ThreadPlan {
+            index,
+            cpu: None,
+            engine: EngineKind::Null,
+            engine_fallback: None,
+            seed: index as u64,
+            assignments: vec![Assignment {
+                target: 0,
+                relative_thread: u32::try_from(index).unwrap(),
+                outstanding: 1,
+                weight: 1,
+                start_bytes: self.targets[0].offsets.base_bytes,
+                pace: None,
+                burst: None,
+            }],
+        };
+        self.threads = (0..threads).map(thread).collect();
+        self
+    }
+
+    fn writes(mut self, percent: u32) -> Self {
+        self.targets[0].write_percent = percent;
+        self
+    }
+
+    fn seconds(mut self, seconds: u64) -> Self {
+        self.measured_ns = seconds * NANOS_PER_SEC;
+        self
+    }
+
+    fn pace(mut self, ios: u64, per_ns: u64) -> Self {
+        for thread in &mut self.threads {
+            thread.assignments[0].pace = Some(Pace { ios, per_ns });
+        }
+        self
+    }
+
+    fn bursts(mut self, ios: u32, gap_ns: u64) -> Self {
+        for thread in &mut self.threads {
+            thread.assignments[0].burst = Some(Burst { ios, gap_ns });
+        }
+        self
+    }
+}
