@@ -1,12 +1,14 @@
 //! Linux.
 
 pub mod aio;
+pub mod attributes;
 pub mod buffers;
 pub mod clock;
 pub mod cpu;
 pub mod device;
 pub mod extents;
 pub mod file;
+pub mod holders;
 pub mod host;
 pub mod mapping;
 pub mod residency;

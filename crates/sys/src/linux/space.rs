@@ -1,1 +1,96 @@
-//! Skeleton.
+//! Room for a file: free space, limits of its size, and reserving its blocks.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What a file system has room for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that an ordinary process can still write; absent where the file system sets no bound.
+    pub available_bytes: Option<u64>,
+    /// Bytes of one allocation unit.
+    pub block_bytes: u64,
+}
+
+/// The room on the file system that holds `path`.
+///
+/// What is reserved for the superuser counts as taken, so that a test file never eats the
+/// reserve that keeps a full system alive.
+pub fn of_file_system(path: &Path) -> io::Result<Space> {
+    let name = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the path has a NUL byte"))?;
+    let mut answer = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `name` is NUL-terminated and `answer` has room for one statvfs; both outlive the call.
+    let status = unsafe { libc::statvfs(name.as_ptr(), answer.as_mut_ptr()) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: statvfs returned 0, so the kernel has filled the whole structure.
+    let answer = unsafe { answer.assume_init() };
+    let block_bytes = answer.f_frsize.max(1);
+    // A tmpfs without a size limit reports no blocks at all.
+    let bounded = answer.f_blocks != 0;
+    let available_bytes = bounded.then(|| answer.f_bavail.saturating_mul(block_bytes));
+    Ok(Space { available_bytes, block_bytes })
+}
+
+/// The greatest size, in bytes, to which this process may extend a file; absent without a limit.
+///
+/// A write beyond `RLIMIT_FSIZE` kills the process with `SIGXFSZ`, so it must be known before.
+pub fn file_bytes_limit() -> io::Result<Option<u64>> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is a valid rlimit that outlives the call.
+    let status = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur))
+}
+
+/// Reserves `bytes` from the start of `file` and sets its size.
+///
+/// The blocks are unwritten until data are written. Fails with `Unsupported` where the file
+/// system cannot reserve, with `StorageFull` where there is no room, and with `Interrupted`
+/// where a signal came in between.
+pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    let length = libc::off64_t::try_from(bytes)
+        .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
+    let status = unsafe { libc::fallocate64(file.as_raw_fd(), 0, 0, length) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_known_where_the_temporary_files_are() {
+        let space = of_file_system(&std::env::temp_dir()).expect("a temporary directory");
+        assert!(space.block_bytes.is_power_of_two());
+        assert!(space.available_bytes.is_none_or(|bytes| bytes % space.block_bytes == 0));
+    }
+
+    #[test]
+    fn a_missing_path_is_an_error() {
+        let error = of_file_system(Path::new("/nonexistent/fathom")).expect_err("no such path");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn reserving_sets_the_size() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        match reserve(&file, 100_000) {
+            Ok(()) => assert_eq!(file.metadata().expect("metadata").len(), 100_000),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::Unsupported),
+        }
+    }
+}

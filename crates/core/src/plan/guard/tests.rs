@@ -1,0 +1,175 @@
+//! What is refused and what passes, on real files.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::plan::{Assignment, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetPlan, ThreadPlan};
+
+fn target(path: &Path, write_percent: u32) -> TargetPlan {
+    TargetPlan {
+        path: path.to_owned(),
+        name: path.display().to_string(),
+        kind: TargetKind::File,
+        size_bytes: 0,
+        open: OpenPlan::default(),
+        block_bytes: 4096,
+        offsets: OffsetPlan {
+            base_bytes: 0,
+            end_bytes: 0,
+            block_bytes: 4096,
+            align_bytes: 4096,
+            order: Order::Sequential,
+            ranges: Vec::new(),
+        },
+        write_percent,
+        payload: PayloadPlan::CountingPattern,
+        huge_pages: false,
+        priority: crate::profile::Priority::Normal,
+    }
+}
+
+fn span(targets: Vec<TargetPlan>) -> SpanPlan {
+    SpanPlan {
+        index: 0,
+        create: Vec::new(),
+        warm_up_ns: 0,
+        measured_ns: 1,
+        cool_down_ns: 0,
+        interval_ns: 0,
+        measure_latency: false,
+        progress_every_ios: 0,
+        shared_outstanding: 0,
+        targets,
+        threads: Vec::new(),
+    }
+}
+
+fn writing(path: &Path) -> Plan {
+    Plan { precreate: Vec::new(), spans: vec![span(vec![target(path, 30)])] }
+}
+
+fn creating(path: &Path) -> Plan {
+    let file = FilePlan { path: path.to_owned(), size_bytes: 4096 };
+    Plan { precreate: vec![file], spans: Vec::new() }
+}
+
+const ANYHOW: RunOptions = RunOptions { engine: None, overwrite: true, json_file: None };
+
+fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {
+    let refusals = check(plan, options).err().map_or(Vec::new(), |refusals| refusals.0);
+    refusals.into_iter().map(|refusal| refusal.finding).collect()
+}
+
+fn plain(plan: &Plan) -> Vec<Finding> {
+    findings(plan, &RunOptions::default())
+}
+
+#[test]
+fn recognisable_data_are_refused_unless_told_otherwise() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("notes");
+    fs::write(&path, "milk, bread, and what else?\n").expect("a file");
+    for plan in [writing(&path), creating(&path)] {
+        assert!(matches!(plain(&plan)[..], [Finding::FileWithData(found)] if found.name == "text"));
+        assert_eq!(findings(&plan, &ANYHOW), []);
+    }
+    let message = check(&writing(&path), &RunOptions::default()).expect_err("refused").to_string();
+    for part in [path.to_str().expect("a name"), "text", "--overwrite"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn reading_needs_no_check() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("notes");
+    fs::write(&path, "milk, bread, and what else?\n").expect("a file");
+    let plan = Plan { precreate: Vec::new(), spans: vec![span(vec![target(&path, 0)])] };
+    assert_eq!(plain(&plan), []);
+    let folder = Plan { precreate: Vec::new(), spans: vec![span(vec![target(home.path(), 0)])] };
+    assert_eq!(plain(&folder), []);
+}
+
+#[test]
+fn test_data_and_missing_files_pass() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("test.dat");
+    assert_eq!(plain(&writing(&path)), []);
+    assert_eq!(plain(&creating(&path)), []);
+    let pattern: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    for data in [&[0; 100_000][..], &pattern, &[]] {
+        fs::write(&path, data).expect("a file");
+        assert_eq!(plain(&writing(&path)), []);
+    }
+    let file = FilePlan { path: path.clone(), size_bytes: 100_000 };
+    prepare::create(&file, false, &AtomicBool::new(false), &|_| {}).expect("a file is made");
+    assert_eq!(plain(&writing(&path)), []);
+    assert_eq!(plain(&creating(&path)), []);
+}
+
+#[test]
+fn links_are_followed() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let (path, link) = (home.path().join("db"), home.path().join("link"));
+    fs::write(&path, b"SQLite format 3\0\x10\0\x01\x01\0").expect("a file");
+    symlink(&path, &link).expect("a link");
+    assert!(matches!(plain(&writing(&link))[..], [Finding::FileWithData(_)]));
+    let folder_link = home.path().join("folder");
+    symlink(home.path(), &folder_link).expect("a link");
+    assert_eq!(plain(&writing(&folder_link)), [Finding::WrongKind("a directory")]);
+}
+
+#[test]
+fn other_kinds_are_refused_whatever_is_given() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    assert_eq!(findings(&writing(home.path()), &ANYHOW), [Finding::WrongKind("a directory")]);
+    let null = Path::new("/dev/null");
+    assert_eq!(findings(&writing(null), &ANYHOW), [Finding::WrongKind("a character device")]);
+    assert_eq!(findings(&creating(null), &ANYHOW), [Finding::WrongKind("a character device")]);
+}
+
+#[test]
+fn all_refusals_are_told_once_each() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let paths = ["one", "two"].map(|name| home.path().join(name));
+    for path in &paths {
+        fs::write(path, "some words of somebody").expect("a file");
+    }
+    let targets = || paths.iter().map(|path| target(path, 100)).collect();
+    let plan = Plan { precreate: Vec::new(), spans: vec![span(targets()), span(targets())] };
+    let refusals = check(&plan, &RunOptions::default()).expect_err("refused");
+    assert_eq!(refusals.0.len(), 2);
+    assert_eq!(refusals.to_string().lines().count(), 2);
+}
+
+#[test]
+fn what_no_engine_touches_needs_no_check() {
+    let home = tempfile::tempdir().expect("a temporary directory");
+    let path = home.path().join("notes");
+    fs::write(&path, "milk, bread, and what else?\n").expect("a file");
+    let mut plan = writing(&path);
+    plan.spans[0].targets[0].kind = TargetKind::Virtual;
+    assert_eq!(plain(&plan), []);
+    plan.spans[0].targets[0].kind = TargetKind::File;
+    let thread = |engine| ThreadPlan {
+        index: 0,
+        cpu: None,
+        engine,
+        seed: 0,
+        assignments: vec![Assignment {
+            target: 0,
+            relative_thread: 0,
+            outstanding: 1,
+            weight: 1,
+            start_bytes: 0,
+            pace: None,
+            burst: None,
+        }],
+    };
+    plan.spans[0].threads = vec![thread(EngineKind::Null)];
+    assert_eq!(plain(&plan), []);
+    plan.spans[0].threads.push(thread(EngineKind::Sync));
+    assert_eq!(plain(&plan).len(), 1);
+}

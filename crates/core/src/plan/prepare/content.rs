@@ -1,0 +1,217 @@
+//! What a created file holds: incompressible data that prove whose they are.
+//!
+//! Each block of 4 KiB is random data from a key, and its first eight bytes, undone, give that
+//! key back. The key is the file's seed mixed with the number of the block (for the first block,
+//! with the size of the file). So any block shows its seed, all blocks of one file show the same,
+//! and yet there is no header, and no two files hold the same data that a device could store
+//! once. The first block is written last, when all others are on stable storage: a file whose
+//! first block is in place is complete.
+//!
+//! The mixing function is that of `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom
+//! Number Generators, 2014), which is one-to-one and so can be undone.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Bytes of a block, which has one key.
+pub(super) const BLOCK_BYTES: usize = 4096;
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+/// The odd number nearest to 2^64 over the golden ratio: the generator's step.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+/// Multipliers of the mixing function, and their inverses modulo 2^64.
+const FIRST: u64 = 0xBF58_476D_1CE4_E5B9;
+const SECOND: u64 = 0x94D0_49BB_1331_11EB;
+const FIRST_INVERSE: u64 = 0x96DE_1B17_3F11_9089;
+const SECOND_INVERSE: u64 = 0x3196_42B2_D24D_8EC3;
+
+#[inline]
+const fn mix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(FIRST);
+    word = (word ^ (word >> 27)).wrapping_mul(SECOND);
+    word ^ (word >> 31)
+}
+
+const fn unmix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(SECOND_INVERSE);
+    word = (word ^ (word >> 27) ^ (word >> 54)).wrapping_mul(FIRST_INVERSE);
+    word ^ (word >> 30) ^ (word >> 60)
+}
+
+/// The data of one file, given by its seed and its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) seed: u64,
+    pub(super) size_bytes: u64,
+}
+
+impl Content {
+    fn key(self, block: u64) -> u64 {
+        let place = if block == 0 { mix(self.size_bytes ^ STEP) } else { block.wrapping_mul(STEP) };
+        mix(self.seed.wrapping_add(place))
+    }
+
+    /// The content of a file of `size_bytes` of which this is the start of a block.
+    fn of_block(bytes: &[u8], block: u64, size_bytes: u64) -> Option<Self> {
+        let first = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+        let blank = Self { seed: 0, size_bytes };
+        let place = unmix(blank.key(block));
+        let seed = unmix(unmix(first)).wrapping_sub(place);
+        Some(Self { seed, size_bytes })
+    }
+
+    /// Fills `buffer` with what the file holds from `offset` on, which is the start of a block.
+    pub(super) fn fill(self, offset: u64, buffer: &mut [u8]) {
+        debug_assert_eq!(offset % BLOCK, 0);
+        let first = offset / BLOCK;
+        for (block, bytes) in (first..).zip(buffer.chunks_mut(BLOCK_BYTES)) {
+            fill_block(self.key(block), bytes);
+        }
+    }
+
+    fn holds(self, block: u64, bytes: &[u8]) -> bool {
+        let mut expected = vec![0; bytes.len()];
+        fill_block(self.key(block), &mut expected);
+        expected == bytes
+    }
+}
+
+fn fill_block(key: u64, bytes: &mut [u8]) {
+    let mut state = key;
+    let mut words = bytes.chunks_exact_mut(8);
+    for word in &mut words {
+        word.copy_from_slice(&mix(state).to_le_bytes());
+        state = state.wrapping_add(STEP);
+    }
+    let rest = words.into_remainder();
+    let last = mix(state).to_le_bytes();
+    rest.copy_from_slice(&last[..rest.len()]);
+}
+
+/// Fewer bytes do not prove anything.
+const PROOF_BYTES_MIN: u64 = 16;
+/// Blocks that are looked at between the first and the last.
+const PROOF_BLOCKS: u64 = 30;
+
+/// The content of a file of `size_bytes`, if blocks at many places prove that it was completely
+/// created by this tool and not written since.
+pub(super) fn proven(file: &File, size_bytes: u64) -> io::Result<Option<Content>> {
+    if size_bytes < PROOF_BYTES_MIN {
+        return Ok(None);
+    }
+    let first = read_block(file, 0, size_bytes)?;
+    let Some(content) = Content::of_block(&first, 0, size_bytes) else { return Ok(None) };
+    if !content.holds(0, &first) {
+        return Ok(None);
+    }
+    for block in proof_blocks(size_bytes) {
+        if !content.holds(block, &read_block(file, block, size_bytes)?) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(content))
+}
+
+/// Whether any of the blocks at many places holds nothing but zeros.
+pub(super) fn has_zeros(file: &File, size_bytes: u64) -> io::Result<bool> {
+    for block in proof_blocks(size_bytes) {
+        if read_block(file, block, size_bytes)?.iter().all(|&byte| byte == 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn proof_blocks(size_bytes: u64) -> impl Iterator<Item = u64> {
+    let count = size_bytes.div_ceil(BLOCK);
+    let step = (count / PROOF_BLOCKS).max(1);
+    (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX)).chain(count.checked_sub(1))
+}
+
+fn read_block(file: &File, block: u64, size_bytes: u64) -> io::Result<Vec<u8>> {
+    let offset = block * BLOCK;
+    let length = BLOCK.min(size_bytes - offset);
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or(BLOCK_BYTES)];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn mixing_can_be_undone(word in any::<u64>()) {
+            prop_assert_eq!(unmix(mix(word)), word);
+        }
+
+        #[test]
+        fn any_block_shows_its_seed(seed in any::<u64>(), block in 0_u64..1 << 50) {
+            let content = Content { seed, size_bytes: 1 << 62 };
+            let mut bytes = [0; 64];
+            fill_block(content.key(block), &mut bytes);
+            prop_assert_eq!(Content::of_block(&bytes, block, 1 << 62), Some(content));
+        }
+    }
+
+    fn file_of(content: Content) -> File {
+        let file = tempfile::tempfile().expect("a temporary file");
+        let mut data = vec![0; usize::try_from(content.size_bytes).expect("small")];
+        content.fill(0, &mut data);
+        file.write_all_at(&data, 0).expect("a write");
+        file
+    }
+
+    #[test]
+    fn a_complete_file_is_proven() {
+        for size_bytes in [16, 100, 4096, 4099, 8192, 1_000_003] {
+            let content = Content { seed: 99, size_bytes };
+            assert_eq!(proven(&file_of(content), size_bytes).expect("reads"), Some(content));
+        }
+    }
+
+    #[test]
+    fn a_missing_block_a_changed_size_or_other_data_prove_nothing() {
+        let size_bytes = 100_000;
+        let content = Content { seed: 5, size_bytes };
+        let without = |offset: u64| {
+            let file = file_of(content);
+            file.write_all_at(&[0; 8], offset).expect("a write");
+            proven(&file, size_bytes).expect("reads")
+        };
+        assert_eq!(without(0), None);
+        assert_eq!(without(40_960), None);
+        assert_eq!(without(99_990), None);
+        let file = file_of(content);
+        file.set_len(90_112).expect("a length");
+        assert_eq!(proven(&file, 90_112).expect("reads"), None);
+        file.set_len(0).expect("a length");
+        file.set_len(size_bytes).expect("a length");
+        assert_eq!(proven(&file, size_bytes).expect("reads"), None);
+        assert_eq!(proven(&file, 4).expect("reads"), None);
+    }
+
+    #[test]
+    fn pieces_agree_with_the_whole() {
+        let content = Content { seed: 1, size_bytes: 20_000 };
+        let mut whole = vec![0; 20_000];
+        content.fill(0, &mut whole);
+        let mut piece = vec![0; 9000];
+        content.fill(8192, &mut piece);
+        assert_eq!(piece, whole[8192..17_192]);
+    }
+
+    #[test]
+    fn two_files_share_no_block() {
+        let mut blocks = std::collections::HashSet::new();
+        for seed in 0..4 {
+            let mut data = vec![0; 64 * BLOCK_BYTES];
+            Content { seed, size_bytes: 1 << 30 }.fill(0, &mut data);
+            blocks.extend(data.chunks(BLOCK_BYTES).map(<[u8]>::to_vec));
+        }
+        assert_eq!(blocks.len(), 4 * 64);
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a file could not be made.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::plan::signature::Recognised;
+
+/// Why a file could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The file holds data that look like somebody's; it is unchanged.
+    #[error(
+        "{path}: it looks like {found}, and creating the file would destroy it; name another \
+         file, or give --overwrite if its data may be lost", path = path.display()
+    )]
+    Recognised {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        found: Recognised,
+    },
+    /// Something other than a regular file is in the way; it is unchanged.
+    #[error(
+        "{path}: it is {kind}, so no file can be created there; name a file, or leave out the \
+         size to create", path = path.display()
+    )]
+    NotAFile {
+        /// What is in the way.
+        path: PathBuf,
+        /// Its kind, with article.
+        kind: &'static str,
+    },
+    /// The directory that the file should be in does not exist.
+    #[error(
+        "{path}: the directory {directory} does not exist; create it first",
+        path = path.display(), directory = directory.display()
+    )]
+    MissingDirectory {
+        /// The file.
+        path: PathBuf,
+        /// The directory that is missing.
+        directory: PathBuf,
+    },
+    /// The file system has not enough room; nothing was written.
+    #[error(
+        "{path}: not enough space: {needed_bytes} bytes are needed and {free_bytes} are free; \
+         nothing was written; ask for a smaller file, or make room", path = path.display()
+    )]
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the file.
+        needed_bytes: u64,
+        /// Bytes that are free for it, what an existing file gives back included.
+        free_bytes: u64,
+    },
+    /// The file would be larger than is allowed; nothing was written.
+    #[error(
+        "{path}: a file of {needed_bytes} bytes is larger than {limit} allows; ask for a smaller \
+         file", path = path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the file.
+        needed_bytes: u64,
+        /// What sets the limit, in words.
+        limit: String,
+    },
+    /// The room ran out while the file was being filled; it was removed.
+    #[error(
+        "{path}: the space ran out after {done_bytes} of {needed_bytes} bytes; the partial file \
+         was removed; ask for a smaller file, or make room", path = path.display()
+    )]
+    RanOut {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that had been written.
+        done_bytes: u64,
+        /// Bytes of the file.
+        needed_bytes: u64,
+    },
+    /// Somebody ended the run; the partial file was removed.
+    #[error(
+        "{path}: interrupted after {done_bytes} of {needed_bytes} bytes; the partial file was \
+         removed", path = path.display()
+    )]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that had been written.
+        done_bytes: u64,
+        /// Bytes of the file.
+        needed_bytes: u64,
+    },
+    /// The operating system refused a step.
+    #[error("{path}: cannot {step}: {source}; {remedy}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        step: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+}

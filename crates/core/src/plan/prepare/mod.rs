@@ -1,0 +1,254 @@
+//! Makes target files: real, incompressible data in every block, or nothing at all.
+//!
+//! A file that is not complete is not there: whatever goes wrong once its old content is gone,
+//! the file is removed. A complete file of the right size that an earlier run made is kept.
+
+mod content;
+mod error;
+mod fill;
+mod mark;
+mod room;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_sys::{extents, space};
+
+use super::FilePlan;
+use super::signature::{self, Samples};
+use crate::measure::{Event, EventSink};
+use content::Content;
+pub use error::PrepareError;
+use fill::{Filled, Filling};
+pub(crate) use mark::is_ours;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It was there already: complete, of the right size, and made by this tool.
+    Kept,
+    /// It did not exist and was made.
+    Made,
+    /// It held test data or was of another size, and was made again.
+    Remade,
+}
+
+/// Makes one file, or keeps it if it is there already.
+///
+/// Only with `overwrite` is a file replaced that holds recognisable data. When `stop` becomes
+/// true the partial file is removed. Progress goes to `sink`, at most ten times a second.
+pub fn create(
+    file: &FilePlan,
+    overwrite: bool,
+    stop: &AtomicBool,
+    sink: EventSink,
+) -> Result<Created, PrepareError> {
+    let path = real_path(&file.path)?;
+    let making = Making { path: &path, size_bytes: file.size_bytes, stop, sink };
+    match open_existing(&path)? {
+        None => making.make_new(),
+        Some(existing) => making.keep_or_remake(&existing, overwrite),
+    }
+}
+
+/// The path with symbolic links followed, even if the last one leads to nothing yet.
+fn real_path(path: &Path) -> Result<PathBuf, PrepareError> {
+    /// As many links as the kernel follows in a row.
+    const LINKS_MAX: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(link) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(link);
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    match fs::metadata(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(PrepareError::MissingDirectory { path, directory })
+        }
+        _ => Ok(path),
+    }
+}
+
+fn open_existing(path: &Path) -> Result<Option<File>, PrepareError> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        outcome => outcome.map_err(|error| refused(path, "look at the file", error))?,
+    };
+    // Asked before it is opened: opening a pipe or a device may itself have effects.
+    if !metadata.is_file() {
+        let kind = kind_in_words(metadata.file_type());
+        return Err(PrepareError::NotAFile { path: path.to_owned(), kind });
+    }
+    let opened = OpenOptions::new().read(true).write(true).open(path);
+    opened.map(Some).map_err(|error| refused(path, "open the file for writing", error))
+}
+
+/// What a file that is no regular file is, with article.
+pub(crate) fn kind_in_words(kind: fs::FileType) -> &'static str {
+    match () {
+        () if kind.is_dir() => "a directory",
+        () if kind.is_block_device() => "a block device",
+        () if kind.is_char_device() => "a character device",
+        () if kind.is_fifo() => "a named pipe",
+        () if kind.is_socket() => "a socket",
+        () => "not a regular file",
+    }
+}
+
+fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
+    let remedy = match source.kind() {
+        io::ErrorKind::PermissionDenied => "use an account that may, or name another file",
+        io::ErrorKind::ReadOnlyFilesystem => "name a file on a file system that can be written",
+        io::ErrorKind::NotADirectory => "a part of the path is a file: correct the path",
+        _ => "check the file system and the system's log",
+    };
+    PrepareError::Io { path: path.to_owned(), step, remedy, source }
+}
+
+/// The making of one file.
+struct Making<'a> {
+    path: &'a Path,
+    size_bytes: u64,
+    stop: &'a AtomicBool,
+    sink: EventSink<'a>,
+}
+
+impl Making<'_> {
+    fn make_new(&self) -> Result<Created, PrepareError> {
+        room::check(self.path, self.size_bytes, 0)?;
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).open(self.path);
+        let file = opened.map_err(|error| refused(self.path, "create the file", error))?;
+        self.or_remove(self.fill(&file))?;
+        self.tell("created");
+        Ok(Created::Made)
+    }
+
+    fn keep_or_remake(&self, file: &File, overwrite: bool) -> Result<Created, PrepareError> {
+        let look = |error| refused(self.path, "read the file", error);
+        if self.is_complete(file).map_err(look)? {
+            self.tell("kept, as an earlier run made it");
+            return Ok(Created::Kept);
+        }
+        let metadata = file.metadata().map_err(look)?;
+        if !overwrite && !is_ours(file, metadata.len()).map_err(look)? {
+            let samples = Samples::read(file, metadata.len()).map_err(look)?;
+            if let Some(found) = signature::recognise(&samples) {
+                return Err(PrepareError::Recognised { path: self.path.to_owned(), found });
+            }
+        }
+        self.remake(file, &metadata)
+    }
+
+    fn remake(&self, file: &File, metadata: &fs::Metadata) -> Result<Created, PrepareError> {
+        room::check(self.path, self.size_bytes, metadata.blocks().saturating_mul(512))?;
+        // A size that the file system cannot hold is refused here, while the old data stand.
+        if self.size_bytes > metadata.len() {
+            let grown = file.set_len(self.size_bytes);
+            grown.map_err(|error| room::refused_size(self.path, self.size_bytes, error))?;
+        }
+        mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))?;
+        let emptied = file.set_len(0).map_err(|error| refused(self.path, "empty the file", error));
+        self.or_remove(emptied.and_then(|()| self.fill(file)))?;
+        self.tell("created again");
+        Ok(Created::Remade)
+    }
+
+    /// Whether the file is ours, of the right size, and all of it is real data.
+    fn is_complete(&self, file: &File) -> io::Result<bool> {
+        let size_bytes = self.size_bytes;
+        if file.metadata()?.len() != size_bytes {
+            return Ok(false);
+        }
+        if size_bytes == 0 {
+            return Ok(true);
+        }
+        if !mark::is_marked(file, size_bytes) {
+            return Ok(content::proven(file, size_bytes)?.is_some());
+        }
+        // The mark says whose it is; runs may have punched holes or written zeros since.
+        let unbacked =
+            extents::backing(file, 0..size_bytes).is_ok_and(|sum| sum.unbacked_bytes() > 0);
+        Ok(!unbacked && !content::has_zeros(file, size_bytes)?)
+    }
+
+    fn fill(&self, file: &File) -> Result<(), PrepareError> {
+        let seed = RandomState::new().hash_one(self.path);
+        let content = Content { seed, size_bytes: self.size_bytes };
+        self.reserve(file)?;
+        let filling = Filling::new(file, self.path, content, self.stop, self.sink);
+        match filling.run() {
+            Ok(Filled::Whole) => {
+                mark::set(file, content);
+                Ok(())
+            }
+            Ok(Filled::Stopped) => Err(self.interrupted(filling.done_bytes())),
+            Err(error) => Err(self.broken_off(filling.done_bytes(), error)),
+        }
+    }
+
+    /// Takes all blocks at once, so that they lie together and a lack of them shows at once.
+    fn reserve(&self, file: &File) -> Result<(), PrepareError> {
+        if self.size_bytes == 0 {
+            return Ok(());
+        }
+        loop {
+            let error = match space::reserve(file, self.size_bytes) {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(self.interrupted(0));
+            }
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::Unsupported => break,
+                _ => return Err(room::refused_size(self.path, self.size_bytes, error)),
+            }
+        }
+        let sized = file.set_len(self.size_bytes);
+        sized.map_err(|error| room::refused_size(self.path, self.size_bytes, error))
+    }
+
+    fn interrupted(&self, done_bytes: u64) -> PrepareError {
+        let path = self.path.to_owned();
+        PrepareError::Interrupted { path, done_bytes, needed_bytes: self.size_bytes }
+    }
+
+    fn broken_off(&self, done_bytes: u64, error: io::Error) -> PrepareError {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => PrepareError::RanOut {
+                path: self.path.to_owned(),
+                done_bytes,
+                needed_bytes: self.size_bytes,
+            },
+            _ => refused(self.path, "write the file", error),
+        }
+    }
+
+    /// Removes the file if it is not complete; the path has no link in its last part.
+    fn or_remove(&self, outcome: Result<(), PrepareError>) -> Result<(), PrepareError> {
+        if outcome.is_err() && fs::remove_file(self.path).is_err() {
+            // What cannot be removed is at least emptied, and carries no mark.
+            let _ = OpenOptions::new().write(true).truncate(true).open(self.path);
+        }
+        outcome
+    }
+
+    fn tell(&self, what: &str) {
+        (self.sink)(Event::Step(format!(
+            "{}: {what} ({} bytes)",
+            self.path.display(),
+            self.size_bytes
+        )));
+    }
+}

@@ -1,0 +1,216 @@
+//! Making, keeping, making again, and leaving nothing behind.
+
+use std::os::unix::fs::{FileExt, symlink};
+use std::sync::Mutex;
+
+use super::*;
+
+static GO: AtomicBool = AtomicBool::new(false);
+
+fn quiet(_: Event) {}
+
+fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
+    create(&FilePlan { path: path.to_owned(), size_bytes }, false, &GO, &quiet)
+}
+
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+#[test]
+fn files_of_odd_sizes_are_complete() {
+    let home = home();
+    for size in [1, 7, 511, 4096, 4097, 65_536, (4 << 20) + 4096, (9 << 20) + 123] {
+        let path = home.path().join(format!("file{size}"));
+        assert_eq!(make(&path, size).expect("made"), Created::Made);
+        let file = File::open(&path).expect("a file");
+        assert_eq!(file.metadata().expect("metadata").len(), size);
+        let backing = extents::backing(&file, 0..size).expect("extents");
+        assert_eq!(backing.unbacked_bytes(), 0, "{size}");
+        let proof = content::proven(&file, size).expect("reads");
+        assert_eq!(proof.is_some(), size >= 16, "{size}");
+        let samples = Samples::read(&file, size).expect("reads");
+        assert!(size < 64 || signature::recognise(&samples).is_none(), "{size}");
+    }
+}
+
+#[test]
+fn the_whole_content_is_as_its_seed_says() {
+    let home = home();
+    let path = home.path().join("file");
+    let size_bytes = (13 << 20) + 77;
+    make(&path, size_bytes).expect("made");
+    let data = fs::read(&path).expect("a file");
+    let file = File::open(&path).expect("a file");
+    let content = content::proven(&file, size_bytes).expect("reads").expect("ours");
+    let mut expected = vec![0; data.len()];
+    content.fill(0, &mut expected);
+    assert!(expected == data);
+}
+
+#[test]
+fn an_empty_file_can_be_made_and_kept() {
+    let home = home();
+    let path = home.path().join("empty");
+    assert_eq!(make(&path, 0).expect("made"), Created::Made);
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 0);
+    assert_eq!(make(&path, 0).expect("kept"), Created::Kept);
+}
+
+#[test]
+fn a_complete_file_is_kept_and_another_size_is_made_again() {
+    let home = home();
+    let path = home.path().join("file");
+    make(&path, 100_000).expect("made");
+    let before = fs::metadata(&path).expect("a file");
+    assert_eq!(make(&path, 100_000).expect("kept"), Created::Kept);
+    let after = fs::metadata(&path).expect("a file");
+    assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
+    assert_eq!(make(&path, 50_000).expect("made again"), Created::Remade);
+    assert_eq!(make(&path, 200_000).expect("made again"), Created::Remade);
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 200_000);
+}
+
+#[test]
+fn a_file_without_mark_is_kept_by_its_content() {
+    let home = home();
+    let (path, copy) = (home.path().join("file"), home.path().join("copy"));
+    make(&path, 300_000).expect("made");
+    fs::write(&copy, fs::read(&path).expect("a file")).expect("a copy");
+    assert_eq!(make(&copy, 300_000).expect("kept"), Created::Kept);
+    let file = OpenOptions::new().write(true).open(&copy).expect("a file");
+    file.write_all_at(&[0; 4096], 0).expect("a write");
+    assert_eq!(make(&copy, 300_000).expect("made again"), Created::Remade);
+}
+
+#[test]
+fn test_data_of_others_is_made_again() {
+    let home = home();
+    let path = home.path().join("file");
+    fs::write(&path, vec![0; 100_000]).expect("a file");
+    assert_eq!(make(&path, 100_000).expect("made again"), Created::Remade);
+    assert!(!content::has_zeros(&File::open(&path).expect("a file"), 100_000).expect("reads"));
+}
+
+#[test]
+fn a_marked_file_is_made_again_once_it_holds_zeros_or_holes() {
+    let home = home();
+    let path = home.path().join("file");
+    make(&path, 100_000).expect("made");
+    let file = OpenOptions::new().read(true).write(true).open(&path).expect("a file");
+    if !mark::is_marked(&file, 100_000) {
+        return; // Without marks every written file is made again, as other tests show.
+    }
+    file.write_all_at(&[9; 4096], 8192).expect("a write");
+    assert_eq!(make(&path, 100_000).expect("kept"), Created::Kept);
+    file.write_all_at(&[0; 4096], 8192).expect("a write");
+    assert_eq!(make(&path, 100_000).expect("made again"), Created::Remade);
+    file.set_len(0).expect("a length");
+    file.set_len(100_000).expect("a length");
+    assert_eq!(make(&path, 100_000).expect("made again"), Created::Remade);
+}
+
+#[test]
+fn recognisable_data_stay_unless_told_otherwise() {
+    let home = home();
+    let path = home.path().join("notes");
+    let words = "these are somebody's words\n";
+    fs::write(&path, words).expect("a file");
+    let error = make(&path, 8192).expect_err("refused");
+    assert!(matches!(error, PrepareError::Recognised { .. }), "{error}");
+    assert!(error.to_string().contains("--overwrite"), "{error}");
+    assert_eq!(fs::read_to_string(&path).expect("a file"), words);
+    let file = FilePlan { path: path.clone(), size_bytes: 8192 };
+    assert_eq!(create(&file, true, &GO, &quiet).expect("made again"), Created::Remade);
+}
+
+#[test]
+fn links_lead_to_the_file_even_where_there_is_none_yet() {
+    let home = home();
+    let (path, link) = (home.path().join("file"), home.path().join("link"));
+    symlink("file", &link).expect("a link");
+    assert_eq!(make(&link, 5000).expect("made"), Created::Made);
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 5000);
+    assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+    assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
+    let stop = AtomicBool::new(true);
+    let file = FilePlan { path: link.clone(), size_bytes: 9000 };
+    assert!(create(&file, false, &stop, &quiet).is_err());
+    assert!(!path.exists());
+    assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
+}
+
+#[test]
+fn what_is_in_the_way_is_named() {
+    let home = home();
+    let error = make(home.path(), 10).expect_err("a directory");
+    assert!(error.to_string().contains("a directory"), "{error}");
+    let error = make(&home.path().join("runs/64"), 10).expect_err("no directory");
+    assert!(matches!(error, PrepareError::MissingDirectory { .. }), "{error}");
+    assert!(error.to_string().contains("runs does not exist"), "{error}");
+    let error = make(Path::new("/dev/null"), 10).expect_err("a device");
+    assert!(matches!(error, PrepareError::NotAFile { .. }), "{error}");
+    fs::write(home.path().join("plain"), "x").expect("a file");
+    let error = make(&home.path().join("plain/file"), 10).expect_err("no directory");
+    assert!(error.to_string().contains("correct the path"), "{error}");
+}
+
+#[test]
+fn too_large_a_file_is_refused_before_a_byte_is_written() {
+    let home = home();
+    let path = home.path().join("huge");
+    let error = make(&path, 1 << 61).expect_err("no room");
+    assert!(
+        matches!(error, PrepareError::NoSpace { .. } | PrepareError::TooLarge { .. }),
+        "{error}"
+    );
+    assert!(!path.exists());
+    fs::write(&path, [0; 5000]).expect("a file");
+    assert!(make(&path, 1 << 61).is_err());
+    assert_eq!(fs::metadata(&path).expect("a file").len(), 5000);
+}
+
+#[test]
+fn stopping_leaves_nothing() {
+    let home = home();
+    let path = home.path().join("file");
+    let stop = AtomicBool::new(false);
+    let size_bytes = 64 << 20;
+    let stop_at_once = |event: Event| {
+        if matches!(event, Event::Filling { .. }) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let file = FilePlan { path: path.clone(), size_bytes };
+    let error = create(&file, false, &stop, &stop_at_once).expect_err("stopped");
+    assert!(
+        matches!(error, PrepareError::Interrupted { done_bytes, .. } if done_bytes < size_bytes),
+        "{error}"
+    );
+    assert!(!path.exists());
+}
+
+#[test]
+fn progress_ascends_and_ends_with_all_bytes() {
+    let home = home();
+    let path = home.path().join("file");
+    let seen = Mutex::new(Vec::new());
+    let sink = |event: Event| seen.lock().expect("no panic").push(event);
+    let size_bytes = (24 << 20) + 5;
+    create(&FilePlan { path, size_bytes }, false, &GO, &sink).expect("made");
+    let events = seen.into_inner().expect("no panic");
+    let done: Vec<u64> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Filling { done_bytes, total_bytes, .. } => {
+                assert_eq!(*total_bytes, size_bytes);
+                Some(*done_bytes)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(done.first(), Some(&0));
+    assert_eq!(done.last(), Some(&size_bytes));
+    assert!(done.is_sorted());
+    assert!(matches!(events.last(), Some(Event::Step(step)) if step.contains("created")));
+}
