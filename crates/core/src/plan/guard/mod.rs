@@ -5,6 +5,8 @@
 
 mod device;
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -140,7 +142,7 @@ fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Whether only null engines use a target: these complete at once and touch nothing.
-fn is_untouched(span: &SpanPlan, target: usize) -> bool {
+pub(crate) fn is_untouched(span: &SpanPlan, target: usize) -> bool {
     let uses = |thread: &&super::ThreadPlan| {
         thread.assignments.iter().any(|use_of| use_of.target == target)
     };
