@@ -147,7 +147,7 @@ fn test_data_is_not_recognised() {
     assert_eq!(name_of(&counting), None);
     assert_eq!(name_of(&[]), None);
     for byte in 0..=255 {
-        assert_eq!(name_of(&[byte; 70_000]), None, "{byte}");
+        assert_eq!(name_of(&vec![byte; 70_000]), None, "{byte}");
     }
     // DiskSpd leaves zeros where it did not write and its pattern where it did.
     let mut half = vec![0; 3 << 20];

@@ -49,7 +49,9 @@ fn is_control(byte: u8) -> bool {
 
 fn is_varied(bytes: &[u8]) -> bool {
     let mut seen = [false; 256];
-    bytes.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+    for &byte in bytes {
+        seen[usize::from(byte)] = true;
+    }
     seen.iter().filter(|&&seen| seen).count() >= CHARACTERS_MIN
 }
 

@@ -88,11 +88,12 @@ fn cached_reads(
     let mut evidence = format!("{} reads went through the page cache", counts.read_ios);
     let mut remedies = vec![bypass(target)];
     if let (Some(found), Some(share)) = (resident, share) {
-        evidence += &format!(
+        let held = format!(
             ", which held {share:.1} % of the {} that were read from; the host has {} of memory",
             size(found.range_bytes),
             size(found.memory_bytes),
         );
+        evidence.push_str(&held);
         if found.range_bytes < found.memory_bytes.saturating_mul(2) {
             remedies.push(format!(
                 "read from far more than the {} of memory",

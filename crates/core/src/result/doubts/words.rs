@@ -6,7 +6,7 @@ use crate::units::{GIB, KIB, MIB, TIB};
 pub(super) fn size(bytes: u64) -> String {
     let units = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) if bytes % unit == 0 => format!("{} {name}", bytes / unit),
+        Some((unit, name)) if bytes.is_multiple_of(unit) => format!("{} {name}", bytes / unit),
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
         None => format!("{bytes} bytes"),
     }
