@@ -1,6 +1,6 @@
 //! Formats whose magic number is too short to count alone: the structure behind it must fit.
 
-use super::{Samples, audio};
+use super::{Samples, audio, openpgp};
 
 /// The name of the first format whose structure fits.
 pub(super) fn recognise(samples: &Samples) -> Option<&'static str> {
@@ -25,6 +25,10 @@ const STRUCTURES: &[(Test, &str)] = &[
     (icon, "a Windows icon"),
     (flash, "a Flash file"),
     (der, "a certificate or key in DER form"),
+    (openpgp::keys, "an OpenPGP key"),
+    (openpgp::message, "a file encrypted by OpenPGP"),
+    (python, "compiled Python"),
+    (true_type, "a font"),
     (transport_stream, "an MPEG transport stream"),
     (program_stream, "an MPEG program stream"),
     (audio::tagged_mp3, "an MP3 audio file"),
@@ -166,6 +170,20 @@ fn der(samples: &Samples) -> Option<bool> {
     let length = u64::from(u16::from_be_bytes([head[2], head[3]]));
     let inside = head[4] == 0x30 || head[4..6] == [2, 1];
     Some(head[..2] == [0x30, 0x82] && length + 4 == samples.size_bytes() && inside)
+}
+
+/// A version that differs between releases, a line end, and at most two flags (PEP 552).
+fn python(samples: &Samples) -> Option<bool> {
+    Some(samples.at(1, 3)? == b"\x0D\x0D\x0A" && samples.u32_at(4)? <= 3)
+}
+
+/// The table's search range follows from the number of its entries.
+fn true_type(samples: &Samples) -> Option<bool> {
+    let head = samples.at(0, 8)?;
+    let tables = u16::from_be_bytes([head[4], head[5]]);
+    let range = u16::from_be_bytes([head[6], head[7]]);
+    let counted = (4..=64).contains(&tables) && u32::from(range) == 16 << tables.ilog2();
+    Some(head.starts_with(&[0, 1, 0, 0]) && counted)
 }
 
 /// Each packet of 188 bytes, or of 192 with a time stamp before it, starts with 0x47.

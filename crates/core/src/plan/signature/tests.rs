@@ -103,6 +103,8 @@ fn short_magic_numbers_count_with_their_structure() {
         (with(&[(0, b"BM\x36\x10\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0")]), "a BMP image"),
         (with(&[(0, b"BZh51AY&SY")]), "a bzip2 archive"),
         (with(&[(0, b"ID3\x03\0\0\0\0\x21\x76")]), "an MP3 audio file"),
+        (with(&[(0, b"\xA7\x0D\x0D\x0A\0\0\0\0\x61\x62")]), "compiled Python"),
+        (with(&[(0, b"\0\x01\0\0\0\x0C\0\x80\0\x03")]), "a font"),
         (mp3, "an MP3 audio file"),
         (stream, "an MPEG transport stream"),
     ];
