@@ -95,7 +95,7 @@ mod tests {
         let mut old_version = key.concat();
         old_version[3] = 9;
         assert!(!is_keys(&old_version));
-        assert!(!is_keys(&key[0]));
+        assert!(!is_keys(key[0]));
     }
 
     #[test]
