@@ -61,13 +61,13 @@ impl From<String> for ParseError {
 }
 
 /// One argument that begins with a dash, matched with the table.
-struct Option<'a> {
+struct Switch<'a> {
     argument: &'a str,
     flag: &'static Flag,
     value: &'a str,
 }
 
-impl Option<'_> {
+impl Switch<'_> {
     fn apply(&self, draft: &mut Draft) -> Result<(), ParseError> {
         (self.flag.apply)(draft, self.value)
             .map_err(|reason| format!("invalid option '{}': {reason}", self.argument).into())
@@ -119,7 +119,7 @@ fn split(args: &[String]) -> Result<(Vec<&str>, &[String]), ParseError> {
 fn first_pass<'a>(
     switches: &[&'a str],
     draft: &mut Draft,
-) -> Result<Vec<Result<Option<'a>, ParseError>>, ParseError> {
+) -> Result<Vec<Result<Switch<'a>, ParseError>>, ParseError> {
     let mut options = Vec::with_capacity(switches.len());
     for &argument in switches {
         let option = recognise(argument);
@@ -137,7 +137,7 @@ fn first_pass<'a>(
 }
 
 fn second_pass(
-    options: &[Result<Option<'_>, ParseError>],
+    options: &[Result<Switch<'_>, ParseError>],
     draft: &mut Draft,
 ) -> Result<(), ParseError> {
     for option in options {
@@ -155,18 +155,18 @@ fn second_pass(
     Ok(())
 }
 
-fn recognise(argument: &str) -> Result<Option<'_>, ParseError> {
+fn recognise(argument: &str) -> Result<Switch<'_>, ParseError> {
     let name = argument.strip_prefix('-').unwrap_or(argument);
     if name.starts_with('-') {
         return recognise_long(argument, name);
     }
     match flags::find(name) {
-        Some((flag, value)) => Ok(Option { argument, flag, value }),
+        Some((flag, value)) => Ok(Switch { argument, flag, value }),
         None => Err(format!("unknown option '{argument}'. Try -? for the list").into()),
     }
 }
 
-fn recognise_long<'a>(argument: &'a str, name: &'a str) -> Result<Option<'a>, ParseError> {
+fn recognise_long<'a>(argument: &'a str, name: &'a str) -> Result<Switch<'a>, ParseError> {
     let (name, value) = match name.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (name, None),
@@ -183,7 +183,7 @@ fn recognise_long<'a>(argument: &'a str, name: &'a str) -> Result<Option<'a>, Pa
     match (wants_value, value) {
         (true, None) => Err(format!("'{argument}' needs a value: {}", flag.form).into()),
         (false, Some(_)) => Err(format!("'-{name}' takes no value").into()),
-        (_, value) => Ok(Option { argument, flag, value: value.unwrap_or_default() }),
+        (_, value) => Ok(Switch { argument, flag, value: value.unwrap_or_default() }),
     }
 }
 
@@ -259,7 +259,7 @@ fn from_file(
 }
 
 /// The number of a template target `*1`, `*2`, ...
-fn template_number(path: &str) -> std::option::Option<usize> {
+fn template_number(path: &str) -> Option<usize> {
     let digits = path.strip_prefix('*')?;
     digits.parse().ok().filter(|number| *number > 0)
 }

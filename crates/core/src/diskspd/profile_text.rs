@@ -98,7 +98,7 @@ fn write_target(text: &mut String, span: &TimeSpan, target: &Target) {
     if span.thread_count == 0 {
         lines.add(format!("threads per file: {}", target.threads));
     }
-    if target.outstanding > 1 && !shared_slots {
+    if target.outstanding > 1 && span.thread_count == 0 {
         lines.add(if span.alternate_completion {
             "using completion routines (ReadFileEx/WriteFileEx)"
         } else {

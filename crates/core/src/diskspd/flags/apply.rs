@@ -44,7 +44,7 @@ pub fn base(draft: &mut Draft, value: &str) -> Applied {
 
 pub fn create(draft: &mut Draft, value: &str) -> Applied {
     let bytes = size(value, draft.block_bytes())?;
-    draft.target.create_bytes = (bytes > 0).then_some(bytes);
+    draft.target.create_bytes = Some(bytes);
     Ok(())
 }
 
@@ -217,7 +217,13 @@ pub fn write_data(draft: &mut Draft, value: &str) -> Applied {
         };
         WriteSource::Buffer { bytes, file }
     };
-    draft.target.write_data = crate::profile::WriteData { source, fresh_random: false };
+    // Zeros win over a buffer whatever the order, as in DiskSpd.
+    if draft.target.write_data.source != WriteSource::Zero {
+        draft.target.write_data.source = source;
+    }
+    if draft.target.write_data.source == WriteSource::Zero {
+        draft.target.write_data.fresh_random = false;
+    }
     Ok(())
 }
 
@@ -316,8 +322,11 @@ pub fn latency(draft: &mut Draft, _suffix: &str) -> Applied {
 }
 
 pub fn interval(draft: &mut Draft, value: &str) -> Applied {
-    let interval_ms = u32::try_from(count(value)?).ok().filter(|ms| *ms > 0);
     draft.span.interval_series = true;
+    if value.is_empty() {
+        return Ok(());
+    }
+    let interval_ms = u32::try_from(count(value)?).ok().filter(|ms| *ms > 0);
     draft.span.interval_ms = interval_ms.unwrap_or(1000);
     Ok(())
 }
@@ -347,11 +356,10 @@ pub fn format(draft: &mut Draft, value: &str) -> Applied {
 
 pub fn verbose(draft: &mut Draft, value: &str) -> Applied {
     match value {
-        "" => {}
+        "" => draft.overrides.verbose = true,
         "s" => draft.overrides.wait_statistics = true,
         _ => return Err(format!("'{value}' is not a verbose mode: use -v or -vs")),
     }
-    draft.overrides.verbose = true;
     Ok(())
 }
 

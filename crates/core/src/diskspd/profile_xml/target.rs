@@ -75,7 +75,7 @@ fn read_setting(
         "ThinkTime" => target.think_ms = Some(number(node)?).filter(|ms| *ms > 0),
         "Throughput" => target.rate = read_rate(node)?,
         "ThreadsPerFile" => target.threads = bounded(node, 1, u32::MAX)?,
-        "FileSize" => target.create_bytes = Some(long(node)?).filter(|bytes| *bytes > 0),
+        "FileSize" => target.create_bytes = Some(long(node)?),
         "MaxFileSize" => target.limit_bytes = long(node)?,
         "WriteRatio" => target.write_percent = bounded(node, 0, 100)?,
         "ParallelAsyncIO" => target.parallel_same_offset = boolean(node)?,
