@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use fathom_core::diskspd::parse::{Invocation, parse};
+use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::{profile_text, profile_xml};
 use fathom_core::profile::{Profile, ResultFormat};
 use serde_json::Value;
@@ -48,7 +48,8 @@ fn answer(case: &Case) -> Result<Invocation, String> {
         let file = case.files.get(path.to_str().unwrap());
         file.cloned().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     };
-    parse(&case.args, &read).map_err(|error| error.to_string())
+    let outside = Outside { read_file: &read, fresh_seed: 7 };
+    parse(&case.args, &outside).map_err(|error| error.to_string())
 }
 
 /// What differs between the golden answer and ours; nothing if they agree.

@@ -1,2 +1,67 @@
-//! Skeleton.
-fn main() {}
+//! `diskspd`: measure storage, with the command line and the results of Microsoft's `DiskSpd`.
+
+mod output;
+mod progress;
+mod run;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use fathom_core::diskspd::manual;
+use fathom_core::diskspd::parse::{Invocation, Outside, ParseError, parse};
+
+use output::{Code, complain, print};
+
+fn main() -> ExitCode {
+    match ask() {
+        Ok(invocation) => act(invocation),
+        Err(error) => {
+            for warning in &error.warnings {
+                complain(&format!("WARNING: {warning}"));
+            }
+            for sentence in &error.errors {
+                complain(&format!("ERROR: {sentence}"));
+            }
+            Code::Invalid.into()
+        }
+    }
+}
+
+/// What the command line asks for.
+fn ask() -> Result<Invocation, ParseError> {
+    let not_text = |arg: OsString| {
+        ParseError::from(format!("argument '{}' is not UTF-8 text", arg.to_string_lossy()))
+    };
+    let args = std::env::args_os().skip(1).map(|arg| arg.into_string().map_err(not_text));
+    let args = args.collect::<Result<Vec<_>, _>>()?;
+    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: run::fresh_seed() };
+    parse(&args, &outside)
+}
+
+fn act(invocation: Invocation) -> ExitCode {
+    match invocation {
+        Invocation::Nothing => {
+            print(&manual::usage());
+            Code::Invalid.into()
+        }
+        Invocation::Usage => print(&manual::usage()),
+        Invocation::Version => print(&output::version()),
+        Invocation::ListDisks => print(&output::disks()),
+        Invocation::SignalEvent(event) => {
+            complain(&format!(
+                "ERROR: event '{event}' cannot be signalled: named events are not available in \
+                 this version"
+            ));
+            Code::Failed.into()
+        }
+        Invocation::Run(request) => {
+            for warning in &request.warnings {
+                complain(&format!("WARNING: {warning}"));
+            }
+            if request.profile_only {
+                return print(&output::profile(&request));
+            }
+            run::run(&request)
+        }
+    }
+}

@@ -22,4 +22,5 @@ pub mod plan;
 pub mod profile;
 pub mod report;
 pub mod result;
+pub mod run;
 pub mod units;

@@ -1,1 +1,116 @@
-//! Skeleton.
+//! The Python module `fathom._fathom`: it translates between Python and `fathom_core`, and nothing else.
+//!
+//! The interpreter lock is released while a run is under way; a Python signal such as Ctrl-C ends it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::report::json;
+use fathom_core::run::{Finished, RunError, run};
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(_fathom, FathomError, PyException, "Base of all errors of this package.");
+create_exception!(_fathom, InvalidRequestError, FathomError, "The request is wrong.");
+create_exception!(_fathom, RefusedError, FathomError, "Refused, to protect data.");
+
+/// How often Python's signals are looked at while a run is under way.
+const SIGNAL_CHECK: Duration = Duration::from_millis(50);
+
+/// The version of the engine.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Parses `DiskSpd` arguments; returns the profile as JSON.
+#[pyfunction]
+fn parse_diskspd(args: Vec<String>) -> PyResult<String> {
+    Ok(json::write_profile(&request(&args)?.profile))
+}
+
+/// Runs `DiskSpd` arguments; returns the result as JSON, and why the run failed, sentence by sentence.
+#[pyfunction]
+fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<(String, Vec<String>)> {
+    let request = request(&args)?;
+    if request.profile_only {
+        return Err(InvalidRequestError::new_err(
+            "-Rp shows a profile and runs nothing: use parse instead",
+        ));
+    }
+    let finished = run_watched(py, &request)?;
+    Ok((json::write(&finished.result), finished.failures))
+}
+
+fn request(args: &[String]) -> PyResult<Box<Request>> {
+    let seed = std::process::id().wrapping_mul(0x9E37_79B9);
+    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: seed };
+    let invocation = parse(args, &outside);
+    match invocation.map_err(|error| InvalidRequestError::new_err(error.to_string()))? {
+        Invocation::Run(request) => Ok(request),
+        _ => Err(InvalidRequestError::new_err("the arguments ask for no run")),
+    }
+}
+
+/// Runs on a thread of its own, so that this one can look at Python's signals meanwhile.
+fn run_watched(py: Python<'_>, request: &Request) -> PyResult<Finished> {
+    let stop = AtomicBool::new(false);
+    let (send, receive) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        scope.spawn(move || {
+            // The receiver waits for this message and for nothing else.
+            let _sent = send.send(run(request, stop, &|_| {}));
+        });
+        let mut interruption = None;
+        loop {
+            match wait(py, &receive) {
+                Ok(outcome) => {
+                    return match interruption {
+                        Some(error) => Err(error),
+                        None => outcome.map_err(translate),
+                    };
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(FathomError::new_err("the run ended without a result"));
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if let Err(error) = py.check_signals() {
+                stop.store(true, Ordering::Relaxed);
+                interruption = Some(error);
+            }
+        }
+    })
+}
+
+/// Waits for the result for a while, without the interpreter lock.
+fn wait<T: Send>(py: Python<'_>, receive: &mpsc::Receiver<T>) -> Result<T, mpsc::RecvTimeoutError> {
+    let receive = std::sync::Mutex::new(receive);
+    py.detach(|| match receive.lock() {
+        Ok(receive) => receive.recv_timeout(SIGNAL_CHECK),
+        Err(_) => Err(mpsc::RecvTimeoutError::Disconnected),
+    })
+}
+
+fn translate(error: RunError) -> PyErr {
+    match error {
+        RunError::Invalid(errors) => InvalidRequestError::new_err(errors.to_string()),
+        RunError::Refused(refusals) => RefusedError::new_err(refusals.to_string()),
+    }
+}
+
+/// The module.
+#[pymodule]
+fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_diskspd, module)?)?;
+    module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
+    let py = module.py();
+    module.add("FathomError", py.get_type::<FathomError>())?;
+    module.add("InvalidRequestError", py.get_type::<InvalidRequestError>())?;
+    module.add("RefusedError", py.get_type::<RefusedError>())
+}

@@ -25,6 +25,8 @@ pub struct Draft {
     pub signal_event: Option<String>,
     /// What else was asked for instead of a run.
     pub instead: Option<Instead>,
+    /// The seed for `-z` alone.
+    pub fresh_seed: u32,
     /// Options that may be given once, and those that exclude each other.
     pub seen: Seen,
 }
@@ -76,7 +78,7 @@ pub struct Seen {
     pub random_percent: Option<u32>,
     /// `-s`, with its stride if it had one.
     pub sequential: Option<Option<u64>>,
-    /// `-rd`, as it was given: blocks in it count only once `-b` is known, which is at once.
+    /// `-Sb`, `-Sr`, `-Su`, `-Sh` or `-h`.
     pub cache_mode: bool,
     /// `-Sw`, `-Sh` or `-h`.
     pub write_through: bool,

@@ -74,19 +74,25 @@ impl Switch<'_> {
     }
 }
 
-/// Reads a command line without the program's name. `read_file` gives the contents of a profile file.
+/// What parsing needs from outside, handed in so that parsing itself touches no machine.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// Gives the contents of a profile file.
+    pub read_file: &'a dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    /// The seed for `-z` alone, which differs from run to run.
+    pub fresh_seed: u32,
+}
+
+/// Reads a command line without the program's name.
 ///
 /// # Errors
 /// Everything that is wrong with it, in words.
-pub fn parse(
-    args: &[String],
-    read_file: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
-) -> Result<Invocation, ParseError> {
+pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, ParseError> {
     if args.is_empty() {
         return Ok(Invocation::Nothing);
     }
     let (switches, targets) = split(args)?;
-    let mut draft = Draft::default();
+    let mut draft = Draft { fresh_seed: outside.fresh_seed, ..Draft::default() };
     let options = first_pass(&switches, &mut draft)?;
     second_pass(&options, &mut draft)?;
     if let Some(instead) = draft.instead {
@@ -101,7 +107,7 @@ pub fn parse(
     }
     let command_line = std::iter::once("diskspd").chain(args.iter().map(String::as_str));
     let command_line = command_line.collect::<Vec<_>>().join(" ");
-    finish(draft, targets, command_line, read_file)
+    finish(draft, targets, command_line, outside)
 }
 
 /// All options come before the first target. `/` never begins an option, because it begins paths.
@@ -207,12 +213,12 @@ fn finish(
     mut draft: Draft,
     targets: &[String],
     command_line: String,
-    read_file: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    outside: &Outside<'_>,
 ) -> Result<Invocation, ParseError> {
     let overrides = std::mem::take(&mut draft.overrides);
     let (profile_only, options) = (draft.profile_only, draft.options.clone());
     let mut profile = match draft.profile_file.clone() {
-        Some(path) => from_file(&path, targets, read_file)?,
+        Some(path) => from_file(&path, targets, outside)?,
         None if targets.is_empty() => {
             return Err("no target is given: name a file or a device at the end".to_owned().into());
         }
@@ -234,10 +240,10 @@ fn finish(
 fn from_file(
     path: &str,
     substitutes: &[String],
-    read_file: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    outside: &Outside<'_>,
 ) -> Result<Profile, ParseError> {
     let cannot = |reason: String| ParseError::from(format!("profile '{path}': {reason}"));
-    let bytes = read_file(Path::new(path)).map_err(|error| cannot(error.to_string()))?;
+    let bytes = (outside.read_file)(Path::new(path)).map_err(|error| cannot(error.to_string()))?;
     let xml = String::from_utf8(bytes).map_err(|_| cannot("is not UTF-8 text".to_owned()))?;
     let mut profile = profile_xml::read(&xml).map_err(|error| cannot(error.to_string()))?;
     let mut used = vec![false; substitutes.len()];

@@ -43,6 +43,11 @@ impl Writer {
         self.text.push('\n');
     }
 
+    /// Text that is indented already.
+    pub fn raw(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
     /// `<name>value</name>`.
     pub fn element(&mut self, name: &str, value: impl Display) {
         let value = escape(&value.to_string());

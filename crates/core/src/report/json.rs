@@ -1,1 +1,41 @@
-//! Skeleton.
+//! The result as JSON: everything that was measured, by the schema under `schema/`.
+
+use crate::profile::Profile;
+use crate::result::RunResult;
+
+/// The result, indented.
+#[must_use]
+pub fn write(result: &RunResult) -> String {
+    let mut text = pretty(result);
+    text.push('\n');
+    text
+}
+
+/// A profile, indented.
+#[must_use]
+pub fn write_profile(profile: &Profile) -> String {
+    let mut text = pretty(profile);
+    text.push('\n');
+    text
+}
+
+/// Reads a result back.
+///
+/// # Errors
+/// If the text is not JSON, or not of this format; the message names line and column.
+pub fn read(text: &str) -> Result<RunResult, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+/// The schema of the result.
+#[must_use]
+pub fn schema() -> String {
+    let mut text = pretty(&schemars::schema_for!(RunResult));
+    text.push('\n');
+    text
+}
+
+/// These types have string keys and finite numbers only, so that writing them cannot fail.
+fn pretty(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

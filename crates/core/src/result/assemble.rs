@@ -1,1 +1,141 @@
-//! Skeleton.
+//! Measurements and plan become a result.
+
+use super::{
+    Backend, CpuUse, DirectionResult, EffectiveShare, Host, Outcome, RunResult, SCHEMA_VERSION,
+    TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
+};
+use crate::measure::{
+    CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
+};
+use crate::plan::{SpanPlan, TargetKind, TargetPlan};
+use crate::profile::Profile;
+
+/// Where a result comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provenance {
+    /// The command line, as it was typed.
+    pub command_line: String,
+    /// Start of the run, in seconds since 1970-01-01T00:00:00Z.
+    pub started_at_unix_s: i64,
+    /// The host.
+    pub host: Host,
+}
+
+/// The result of a run, without warnings, which are found afterwards.
+#[must_use]
+pub fn assemble(
+    provenance: Provenance,
+    profile: &Profile,
+    spans: &[(&SpanPlan, SpanMeasurements)],
+) -> RunResult {
+    RunResult {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool {
+            name: "Fathom diskspd".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        command_line: provenance.command_line,
+        started_at_unix_s: provenance.started_at_unix_s,
+        host: provenance.host,
+        profile: profile.clone(),
+        time_spans: spans.iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
+        warnings: Vec::new(),
+    }
+}
+
+fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    TimeSpanResult {
+        outcome: match &measured.ending {
+            Ending::Complete => Outcome::Complete,
+            Ending::Interrupted => Outcome::Interrupted,
+            Ending::Failed(reason) => Outcome::Failed(reason.clone()),
+        },
+        measured_ns: measured.measured_ns,
+        thread_count: number(plan.threads.len()),
+        request_count: plan.shared_outstanding,
+        interval_ns: plan.interval_ns,
+        cpu: measured.cpus.iter().map(cpu_use).collect(),
+        targets: plan.targets.iter().map(target_facts).collect(),
+        threads: measured.threads.iter().map(|thread| thread_result(plan, thread)).collect(),
+    }
+}
+
+/// Shares of a CPU's time; a CPU that counted no time at all was idle.
+fn cpu_use(times: &CpuTimes) -> CpuUse {
+    let total = times.user + times.kernel + times.idle + times.steal;
+    let percent = |part: u64| if total == 0 { 0.0 } else { part as f64 * 100.0 / total as f64 };
+    CpuUse {
+        os_id: u32::try_from(times.os_id).unwrap_or(u32::MAX),
+        user_percent: percent(times.user),
+        kernel_percent: percent(times.kernel),
+        idle_percent: if total == 0 { 100.0 } else { percent(times.idle) },
+        steal_percent: percent(times.steal),
+    }
+}
+
+fn target_facts(target: &TargetPlan) -> TargetFacts {
+    let share = |range: &crate::plan::EffectiveRange| EffectiveShare {
+        io_percent: range.io_percent,
+        start_bytes: range.start_bytes,
+        end_bytes: range.end_bytes,
+    };
+    TargetFacts {
+        path: target.name.clone(),
+        kind: match target.kind {
+            TargetKind::File => "file",
+            TargetKind::BlockDevice => "block_device",
+            TargetKind::Virtual => "virtual",
+        }
+        .to_owned(),
+        size_bytes: target.size_bytes,
+        block_bytes: target.block_bytes,
+        distribution: target.offsets.ranges.iter().map(share).collect(),
+    }
+}
+
+fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements) -> ThreadResult {
+    let planned = &plan.threads[thread.index];
+    let targets = planned.assignments.iter().zip(&thread.targets);
+    let target = |(assignment, record): (&crate::plan::Assignment, _)| {
+        let record: &crate::measure::TargetRecord = record;
+        ThreadTargetResult {
+            target: u32::try_from(assignment.target).unwrap_or(u32::MAX),
+            read: direction(&record.read),
+            write: direction(&record.write),
+        }
+    };
+    ThreadResult {
+        index: u32::try_from(thread.index).unwrap_or(u32::MAX),
+        pinned_os_cpu: planned.cpu.and_then(|pin| u32::try_from(pin.os_id).ok()),
+        backend: Backend {
+            name: thread.backend.name.clone(),
+            features: thread.backend.features.clone(),
+            fallback: thread.backend.fallback.clone(),
+        },
+        cpu_ns: thread.cpu_ns,
+        waits: waits(thread.waits),
+        targets: targets.map(target).collect(),
+    }
+}
+
+fn waits(counters: WaitCounters) -> Waits {
+    Waits {
+        completion_waits: counters.completion_waits,
+        throttle_waits: counters.throttle_waits,
+        throttle_sleeps: counters.throttle_sleeps,
+        lookasides: counters.lookasides,
+        lookaside_completions: counters.lookaside_completions,
+    }
+}
+
+fn direction(record: &DirectionRecord) -> DirectionResult {
+    DirectionResult {
+        ios: record.ios,
+        bytes: record.bytes,
+        short_ios: record.short_ios,
+        errors: record.errors,
+        latency: record.latency.clone(),
+        series: record.series.clone(),
+    }
+}

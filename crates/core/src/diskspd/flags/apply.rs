@@ -306,13 +306,8 @@ pub fn no_affinity(draft: &mut Draft, _suffix: &str) -> Applied {
 }
 
 pub fn seed(draft: &mut Draft, value: &str) -> Applied {
-    draft.overrides.random_seed = Some(if value.is_empty() {
-        // DiskSpd takes the tick count: a seed that differs from run to run.
-        let now = jiff::Timestamp::now().as_nanosecond();
-        u32::try_from(now.rem_euclid(1 << 32)).unwrap_or(0)
-    } else {
-        read_seed(value)?
-    });
+    let seed = if value.is_empty() { draft.fresh_seed } else { read_seed(value)? };
+    draft.overrides.random_seed = Some(seed);
     Ok(())
 }
 

@@ -1,0 +1,82 @@
+//! What goes to standard output and standard error, and the exit codes.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use fathom_core::diskspd::parse::Request;
+use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml};
+use fathom_core::profile::ResultFormat;
+use fathom_core::report::json;
+use fathom_core::result::RunResult;
+
+/// Exit codes; they are documented in the usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Code {
+    /// The run failed.
+    Failed = 1,
+    /// Refused, to protect data.
+    Refused = 2,
+    /// The command line or the profile is wrong.
+    Invalid = 3,
+    /// The run was interrupted.
+    Interrupted = 130,
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// Writes to standard output. A reader that has gone away is no error of ours.
+pub fn print(text: &str) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            complain(&format!("ERROR: cannot write the result to standard output: {error}"));
+            Code::Failed.into()
+        }
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Writes a line to standard error. If nobody reads it, there is nobody to tell.
+pub fn complain(line: &str) {
+    let _written = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// The version, and whose behaviour it follows.
+pub fn version() -> String {
+    format!("diskspd (Fathom) {}, compatible with DiskSpd 2.2.0\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// The profile in the form that was asked for.
+pub fn profile(request: &Request) -> String {
+    match request.profile.format {
+        ResultFormat::Text => profile_text::write(&request.profile, &request.command_line),
+        ResultFormat::Xml => profile_xml::write(&request.profile),
+        ResultFormat::Json => json::write_profile(&request.profile),
+    }
+}
+
+/// The result in the form that was asked for.
+pub fn result(result: &RunResult) -> String {
+    match result.profile.format {
+        ResultFormat::Text => result_text::write(result),
+        ResultFormat::Xml => result_xml::write(result),
+        ResultFormat::Json => json::write(result),
+    }
+}
+
+/// The whole disks of this machine, in the order of their numbers.
+pub fn disks() -> String {
+    let disks = fathom_core::plan::facts::disks();
+    let mut text = String::from("number  size          device / model / serial / use\n");
+    for (number, disk) in disks.iter().enumerate() {
+        text.push_str(&format!("#{number:<6} {disk}\n"));
+    }
+    if disks.is_empty() {
+        text.push_str("(no disks)\n");
+    }
+    text
+}

@@ -1,0 +1,86 @@
+//! A run: signals, progress, result, exit code.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_core::diskspd::parse::Request;
+use fathom_core::profile::ResultFormat;
+use fathom_core::report::json;
+use fathom_core::result::Outcome;
+use fathom_core::run::{Finished, RunError, run as run_request};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::output::{self, Code, complain, print};
+use crate::progress::Progress;
+
+/// A seed that differs from run to run.
+pub fn fresh_seed() -> u32 {
+    u32::try_from(fathom_sys::clock::now_ns() & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+/// Runs the request, prints its result, and gives the exit code.
+pub fn run(request: &Request) -> ExitCode {
+    let stop = stop_flag();
+    let for_people = request.profile.format == ResultFormat::Text;
+    let progress = Progress::new(for_people, request.profile.verbose);
+    match run_request(request, &stop, &|event| progress.show(&event)) {
+        Ok(finished) => report(request, &finished, stop.load(Ordering::Relaxed)),
+        Err(RunError::Invalid(errors)) => {
+            complain_all("ERROR", &errors.to_string());
+            Code::Invalid.into()
+        }
+        Err(RunError::Refused(refusals)) => {
+            complain_all("REFUSED", &refusals.to_string());
+            Code::Refused.into()
+        }
+    }
+}
+
+fn complain_all(word: &str, lines: &str) {
+    for line in lines.lines() {
+        complain(&format!("{word}: {line}"));
+    }
+}
+
+/// Turns true with the first SIGINT or SIGTERM; the second one ends the process at once.
+fn stop_flag() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let second = signal_hook::flag::register_conditional_shutdown(
+            signal,
+            i32::from(Code::Interrupted as u8),
+            Arc::clone(&stop),
+        );
+        let first = signal_hook::flag::register(signal, Arc::clone(&stop));
+        if second.and(first).is_err() {
+            complain("WARNING: Ctrl-C cannot be caught; it will end the run without a result");
+        }
+    }
+    stop
+}
+
+fn report(request: &Request, finished: &Finished, interrupted: bool) -> ExitCode {
+    for failure in &finished.failures {
+        complain(&format!("ERROR: {failure}"));
+    }
+    if request.profile.progress_every_ios > 0 && request.profile.format == ResultFormat::Text {
+        print("\n");
+    }
+    let printed = print(&output::result(&finished.result));
+    if let Some(path) = &request.options.json_file
+        && let Err(error) = std::fs::write(path, json::write(&finished.result))
+    {
+        complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
+        return Code::Failed.into();
+    }
+    let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
+    let spans = &finished.result.time_spans;
+    if interrupted {
+        Code::Interrupted.into()
+    } else if !finished.failures.is_empty() || spans.iter().any(|span| failed(&span.outcome)) {
+        Code::Failed.into()
+    } else {
+        printed
+    }
+}

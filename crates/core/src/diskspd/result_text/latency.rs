@@ -1,0 +1,56 @@
+//! The tables of latency percentiles.
+
+use crate::measure::LatencyHistogram;
+use crate::result::TimeSpanResult;
+use crate::result::totals::{Kind, of_path, of_span};
+
+/// Row titles and quantiles; the ends are the least and the greatest value.
+const ROWS: [(&str, f64); 15] = [
+    ("min", 0.0),
+    ("25th", 0.25),
+    ("50th", 0.50),
+    ("75th", 0.75),
+    ("90th", 0.90),
+    ("95th", 0.95),
+    ("99th", 0.99),
+    ("3-nines", 0.999),
+    ("4-nines", 0.999_9),
+    ("5-nines", 0.999_99),
+    ("6-nines", 0.999_999),
+    ("7-nines", 0.999_999_9),
+    ("8-nines", 0.999_999_99),
+    ("9-nines", 0.999_999_999),
+    ("max", 1.0),
+];
+
+/// One table per path where there is more than one, and one for all.
+pub fn write(text: &mut String, span: &TimeSpanResult) {
+    let paths = span.paths();
+    if paths.len() > 1 {
+        for path in paths {
+            text.push_str(&format!("\nLatency distribution: {path}\n"));
+            write_table(text, |kind| of_path(span, path, kind).latency);
+        }
+    }
+    text.push_str("\nTotal latency distribution:\n");
+    write_table(text, |kind| of_span(span, kind).latency);
+}
+
+fn write_table(text: &mut String, histogram: impl Fn(Kind) -> LatencyHistogram) {
+    let [read, write, total] = [Kind::Read, Kind::Write, Kind::Total].map(histogram);
+    text.push_str("  %-ile |  Read (ms) | Write (ms) | Total (ms)\n");
+    text.push_str("----------------------------------------------\n");
+    for (title, quantile) in ROWS {
+        let (read, write) = (cell(&read, quantile), cell(&write, quantile));
+        // The total of nothing is 0.000 in DiskSpd, where reads and writes are N/A.
+        let total_ms = total.quantile_ns(quantile) as f64 / 1e6;
+        text.push_str(&format!("{title:>7} | {read:>10} | {write:>10} | {total_ms:10.3}\n"));
+    }
+}
+
+fn cell(histogram: &LatencyHistogram, quantile: f64) -> String {
+    if histogram.count() == 0 {
+        return "N/A".to_owned();
+    }
+    format!("{:.3}", histogram.quantile_ns(quantile) as f64 / 1e6)
+}

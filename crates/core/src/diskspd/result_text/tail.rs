@@ -1,0 +1,96 @@
+//! What stands behind the tables: wait statistics, totals, the engine, and warnings.
+
+use super::STARS;
+use crate::result::totals::{Kind, Sum, of_span};
+use crate::result::{Backend, Outcome, RunResult, TimeSpanResult};
+
+/// How each thread waited.
+pub fn write_waits(text: &mut String, span: &TimeSpanResult) {
+    text.push_str(
+        "\nWait Statistics\nthread | completion wait | throttle wait  -  sleep | lookaside | \
+         0 - 7+ complete per lookaside\n",
+    );
+    text.push_str(&format!("{}\n", "-".repeat(95)));
+    for thread in &span.threads {
+        let waits = &thread.waits;
+        let found = waits.lookaside_completions.map(|count| count.to_string()).join(" ");
+        text.push_str(&format!(
+            "{:6} | {:15} | {:13}  - {:6} | {:9} | {found}\n",
+            thread.index,
+            waits.completion_waits,
+            waits.throttle_waits,
+            waits.throttle_sleeps,
+            waits.lookasides
+        ));
+    }
+}
+
+/// The sum of all time spans.
+pub fn write_totals(text: &mut String, result: &RunResult) {
+    let measured = result.time_spans.iter().filter(|span| !failed(span));
+    let measured_ns: u64 = measured.clone().map(|span| span.measured_ns).sum();
+    let sum = |kind| {
+        measured.clone().fold(Sum::default(), |mut sum, span| {
+            let one = of_span(span, kind);
+            sum.ios += one.ios;
+            sum.bytes += one.bytes;
+            sum
+        })
+    };
+    let row = |name: &str, kind| {
+        let sum = sum(kind);
+        let (mib, iops) = (sum.mib_per_s(measured_ns), sum.iops(measured_ns));
+        format!("{name:<6} | {:15} | {:12} | {mib:10.2} | {iops:10.2}\n", sum.bytes, sum.ios)
+    };
+    let rule = "-".repeat(79);
+    text.push_str(&format!("\n\nTotals:\n{STARS}\n\n"));
+    text.push_str("type   |       bytes     |     I/Os     |    MiB/s   |  I/O per s\n");
+    text.push_str(&format!("{rule}\n{}", row("write", Kind::Write)));
+    text.push_str(&row("read", Kind::Read));
+    text.push_str(&format!("{rule}\n{}", row("total", Kind::Total)));
+    text.push_str(&format!("\ntotal test time:\t{:.2}s\n", measured_ns as f64 / 1e9));
+}
+
+fn failed(span: &TimeSpanResult) -> bool {
+    matches!(span.outcome, Outcome::Failed(_))
+}
+
+/// One line per way in which I/O reached the kernel.
+pub fn write_engines(text: &mut String, result: &RunResult) {
+    let engines = engines(result);
+    if !engines.is_empty() {
+        text.push('\n');
+    }
+    for engine in engines {
+        let features = engine.features.join(", ");
+        let features = if features.is_empty() { features } else { format!(" ({features})") };
+        let fallback = engine.fallback.as_ref().map(|why| format!(", because {why}"));
+        text.push_str(&format!(
+            "Engine: {}{features}{}\n",
+            engine.name,
+            fallback.unwrap_or_default()
+        ));
+    }
+}
+
+/// The distinct backends of a result.
+pub fn engines(result: &RunResult) -> Vec<&Backend> {
+    let mut engines: Vec<&Backend> = Vec::new();
+    for thread in result.time_spans.iter().flat_map(|span| &span.threads) {
+        if !engines.contains(&&thread.backend) {
+            engines.push(&thread.backend);
+        }
+    }
+    engines
+}
+
+/// What a reader must know before believing the numbers.
+pub fn write_warnings(text: &mut String, result: &RunResult) {
+    if result.warnings.is_empty() {
+        return;
+    }
+    text.push_str("\nWarnings:\n");
+    for warning in &result.warnings {
+        text.push_str(&format!("- {} {}\n", warning.evidence, warning.remedy));
+    }
+}

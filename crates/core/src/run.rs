@@ -1,0 +1,204 @@
+//! A whole run: request → facts → plan → guard → files → time spans → result.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use thiserror::Error;
+
+use crate::diskspd::parse::Request;
+use crate::engine::conductor::{Control, run_span};
+use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
+use crate::plan::facts::{self, EngineAvailability, HostFacts};
+use crate::plan::guard::{self, Refusals};
+use crate::plan::resolve::{self, ErrorClass, ResolveErrors, Resolved};
+use crate::plan::{Plan, SpanPlan, prepare};
+use crate::result::assemble::{Provenance, assemble};
+use crate::result::{Outcome, RunResult, TimeSpanResult, Warning, doubts};
+
+/// Why nothing was run. A run that began and failed is a [`RunResult`] that says so.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// The request does not fit this host.
+    #[error("{0}")]
+    Invalid(ResolveErrors),
+    /// A target holds data that must not be lost, or is in use.
+    #[error("{0}")]
+    Refused(Refusals),
+}
+
+/// A run that began: its result, and what went wrong, in words.
+#[derive(Debug)]
+pub struct Finished {
+    /// The result; partial if the run failed or was interrupted.
+    pub result: RunResult,
+    /// Why the run failed, one sentence per fault; empty if it did not.
+    pub failures: Vec<String>,
+}
+
+/// Runs a request to its end, or until `stop` turns true.
+///
+/// # Errors
+/// If nothing was run: the request does not fit the host, or a target is protected.
+pub fn run(
+    request: &Request,
+    stop: &AtomicBool,
+    sink: EventSink<'_>,
+) -> Result<Finished, RunError> {
+    let started_at_unix_s = jiff::Timestamp::now().as_second();
+    let host = facts::gather(&request.profile, &request.options, availability());
+    let provenance = Provenance {
+        command_line: request.command_line.clone(),
+        started_at_unix_s,
+        host: host.host(),
+    };
+    let Resolved { plan, warnings } =
+        match resolve::resolve(&request.profile, &request.options, &host) {
+            Ok(resolved) => resolved,
+            Err(errors) => return unresolved(request, provenance, &host, errors),
+        };
+    guard::check(&plan, &request.options).map_err(RunError::Refused)?;
+    let mut runner = Runner { request, plan: &plan, stop, sink, failures: Vec::new() };
+    let mut found = warnings;
+    let (spans, residency) = runner.run_all(&mut found);
+    let spans: Vec<_> = plan.spans.iter().zip(spans).collect();
+    let mut result = assemble(provenance, &request.profile, &spans);
+    found.extend(doubts::after(&plan, &result, &residency));
+    result.warnings = found;
+    Ok(Finished { result, failures: runner.failures })
+}
+
+/// Which engines this process may use.
+fn availability() -> EngineAvailability {
+    EngineAvailability {
+        uring: fathom_sys::ring::probe().map_err(|error| error.to_string()),
+        aio: fathom_sys::aio::probe().map_err(|error| error.to_string()),
+    }
+}
+
+/// A request that is wrong for this host is refused; a target that cannot be used makes a run that
+/// failed before it began, with a report, as in `DiskSpd`.
+fn unresolved(
+    request: &Request,
+    provenance: Provenance,
+    _host: &HostFacts,
+    errors: ResolveErrors,
+) -> Result<Finished, RunError> {
+    if errors.errors.iter().any(|error| error.class == ErrorClass::Request) {
+        return Err(RunError::Invalid(errors));
+    }
+    let failures: Vec<String> = errors.errors.iter().map(|error| error.message.clone()).collect();
+    let mut result = assemble(provenance, &request.profile, &[]);
+    result.time_spans.push(TimeSpanResult {
+        outcome: Outcome::Failed(failures.join("; ")),
+        measured_ns: 0,
+        thread_count: 0,
+        request_count: 0,
+        interval_ns: 0,
+        cpu: Vec::new(),
+        targets: Vec::new(),
+        threads: Vec::new(),
+    });
+    Ok(Finished { result, failures })
+}
+
+struct Runner<'a> {
+    request: &'a Request,
+    plan: &'a Plan,
+    stop: &'a AtomicBool,
+    sink: EventSink<'a>,
+    failures: Vec<String>,
+}
+
+impl Runner<'_> {
+    /// Runs the time spans in order; the first that does not complete ends the run.
+    fn run_all(
+        &mut self,
+        warnings: &mut Vec<Warning>,
+    ) -> (Vec<SpanMeasurements>, Vec<doubts::TargetResidency>) {
+        let mut measured = Vec::new();
+        let mut residency = Vec::new();
+        if let Err(reason) = self.create(&self.plan.precreate) {
+            measured.push(self.not_begun(reason));
+            return (measured, residency);
+        }
+        for span in &self.plan.spans {
+            let measurements = match self.create(&span.create) {
+                Ok(()) => {
+                    warnings.extend(doubts::before_span(self.plan, span));
+                    self.span(span)
+                }
+                Err(reason) => self.not_begun(reason),
+            };
+            residency.extend(doubts::residency(span));
+            let complete = measurements.ending == Ending::Complete;
+            measured.push(measurements);
+            if !complete {
+                break;
+            }
+        }
+        (measured, residency)
+    }
+
+    fn create(&self, files: &[crate::plan::FilePlan]) -> Result<(), String> {
+        for file in files {
+            self.step(|| {
+                let (path, bytes) = (file.path.display(), file.size_bytes);
+                format!("Creating file '{path}' of size {bytes}.")
+            });
+            let overwrite = self.request.options.overwrite;
+            prepare::create(file, overwrite, self.stop, self.sink)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, words: impl FnOnce() -> String) {
+        if self.request.profile.verbose {
+            (self.sink)(Event::Step(words()));
+        }
+    }
+
+    fn not_begun(&mut self, reason: String) -> SpanMeasurements {
+        let interrupted = self.stop.load(Ordering::Relaxed);
+        self.failures.push(reason.clone());
+        SpanMeasurements {
+            ending: if interrupted { Ending::Interrupted } else { Ending::Failed(reason) },
+            measured_ns: 0,
+            cpus: Vec::new(),
+            threads: Vec::new(),
+        }
+    }
+
+    fn span(&mut self, span: &SpanPlan) -> SpanMeasurements {
+        let faults = std::sync::Mutex::new(Vec::new());
+        let sink = |event: Event| {
+            if let Event::TargetFailed { reason, .. } = &event
+                && let Ok(mut faults) = faults.lock()
+            {
+                faults.push(reason.clone());
+            }
+            (self.sink)(event);
+        };
+        let verbose = self.request.profile.verbose;
+        let cpu_times = || cpu_times();
+        let control = Control { stop: self.stop, sink: &sink, cpu_times: &cpu_times, verbose };
+        let measurements = run_span(span, &control);
+        self.failures.extend(faults.into_inner().unwrap_or_default());
+        if let Ending::Failed(reason) = &measurements.ending {
+            self.failures.push(reason.clone());
+        }
+        measurements
+    }
+}
+
+/// Time that each CPU has spent, by state; nothing if the kernel does not tell.
+fn cpu_times() -> Vec<CpuTimes> {
+    let times = fathom_sys::cpu::times().unwrap_or_default();
+    let convert = |cpu: fathom_sys::cpu::CpuTimes| CpuTimes {
+        os_id: cpu.os_id,
+        user: cpu.user,
+        kernel: cpu.kernel,
+        idle: cpu.idle,
+        steal: cpu.steal,
+    };
+    times.into_iter().map(convert).collect()
+}

@@ -1,0 +1,30 @@
+"""The lab for measuring storage.
+
+``run`` measures once, in this process, with DiskSpd's own arguments:
+
+>>> import fathom
+>>> result = fathom.run("-c64M -b8K -r -d1 -W0 -L scratch.dat")  # doctest: +SKIP
+>>> result.total.iops  # doctest: +SKIP
+"""
+
+from fathom._errors import FathomError, InvalidRequestError, RefusedError, RunFailedError
+from fathom._result import Direction, Latency, Result, TimeSpan, Warning_
+from fathom._run import parse, run, version
+
+__version__ = version()
+
+__all__ = [
+    "Direction",
+    "FathomError",
+    "InvalidRequestError",
+    "Latency",
+    "RefusedError",
+    "Result",
+    "RunFailedError",
+    "TimeSpan",
+    "Warning_",
+    "__version__",
+    "parse",
+    "run",
+    "version",
+]

@@ -1,0 +1,65 @@
+"""Running a measurement in this process."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from fathom import _fathom
+from fathom._errors import RunFailedError
+from fathom._result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["parse", "run", "version"]
+
+
+def version() -> str:
+    """Return the version of the engine and of this package, which are one."""
+    return _fathom.version()
+
+
+def parse(args: str | Sequence[str]) -> dict[str, Any]:
+    """Return the profile that DiskSpd arguments stand for; no target is touched.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong; the message names each fault.
+
+    """
+    profile: dict[str, Any] = json.loads(_fathom.parse_diskspd(_split(args)))
+    return profile
+
+
+def run(args: str | Sequence[str], *, check: bool = True) -> Result:
+    """Measure as DiskSpd arguments say, and return the result.
+
+    Parameters
+    ----------
+    args
+        The arguments without the program's name: a list, or one text that is split as a shell does.
+    check
+        Raise if the run began and failed; otherwise return the partial result.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong; nothing was touched.
+    RefusedError
+        If a target holds data that must not be lost; nothing was touched.
+    RunFailedError
+        If the run began and failed, and ``check`` is true.
+
+    """
+    text, failures = _fathom.run_diskspd(_split(args))
+    result = Result.from_json(text)
+    if check and failures:
+        raise RunFailedError("; ".join(failures), result)
+    return result
+
+
+def _split(args: str | Sequence[str]) -> list[str]:
+    return shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
