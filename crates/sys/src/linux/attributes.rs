@@ -28,11 +28,8 @@ pub fn get(file: &File, name: &CStr) -> io::Result<Option<Vec<u8>>> {
 
 /// Sets the attribute `name`; fails with `Unsupported` where the file system keeps none.
 pub fn set(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
-    let (data, length) = if value.is_empty() {
-        (ptr::null(), 0)
-    } else {
-        (value.as_ptr().cast(), value.len())
-    };
+    let (data, length) =
+        if value.is_empty() { (ptr::null(), 0) } else { (value.as_ptr().cast(), value.len()) };
     // SAFETY: `name` is NUL-terminated, and `data` points to `length` readable bytes.
     if unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), data, length, 0) } != 0 {
         return Err(io::Error::last_os_error());

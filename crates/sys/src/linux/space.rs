@@ -58,8 +58,8 @@ pub fn file_bytes_limit() -> io::Result<Option<u64>> {
 /// system cannot reserve, with `StorageFull` where there is no room, and with `Interrupted`
 /// where a signal came in between.
 pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    let length = libc::off64_t::try_from(bytes)
-        .map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    let length =
+        libc::off64_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
     // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
     let status = unsafe { libc::fallocate64(file.as_raw_fd(), 0, 0, length) };
     if status != 0 {
