@@ -1,1 +1,3 @@
-//! Skeleton.
+//! On a real kernel: what only real files, file systems and devices can show.
+
+mod prepare;

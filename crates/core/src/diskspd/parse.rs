@@ -1,1 +1,306 @@
-//! Skeleton.
+//! The command line becomes a request, in two passes as in `DiskSpd`: options that others depend on
+//! first. Nothing here touches the machine; a profile file is read through the caller.
+
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::draft::{Draft, Instead, Overrides};
+use super::flags::{self, Flag};
+use super::profile_xml;
+use super::validate;
+use crate::profile::{Profile, RunOptions};
+
+/// What a command line asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Invocation {
+    /// Nothing: there are no arguments. The usage helps, and the exit code says that nothing was done.
+    Nothing,
+    /// The usage.
+    Usage,
+    /// The version.
+    Version,
+    /// The disks of this machine.
+    ListDisks,
+    /// To signal a named event.
+    SignalEvent(String),
+    /// A run, or only a look at its profile.
+    Run(Box<Request>),
+}
+
+/// A run that was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The command line as it was typed, with `diskspd` for the program.
+    pub command_line: String,
+    /// What to do.
+    pub profile: Profile,
+    /// The profile is only shown.
+    pub profile_only: bool,
+    /// What is doubtful about it, as sentences.
+    pub warnings: Vec<String>,
+    /// Settings beside the profile.
+    pub options: RunOptions,
+}
+
+/// Why a command line was refused: one sentence per line.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}", .errors.join("\n"))]
+pub struct ParseError {
+    /// What is wrong.
+    pub errors: Vec<String>,
+    /// What is doubtful besides.
+    pub warnings: Vec<String>,
+}
+
+impl From<String> for ParseError {
+    fn from(error: String) -> Self {
+        Self { errors: vec![error], warnings: Vec::new() }
+    }
+}
+
+/// One argument that begins with a dash, matched with the table.
+struct Switch<'a> {
+    argument: &'a str,
+    flag: &'static Flag,
+    value: &'a str,
+}
+
+impl Switch<'_> {
+    fn apply(&self, draft: &mut Draft) -> Result<(), ParseError> {
+        (self.flag.apply)(draft, self.value)
+            .map_err(|reason| format!("invalid option '{}': {reason}", self.argument).into())
+    }
+}
+
+/// Reads a command line without the program's name. `read_file` gives the contents of a profile file.
+///
+/// # Errors
+/// Everything that is wrong with it, in words.
+pub fn parse(
+    args: &[String],
+    read_file: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Invocation, ParseError> {
+    if args.is_empty() {
+        return Ok(Invocation::Nothing);
+    }
+    let (switches, targets) = split(args)?;
+    let mut draft = Draft::default();
+    let options = first_pass(&switches, &mut draft)?;
+    second_pass(&options, &mut draft)?;
+    if let Some(instead) = draft.instead {
+        return Ok(match instead {
+            Instead::Usage => Invocation::Usage,
+            Instead::Version => Invocation::Version,
+            Instead::Disks => Invocation::ListDisks,
+        });
+    }
+    if let Some(event) = draft.signal_event {
+        return Ok(Invocation::SignalEvent(event));
+    }
+    let command_line = std::iter::once("diskspd").chain(args.iter().map(String::as_str));
+    let command_line = command_line.collect::<Vec<_>>().join(" ");
+    finish(draft, targets, command_line, read_file)
+}
+
+/// All options come before the first target. `/` never begins an option, because it begins paths.
+fn split(args: &[String]) -> Result<(Vec<&str>, &[String]), ParseError> {
+    let first_target = args.iter().position(|arg| !arg.starts_with('-')).unwrap_or(args.len());
+    let (switches, targets) = args.split_at(first_target);
+    if let Some(late) = targets.iter().find(|arg| arg.starts_with('-') && arg.len() > 1) {
+        let error = format!("option '{late}' must come before the targets");
+        return Err(error.into());
+    }
+    Ok((switches.iter().map(String::as_str).collect(), targets))
+}
+
+/// Reads the options that others depend on. What is unknown is left for the second pass to tell.
+fn first_pass<'a>(
+    switches: &[&'a str],
+    draft: &mut Draft,
+) -> Result<Vec<Result<Switch<'a>, ParseError>>, ParseError> {
+    let mut options = Vec::with_capacity(switches.len());
+    for &argument in switches {
+        let option = recognise(argument);
+        if let Ok(option) = &option
+            && option.flag.first_pass
+        {
+            option.apply(draft)?;
+        }
+        options.push(option);
+    }
+    if draft.profile_file.is_some() && draft.seen.block {
+        return Err("-b cannot be used with a profile file (-X)".to_owned().into());
+    }
+    Ok(options)
+}
+
+fn second_pass(
+    options: &[Result<Switch<'_>, ParseError>],
+    draft: &mut Draft,
+) -> Result<(), ParseError> {
+    for option in options {
+        let option = option.as_ref().map_err(Clone::clone)?;
+        if option.flag.first_pass {
+            continue;
+        }
+        let short = !option.flag.name.starts_with('-');
+        if draft.profile_file.is_some() && short {
+            let error = format!("'{}' cannot be used with a profile file (-X)", option.argument);
+            return Err(error.into());
+        }
+        option.apply(draft)?;
+    }
+    Ok(())
+}
+
+fn recognise(argument: &str) -> Result<Switch<'_>, ParseError> {
+    let name = argument.strip_prefix('-').unwrap_or(argument);
+    if name.starts_with('-') {
+        return recognise_long(argument, name);
+    }
+    match flags::find(name) {
+        Some((flag, value)) => Ok(Switch { argument, flag, value }),
+        None => Err(format!("unknown option '{argument}'. Try -? for the list").into()),
+    }
+}
+
+fn recognise_long<'a>(argument: &'a str, name: &'a str) -> Result<Switch<'a>, ParseError> {
+    let (name, value) = match name.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (name, None),
+    };
+    let Some(flag) = flags::find_long(name) else {
+        let nearest = flags::all()
+            .filter(|flag| flag.name.starts_with('-'))
+            .min_by_key(|flag| distance(flag.name, name))
+            .map_or("-help", |flag| flag.name);
+        let error = format!("unknown option '{argument}'. Is '-{nearest}' meant?");
+        return Err(error.into());
+    };
+    let wants_value = flag.form.contains('=');
+    match (wants_value, value) {
+        (true, None) => Err(format!("'{argument}' needs a value: {}", flag.form).into()),
+        (false, Some(_)) => Err(format!("'-{name}' takes no value").into()),
+        (_, value) => Ok(Switch { argument, flag, value: value.unwrap_or_default() }),
+    }
+}
+
+/// How many single changes turn one name into another (Levenshtein).
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, from) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &to) in right.iter().enumerate() {
+            let change = diagonal + usize::from(from != to);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[right.len()]
+}
+
+fn finish(
+    mut draft: Draft,
+    targets: &[String],
+    command_line: String,
+    read_file: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Invocation, ParseError> {
+    let overrides = std::mem::take(&mut draft.overrides);
+    let (profile_only, options) = (draft.profile_only, draft.options.clone());
+    let mut profile = match draft.profile_file.clone() {
+        Some(path) => from_file(&path, targets, read_file)?,
+        None if targets.is_empty() => {
+            return Err("no target is given: name a file or a device at the end".to_owned().into());
+        }
+        None => draft.into_profile(targets),
+    };
+    override_with(&overrides, &mut profile);
+    let findings = validate::check(&profile);
+    if !findings.errors.is_empty() {
+        return Err(ParseError { errors: findings.errors, warnings: findings.warnings });
+    }
+    let warnings = findings.warnings;
+    let request = Request { command_line, profile, profile_only, warnings, options };
+    if !profile_only {
+        check_runnable(&request.profile)?;
+    }
+    Ok(Invocation::Run(Box::new(request)))
+}
+
+fn from_file(
+    path: &str,
+    substitutes: &[String],
+    read_file: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Profile, ParseError> {
+    let cannot = |reason: String| ParseError::from(format!("profile '{path}': {reason}"));
+    let bytes = read_file(Path::new(path)).map_err(|error| cannot(error.to_string()))?;
+    let xml = String::from_utf8(bytes).map_err(|_| cannot("is not UTF-8 text".to_owned()))?;
+    let mut profile = profile_xml::read(&xml).map_err(|error| cannot(error.to_string()))?;
+    let mut used = vec![false; substitutes.len()];
+    for target in profile.time_spans.iter_mut().flat_map(|span| &mut span.targets) {
+        let Some(number) = template_number(&target.path) else { continue };
+        if let Some(substitute) = substitutes.get(number - 1) {
+            target.path.clone_from(substitute);
+            used[number - 1] = true;
+        }
+    }
+    match used.iter().position(|used| !used) {
+        None => Ok(profile),
+        Some(unused) => Err(cannot(format!(
+            "has no target *{}, so that '{}' would not be used",
+            unused + 1,
+            substitutes[unused]
+        ))),
+    }
+}
+
+/// The number of a template target `*1`, `*2`, ...
+fn template_number(path: &str) -> Option<usize> {
+    let digits = path.strip_prefix('*')?;
+    digits.parse().ok().filter(|number| *number > 0)
+}
+
+fn override_with(overrides: &Overrides, profile: &mut Profile) {
+    profile.verbose |= overrides.verbose;
+    profile.wait_statistics |= overrides.wait_statistics;
+    profile.format = overrides.format.unwrap_or(profile.format);
+    profile.experiment_flags = overrides.experiment_flags.unwrap_or(profile.experiment_flags);
+    for span in &mut profile.time_spans {
+        span.duration_s = overrides.duration_s.unwrap_or(span.duration_s);
+        span.warm_up_s = overrides.warm_up_s.unwrap_or(span.warm_up_s);
+        span.cool_down_s = overrides.cool_down_s.unwrap_or(span.cool_down_s);
+        span.random_seed = overrides.random_seed.unwrap_or(span.random_seed);
+    }
+}
+
+/// Names of targets that can be shown in a profile but never be run here.
+fn check_runnable(profile: &Profile) -> Result<(), ParseError> {
+    let mut errors = Vec::new();
+    for target in profile.time_spans.iter().flat_map(|span| &span.targets) {
+        let path = &target.path;
+        let bytes = path.as_bytes();
+        if path.is_empty() {
+            errors.push("a target has an empty name".to_owned());
+        } else if template_number(path).is_some() {
+            errors.push(format!(
+                "template target '{path}' was not substituted: name a file or a device for it"
+            ));
+        } else if bytes.len() == 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' {
+            errors.push(format!(
+                "'{path}': drive letters are Windows'. Name the partition's device instead, for \
+                 instance /dev/sda1"
+            ));
+        } else if path.starts_with(r"\\") {
+            errors.push(format!(
+                "'{path}': network shares are not supported in this version. Mount the share and \
+                 name a file on it"
+            ));
+        }
+    }
+    errors.dedup();
+    if errors.is_empty() { Ok(()) } else { Err(ParseError { errors, warnings: Vec::new() }) }
+}

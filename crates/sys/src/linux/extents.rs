@@ -178,7 +178,7 @@ mod tests {
     fn sparse() -> File {
         let file = tempfile::tempfile().expect("a temporary file");
         file.set_len(1 << 20).expect("a length");
-        file.write_all_at(&[7; 65_536], 131_072).expect("a write");
+        file.write_all_at(&vec![7; 65_536], 131_072).expect("a write");
         file
     }
 

@@ -5,6 +5,8 @@
 
 mod device;
 #[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
@@ -140,12 +142,12 @@ fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Whether only null engines use a target: these complete at once and touch nothing.
-fn is_untouched(span: &SpanPlan, target: usize) -> bool {
-    let uses = |thread: &&super::ThreadPlan| {
+pub(crate) fn is_untouched(span: &SpanPlan, target: usize) -> bool {
+    let has_use = |thread: &&super::ThreadPlan| {
         thread.assignments.iter().any(|use_of| use_of.target == target)
     };
-    let mut users = span.threads.iter().filter(uses).peekable();
-    users.peek().is_some() && users.all(|thread| thread.engine == EngineKind::Null)
+    let mut threads = span.threads.iter().filter(has_use).peekable();
+    threads.peek().is_some() && threads.all(|thread| thread.engine == EngineKind::Null)
 }
 
 /// What speaks against writing to `path`; symbolic links are followed to the object itself.

@@ -4,47 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::AtomicBool;
 
+use super::fixture::{span, target, thread};
 use super::*;
-use crate::plan::{Assignment, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetPlan, ThreadPlan};
-
-fn target(path: &Path, write_percent: u32) -> TargetPlan {
-    TargetPlan {
-        path: path.to_owned(),
-        name: path.display().to_string(),
-        kind: TargetKind::File,
-        size_bytes: 0,
-        open: OpenPlan::default(),
-        block_bytes: 4096,
-        offsets: OffsetPlan {
-            base_bytes: 0,
-            end_bytes: 0,
-            block_bytes: 4096,
-            align_bytes: 4096,
-            order: Order::Sequential,
-            ranges: Vec::new(),
-        },
-        write_percent,
-        payload: PayloadPlan::CountingPattern,
-        huge_pages: false,
-        priority: crate::profile::Priority::Normal,
-    }
-}
-
-fn span(targets: Vec<TargetPlan>) -> SpanPlan {
-    SpanPlan {
-        index: 0,
-        create: Vec::new(),
-        warm_up_ns: 0,
-        measured_ns: 1,
-        cool_down_ns: 0,
-        interval_ns: 0,
-        measure_latency: false,
-        progress_every_ios: 0,
-        shared_outstanding: 0,
-        targets,
-        threads: Vec::new(),
-    }
-}
 
 fn writing(path: &Path) -> Plan {
     Plan { precreate: Vec::new(), spans: vec![span(vec![target(path, 30)])] }
@@ -99,7 +60,7 @@ fn test_data_and_missing_files_pass() {
     assert_eq!(plain(&writing(&path)), []);
     assert_eq!(plain(&creating(&path)), []);
     let pattern: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    for data in [&[0; 100_000][..], &pattern, &[]] {
+    for data in [&vec![0; 100_000], &pattern, &Vec::new()] {
         fs::write(&path, data).expect("a file");
         assert_eq!(plain(&writing(&path)), []);
     }
@@ -153,23 +114,8 @@ fn what_no_engine_touches_needs_no_check() {
     plan.spans[0].targets[0].kind = TargetKind::Virtual;
     assert_eq!(plain(&plan), []);
     plan.spans[0].targets[0].kind = TargetKind::File;
-    let thread = |engine| ThreadPlan {
-        index: 0,
-        cpu: None,
-        engine,
-        seed: 0,
-        assignments: vec![Assignment {
-            target: 0,
-            relative_thread: 0,
-            outstanding: 1,
-            weight: 1,
-            start_bytes: 0,
-            pace: None,
-            burst: None,
-        }],
-    };
-    plan.spans[0].threads = vec![thread(EngineKind::Null)];
+    plan.spans[0].threads = vec![thread(0, EngineKind::Null, 0)];
     assert_eq!(plain(&plan), []);
-    plan.spans[0].threads.push(thread(EngineKind::Sync));
+    plan.spans[0].threads.push(thread(1, EngineKind::Sync, 0));
     assert_eq!(plain(&plan).len(), 1);
 }

@@ -8,7 +8,7 @@ const FRAMES: usize = 4;
 /// An `ID3` tag: version 2 to 4, unused flags 0, and a length in bytes of seven bits.
 pub(super) fn tagged_mp3(samples: &Samples) -> Option<bool> {
     let head = samples.at(0, 10)?;
-    let sensible = matches!(head[3], 2..=4) && head[4] < 16 && head[5] & 0x0F == 0;
+    let sensible = matches!(head[3], 2..=4) && head[4] < 16 && head[5] << 4 == 0;
     Some(head.starts_with(b"ID3") && sensible && head[6..].iter().all(|&byte| byte < 0x80))
 }
 

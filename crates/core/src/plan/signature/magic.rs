@@ -50,6 +50,8 @@ const MAGIC: &[(Place, &[u8], &str)] = &[
     (End(8), b"\x57\xFB\x80\x8B\x24\x75\x47\xDB", "a LevelDB table"),
     (End(8), b"\xF7\xCF\xF4\x85\xB7\x41\xE2\x88", "a RocksDB table"),
     (Start(0), b"\x3F\xD7\x6C\x17", "a Lucene index"),
+    (Start(0), b"\xCE\x9A\x57\x13", "a GDBM database"),
+    (Start(0), b"\xCF\x9A\x57\x13", "a GDBM database"),
     // Scientific data, models and columns.
     (Start(0), b"PAR1", "a Parquet file"),
     (Start(0), b"ARROW1\0\0", "an Arrow file"),
@@ -111,7 +113,14 @@ const MAGIC: &[(Place, &[u8], &str)] = &[
     (Start(4), b"ftyp", "an MP4 or QuickTime file"),
     (Start(0), b"\0\0\x01\xB3", "an MPEG video"),
     (Start(0), b".RMF", "a RealMedia file"),
-    // What systems keep.
+    // What systems and programs keep.
+    (Start(0), b"\xDE\x12\x04\x95", "a message catalogue"),
+    (Start(0), b"TZif", "a time zone"),
+    (Start(0), b"BC\xC0\xDE", "LLVM bitcode"),
+    (Start(0), b"\xDE\xC0\x17\x0B", "LLVM bitcode"),
+    (Start(0), b"icns", "an icon"),
+    (Start(0), b"wOFF", "a font"),
+    (Start(0), b"ttcf", "a font collection"),
     (Start(0), b"regf", "a Windows registry hive"),
     (Start(0), b"ElfFile\0", "a Windows event log"),
     (Start(0), b"MDMP", "a Windows minidump"),

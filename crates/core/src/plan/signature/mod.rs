@@ -10,6 +10,7 @@
 mod audio;
 mod formats;
 mod magic;
+mod openpgp;
 mod samples;
 mod storage;
 mod structure;

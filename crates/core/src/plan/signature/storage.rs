@@ -161,7 +161,7 @@ fn read_entry(entry: &[u8], sectors: u64) -> Entry {
     };
     let (first, count) = (number(8), number(12));
     // A protective entry may claim more sectors than there are, so only the start must lie inside.
-    let sensible = entry[0] & 0x7F == 0 && entry[4] != 0 && first > 0 && count > 0;
+    let sensible = matches!(entry[0], 0 | 0x80) && entry[4] != 0 && first > 0 && count > 0;
     if entry.iter().all(|&byte| byte == 0) {
         Entry::Empty
     } else if sensible && first < sectors {

@@ -1,6 +1,6 @@
 //! Formats whose magic number is too short to count alone: the structure behind it must fit.
 
-use super::{Samples, audio};
+use super::{Samples, audio, openpgp};
 
 /// The name of the first format whose structure fits.
 pub(super) fn recognise(samples: &Samples) -> Option<&'static str> {
@@ -25,6 +25,10 @@ const STRUCTURES: &[(Test, &str)] = &[
     (icon, "a Windows icon"),
     (flash, "a Flash file"),
     (der, "a certificate or key in DER form"),
+    (openpgp::keys, "an OpenPGP key"),
+    (openpgp::message, "a file encrypted by OpenPGP"),
+    (python, "compiled Python"),
+    (true_type, "a font"),
     (transport_stream, "an MPEG transport stream"),
     (program_stream, "an MPEG program stream"),
     (audio::tagged_mp3, "an MP3 audio file"),
@@ -36,15 +40,15 @@ fn starts_with(samples: &Samples, magic: &[u8]) -> bool {
     samples.head().starts_with(magic)
 }
 
-/// Page 0 has number 0 and type 8, and names its table space twice (MySQL internals, `fil0types.h`).
+/// Page 0 has number 0 and type 8, and names its table space twice (`fil0types.h` of its source).
 fn innodb(samples: &Samples) -> Option<bool> {
     let is_header_page = samples.at(4, 4)? == [0; 4] && samples.at(24, 2)? == [0, 8];
     Some(is_header_page && samples.at(34, 4)? == samples.at(38, 4)?)
 }
 
-/// Pages of 8 KiB whose header fits (PostgreSQL, `bufpage.h`); fresh ones are zeros.
+/// Pages of 8 KiB whose header fits (`bufpage.h` of its source); fresh ones are zeros.
 fn postgres_relation(samples: &Samples) -> Option<bool> {
-    if samples.size_bytes() % 8192 != 0 || !postgres_page(samples, 0)? {
+    if !samples.size_bytes().is_multiple_of(8192) || !postgres_page(samples, 0)? {
         return Some(false);
     }
     let second = samples.at(8192, 24);
@@ -59,7 +63,7 @@ fn postgres_page(samples: &Samples, at: u64) -> Option<bool> {
     Some(version == 0x2004 && flags <= 7 && ordered)
 }
 
-/// The long header of a segment names its segment and page sizes (PostgreSQL, `xlog_internal.h`).
+/// The long header of a segment names its segment and page sizes (`xlog_internal.h`).
 fn postgres_log(samples: &Samples) -> Option<bool> {
     let segment_bytes = samples.u32_at(32)?;
     let sized = segment_bytes >= 1 << 20 && segment_bytes.is_power_of_two();
@@ -119,6 +123,9 @@ fn lzma(samples: &Samples) -> Option<bool> {
 /// An archive behind a program that unpacks it: its directory's end stands at the end of the file.
 fn late_zip(samples: &Samples) -> Option<bool> {
     let tail = samples.tail();
+    if tail.len() < 22 {
+        return None;
+    }
     let tail = &tail[tail.len().saturating_sub(65_557)..];
     let is_end = |at: usize| {
         let comment = tail.get(at + 20..at + 22)?;
@@ -131,8 +138,8 @@ fn late_zip(samples: &Samples) -> Option<bool> {
 
 /// Readers accept a document that starts within the first kibibyte (ISO 32000-1, annex H).
 fn late_pdf(samples: &Samples) -> Option<bool> {
-    let head = samples.head();
-    Some(head[..head.len().min(1024)].windows(5).any(|five| five == b"%PDF-"))
+    let start = samples.head().chunks(1024).next()?;
+    Some(start.windows(5).any(|five| five == b"%PDF-"))
 }
 
 fn bitmap(samples: &Samples) -> Option<bool> {
@@ -163,6 +170,20 @@ fn der(samples: &Samples) -> Option<bool> {
     let length = u64::from(u16::from_be_bytes([head[2], head[3]]));
     let inside = head[4] == 0x30 || head[4..6] == [2, 1];
     Some(head[..2] == [0x30, 0x82] && length + 4 == samples.size_bytes() && inside)
+}
+
+/// A version that differs between releases, a line end, and at most two flags (PEP 552).
+fn python(samples: &Samples) -> Option<bool> {
+    Some(samples.at(1, 3)? == b"\x0D\x0D\x0A" && samples.u32_at(4)? <= 3)
+}
+
+/// The table's search range follows from the number of its entries.
+fn true_type(samples: &Samples) -> Option<bool> {
+    let head = samples.at(0, 8)?;
+    let tables = u16::from_be_bytes([head[4], head[5]]);
+    let range = u16::from_be_bytes([head[6], head[7]]);
+    let counted = (4..=64).contains(&tables) && u32::from(range) == 16 << tables.ilog2();
+    Some(head.starts_with(&[0, 1, 0, 0]) && counted)
 }
 
 /// Each packet of 188 bytes, or of 192 with a time stamp before it, starts with 0x47.

@@ -103,6 +103,8 @@ fn short_magic_numbers_count_with_their_structure() {
         (with(&[(0, b"BM\x36\x10\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0")]), "a BMP image"),
         (with(&[(0, b"BZh51AY&SY")]), "a bzip2 archive"),
         (with(&[(0, b"ID3\x03\0\0\0\0\x21\x76")]), "an MP3 audio file"),
+        (with(&[(0, b"\xA7\x0D\x0D\x0A\0\0\0\0\x61\x62")]), "compiled Python"),
+        (with(&[(0, b"\0\x01\0\0\0\x0C\0\x80\0\x03")]), "a font"),
         (mp3, "an MP3 audio file"),
         (stream, "an MPEG transport stream"),
     ];
@@ -147,7 +149,7 @@ fn test_data_is_not_recognised() {
     assert_eq!(name_of(&counting), None);
     assert_eq!(name_of(&[]), None);
     for byte in 0..=255 {
-        assert_eq!(name_of(&[byte; 70_000]), None, "{byte}");
+        assert_eq!(name_of(&vec![byte; 70_000]), None, "{byte}");
     }
     // DiskSpd leaves zeros where it did not write and its pattern where it did.
     let mut half = vec![0; 3 << 20];

@@ -31,15 +31,22 @@ fn filled(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
+/// Longer data that are nearly free of control characters are text, whatever its encoding: of
+/// random bytes one in ten is one, and of 256 hardly ever only two.
+const ANY_BYTES_MIN: usize = 256;
+
 fn is_text(bytes: &[u8]) -> bool {
-    let controls = bytes.iter().any(|&byte| is_control(byte));
-    if controls || bytes.len() < ASCII_BYTES_MIN || !is_varied(bytes) {
+    if bytes.len() < ASCII_BYTES_MIN || !is_varied(bytes) {
         return false;
     }
-    if bytes.is_ascii() {
-        return true;
+    let controls = bytes.iter().filter(|&&byte| is_control(byte)).count();
+    if bytes.len() >= ANY_BYTES_MIN {
+        let is_spaced = bytes.iter().any(u8::is_ascii_whitespace);
+        return is_spaced && controls * 100 <= bytes.len();
     }
-    bytes.len() >= LATIN_BYTES_MIN && (is_utf8(bytes) || is_latin(bytes))
+    let known_encoding =
+        bytes.is_ascii() || bytes.len() >= LATIN_BYTES_MIN && (is_utf8(bytes) || is_latin(bytes));
+    controls == 0 && known_encoding
 }
 
 /// Control characters other than back space, white space and escape, which terminals log.
@@ -49,17 +56,15 @@ fn is_control(byte: u8) -> bool {
 
 fn is_varied(bytes: &[u8]) -> bool {
     let mut seen = [false; 256];
-    bytes.iter().for_each(|&byte| seen[usize::from(byte)] = true);
+    for &byte in bytes {
+        seen[usize::from(byte)] = true;
+    }
     seen.iter().filter(|&&seen| seen).count() >= CHARACTERS_MIN
 }
 
-/// UTF-8, but for a character that is cut at either edge of the sample.
+/// UTF-8, but for a character that is cut at the end of the sample.
 fn is_utf8(bytes: &[u8]) -> bool {
-    let cut = bytes.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count();
-    match std::str::from_utf8(&bytes[cut..]) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    }
+    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
 /// An eight-bit character set of a language that is mostly written in ASCII.
@@ -116,10 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn characters_cut_at_the_edges_are_no_fault() {
-        let bytes = "寸".repeat(100).into_bytes();
-        let mixed = [&bytes[1..], "ab".as_bytes(), &bytes[..299]].concat();
-        assert_eq!(of(&mixed), Some("text"));
+    fn longer_text_of_any_encoding_is_text() {
+        let cyrillic = b"\xCF\xF0\xE8\xE2\xE5\xF2, \xEC\xE8\xF0!\n".repeat(30);
+        assert_eq!(of(&cyrillic), Some("text"));
+        let mut script = b"map x ^[dd\n".repeat(40);
+        script[20] = 0x16;
+        assert_eq!(of(&script), Some("text"));
+        let cut = "a \u{5bf8}".repeat(2000).into_bytes();
+        assert_eq!(of(&cut[4..cut.len() - 1]), Some("text"));
     }
 
     #[test]
@@ -130,6 +139,7 @@ mod tests {
         let counting: Vec<u8> = (0..=255).cycle().take(4096).collect();
         assert_eq!(of(&counting), None);
         assert_eq!(of(b"text with a \x01 control"), None);
+        assert_eq!(of(&[0xDE, 0xAD, 0xBE, 0xEF].repeat(1000)), None);
     }
 
     #[test]

@@ -1,0 +1,73 @@
+//! Options that `DiskSpd` lacks. A catalogue: every entry has the same shape.
+
+use super::apply;
+use super::{Category, Flag, PLAIN};
+
+const LONG: Flag = Flag { category: Category::Beyond, ..PLAIN };
+
+/// The entries; a name begins with the second of its two dashes.
+pub const FLAGS: &[Flag] = &[
+    Flag {
+        name: "-help",
+        form: "--help",
+        short: "show this text",
+        long: "Shows the usage and ends with exit code 0, as -? does.",
+        example: "--help",
+        apply: apply::usage,
+        ..LONG
+    },
+    Flag {
+        name: "-version",
+        form: "--version",
+        short: "show the version",
+        long: "Shows the version of this tool and the version of DiskSpd that it follows.",
+        example: "--version",
+        apply: apply::version,
+        ..LONG
+    },
+    Flag {
+        name: "-list",
+        form: "--list",
+        short: "list the disks that #<n> names",
+        long: "Lists all whole disks with number, model, serial number, size and use.",
+        example: "--list",
+        apply: apply::list,
+        ..LONG
+    },
+    Flag {
+        name: "-engine",
+        form: "--engine=<uring|aio|sync|mmap|null>",
+        default: "io_uring; pread and pwrite with -o1; libaio with -x; mmap with -Sm",
+        limits: "one of the names",
+        short: "how I/O reaches the kernel",
+        long: "null completes every I/O at once and touches no target: it measures the cost of \
+               the tool itself.",
+        example: "--engine=aio",
+        apply: apply::engine,
+        ..LONG
+    },
+    Flag {
+        name: "-overwrite",
+        form: "--overwrite",
+        short: "write targets although they hold recognisable data",
+        long: "Without it a file or device that looks like a document, an archive, an image, a \
+               database, a virtual disk, a text or a file system is neither truncated nor \
+               written. Devices that the system uses stay refused.",
+        example: "--overwrite",
+        apply: apply::overwrite,
+        ..LONG
+    },
+    Flag {
+        name: "-json",
+        form: "--json=<file>",
+        unit: "path",
+        default: "no file",
+        limits: "a path",
+        short: "also write the whole result as JSON to a file",
+        long: "The JSON carries everything that was measured, histograms whole; its schema is \
+               schema/result.schema.json.",
+        example: "--json=result.json",
+        apply: apply::json_file,
+        ..LONG
+    },
+];

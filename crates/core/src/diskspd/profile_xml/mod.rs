@@ -1,0 +1,17 @@
+//! `DiskSpd`'s profile XML.
+//!
+//! What `DiskSpd`'s schema has no element for (new random data for each write, named events) is kept in
+//! processing instructions named `fathom`, which `DiskSpd` ignores.
+
+mod fields;
+mod read;
+mod target;
+mod write;
+
+pub use read::{ProfileXmlError, read};
+pub use write::{write, write_indented};
+
+/// The name of our processing instructions.
+const INSTRUCTION: &str = "fathom";
+/// Each write gets new random data; inside `WriteBufferContent`.
+const FRESH_RANDOM: &str = "fresh-random";

@@ -1,0 +1,216 @@
+//! XML becomes a profile. Every element of `DiskSpd`'s schema is known; everything else is refused by
+//! line and name. Document type declarations are refused, so that no entity can expand.
+
+use roxmltree::{Document, Node, ParsingOptions};
+use thiserror::Error;
+
+use super::INSTRUCTION;
+use super::fields::{
+    FieldError, attribute, boolean, children, error, number, only_attributes, repeated_children,
+    text, unknown,
+};
+use super::target::read_target;
+use crate::profile::{CpuId, NamedEvents, Precreate, Profile, ResultFormat, TimeSpan, Tracing};
+
+/// A profile text may have at most this many bytes: a thousand targets take about one mebibyte.
+const TEXT_LIMIT_BYTES: usize = 64 << 20;
+/// A profile may have at most this many nodes.
+const NODE_LIMIT: u32 = 4 << 20;
+
+/// Why a profile could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProfileXmlError {
+    /// The text is larger than any profile.
+    #[error("the profile has {0} bytes; profiles end at 64 MiB")]
+    TooLarge(usize),
+    /// The text is not well-formed, or declares a document type.
+    #[error("the profile is not well-formed XML without a document type: {0}")]
+    Syntax(String),
+    /// The root element is another one.
+    #[error("the profile begins with <{0}>; it must begin with <Profile>")]
+    Root(String),
+    /// An element is unknown, ill-typed, missing or out of range.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+}
+
+/// Reads a profile; what it leaves out takes `DiskSpd`'s default.
+///
+/// # Errors
+/// The first thing that is wrong, with its line and element.
+pub fn read(xml: &str) -> Result<Profile, ProfileXmlError> {
+    if xml.len() > TEXT_LIMIT_BYTES {
+        return Err(ProfileXmlError::TooLarge(xml.len()));
+    }
+    let xml = xml.strip_prefix('\u{feff}').unwrap_or(xml);
+    let options =
+        ParsingOptions { allow_dtd: false, nodes_limit: NODE_LIMIT, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(xml, options)
+        .map_err(|error| ProfileXmlError::Syntax(error.to_string()))?;
+    let root = document.root_element();
+    if root.tag_name().name() != "Profile" {
+        return Err(ProfileXmlError::Root(root.tag_name().name().to_owned()));
+    }
+    Ok(read_profile(root)?)
+}
+
+fn read_profile(root: Node<'_, '_>) -> Result<Profile, FieldError> {
+    let mut profile = Profile { events: read_events(root), ..Profile::default() };
+    profile.time_spans.clear();
+    for child in children(root)? {
+        match child.tag_name().name() {
+            "Progress" => profile.progress_every_ios = number(child)?,
+            "ExperimentFlags" => profile.experiment_flags = number(child)?,
+            "ResultFormat" => profile.format = read_format(child)?,
+            "Verbose" => profile.verbose = boolean(child)?,
+            "VerboseStats" => profile.wait_statistics = boolean(child)?,
+            "PrecreateFiles" => profile.precreate = read_precreate(child)?,
+            "ETW" => profile.tracing = Some(read_tracing(child)?),
+            "TimeSpans" => {
+                for span in repeated_children(child)? {
+                    if span.tag_name().name() != "TimeSpan" {
+                        return Err(unknown(span, "TimeSpans"));
+                    }
+                    profile.time_spans.push(read_time_span(span)?);
+                }
+            }
+            _ => return Err(unknown(child, "Profile")),
+        }
+    }
+    if profile.time_spans.is_empty() {
+        return Err(error(root, "has no <TimeSpan> inside <TimeSpans>"));
+    }
+    Ok(profile)
+}
+
+fn read_format(node: Node<'_, '_>) -> Result<ResultFormat, FieldError> {
+    match text(node)?.trim() {
+        "text" => Ok(ResultFormat::Text),
+        "xml" => Ok(ResultFormat::Xml),
+        "json" => Ok(ResultFormat::Json),
+        _ => Err(error(node, "must be text, xml or json")),
+    }
+}
+
+fn read_precreate(node: Node<'_, '_>) -> Result<Precreate, FieldError> {
+    match text(node)?.trim() {
+        "UseMaxSize" => Ok(Precreate::UseMaxSize),
+        "CreateOnlyFilesWithConstantSizes" => Ok(Precreate::OnlyConstantSizes),
+        "CreateOnlyFilesWithConstantOrZeroSizes" => Ok(Precreate::OnlyConstantOrZeroSizes),
+        _ => Err(error(
+            node,
+            "must be UseMaxSize, CreateOnlyFilesWithConstantSizes or \
+             CreateOnlyFilesWithConstantOrZeroSizes",
+        )),
+    }
+}
+
+fn read_tracing(node: Node<'_, '_>) -> Result<Tracing, FieldError> {
+    let mut tracing = Tracing::default();
+    for child in children(node)? {
+        let field = match child.tag_name().name() {
+            "Process" => &mut tracing.process,
+            "Thread" => &mut tracing.thread,
+            "ImageLoad" => &mut tracing.image_load,
+            "DiskIO" => &mut tracing.disk_io,
+            "MemoryPageFaults" => &mut tracing.memory_page_faults,
+            "MemoryHardFaults" => &mut tracing.memory_hard_faults,
+            "Network" => &mut tracing.network,
+            "Registry" => &mut tracing.registry,
+            "UsePagedMemory" => &mut tracing.paged_memory,
+            "UsePerfTimer" => &mut tracing.clock_monotonic,
+            "UseSystemTimer" => &mut tracing.clock_coarse,
+            "UseCyclesCounter" => &mut tracing.clock_cycles,
+            _ => return Err(unknown(child, "ETW")),
+        };
+        *field = boolean(child)?;
+    }
+    Ok(tracing)
+}
+
+/// Named events, which `DiskSpd`'s schema has no element for, come in processing instructions.
+fn read_events(root: Node<'_, '_>) -> NamedEvents {
+    let mut events = NamedEvents::default();
+    for instruction in root.children().filter_map(|child| child.pi()) {
+        if instruction.target != INSTRUCTION {
+            continue;
+        }
+        let (kind, name) =
+            instruction.value.unwrap_or_default().split_once(' ').unwrap_or_default();
+        let name = Some(unescape(name));
+        match kind {
+            "event-start" => events.start = name,
+            "event-finish" => events.finish = name,
+            "event-wait" => events.wait = name,
+            "event-stop" => events.stop = name,
+            _ => {}
+        }
+    }
+    events
+}
+
+/// Undoes the escaping of a name, which a reader leaves alone inside a processing instruction.
+fn unescape(name: &str) -> String {
+    name.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#13;", "\r")
+        .replace("&amp;", "&")
+}
+
+fn read_time_span(node: Node<'_, '_>) -> Result<TimeSpan, FieldError> {
+    let mut span = TimeSpan::default();
+    for child in children(node)? {
+        match child.tag_name().name() {
+            "CompletionRoutines" => span.alternate_completion = boolean(child)?,
+            "MeasureLatency" => span.measure_latency = boolean(child)?,
+            "CalculateIopsStdDev" => span.interval_series = boolean(child)?,
+            "DisableAffinity" => span.disable_affinity = boolean(child)?,
+            // Round robin over all groups is the default, so that the old element changes nothing.
+            "GroupAffinity" => drop(boolean(child)?),
+            "Duration" => span.duration_s = number(child)?,
+            "Warmup" => span.warm_up_s = number(child)?,
+            "Cooldown" => span.cool_down_s = number(child)?,
+            "ThreadCount" => span.thread_count = number(child)?,
+            "RequestCount" => span.request_count = number(child)?,
+            "IoBucketDuration" => span.interval_ms = number(child)?,
+            "RandSeed" => span.random_seed = number(child)?,
+            "Affinity" => span.cpus = read_affinity(child)?,
+            "Targets" => {
+                for target in repeated_children(child)? {
+                    if target.tag_name().name() != "Target" {
+                        return Err(unknown(target, "Targets"));
+                    }
+                    span.targets.push(read_target(target)?);
+                }
+            }
+            _ => return Err(unknown(child, "TimeSpan")),
+        }
+    }
+    if span.targets.is_empty() {
+        return Err(error(node, "has no <Target> inside <Targets>"));
+    }
+    if span.interval_ms == 0 {
+        span.interval_ms = 1000;
+    }
+    Ok(span)
+}
+
+fn read_affinity(node: Node<'_, '_>) -> Result<Vec<CpuId>, FieldError> {
+    let read_cpu = |child: Node<'_, '_>| {
+        let (group, index) = match child.tag_name().name() {
+            "AffinityAssignment" => (0, number(child)?),
+            "AffinityGroupAssignment" => {
+                only_attributes(child, &["Group", "Processor"])?;
+                (attribute(child, "Group", 65_535)?, attribute(child, "Processor", 255)?)
+            }
+            _ => return Err(unknown(child, "Affinity")),
+        };
+        let beyond = || error(child, "names a CPU beyond 255");
+        Ok(CpuId {
+            group: u16::try_from(group).map_err(|_| beyond())?,
+            index: u8::try_from(index).map_err(|_| beyond())?,
+        })
+    };
+    repeated_children(node)?.into_iter().map(read_cpu).collect()
+}

@@ -1,0 +1,63 @@
+//! Small plans for tests.
+
+use std::path::Path;
+
+use crate::plan::{
+    Assignment, EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, SpanPlan, TargetKind,
+    TargetPlan, ThreadPlan,
+};
+
+/// A target that nothing has touched yet.
+pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
+    TargetPlan {
+        path: path.to_owned(),
+        name: path.display().to_string(),
+        kind: TargetKind::File,
+        size_bytes: 0,
+        open: OpenPlan::default(),
+        block_bytes: 4096,
+        offsets: OffsetPlan {
+            base_bytes: 0,
+            end_bytes: 0,
+            block_bytes: 4096,
+            align_bytes: 4096,
+            order: Order::Sequential,
+            ranges: Vec::new(),
+        },
+        write_percent,
+        payload: PayloadPlan::CountingPattern,
+        huge_pages: false,
+        priority: crate::profile::Priority::Normal,
+    }
+}
+
+/// A time span over `targets`, without threads.
+pub(crate) fn span(targets: Vec<TargetPlan>) -> SpanPlan {
+    SpanPlan {
+        index: 0,
+        create: Vec::new(),
+        warm_up_ns: 0,
+        measured_ns: 1,
+        cool_down_ns: 0,
+        interval_ns: 0,
+        measure_latency: false,
+        progress_every_ios: 0,
+        shared_outstanding: 0,
+        targets,
+        threads: Vec::new(),
+    }
+}
+
+/// A thread on target 0 that starts at `start_bytes`.
+pub(crate) fn thread(index: usize, engine: EngineKind, start_bytes: u64) -> ThreadPlan {
+    let assignment = Assignment {
+        target: 0,
+        relative_thread: u32::try_from(index).unwrap_or(0),
+        outstanding: 1,
+        weight: 1,
+        start_bytes,
+        pace: None,
+        burst: None,
+    };
+    ThreadPlan { index, cpu: None, engine, seed: 0, assignments: vec![assignment] }
+}

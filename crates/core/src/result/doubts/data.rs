@@ -1,0 +1,156 @@
+//! What the targets hold: blocks that were never written, and zeros.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::{extents, residency};
+
+use super::super::{Warning, WarningKind};
+use super::number;
+use super::words::{either, percent, size};
+use crate::plan::guard::is_untouched;
+use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+
+/// A smaller share than this, in percent, does not show in any number of a result.
+const UNBACKED_PERCENT_MIN: f64 = 0.1;
+/// Places that are looked at for zeros.
+const SAMPLES: u64 = 64;
+/// Bytes that are looked at in each place.
+const SAMPLE_BYTES: u64 = 4096;
+
+/// Stretches that were looked at already.
+pub(super) type SeenRanges = Vec<(PathBuf, Range<u64>)>;
+
+/// Doubts about the targets of one time span that are read; each stretch is looked at once.
+pub(super) fn doubts(plan: &Plan, span: &SpanPlan, seen: &mut SeenRanges) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (index, target) in span.targets.iter().enumerate() {
+        let is_read = target.write_percent < 100 && target.kind != TargetKind::Virtual;
+        let range = target.offsets.base_bytes..target.offsets.end_bytes;
+        let key = (target.path.clone(), range.clone());
+        if is_read && !range.is_empty() && !is_untouched(span, index) && !seen.contains(&key) {
+            let made = is_made(plan, &target.path);
+            let found = Found { target, range, made, span: number(span.index) };
+            warnings.extend(found.doubts());
+            seen.push(key);
+        }
+    }
+    warnings
+}
+
+fn is_made(plan: &Plan, path: &Path) -> bool {
+    let spans = plan.spans.iter().flat_map(|span| &span.create);
+    plan.precreate.iter().chain(spans).any(|file| file.path == path)
+}
+
+/// One stretch of one target that will be read.
+struct Found<'a> {
+    target: &'a TargetPlan,
+    range: Range<u64>,
+    /// This plan makes the file, so making it is no remedy.
+    made: bool,
+    span: u32,
+}
+
+impl Found<'_> {
+    fn doubts(&self) -> Vec<Warning> {
+        let Ok(file) = File::open(&self.target.path) else { return Vec::new() };
+        let unwritten = match self.target.kind {
+            TargetKind::File => self.unbacked(&file),
+            TargetKind::BlockDevice | TargetKind::Virtual => None,
+        };
+        let wholly_unwritten = unwritten.as_ref().is_some_and(|(_, percent)| *percent >= 100.0);
+        // Where nothing was written there is nothing but zeros, and one warning says it better.
+        let zeros = if wholly_unwritten { None } else { self.zeros(&file) };
+        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).collect()
+    }
+
+    /// The doubt about blocks that were never written, with their share in percent.
+    fn unbacked(&self, file: &File) -> Option<(Warning, f64)> {
+        let backing = extents::backing(file, self.range.clone()).ok()?;
+        let total = self.range.end - self.range.start;
+        let share = percent(backing.unbacked_bytes(), total);
+        if share < UNBACKED_PERCENT_MIN {
+            return None;
+        }
+        let evidence = format!(
+            "{share:.1} % of the {} that are read were never written ({} reserved, {} in holes), \
+             and such reads are answered without touching the device",
+            size(total),
+            size(backing.unwritten_bytes),
+            size(backing.hole_bytes),
+        );
+        Some((self.warning(WarningKind::UnwrittenExtents, evidence), share))
+    }
+
+    /// The doubt about zeros, if at least half of the places hold nothing else.
+    fn zeros(&self, file: &File) -> Option<Warning> {
+        // Reading ahead would warm the cache that the run is about to measure or avoid.
+        let _ = residency::expect_scattered_reads(file);
+        let places = sample_offsets(&self.range);
+        let zeros = places.iter().filter(|&&at| holds_zeros(file, at, self.range.end)).count();
+        if zeros * 2 < places.len() || zeros == 0 {
+            return None;
+        }
+        let evidence = format!(
+            "{zeros} of {} places that were looked at hold only zeros, which devices may store \
+             and return without reading their media",
+            places.len(),
+        );
+        Some(self.warning(WarningKind::AllZeroData, evidence))
+    }
+
+    fn warning(&self, kind: WarningKind, evidence: String) -> Warning {
+        Warning {
+            kind,
+            target: Some(self.target.name.clone()),
+            time_span: Some(self.span),
+            evidence,
+            remedy: self.remedy(),
+        }
+    }
+
+    fn remedy(&self) -> String {
+        let mut remedies = Vec::new();
+        if self.target.kind == TargetKind::File && !self.made {
+            let bytes = self.target.size_bytes;
+            remedies.push(format!("let the file be created with real data (-c{bytes})"));
+        }
+        remedies.push(
+            "write the whole range once with random data before it is read (-w100 -Zr)".to_owned(),
+        );
+        either(&remedies)
+    }
+}
+
+/// Evenly spread places in a range.
+fn sample_offsets(range: &Range<u64>) -> Vec<u64> {
+    let blocks = (range.end - range.start).div_ceil(SAMPLE_BYTES);
+    let count = blocks.min(SAMPLES);
+    (0..count).map(|index| range.start + index * (blocks / count) * SAMPLE_BYTES).collect()
+}
+
+fn holds_zeros(file: &File, at: u64, end: u64) -> bool {
+    let length = usize::try_from(SAMPLE_BYTES.min(end - at)).unwrap_or(0);
+    let mut bytes = vec![1; length];
+    file.read_exact_at(&mut bytes, at).is_ok() && bytes.iter().all(|&byte| byte == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_spread_and_inside() {
+        for range in [0..1, 0..4096, 5..4102, 100..1 << 40] {
+            let places = sample_offsets(&range);
+            assert!(!places.is_empty() && places.len() <= 64);
+            assert!(places.iter().all(|at| range.contains(at)), "{range:?}");
+            assert!(places.is_sorted());
+        }
+        let places = sample_offsets(&(0..1 << 30));
+        assert!(places.last().is_some_and(|&last| last > 1_000_000_000));
+    }
+}

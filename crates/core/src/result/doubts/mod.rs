@@ -1,0 +1,114 @@
+//! What a result did not measure: every reason to doubt it, with evidence and remedy.
+//!
+//! [`before`] looks at the targets, [`after`] at what was measured. Each doubt is raised on
+//! numbers, never on suspicion, and names a remedy that is not already in use.
+
+mod caching;
+mod data;
+mod faults;
+mod load;
+mod sharing;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
+use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+pub use caching::{TargetResidency, residency};
+
+/// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
+///
+/// Only reads are in question, and the targets are only read. A file that is not there, or cannot
+/// be opened, raises none. Files that are made for a time span must have been made before; where
+/// that happens between time spans, use [`before_span`].
+#[must_use]
+pub fn before(plan: &Plan) -> Vec<Warning> {
+    let mut seen = Vec::new();
+    plan.spans.iter().flat_map(|span| data::doubts(plan, span, &mut seen)).collect()
+}
+
+/// Doubts about what the targets of one time span hold.
+#[must_use]
+pub fn before_span(plan: &Plan, span: &SpanPlan) -> Vec<Warning> {
+    data::doubts(plan, span, &mut Vec::new())
+}
+
+/// Doubts about what was measured, in the order of the time spans.
+///
+/// `residency` holds what [`residency()`] found after each time span; without it the page cache is
+/// in doubt whenever it was not bypassed.
+#[must_use]
+pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (span, measured) in plan.spans.iter().zip(&result.time_spans) {
+        let seen = Seen { span, measured, cpu_count: result.host.cpus.len() };
+        warnings.extend(faults::doubts(&seen));
+        warnings.extend(caching::doubts(&seen, residency));
+        warnings.extend(sharing::doubts(&seen));
+        warnings.extend(load::doubts(&seen));
+    }
+    warnings
+}
+
+/// One time span: its plan, and what was measured.
+struct Seen<'a> {
+    span: &'a SpanPlan,
+    measured: &'a TimeSpanResult,
+    cpu_count: usize,
+}
+
+/// I/Os of one target over all threads.
+#[derive(Default)]
+struct Counts {
+    read_ios: u64,
+    write_ios: u64,
+    write_bytes: u64,
+    read_errors: u64,
+    write_errors: u64,
+    short_ios: u64,
+}
+
+impl Seen<'_> {
+    fn warning(&self, kind: WarningKind, evidence: String, remedy: String) -> Warning {
+        Warning { kind, target: None, time_span: Some(number(self.span.index)), evidence, remedy }
+    }
+
+    fn about(&self, target: &TargetPlan, mut warning: Warning) -> Warning {
+        warning.target = Some(target.name.clone());
+        warning.time_span = Some(number(self.span.index));
+        warning
+    }
+
+    /// The targets that lie on something real, with their position.
+    fn real_targets(&self) -> impl Iterator<Item = (usize, &TargetPlan)> {
+        let targets = self.span.targets.iter().enumerate();
+        targets.filter(|(_, target)| target.kind != TargetKind::Virtual)
+    }
+
+    /// What each thread measured on one target.
+    fn uses(&self, target: usize) -> impl Iterator<Item = (&ThreadResult, &ThreadTargetResult)> {
+        let threads = self.measured.threads.iter().filter(|thread| thread.backend.name != "null");
+        threads.flat_map(move |thread| {
+            let uses = thread.targets.iter().filter(move |seen| seen.target == number(target));
+            uses.map(move |seen| (thread, seen))
+        })
+    }
+
+    fn counts(&self, target: usize) -> Counts {
+        let mut sum = Counts::default();
+        for (_, seen) in self.uses(target) {
+            sum.read_ios += seen.read.ios;
+            sum.write_ios += seen.write.ios;
+            sum.write_bytes += seen.write.bytes;
+            sum.read_errors += seen.read.errors;
+            sum.write_errors += seen.write.errors;
+            sum.short_ios += seen.read.short_ios + seen.write.short_ios;
+        }
+        sum
+    }
+}
+
+/// A position as results hold it.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,89 @@
+//! Doubts about what real files hold.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::{Case, has, lacks};
+use crate::plan::{FilePlan, TargetKind};
+use crate::result::doubts::{before, before_span, residency};
+use crate::result::{Warning, WarningKind};
+use crate::units::MIB;
+
+/// A case whose target is a real file of 1 MiB, and that file.
+fn on_file() -> (Case, tempfile::NamedTempFile) {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.as_file().set_len(MIB).expect("a length");
+    let mut case = Case::new(1);
+    file.path().clone_into(&mut case.target().path);
+    case.target().offsets.end_bytes = MIB;
+    case.target().size_bytes = MIB;
+    (case, file)
+}
+
+fn write(file: &File, from: u64, to: u64, byte: u8) {
+    let length = usize::try_from(to - from).expect("small");
+    file.write_all_at(&vec![byte; length], from).expect("a write");
+}
+
+fn kinds(warnings: &[Warning]) -> Vec<WarningKind> {
+    warnings.iter().map(|warning| warning.kind).collect()
+}
+
+#[test]
+fn blocks_that_were_never_written_are_doubted_with_their_share() {
+    let (mut case, file) = on_file();
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["100.0 % of the 1 MiB"]);
+    has(&found[0].remedy, &["-c1048576", "-w100"]);
+    write(file.as_file(), 0, 3 * MIB / 4, 7);
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["25.0 %", "256 KiB in holes"]);
+    case.target().offsets.end_bytes = 3 * MIB / 4;
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn zeros_are_doubted_from_half_of_the_places_on() {
+    let (case, file) = on_file();
+    write(file.as_file(), 0, MIB, 0);
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::AllZeroData]);
+    has(&found[0].evidence, &["64 of 64 places"]);
+    write(file.as_file(), 0, MIB / 2 + 65_536, 7);
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn only_reads_are_in_question_and_each_stretch_once() {
+    let (mut case, _file) = on_file();
+    case.target().write_percent = 100;
+    assert_eq!(before(&case.plan), []);
+    case.target().write_percent = 99;
+    case.plan.spans.push(case.plan.spans[0].clone());
+    assert_eq!(before(&case.plan).len(), 1);
+    case.plan.spans[1].index = 1;
+    assert_eq!(before_span(&case.plan, &case.plan.spans[1])[0].time_span, Some(1));
+    case.plan.spans.iter_mut().for_each(|span| span.targets[0].kind = TargetKind::Virtual);
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
+    let (mut case, _file) = on_file();
+    let path = case.target().path.clone();
+    case.plan.precreate.push(FilePlan { path, size_bytes: MIB });
+    lacks(&before(&case.plan)[0].remedy, "-c");
+}
+
+#[test]
+fn residency_of_a_fresh_file_is_whole() {
+    let (mut case, file) = on_file();
+    write(file.as_file(), 0, MIB, 7);
+    let found = residency(&case.plan.spans[0]);
+    assert_eq!((found[0].range_bytes, found[0].resident_bytes), (MIB, MIB));
+    assert!(found[0].memory_bytes > MIB);
+    case.target().path = "/nowhere/test.dat".into();
+    assert_eq!(residency(&case.plan.spans[0]), []);
+}

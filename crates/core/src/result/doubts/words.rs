@@ -1,0 +1,55 @@
+//! Numbers in sentences.
+
+use crate::units::{GIB, KIB, MIB, TIB};
+
+/// A number of bytes in the greatest unit that fits, with one decimal unless it is whole.
+pub(super) fn size(bytes: u64) -> String {
+    let units = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) if bytes.is_multiple_of(unit) => format!("{} {name}", bytes / unit),
+        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// A share in percent; 0 of nothing.
+pub(super) fn percent(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// A count with its noun, in the plural where that is due.
+pub(super) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Items in a sentence; beyond `most`, the rest is counted.
+pub(super) fn list(items: &[String], most: usize) -> String {
+    if items.len() <= most {
+        return items.join(", ");
+    }
+    format!("{} and {} more", items[..most].join(", "), items.len() - most)
+}
+
+/// Alternatives in a sentence.
+pub(super) fn either(remedies: &[String]) -> String {
+    remedies.join(", or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(size(0), "0 bytes");
+        assert_eq!(size(4096), "4 KiB");
+        assert_eq!(size(1536 * KIB), "1.5 MiB");
+        assert_eq!(size(3 * TIB), "3 TiB");
+        assert_eq!(count(1, "thread"), "1 thread");
+        assert_eq!(count(2, "thread"), "2 threads");
+        let items = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(list(&items, 3), "a, b, c");
+        assert_eq!(list(&items, 1), "a and 2 more");
+        assert!((percent(1, 4) - 25.0).abs() < 1e-9 && percent(1, 0) == 0.0);
+    }
+}

@@ -1,0 +1,192 @@
+//! Files: sparse, reserved, created, kept, refused, interrupted, and where there is no room.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_core::measure::Event;
+use fathom_core::plan::prepare::{self, Created, PrepareError};
+use fathom_core::plan::{FilePlan, TargetKind, guard};
+use fathom_core::profile::RunOptions;
+use fathom_core::result::{Warning, WarningKind, doubts};
+use fathom_sys::{extents, residency, space};
+
+use super::support::{Mount, digest, make, plan_for, skip};
+
+const MIB: u64 = 1 << 20;
+
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary directory")
+}
+
+fn doubts_about(path: &Path) -> Vec<Warning> {
+    doubts::before(&plan_for(path, TargetKind::File, 0))
+}
+
+#[test]
+fn a_sparse_file_is_doubted_with_its_share() {
+    let home = home();
+    let path = home.path().join("sparse");
+    let file = File::create(&path).expect("a file");
+    file.set_len(8 * MIB).expect("a length");
+    file.write_all_at(&vec![5; 2 << 20], 4 * MIB).expect("a write");
+    let found = doubts_about(&path);
+    assert_eq!(found[0].kind, WarningKind::UnwrittenExtents);
+    assert!(found[0].evidence.starts_with("75.0 % of the 8 MiB"), "{}", found[0].evidence);
+}
+
+#[test]
+fn a_file_that_is_only_reserved_is_doubted() {
+    let home = home();
+    let path = home.path().join("reserved");
+    let file = File::create(&path).expect("a file");
+    if let Err(error) = space::reserve(&file, 8 * MIB) {
+        return skip(&format!("the file system cannot reserve: {error}"));
+    }
+    let found = doubts_about(&path);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].kind, WarningKind::UnwrittenExtents);
+    assert!(found[0].evidence.contains("100.0 %"), "{}", found[0].evidence);
+}
+
+/// Entropy of single bytes and of distances of 256, in bits per byte: 8 for random data.
+fn entropy_bits(data: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    for two in data.windows(257) {
+        counts[usize::from(two[0] ^ two[256])] += 1;
+    }
+    let total = f64::from(counts.iter().sum::<u32>());
+    let share = |count: &&u32| f64::from(**count) / total;
+    let used = counts.iter().filter(|count| **count > 0);
+    used.map(|count| share(&count)).map(|share| -share * share.log2()).sum()
+}
+
+#[test]
+fn a_created_file_is_real_incompressible_data_on_the_device() {
+    let home = home();
+    let path = home.path().join("made");
+    let size_bytes = 16 * MIB + 1234;
+    assert_eq!(make(&path, size_bytes).expect("made"), Created::Made);
+    let file = File::open(&path).expect("a file");
+    let backing = extents::backing(&file, 0..size_bytes).expect("extents");
+    assert_eq!((backing.written_bytes, backing.unbacked_bytes()), (size_bytes, 0));
+    assert_eq!(doubts_about(&path), []);
+    let data = fs::read(&path).expect("a file");
+    assert!(entropy_bits(&data) > 7.999, "{}", entropy_bits(&data));
+    let mut blocks: Vec<&[u8]> = data.chunks(4096).collect();
+    let count = blocks.len();
+    blocks.sort_unstable();
+    blocks.dedup();
+    assert_eq!(blocks.len(), count);
+}
+
+#[test]
+fn a_created_file_is_not_left_in_the_page_cache() {
+    let home = home();
+    let path = home.path().join("made");
+    make(&path, 16 * MIB).expect("made");
+    let file = File::open(&path).expect("a file");
+    let resident = residency::resident_bytes(&file, 0..16 * MIB).expect("a count");
+    if space::of_file_system(&path).is_ok_and(|_| is_in_memory(&path)) {
+        return skip("the temporary directory lies in memory");
+    }
+    assert_eq!(resident, 0);
+}
+
+fn is_in_memory(path: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let device = fs::metadata(path).expect("a file").dev();
+    let (major, minor) = fathom_sys::holders::device_number(device);
+    let number = format!(" {major}:{minor} ");
+    mounts.lines().any(|line| line.contains(&number) && line.contains(" - tmpfs "))
+}
+
+#[test]
+fn a_file_in_memory_can_be_made_and_kept() {
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "none"]) else { return };
+    let path = mount.path().join("made");
+    assert_eq!(make(&path, 3 * MIB + 5).expect("made"), Created::Made);
+    assert_eq!(make(&path, 3 * MIB + 5).expect("kept"), Created::Kept);
+    assert_eq!(doubts_about(&path), []);
+    assert_eq!(make(&path, 7 * MIB).expect("made again"), Created::Remade);
+}
+
+#[test]
+fn where_there_is_no_room_nothing_is_created() {
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=8m", "none"]) else { return };
+    let path = mount.path().join("made");
+    let error = make(&path, 9 * MIB).expect_err("no room");
+    let PrepareError::NoSpace { needed_bytes, free_bytes, .. } = error else { panic!("{error}") };
+    assert_eq!((needed_bytes, free_bytes), (9 * MIB, 8 * MIB));
+    assert!(!path.exists());
+    make(&path, 6 * MIB).expect("made");
+    assert!(make(&path, 9 * MIB).is_err());
+    assert_eq!(fs::metadata(&path).expect("the old file").len(), 6 * MIB);
+    let other = mount.path().join("other");
+    assert!(make(&other, 3 * MIB).is_err());
+    assert!(!other.exists());
+}
+
+#[test]
+fn a_rerun_keeps_the_file() {
+    let home = home();
+    let path = home.path().join("made");
+    make(&path, 5 * MIB).expect("made");
+    let (before, bytes) = (fs::metadata(&path).expect("a file"), digest(&path));
+    assert_eq!(make(&path, 5 * MIB).expect("kept"), Created::Kept);
+    let after = fs::metadata(&path).expect("a file");
+    let identity = |of: &fs::Metadata| (of.ino(), of.mtime(), of.mtime_nsec(), of.ctime_nsec());
+    assert_eq!(identity(&before), identity(&after));
+    assert_eq!(digest(&path), bytes);
+}
+
+#[test]
+fn recognisable_data_are_refused_and_unchanged() {
+    let home = home();
+    let text = "Dear diary, today I measured a disk.\n".repeat(50);
+    let mut database = b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20".to_vec();
+    database.resize(40_960, 0);
+    let archive = [&b"PK\x03\x04\x14\0\0\0\x08\0"[..], &[0x5A; 5000]].concat();
+    for (name, data) in [("diary", text.as_bytes()), ("db", &database), ("zip", &archive)] {
+        let path = home.path().join(name);
+        fs::write(&path, data).expect("a file");
+        let before = (digest(&path), fs::metadata(&path).expect("a file").mtime_nsec());
+        let plan = plan_for(&path, TargetKind::File, 50);
+        let refused = guard::check(&plan, &RunOptions::default()).expect_err("refused");
+        assert!(refused.to_string().contains("--overwrite"), "{refused}");
+        let error = make(&path, MIB).expect_err("refused");
+        assert!(matches!(error, PrepareError::Recognised { .. }), "{error}");
+        assert_eq!((digest(&path), fs::metadata(&path).expect("a file").mtime_nsec()), before);
+    }
+}
+
+#[test]
+fn an_interrupted_creation_leaves_nothing() {
+    let home = home();
+    let path = home.path().join("made");
+    let stop = AtomicBool::new(false);
+    let stop_soon = |event: Event| {
+        if matches!(event, Event::Filling { .. }) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let file = FilePlan { path: path.clone(), size_bytes: 256 * MIB };
+    let error = prepare::create(&file, false, &stop, &stop_soon).expect_err("stopped");
+    assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
+    assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);
+}
+
+#[test]
+fn a_torn_creation_does_not_count_as_complete() {
+    let home = home();
+    let path = home.path().join("made");
+    make(&path, 4 * MIB).expect("made");
+    let whole = fs::read(&path).expect("a file");
+    let torn = home.path().join("torn");
+    // What a crash leaves behind: blocks of the right content, the first one still missing.
+    let file = OpenOptions::new().write(true).create_new(true).open(&torn).expect("a file");
+    file.set_len(4 * MIB).expect("a length");
+    file.write_all_at(&whole[4096..], 4096).expect("a write");
+    assert_eq!(make(&torn, 4 * MIB).expect("made again"), Created::Remade);
+}

@@ -1,0 +1,5 @@
+//! Target files and devices on a real kernel: made whole, guarded, and doubted.
+
+mod devices;
+mod files;
+mod support;

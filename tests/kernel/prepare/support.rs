@@ -1,0 +1,147 @@
+//! Small plans, and file systems and devices that go away with the test.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::measure::Event;
+use fathom_core::plan::prepare::{self, Created, PrepareError};
+use fathom_core::plan::{
+    FilePlan, OffsetPlan, OpenPlan, Order, PayloadPlan, Plan, SpanPlan, TargetKind, TargetPlan,
+};
+use fathom_core::profile::Priority;
+
+/// A plan of one time span that uses the whole of one target.
+pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
+    let size_bytes = size_of(path);
+    let offsets = OffsetPlan {
+        base_bytes: 0,
+        end_bytes: size_bytes,
+        block_bytes: 4096,
+        align_bytes: 4096,
+        order: Order::Random,
+        ranges: Vec::new(),
+    };
+    let target = TargetPlan {
+        path: path.to_owned(),
+        name: path.display().to_string(),
+        kind,
+        size_bytes,
+        open: OpenPlan::default(),
+        block_bytes: 4096,
+        offsets,
+        write_percent,
+        payload: PayloadPlan::CountingPattern,
+        huge_pages: false,
+        priority: Priority::Normal,
+    };
+    let span = SpanPlan {
+        index: 0,
+        create: Vec::new(),
+        warm_up_ns: 0,
+        measured_ns: 1,
+        cool_down_ns: 0,
+        interval_ns: 0,
+        measure_latency: false,
+        progress_every_ios: 0,
+        shared_outstanding: 0,
+        targets: vec![target],
+        threads: Vec::new(),
+    };
+    Plan { precreate: Vec::new(), spans: vec![span] }
+}
+
+/// Size of a file or block device, found by seeking to its end.
+fn size_of(path: &Path) -> u64 {
+    use std::io::{Seek, SeekFrom};
+    File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0))).unwrap_or(0)
+}
+
+/// Makes a file without asking anybody.
+pub fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
+    let ignore = |_: Event| {};
+    let file = FilePlan { path: path.to_owned(), size_bytes };
+    prepare::create(&file, false, &AtomicBool::new(false), &ignore)
+}
+
+/// A digest of a file: FNV-1a of 64 bits, which is enough to see any change.
+pub fn digest(path: &Path) -> u64 {
+    let data = fs::read(path).expect("a file that can be read");
+    data.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    })
+}
+
+/// Why this test did not run, on standard error.
+#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
+pub fn skip(reason: &str) {
+    eprintln!("left out: {reason}");
+}
+
+/// Whether a command ran and succeeded.
+pub fn run(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+}
+
+/// A mounted file system; unmounted when dropped.
+pub struct Mount {
+    directory: tempfile::TempDir,
+}
+
+impl Mount {
+    /// Mounts by the arguments that stand before the directory; none if that is not allowed here.
+    pub fn new(arguments: &[&str]) -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let place = directory.path().to_str().expect("a plain name").to_owned();
+        let all: Vec<&str> = arguments.iter().copied().chain([place.as_str()]).collect();
+        if run("mount", &all) {
+            return Some(Self { directory });
+        }
+        skip(&format!("`mount {}` is not allowed here", all.join(" ")));
+        None
+    }
+
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run("umount", &[self.directory.path().to_str().unwrap_or("")]);
+    }
+}
+
+/// A loop device over a fresh file; detached when dropped.
+pub struct Loop {
+    device: PathBuf,
+    _image: tempfile::NamedTempFile,
+}
+
+impl Loop {
+    /// Attaches a file of `size_bytes` to `device`; none if that is not allowed or the device taken.
+    pub fn attach(device: &str, size_bytes: u64) -> Option<Self> {
+        let image = tempfile::NamedTempFile::new().expect("a temporary file");
+        image.as_file().set_len(size_bytes).expect("a length");
+        if run("losetup", &[device, image.path().to_str().expect("a plain name")]) {
+            return Some(Self { device: device.into(), _image: image });
+        }
+        skip(&format!("{device} cannot be attached here, or is taken"));
+        None
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.device
+    }
+
+    pub fn name(&self) -> &str {
+        self.device.to_str().expect("a plain name")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run("losetup", &["-d", self.name()]);
+    }
+}
