@@ -1,1 +1,145 @@
-//! Skeleton.
+//! What a request is resolved against: the facts of one host, as plain data.
+//!
+//! They are gathered once, before anything is opened for I/O, and can be invented for a host that
+//! is not at hand.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::Path;
+
+use fathom_sys::device::{self, Disk, PathFacts};
+use fathom_sys::{cpu, host};
+
+use crate::profile::{Profile, RunOptions, Target, WriteSource};
+use crate::result::{Cpu, Host};
+
+/// Which of the kernel's asynchronous interfaces work here; where one does not, why, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineAvailability {
+    /// `io_uring`.
+    pub uring: Result<(), String>,
+    /// Linux native asynchronous I/O.
+    pub aio: Result<(), String>,
+}
+
+/// All that a plan needs to know of the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostFacts {
+    /// Its name.
+    pub name: String,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// Model of the processor.
+    pub cpu_model: String,
+    /// The frequency governor; empty if there is none.
+    pub power_scheme: String,
+    /// Its memory in bytes, if the kernel tells it.
+    pub memory_bytes: Option<u64>,
+    /// The CPUs that are online, by group and index.
+    pub cpus: Vec<Cpu>,
+    /// The kernel's numbers of those that this process may use.
+    pub usable_cpus: BTreeSet<u32>,
+    /// The whole disks, in the order that gives them their numbers; empty if no target is named
+    /// by its number.
+    pub disks: Vec<Disk>,
+    /// What each target leads to, by its name in the profile, or why it cannot be told, in words.
+    pub targets: BTreeMap<String, Result<PathFacts, String>>,
+    /// Whether each file of write data can be read, by its name, or why not, in words.
+    pub data_files: BTreeMap<String, Result<(), String>>,
+    /// Which engines work here.
+    pub engines: EngineAvailability,
+}
+
+impl HostFacts {
+    /// The host as results describe it.
+    #[must_use]
+    pub fn host(&self) -> Host {
+        Host {
+            name: self.name.clone(),
+            kernel: self.kernel.clone(),
+            cpu_model: self.cpu_model.clone(),
+            power_scheme: self.power_scheme.clone(),
+            cpus: self.cpus.clone(),
+        }
+    }
+}
+
+/// Gathers the facts of this host that `profile` needs.
+///
+/// Nothing is written, created, or opened for I/O. What goes wrong with one target is part of the
+/// facts, so that all of it can be told at once.
+#[must_use]
+pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailability) -> HostFacts {
+    let targets = || profile.time_spans.iter().flat_map(|span| &span.targets);
+    let is_numbered = |target: &Target| disk_number(&target.path).is_some();
+    let disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
+    let look = |target: &Target| (target.path.clone(), look(&target.path, &disks));
+    HostFacts {
+        name: host::name(),
+        kernel: host::kernel(),
+        cpu_model: cpu::model_name(),
+        power_scheme: cpu::governor(),
+        memory_bytes: host::memory_bytes(),
+        // Without a topology no CPU is known, and the plan says so to whoever asks for one.
+        cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),
+        usable_cpus: cpu::usable().unwrap_or_default().into_iter().collect(),
+        targets: targets().map(look).collect(),
+        data_files: targets().filter_map(data_file).collect(),
+        disks,
+        engines,
+    }
+}
+
+fn cpu_of(cpu: &cpu::Cpu) -> Cpu {
+    let cpu::Cpu { os_id, group, index, node, socket, core, efficiency_class } = *cpu;
+    Cpu { os_id, group, index, node, socket, core, efficiency_class }
+}
+
+/// The number in a name such as `#3`.
+pub(super) fn disk_number(name: &str) -> Option<usize> {
+    let digits = name.strip_prefix('#')?;
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    // A number beyond every disk is still a number, and no file name.
+    (is_number && !digits.is_empty()).then(|| digits.parse().unwrap_or(usize::MAX))
+}
+
+fn look(name: &str, disks: &[Disk]) -> Result<PathFacts, String> {
+    let path = match disk_number(name) {
+        None => Path::new(name),
+        Some(number) => match disks.get(number) {
+            Some(disk) => &disk.path,
+            None => return Err(format!("there is no disk {name} here")),
+        },
+    };
+    device::look(path).map_err(|error| error.to_string())
+}
+
+fn data_file(target: &Target) -> Option<(String, Result<(), String>)> {
+    let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source else {
+        return None;
+    };
+    Some((name.clone(), readable(Path::new(name)).map_err(|error| error.to_string())))
+}
+
+/// Asks for the kind before opening: opening a pipe would wait for somebody to write to it.
+fn readable(path: &Path) -> std::io::Result<()> {
+    if path.metadata()?.is_file() {
+        return File::open(path).map(drop);
+    }
+    Err(std::io::Error::other("it is not a regular file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disks_are_named_by_number() {
+        assert_eq!(disk_number("#0"), Some(0));
+        assert_eq!(disk_number("#12"), Some(12));
+        assert_eq!(disk_number("#99999999999999999999999"), Some(usize::MAX));
+        for path in ["#", "#1a", "1", "a#1", "#+1"] {
+            assert_eq!(disk_number(path), None, "{path}");
+        }
+    }
+}

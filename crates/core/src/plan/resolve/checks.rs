@@ -1,0 +1,178 @@
+//! What a target must be for the request to make sense on it.
+
+use std::path::PathBuf;
+
+use fathom_sys::device::{PathFacts, PathKind};
+
+use super::ranges::Room;
+use super::targets::is_file_or_missing;
+use super::{Place, Resolver};
+use crate::plan::TargetKind;
+use crate::profile::{Caching, Target, WriteSource};
+
+/// A target as it is when its time span starts.
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) kind: TargetKind,
+    pub(super) size_bytes: u64,
+}
+
+impl Resolver<'_> {
+    pub(super) fn check_data_file(&mut self, target: &Target) {
+        let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source else {
+            return;
+        };
+        let why = match self.facts.data_files.get(name) {
+            Some(Ok(())) => return,
+            Some(Err(why)) => why.as_str(),
+            None => "it was not looked at",
+        };
+        let path = &target.path;
+        let message = format!("the file of write data '{name}' of '{path}' cannot be read: {why}");
+        self.findings.target(message, "correct its path");
+    }
+
+    /// The kind of a target; none if no test can be run on it.
+    pub(super) fn check_kind(
+        &mut self,
+        target: &Target,
+        known: &PathFacts,
+        is_made: bool,
+    ) -> Option<TargetKind> {
+        let name = &target.path;
+        match known.kind {
+            kind if is_made && is_file_or_missing(kind) => return Some(TargetKind::File),
+            PathKind::File => return Some(TargetKind::File),
+            PathKind::BlockDevice if !is_made => return Some(TargetKind::BlockDevice),
+            PathKind::Missing => self.findings.target(
+                format!("the target '{name}' does not exist"),
+                "correct the path, or have the file created with -c<size>, for instance -c1G",
+            ),
+            PathKind::BlockDevice => self.findings.target(
+                format!("the target '{name}' is a block device and cannot be created with -c"),
+                "leave -c out to use the device as it is",
+            ),
+            other => self.findings.target(
+                format!("the target '{name}' is {}", in_words(other)),
+                "name a regular file or a block device",
+            ),
+        }
+        None
+    }
+
+    pub(super) fn check_access(&mut self, target: &Target, known: &PathFacts) {
+        let creates = super::files::create_bytes(target).is_some();
+        if !known.is_read_only || (target.write_percent == 0 && !creates) {
+            return;
+        }
+        let holder = match known.kind {
+            PathKind::BlockDevice => "a device that takes no writes",
+            _ => "on a file system that is mounted read-only",
+        };
+        let message = format!("the target '{}' is {holder}", target.path);
+        self.findings.target(message, "test reads only, with -w0 and without -c, or name another");
+    }
+
+    /// Whether the caches can be bypassed as asked, for I/Os of this size and alignment.
+    pub(super) fn check_caching(&mut self, target: &Target, known: &PathFacts) {
+        let name = &target.path;
+        match target.caching {
+            Caching::Cached => {}
+            Caching::RemoteUnbuffered if known.is_remote => {}
+            Caching::RemoteUnbuffered => {
+                let message = format!(
+                    "the target '{name}' is {}, and local caching can only be disabled for remote \
+                     file systems",
+                    where_it_is(known)
+                );
+                self.findings.target(message, "use -Su to bypass the page cache instead of -Sr");
+            }
+            Caching::Unbuffered if known.is_direct_possible == Some(false) => {
+                let message = format!(
+                    "the target '{name}' is {}, which cannot bypass the page cache",
+                    where_it_is(known)
+                );
+                self.findings.target(message, "leave -Su and -Sh out, or name another target");
+            }
+            Caching::Unbuffered => self.check_sector(target, known.logical_sector_bytes),
+        }
+    }
+
+    fn check_sector(&mut self, target: &Target, sector_bytes: u32) {
+        let sector_bytes = u64::from(sector_bytes.max(1));
+        for (what, bytes) in [
+            ("block size", u64::from(target.block_bytes)),
+            ("base offset", target.base_bytes),
+            ("alignment or stride", target.access.align_bytes),
+            ("thread stride", target.thread_stride_bytes),
+        ] {
+            if bytes % sector_bytes != 0 {
+                let message = format!(
+                    "the {what} of '{}' is {bytes} bytes, but I/O past the page cache needs \
+                     multiples of the sector, which is {sector_bytes} bytes",
+                    target.path
+                );
+                let remedy = format!(
+                    "give a multiple of {sector_bytes}, or leave -Su and -Sh out to use the cache"
+                );
+                self.findings.target(message, remedy);
+            }
+        }
+    }
+
+    /// Whether one block fits into the range.
+    pub(super) fn check_room(&mut self, place: Place<'_>, found: &Found, room: Room) -> bool {
+        let (name, size_bytes) = (&place.target.path, found.size_bytes);
+        if size_bytes == 0 {
+            let message = format!("the target '{name}' is empty");
+            let remedy = match found.kind {
+                TargetKind::BlockDevice => "insert a medium, or name another device",
+                _ => "have it created with -c<size>, for instance -c1G, or name another",
+            };
+            self.findings.target(message, remedy);
+        } else if room.base_bytes >= room.end_bytes {
+            let message = format!(
+                "the base offset {} of '{name}' is not before the end of its range at {} bytes \
+                 (file size: {size_bytes})",
+                room.base_bytes, room.end_bytes
+            );
+            self.findings.target(message, "give a smaller base offset with -B");
+        } else if room.end_bytes - room.base_bytes < room.block_bytes {
+            self.too_small(place.target, 0, size_bytes);
+        } else {
+            return true;
+        }
+        false
+    }
+
+    /// Says that the first I/O of a thread does not fit, in the words that scripts look for.
+    pub(super) fn too_small(&mut self, target: &Target, relative_thread: u32, size_bytes: u64) {
+        let message = format!(
+            "The file is too small. File: '{}' relative thread {relative_thread}: file size: \
+             {size_bytes}, base offset: {}, thread stride: {}, block size: {}",
+            target.path, target.base_bytes, target.thread_stride_bytes, target.block_bytes
+        );
+        let remedy = "use a larger file, a wider range, smaller blocks, or a smaller thread stride";
+        self.findings.target(message, remedy);
+    }
+}
+
+fn where_it_is(known: &PathFacts) -> String {
+    match known.file_system.as_str() {
+        "" => "a local device".to_owned(),
+        file_system => format!("on a file system of type {file_system}"),
+    }
+}
+
+/// What something that is no target is, with article.
+fn in_words(kind: PathKind) -> &'static str {
+    match kind {
+        PathKind::File => "a regular file",
+        PathKind::BlockDevice => "a block device",
+        PathKind::Directory => "a directory",
+        PathKind::CharacterDevice => "a character device",
+        PathKind::Fifo => "a named pipe",
+        PathKind::Socket => "a socket",
+        PathKind::Missing => "missing",
+    }
+}

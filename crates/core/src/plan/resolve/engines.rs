@@ -1,0 +1,93 @@
+//! Which engine serves a thread, and why not a better one.
+
+use super::{Place, Resolver, kind_of};
+use crate::plan::EngineKind;
+use crate::profile::{Caching, EngineChoice, TimeSpan};
+use crate::result::WarningKind;
+
+/// What a thread needs of its engine.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Load {
+    /// All its targets are memory-mapped.
+    pub(super) is_mapped: bool,
+    /// Number of its targets.
+    pub(super) targets: usize,
+    /// I/Os outstanding over all of them.
+    pub(super) outstanding: u64,
+}
+
+/// An engine, and why it is not a better one.
+pub(super) type Chosen = (EngineKind, Option<String>);
+
+impl Resolver<'_> {
+    /// The engine for a thread of this time span.
+    pub(super) fn engine(&self, span: &TimeSpan, load: Load) -> Chosen {
+        if let Some(choice) = self.options.engine {
+            return (kind_of(choice), None);
+        }
+        if load.is_mapped {
+            return (EngineKind::Mapped, None);
+        }
+        if load.targets == 1 && load.outstanding == 1 {
+            return (EngineKind::Sync, None);
+        }
+        let engines = &self.facts.engines;
+        let uring = (EngineKind::Uring, &engines.uring);
+        let aio = (EngineKind::Aio, &engines.aio);
+        let order = if span.alternate_completion { [aio, uring] } else { [uring, aio] };
+        let mut reasons = Vec::new();
+        for (kind, outcome) in order {
+            match outcome {
+                Ok(()) => return (kind, in_words(&reasons)),
+                Err(why) => reasons.push(format!("{} is not available: {why}", kind.name())),
+            }
+        }
+        (EngineKind::Sync, in_words(&reasons))
+    }
+
+    /// Checks once per time span that the engine that was asked for works here and can serve it.
+    pub(super) fn check_engine(&mut self, span: &TimeSpan) {
+        let Some(choice) = self.options.engine else { return };
+        let name = kind_of(choice).name();
+        let engines = &self.facts.engines;
+        let works = match choice {
+            EngineChoice::Uring => &engines.uring,
+            EngineChoice::Aio => &engines.aio,
+            EngineChoice::Sync | EngineChoice::Mapped | EngineChoice::Null => &Ok(()),
+        };
+        if let Err(why) = works {
+            let message = format!("the engine {name} is not available on this host: {why}");
+            self.findings.request(message, "leave --engine out to use the best one that works");
+        }
+        for target in &span.targets {
+            let obstacle = match choice {
+                EngineChoice::Null => None,
+                EngineChoice::Mapped => (target.caching != Caching::Cached)
+                    .then_some("a mapping cannot bypass the page cache, as -Su and -Sr ask"),
+                _ => target.memory_mapped.then_some("-Sm asks for a memory mapping"),
+            };
+            if let Some(obstacle) = obstacle {
+                let message = format!("{name} cannot serve '{}': {obstacle}", target.path);
+                self.findings.request(message, "leave --engine out, or change the caching");
+            }
+        }
+    }
+
+    /// Warns of outstanding I/Os that an engine with one I/O at a time cannot have.
+    pub(super) fn check_outstanding(&mut self, place: Place<'_>, kind: EngineKind, asked: u32) {
+        let is_one_at_a_time = matches!(kind, EngineKind::Sync | EngineKind::Mapped);
+        if !is_one_at_a_time || asked <= 1 {
+            return;
+        }
+        let evidence = format!(
+            "{asked} I/Os per thread are to be outstanding, but {} serves one at a time.",
+            kind.name()
+        );
+        let remedy = "Read the results as those of one outstanding I/O per thread.";
+        self.findings.warn(WarningKind::NoEffect, place, evidence, remedy);
+    }
+}
+
+fn in_words(reasons: &[String]) -> Option<String> {
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}

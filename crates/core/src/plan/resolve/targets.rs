@@ -1,0 +1,181 @@
+//! One target of the request becomes one target of the plan.
+
+use std::path::PathBuf;
+
+use fathom_sys::device::{PathFacts, PathKind};
+
+use super::checks::Found;
+use super::ranges::{self, Room};
+use super::{Place, Resolver, files, kind_of, names};
+use crate::plan::facts::disk_number;
+use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
+use crate::profile::{Access, Caching, Target, WriteData, WriteSource};
+use crate::result::WarningKind;
+use crate::units::GIB;
+
+/// Size in bytes of the range of a target that need not exist.
+const VIRTUAL_BYTES: u64 = GIB;
+
+impl Resolver<'_> {
+    /// The plan of a target whose size this run will have set to `made_bytes`, if it makes it.
+    /// None if something about it is wrong, which is then among the findings.
+    pub(super) fn target(
+        &mut self,
+        place: Place<'_>,
+        made_bytes: Option<u64>,
+    ) -> Option<TargetPlan> {
+        if let Some(misnomer) = names::misnomer(&place.target.path) {
+            self.findings.request(misnomer.message, misnomer.remedy);
+            return None;
+        }
+        self.check_data_file(place.target);
+        let found = self.find(place, made_bytes)?;
+        let offsets = self.offsets(place, &found)?;
+        Some(self.target_plan(place.target, found, offsets))
+    }
+
+    fn target_plan(&self, target: &Target, found: Found, offsets: OffsetPlan) -> TargetPlan {
+        TargetPlan {
+            path: found.path,
+            name: target.path.clone(),
+            kind: found.kind,
+            size_bytes: found.size_bytes,
+            open: self.open(target),
+            block_bytes: target.block_bytes,
+            offsets,
+            write_percent: target.write_percent,
+            payload: payload(&target.write_data),
+            huge_pages: target.large_pages,
+            priority: target.priority,
+        }
+    }
+
+    /// What the target is, or will be when the time span starts.
+    fn find(&mut self, place: Place<'_>, made_bytes: Option<u64>) -> Option<Found> {
+        let target = place.target;
+        let name = &target.path;
+        if self.is_virtual() {
+            return Some(self.virtual_target(target));
+        }
+        let facts = self.facts;
+        let known = match facts.targets.get(name) {
+            Some(Ok(known)) => known,
+            Some(Err(_)) if disk_number(name).is_some_and(|n| n >= facts.disks.len()) => {
+                self.unknown_disk(name);
+                return None;
+            }
+            outcome => {
+                let why = outcome.and_then(|facts| facts.as_ref().err());
+                let why = why.map_or("it was not looked at", String::as_str);
+                let message = format!("the target '{name}' cannot be examined: {why}");
+                self.findings.target(message, "correct the path, or use an account that may");
+                return None;
+            }
+        };
+        let kind = self.check_kind(target, known, made_bytes.is_some())?;
+        let size_bytes = made_bytes.unwrap_or(known.size_bytes);
+        self.check_access(target, known);
+        self.check_caching(target, known);
+        Some(Found { path: known.path.clone(), kind, size_bytes })
+    }
+
+    /// A target of which only the name is real.
+    fn virtual_target(&self, target: &Target) -> Found {
+        let known = self.facts.targets.get(&target.path).and_then(|facts| facts.as_ref().ok());
+        let real_bytes = known.map(|facts: &PathFacts| facts.size_bytes).filter(|&bytes| bytes > 0);
+        let limit_bytes = Some(target.limit_bytes).filter(|&bytes| bytes > 0);
+        let size_bytes = files::create_bytes(target)
+            .or(real_bytes)
+            .or(limit_bytes)
+            .unwrap_or_else(|| target.base_bytes.saturating_add(VIRTUAL_BYTES));
+        Found { path: PathBuf::from(&target.path), kind: TargetKind::Virtual, size_bytes }
+    }
+
+    fn open(&self, target: &Target) -> OpenPlan {
+        let is_mapped_by_choice = self.options.engine.map(kind_of) == Some(EngineKind::Mapped);
+        OpenPlan {
+            write: target.write_percent > 0,
+            // Past the page cache of a remote file system's client means past all of it here.
+            direct: target.caching != Caching::Cached,
+            write_through: target.write_through,
+            mapped: target.memory_mapped || is_mapped_by_choice,
+            flush: target.flush,
+            hints: target.hints,
+        }
+    }
+
+    fn offsets(&mut self, place: Place<'_>, found: &Found) -> Option<OffsetPlan> {
+        let target = place.target;
+        let room = self.room(place, found)?;
+        let order = order(target);
+        let follows_ranges = matches!(order, Order::Random | Order::Mixed { .. });
+        let distribution = target.distribution.as_ref().filter(|_| follows_ranges);
+        let ranges = distribution.map(|given| ranges::effective(given, room)).unwrap_or_default();
+        if distribution.is_some() && ranges.is_empty() {
+            let message = format!(
+                "no range of the distribution of '{}' lies within its {} bytes",
+                target.path, found.size_bytes
+            );
+            self.findings
+                .target(message, "give ranges that the target has, or use a larger target");
+            return None;
+        }
+        Some(OffsetPlan {
+            base_bytes: room.base_bytes,
+            end_bytes: room.end_bytes,
+            block_bytes: room.block_bytes,
+            align_bytes: room.align_bytes,
+            order,
+            ranges,
+        })
+    }
+
+    /// The range that I/Os may go to; none if the target ends before it.
+    fn room(&mut self, place: Place<'_>, found: &Found) -> Option<Room> {
+        let target = place.target;
+        let limit_bytes = target.limit_bytes;
+        if limit_bytes > found.size_bytes {
+            let evidence =
+                format!("file size {} is less than MaxFileSize {limit_bytes}", found.size_bytes);
+            let remedy = "Give an end within the target, or use a larger target.";
+            self.findings.warn(WarningKind::RangeBeyondTarget, place, evidence, remedy);
+        }
+        let limit_bytes = if limit_bytes == 0 { u64::MAX } else { limit_bytes };
+        let room = Room {
+            base_bytes: target.base_bytes,
+            end_bytes: found.size_bytes.min(limit_bytes),
+            block_bytes: u64::from(target.block_bytes),
+            align_bytes: target.access.align_bytes.max(1),
+        };
+        self.check_room(place, found, room).then_some(room)
+    }
+}
+
+fn order(target: &Target) -> Order {
+    let Access { random_percent, interlocked, .. } = target.access;
+    match random_percent {
+        _ if interlocked => Order::Interlocked,
+        _ if target.parallel_same_offset => Order::SameOffset,
+        0 => Order::Sequential,
+        1..=99 => Order::Mixed { random_percent },
+        _ => Order::Random,
+    }
+}
+
+fn payload(data: &WriteData) -> PayloadPlan {
+    if data.fresh_random {
+        return PayloadPlan::FreshRandom;
+    }
+    match &data.source {
+        WriteSource::CountingPattern => PayloadPlan::CountingPattern,
+        WriteSource::Zero => PayloadPlan::Zero,
+        WriteSource::Buffer { bytes, file } => {
+            PayloadPlan::Buffer { bytes: *bytes, file: file.as_ref().map(PathBuf::from) }
+        }
+    }
+}
+
+/// Whether a path leads to something that can be made anew.
+pub(super) fn is_file_or_missing(kind: PathKind) -> bool {
+    matches!(kind, PathKind::File | PathKind::Missing)
+}

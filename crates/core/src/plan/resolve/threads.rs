@@ -1,0 +1,280 @@
+//! Threads: how many, where each of them runs, and what it does to which target.
+
+use std::collections::BTreeSet;
+
+use super::engines::Load;
+use super::{EngineKind, Place, Resolver};
+use crate::plan::{Assignment, Burst, CpuPin, Pace, TargetPlan, ThreadPlan};
+use crate::profile::{CpuId, Rate, Target, TimeSpan};
+use crate::result::Cpu;
+use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
+
+/// More threads than this are a slip of the finger, and a danger to the host.
+const THREADS_MAX: u64 = 65_536;
+
+/// Which targets a thread uses: index of the target, position among its threads, and weight.
+type Use = (usize, u32, u32);
+
+impl Resolver<'_> {
+    /// The threads of a time span. A target without a plan has been found wrong.
+    pub(super) fn threads(
+        &mut self,
+        span_index: usize,
+        span: &TimeSpan,
+        targets: &[Option<TargetPlan>],
+    ) -> Vec<ThreadPlan> {
+        self.check_engine(span);
+        let pins = self.pins(span);
+        if !self.check_thread_count(span) {
+            return Vec::new();
+        }
+        let uses = if span.thread_count > 0 { self.shared(span) } else { own(span) };
+        self.check_starts(span, targets, &uses);
+        self.check_memory(span, &uses);
+        let mut threads = Vec::with_capacity(uses.len());
+        for (index, uses) in uses.iter().enumerate() {
+            let (engine, engine_fallback) = self.thread_engine(span_index, span, index, uses);
+            threads.push(ThreadPlan {
+                index,
+                cpu: pins.get(index % pins.len().max(1)).copied(),
+                engine,
+                engine_fallback,
+                seed: u64::from(span.random_seed) + index as u64,
+                assignments: uses.iter().map(|&one| assignment(span, one)).collect(),
+            });
+        }
+        threads
+    }
+
+    fn check_thread_count(&mut self, span: &TimeSpan) -> bool {
+        let own = span.targets.iter().map(|target| u64::from(target.threads)).sum();
+        let count = if span.thread_count > 0 { u64::from(span.thread_count) } else { own };
+        let is_sane = (1..=THREADS_MAX).contains(&count);
+        if !is_sane {
+            let message = format!("{count} threads cannot be run");
+            let remedy = format!("ask for at least 1 and at most {THREADS_MAX} threads");
+            self.findings.request(message, remedy);
+        }
+        is_sane
+    }
+
+    /// The uses of threads that share the targets.
+    fn shared(&mut self, span: &TimeSpan) -> Vec<Vec<Use>> {
+        let mut relative = vec![0; span.targets.len()];
+        let mut threads = Vec::new();
+        for thread in 0..span.thread_count {
+            let mut uses = Vec::new();
+            for (index, target) in span.targets.iter().enumerate() {
+                if let Some(weight) = shared_weight(target, thread) {
+                    uses.push((index, relative[index], weight));
+                    relative[index] += 1;
+                }
+            }
+            if uses.is_empty() {
+                let message = format!("thread {thread} has no target");
+                self.findings.request(message, "let a target name the thread, or ask for fewer");
+            }
+            threads.push(uses);
+        }
+        for target in &span.targets {
+            let mut named = target.thread_targets.iter().map(|named| named.thread);
+            if let Some(thread) = named.find(|&thread| thread >= span.thread_count) {
+                let message = format!(
+                    "the target '{}' names thread {thread}, but there are only {} threads",
+                    target.path, span.thread_count
+                );
+                self.findings.request(message, "number threads from 0");
+            }
+        }
+        threads
+    }
+
+    /// Whether the first I/O of each thread lies within its target; the first that does not is told.
+    fn check_starts(
+        &mut self,
+        span: &TimeSpan,
+        targets: &[Option<TargetPlan>],
+        threads: &[Vec<Use>],
+    ) {
+        let mut told = BTreeSet::new();
+        for &(index, relative_thread, _) in threads.iter().flatten() {
+            let (target, Some(plan)) = (&span.targets[index], &targets[index]) else { continue };
+            let end = start_bytes(target, relative_thread).checked_add(plan.offsets.block_bytes);
+            let fits = end.is_some_and(|end| end <= plan.offsets.end_bytes);
+            if !fits && told.insert(index) {
+                self.too_small(target, relative_thread, plan.size_bytes);
+            }
+        }
+    }
+
+    /// Whether the buffers of all outstanding I/Os fit into the host's memory.
+    fn check_memory(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) {
+        let Some(memory_bytes) = self.facts.memory_bytes else { return };
+        let block = |one: &Use| u64::from(span.targets[one.0].block_bytes);
+        let per_thread = |uses: &Vec<Use>| match shared_outstanding(span) {
+            Some(count) => u64::from(count) * uses.iter().map(block).max().unwrap_or(0),
+            None => uses
+                .iter()
+                .map(|one| block(one).saturating_mul(u64::from(span.targets[one.0].outstanding)))
+                .fold(0, u64::saturating_add),
+        };
+        let needed = threads.iter().map(per_thread).fold(0, u64::saturating_add);
+        if needed > memory_bytes {
+            let message = format!(
+                "the buffers of all outstanding I/Os need {needed} bytes, but this host has \
+                 {memory_bytes} bytes of memory"
+            );
+            let remedy = "ask for smaller blocks, or for fewer outstanding I/Os or threads";
+            self.findings.request(message, remedy);
+        }
+    }
+
+    fn thread_engine(
+        &mut self,
+        span_index: usize,
+        span: &TimeSpan,
+        thread: usize,
+        uses: &[Use],
+    ) -> (EngineKind, Option<String>) {
+        let targets = || uses.iter().map(|one| &span.targets[one.0]);
+        let mapped = targets().filter(|target| target.memory_mapped).count();
+        if mapped > 0 && mapped < uses.len() && !self.is_virtual() {
+            let message = format!("thread {thread} has targets with and without a memory mapping");
+            self.findings.request(message, "use -Sm for all targets that a thread shares, or none");
+        }
+        let each = targets().map(|target| u64::from(target.outstanding)).sum();
+        let outstanding = shared_outstanding(span).map_or(each, u64::from);
+        let load = Load { is_mapped: mapped > 0, targets: uses.len(), outstanding };
+        let (kind, fallback) = self.engine(span, load);
+        for target in targets() {
+            let asked = shared_outstanding(span).unwrap_or(target.outstanding);
+            self.check_outstanding(Place { span_index, target }, kind, asked);
+        }
+        (kind, fallback)
+    }
+
+    /// The CPUs to which threads are pinned, in turn; none if they are not pinned.
+    fn pins(&mut self, span: &TimeSpan) -> Vec<CpuPin> {
+        if span.disable_affinity {
+            return Vec::new();
+        }
+        if span.cpus.is_empty() {
+            let facts = self.facts;
+            let is_usable = |cpu: &&Cpu| facts.usable_cpus.contains(&cpu.os_id);
+            return facts.cpus.iter().filter(is_usable).map(pin).collect();
+        }
+        span.cpus.iter().filter_map(|&cpu| self.pin_to(cpu)).collect()
+    }
+
+    fn pin_to(&mut self, wanted: CpuId) -> Option<CpuPin> {
+        let CpuId { group, index } = wanted;
+        let facts = self.facts;
+        let groups: BTreeSet<u16> = facts.cpus.iter().map(|cpu| cpu.group).collect();
+        let members = facts.cpus.iter().filter(|cpu| cpu.group == group).count();
+        let found = facts.cpus.iter().find(|cpu| (cpu.group, cpu.index) == (group, index));
+        let message = match found {
+            Some(cpu) if facts.usable_cpus.contains(&cpu.os_id) => return Some(pin(cpu)),
+            Some(_) => format!(
+                "affinity assignment to group {group} cpu {index} not possible; this process is \
+                 restricted to other cpus"
+            ),
+            None if members == 0 => format!(
+                "affinity assignment to group {group}; system only has {} groups",
+                groups.len()
+            ),
+            None => format!(
+                "affinity assignment to group {group} cpu {index} not possible; group has a max \
+                 of {members} cpus"
+            ),
+        };
+        self.findings.request(message, self.cpu_list());
+        None
+    }
+
+    fn cpu_list(&self) -> String {
+        let usable =
+            self.facts.cpus.iter().filter(|cpu| self.facts.usable_cpus.contains(&cpu.os_id));
+        let mut groups: Vec<(u16, Vec<String>)> = Vec::new();
+        for cpu in usable {
+            match groups.last_mut() {
+                Some((group, list)) if *group == cpu.group => list.push(cpu.index.to_string()),
+                _ => groups.push((cpu.group, vec![cpu.index.to_string()])),
+            }
+        }
+        let lists =
+            groups.iter().map(|(group, list)| format!("group {group} cpu {}", list.join(",")));
+        format!("choose from {}", lists.collect::<Vec<_>>().join("; "))
+    }
+}
+
+fn pin(cpu: &Cpu) -> CpuPin {
+    CpuPin { os_id: cpu.os_id as usize, group: cpu.group, index: cpu.index }
+}
+
+/// The uses of threads that each belong to one target.
+fn own(span: &TimeSpan) -> Vec<Vec<Use>> {
+    let of_target = |(index, target): (usize, &Target)| {
+        let weight = target.weight;
+        (0..target.threads).map(move |relative| vec![(index, relative, weight)])
+    };
+    span.targets.iter().enumerate().flat_map(of_target).collect()
+}
+
+/// The weight of a target for one of the threads that share the targets; none if the thread does
+/// not use it.
+fn shared_weight(target: &Target, thread: u32) -> Option<u32> {
+    if target.thread_targets.is_empty() {
+        return Some(target.weight);
+    }
+    let named = target.thread_targets.iter().find(|named| named.thread == thread)?;
+    Some(if named.weight == 0 { target.weight } else { named.weight })
+}
+
+/// I/Os outstanding per thread over all its targets, where they are counted so.
+fn shared_outstanding(span: &TimeSpan) -> Option<u32> {
+    (span.thread_count > 0 && span.request_count > 0).then_some(span.request_count)
+}
+
+fn start_bytes(target: &Target, relative_thread: u32) -> u64 {
+    let ahead = target.thread_stride_bytes.saturating_mul(u64::from(relative_thread));
+    target.base_bytes.saturating_add(ahead)
+}
+
+fn assignment(span: &TimeSpan, (index, relative_thread, weight): Use) -> Assignment {
+    let target = &span.targets[index];
+    Assignment {
+        target: index,
+        relative_thread,
+        outstanding: target.outstanding,
+        weight,
+        start_bytes: start_bytes(target, relative_thread),
+        pace: target.rate.and_then(|rate| pace(rate, target.block_bytes)),
+        burst: burst(target),
+    }
+}
+
+/// A rate as an exact ratio; none for a rate of 0, which limits nothing.
+fn pace(rate: Rate, block_bytes: u32) -> Option<Pace> {
+    let pace = match rate {
+        Rate::Iops(ios) => Pace { ios: u64::from(ios), per_ns: NANOS_PER_SEC },
+        Rate::BytesPerMs(bytes) => {
+            let (ios, per_ns) = (u64::from(bytes), u64::from(block_bytes) * NANOS_PER_MILLI);
+            let divisor = greatest_common_divisor(ios, per_ns);
+            Pace { ios: ios / divisor, per_ns: per_ns / divisor }
+        }
+    };
+    (pace.ios > 0).then_some(pace)
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+fn burst(target: &Target) -> Option<Burst> {
+    let ios = target.burst_ios.filter(|&ios| ios > 0)?;
+    let gap_ns = u64::from(target.think_ms?) * NANOS_PER_MILLI;
+    Some(Burst { ios, gap_ns })
+}

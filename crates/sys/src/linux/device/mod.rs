@@ -1,0 +1,204 @@
+//! What a path leads to, and which disks there are. Nothing is opened for writing, and devices
+//! are asked through sysfs, so that looking at one has no effect on it.
+
+mod disks;
+mod mounts;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use super::holders::device_number;
+pub use disks::{Disk, disks};
+
+/// What kind of object a path leads to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PathKind {
+    /// A regular file.
+    File,
+    /// A block device.
+    BlockDevice,
+    /// A directory.
+    Directory,
+    /// A character device.
+    CharacterDevice,
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// Nothing, yet.
+    #[default]
+    Missing,
+}
+
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathFacts {
+    /// The object itself, with all symbolic links resolved; the path as it is if nothing is there.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: PathKind,
+    /// Its size in bytes; 0 for what has none.
+    pub size_bytes: u64,
+    /// The unit of I/O past the page cache.
+    pub logical_sector_bytes: u32,
+    /// The unit in which the device writes.
+    pub physical_sector_bytes: u32,
+    /// Whether I/O past the page cache is possible; absent if the system does not tell.
+    pub is_direct_possible: Option<bool>,
+    /// Type of the file system that holds it, such as `ext4`; empty for a device.
+    pub file_system: String,
+    /// The file system is served by another host.
+    pub is_remote: bool,
+    /// The device, or the mount of the file system, takes no writes.
+    pub is_read_only: bool,
+    /// The device has turning platters; absent if the system does not tell.
+    pub is_rotational: Option<bool>,
+    /// Model of the device, where it has one.
+    pub model: Option<String>,
+    /// Serial number of the device, where it has one.
+    pub serial: Option<String>,
+}
+
+impl Default for PathFacts {
+    fn default() -> Self {
+        Self {
+            path: PathBuf::new(),
+            kind: PathKind::default(),
+            size_bytes: 0,
+            logical_sector_bytes: 512,
+            physical_sector_bytes: 4096,
+            is_direct_possible: None,
+            file_system: String::new(),
+            is_remote: false,
+            is_read_only: false,
+            is_rotational: None,
+            model: None,
+            serial: None,
+        }
+    }
+}
+
+/// Looks at what `path` leads to.
+///
+/// A path to nothing is no error: the facts are then those of the directory that would hold it.
+pub fn look(path: &Path) -> io::Result<PathFacts> {
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(look_at_missing(path)),
+        Err(error) => return Err(error),
+    };
+    let kind = kind_of(metadata.file_type());
+    // A path that cannot be resolved any more was removed at this moment; it still has a name.
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if kind == PathKind::BlockDevice {
+        return Ok(look_at_device(real, device_number(metadata.rdev())));
+    }
+    let size_bytes = if kind == PathKind::File { metadata.len() } else { 0 };
+    let mut facts = PathFacts { path: real.clone(), kind, size_bytes, ..PathFacts::default() };
+    fill_from_file_system(&mut facts, &real, &metadata);
+    if let (PathKind::File, Some(alignment)) = (kind, direct_alignment(&real)) {
+        facts.is_direct_possible = Some(alignment != 0);
+        facts.logical_sector_bytes = alignment.max(1);
+    }
+    Ok(facts)
+}
+
+fn kind_of(kind: fs::FileType) -> PathKind {
+    match () {
+        () if kind.is_file() => PathKind::File,
+        () if kind.is_block_device() => PathKind::BlockDevice,
+        () if kind.is_char_device() => PathKind::CharacterDevice,
+        () if kind.is_fifo() => PathKind::Fifo,
+        () if kind.is_socket() => PathKind::Socket,
+        () => PathKind::Directory,
+    }
+}
+
+fn look_at_missing(path: &Path) -> PathFacts {
+    let mut facts = PathFacts { path: path.to_owned(), ..PathFacts::default() };
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if let (Ok(real), Ok(metadata)) = (fs::canonicalize(directory), fs::metadata(directory)) {
+        fill_from_file_system(&mut facts, &real, &metadata);
+    }
+    facts
+}
+
+/// Fills in what the mount and the device under it tell.
+fn fill_from_file_system(facts: &mut PathFacts, real: &Path, metadata: &fs::Metadata) {
+    let device = sys_directory(device_number(metadata.dev()));
+    fill_from_queue(facts, &device);
+    if let Some(mount) = mounts::read().into_iter().rfind(|mount| mount.holds(real)) {
+        facts.is_remote = mount.is_remote();
+        facts.is_read_only = mount.is_read_only;
+        facts.file_system = mount.file_system;
+    }
+}
+
+fn look_at_device(path: PathBuf, number: (u32, u32)) -> PathFacts {
+    let directory = sys_directory(number);
+    let kind = PathKind::BlockDevice;
+    let mut facts =
+        PathFacts { path, kind, is_direct_possible: Some(true), ..PathFacts::default() };
+    fill_from_queue(&mut facts, &directory);
+    facts.size_bytes = size_bytes(&directory).unwrap_or(0);
+    facts.is_read_only = number_in(&directory.join("ro")) == Some(1);
+    facts
+}
+
+fn sys_directory((major, minor): (u32, u32)) -> PathBuf {
+    let link = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    fs::canonicalize(&link).unwrap_or(link)
+}
+
+/// Fills in what the queue of a device, or of the disk that a partition lies on, tells.
+fn fill_from_queue(facts: &mut PathFacts, directory: &Path) {
+    let is_partition = directory.join("partition").exists();
+    let disk = if is_partition { directory.parent().unwrap_or(directory) } else { directory };
+    let limit = |name: &str| {
+        number_in(&disk.join("queue").join(name)).and_then(|bytes| u32::try_from(bytes).ok())
+    };
+    if let Some(bytes) = limit("logical_block_size") {
+        facts.logical_sector_bytes = bytes;
+        facts.physical_sector_bytes = limit("physical_block_size").unwrap_or(bytes);
+    }
+    facts.is_rotational = limit("rotational").map(|flag| flag == 1);
+    facts.model = disks::model(disk);
+    facts.serial = disks::serial(disk);
+}
+
+/// Size of a device in bytes; sysfs counts it in units of 512 bytes, whatever the sector.
+fn size_bytes(directory: &Path) -> Option<u64> {
+    number_in(&directory.join("size")).map(|units| units.saturating_mul(512))
+}
+
+fn number_in(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Alignment of I/O past the page cache in bytes, 0 if it is impossible; absent if the file system
+/// or the kernel (before 6.1) does not tell.
+fn direct_alignment(path: &Path) -> Option<u32> {
+    let name = CString::new(path.as_os_str().as_bytes()).ok()?;
+    let mut answer = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: `name` is NUL-terminated and `answer` has room for one statx; both outlive the call.
+    let status = unsafe {
+        let mask = libc::STATX_DIOALIGN;
+        libc::statx(libc::AT_FDCWD, name.as_ptr(), 0, mask, answer.as_mut_ptr())
+    };
+    if status != 0 {
+        return None;
+    }
+    // SAFETY: statx is plain integers, the memory was zeroed, and the kernel has filled it.
+    let answer = unsafe { answer.assume_init() };
+    (answer.stx_mask & libc::STATX_DIOALIGN != 0).then_some(answer.stx_dio_offset_align)
+}
