@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use fathom_core::diskspd::number::show_size;
 use fathom_core::diskspd::parse::Request;
 use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml};
 use fathom_core::profile::ResultFormat;
@@ -70,13 +71,28 @@ pub fn result(result: &RunResult) -> String {
 
 /// The whole disks of this machine, in the order of their numbers.
 pub fn disks() -> String {
-    let disks = fathom_core::plan::facts::disks();
-    let mut text = String::from("number  size          device / model / serial / use\n");
+    let mut text =
+        format!("{:<8}{:<18}{:>10}  {:<26}serial\n", "number", "device", "size", "model");
+    let disks = fathom_sys::device::disks();
     for (number, disk) in disks.iter().enumerate() {
-        text.push_str(&format!("#{number:<6} {disk}\n"));
+        let size = show_size(disk.size_bytes);
+        let model = disk.model.as_deref().unwrap_or("-");
+        let serial = disk.serial.as_deref().unwrap_or("-");
+        let path = disk.path.display().to_string();
+        text.push_str(&format!("#{number:<7}{path:<18}{size:>10}  {model:<26}{serial}\n"));
+        for user in users(disk) {
+            text.push_str(&format!("        in use: {user}\n"));
+        }
     }
     if disks.is_empty() {
         text.push_str("(no disks)\n");
     }
     text
+}
+
+/// Who uses a disk, so that it must not be written.
+fn users(disk: &fathom_sys::device::Disk) -> Vec<String> {
+    let mounts = disk.mount_points.iter().map(|mount| format!("mounted on {}", mount.display()));
+    let holders = disk.holders.iter().map(|holder| format!("held by {holder}"));
+    mounts.chain(holders).chain(disk.is_swap.then(|| "swap".to_owned())).collect()
 }

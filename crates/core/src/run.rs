@@ -7,9 +7,9 @@ use thiserror::Error;
 use crate::diskspd::parse::Request;
 use crate::engine::conductor::{Control, run_span};
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
-use crate::plan::facts::{self, EngineAvailability, HostFacts};
+use crate::plan::facts::{self, EngineAvailability};
 use crate::plan::guard::{self, Refusals};
-use crate::plan::resolve::{self, ErrorClass, ResolveErrors, Resolved};
+use crate::plan::resolve::{self, ResolveErrors, Resolved};
 use crate::plan::{Plan, SpanPlan, prepare};
 use crate::result::assemble::{Provenance, assemble};
 use crate::result::{Outcome, RunResult, TimeSpanResult, Warning, doubts};
@@ -53,7 +53,7 @@ pub fn run(
     let Resolved { plan, warnings } =
         match resolve::resolve(&request.profile, &request.options, &host) {
             Ok(resolved) => resolved,
-            Err(errors) => return unresolved(request, provenance, &host, errors),
+            Err(errors) => return unresolved(request, provenance, errors),
         };
     guard::check(&plan, &request.options).map_err(RunError::Refused)?;
     let mut runner = Runner { request, plan: &plan, stop, sink, failures: Vec::new() };
@@ -79,13 +79,12 @@ fn availability() -> EngineAvailability {
 fn unresolved(
     request: &Request,
     provenance: Provenance,
-    _host: &HostFacts,
     errors: ResolveErrors,
 ) -> Result<Finished, RunError> {
-    if errors.errors.iter().any(|error| error.class == ErrorClass::Request) {
+    if errors.has_request_error() {
         return Err(RunError::Invalid(errors));
     }
-    let failures: Vec<String> = errors.errors.iter().map(|error| error.message.clone()).collect();
+    let failures: Vec<String> = errors.0.iter().map(|error| error.message.clone()).collect();
     let mut result = assemble(provenance, &request.profile, &[]);
     result.time_spans.push(TimeSpanResult {
         outcome: Outcome::Failed(failures.join("; ")),
@@ -194,7 +193,7 @@ impl Runner<'_> {
 fn cpu_times() -> Vec<CpuTimes> {
     let times = fathom_sys::cpu::times().unwrap_or_default();
     let convert = |cpu: fathom_sys::cpu::CpuTimes| CpuTimes {
-        os_id: cpu.os_id,
+        os_id: cpu.os_id as usize,
         user: cpu.user,
         kernel: cpu.kernel,
         idle: cpu.idle,

@@ -3,7 +3,7 @@
 //! The interpreter lock is released while a run is under way; a Python signal such as Ctrl-C ends it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
@@ -59,6 +59,7 @@ fn request(args: &[String]) -> PyResult<Box<Request>> {
 fn run_watched(py: Python<'_>, request: &Request) -> PyResult<Finished> {
     let stop = AtomicBool::new(false);
     let (send, receive) = mpsc::channel();
+    let receive = Mutex::new(receive);
     std::thread::scope(|scope| {
         let stop = &stop;
         scope.spawn(move || {
@@ -89,7 +90,6 @@ fn run_watched(py: Python<'_>, request: &Request) -> PyResult<Finished> {
 
 /// Waits for the result for a while, without the interpreter lock.
 fn wait<T: Send>(py: Python<'_>, receive: &mpsc::Receiver<T>) -> Result<T, mpsc::RecvTimeoutError> {
-    let receive = std::sync::Mutex::new(receive);
     py.detach(|| match receive.lock() {
         Ok(receive) => receive.recv_timeout(SIGNAL_CHECK),
         Err(_) => Err(mpsc::RecvTimeoutError::Disconnected),

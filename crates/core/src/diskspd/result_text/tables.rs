@@ -64,7 +64,7 @@ fn percents(used: &CpuUse) -> String {
     let usage = used.user_percent + used.kernel_percent;
     let idle = used.idle_percent + used.steal_percent;
     let (user, kernel) = (used.user_percent, used.kernel_percent);
-    format!("{usage:7.2}%|{user:7.2}%|{kernel:8.2}%|{idle:8.2}%").replace("%|  ", "%|  ")
+    format!("{usage:7.2}%|{user:7.2}%|{kernel:7.2}%|{idle:7.2}%")
 }
 
 /// The mean over all CPUs.
