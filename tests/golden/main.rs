@@ -2,6 +2,9 @@
 
 #[path = "../support/golden.rs"]
 mod golden;
+#[path = "../support/layout.rs"]
+mod layout;
 
 mod cases;
 mod deviations;
+mod runs;

@@ -89,7 +89,10 @@ fn run_watched(py: Python<'_>, request: &Request) -> PyResult<Finished> {
 }
 
 /// Waits for the result for a while, without the interpreter lock.
-fn wait<T: Send>(py: Python<'_>, receive: &mpsc::Receiver<T>) -> Result<T, mpsc::RecvTimeoutError> {
+fn wait<T: Send>(
+    py: Python<'_>,
+    receive: &Mutex<mpsc::Receiver<T>>,
+) -> Result<T, mpsc::RecvTimeoutError> {
     py.detach(|| match receive.lock() {
         Ok(receive) => receive.recv_timeout(SIGNAL_CHECK),
         Err(_) => Err(mpsc::RecvTimeoutError::Disconnected),

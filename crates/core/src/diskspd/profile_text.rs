@@ -218,18 +218,12 @@ fn distribution_lines(distribution: &Distribution) -> Vec<String> {
 #[must_use]
 pub fn share_line(io_percent: f64, start_bytes: u64, end_bytes: Option<u64>) -> String {
     let end = end_bytes.map_or_else(|| "end".to_owned(), show_size);
-    let (start, end) = (pad_unit(&show_size(start_bytes)), pad_end(&end));
+    let (start, end) = (pad_unit(&show_size(start_bytes)), pad_unit(&end));
     format!("   {io_percent:3.0}% of IO => [{start} - {end})")
 }
 
-/// A size in ten columns, with the digits of bare numbers above those of numbers with a unit.
+/// A size in nine columns, with the digits of bare numbers above those of numbers with a unit.
 fn pad_unit(size: &str) -> String {
-    if size.ends_with("iB") { format!("{size:>10}") } else { format!("{size:>6}    ") }
-}
-
-fn pad_end(size: &str) -> String {
-    if size == "end" || size.ends_with("iB") {
-        return format!("{size:>10}");
-    }
-    pad_unit(size)
+    let bare = size.bytes().all(|byte| byte.is_ascii_digit());
+    if bare { format!("{size:>6}   ") } else { format!("{size:>9}") }
 }

@@ -99,12 +99,14 @@ impl<'a> Conductor<'a> {
     }
 
     fn run(&self) -> SpanMeasurements {
+        self.step(|| format!("Generating requests for timespan {}.", self.plan.index + 1));
         std::thread::scope(|scope| {
             let (ready, readiness) = mpsc::channel();
             let mut handles = Vec::with_capacity(self.plan.threads.len());
             let mut refused = None;
             for thread in &self.plan.threads {
                 self.step(|| format!("creating thread {}", thread.index));
+                self.tell_targets(thread);
                 let ready = Readiness(Some(ready.clone()));
                 let builder = std::thread::Builder::new().name(format!("load {}", thread.index));
                 match builder.spawn_scoped(scope, move || self.thread(thread, ready)) {
@@ -132,6 +134,14 @@ impl<'a> Conductor<'a> {
         })
     }
 
+    fn tell_targets(&self, thread: &ThreadPlan) {
+        for lane in &thread.assignments {
+            let (index, relative) = (thread.index, lane.relative_thread);
+            let name = &self.plan.targets[lane.target].name;
+            self.step(|| format!("thread {index} is relative thread {relative} for {name}"));
+        }
+    }
+
     /// Opens the gate and follows the phases; returns the CPU times of the measured time.
     fn watch(&self) -> (Vec<CpuTimes>, Schedule) {
         let schedule = Schedule::new(self.plan, RealClock.now_ns() + START_DELAY_NS);
@@ -152,6 +162,12 @@ impl<'a> Conductor<'a> {
     }
 
     fn phase(&self, phase: Phase, planned_ns: u64) {
+        let what = match phase {
+            Phase::WarmUp => "warm up",
+            Phase::Measured => "measurements",
+            Phase::CoolDown => "cool down",
+        };
+        self.step(|| format!("starting {what} for {}s...", planned_ns / 1_000_000_000));
         (self.control.sink)(Event::PhaseStarted { span: self.plan.index, phase, planned_ns });
     }
 
@@ -190,6 +206,8 @@ impl<'a> Conductor<'a> {
         let until_ns = ended_ns.min(schedule.measure_until_ns);
         let measured_ns = until_ns - schedule.measure_from_ns;
         let complete = until_ns == schedule.measure_until_ns;
+        let seconds = measured_ns as f64 / 1e9;
+        self.step(|| format!("stopped measurements, total measured time {seconds:.2}s..."));
         let ending = if complete { Ending::Complete } else { Ending::Interrupted };
         SpanMeasurements { ending, measured_ns, cpus, threads }
     }

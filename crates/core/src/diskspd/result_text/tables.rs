@@ -147,7 +147,7 @@ impl Columns<'_> {
             }
         }
         title.push_str("  file");
-        let rule = "-".repeat(title.len());
+        let rule = "-".repeat(title.len() + 5);
         let mut table = format!("{title}\n{rule}\n");
         for thread in &self.span.threads {
             for target in &thread.targets {
