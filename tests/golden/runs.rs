@@ -43,7 +43,7 @@ fn read_run(path: &Path) -> Run {
         args: args.iter().map(|arg| arg.as_str().unwrap().to_owned()).collect(),
         exit: value["exit"].as_i64().unwrap(),
         golden: std::fs::read_to_string(path.with_file_name(stdout)).unwrap(),
-        is_xml: stdout.ends_with(".xml"),
+        is_xml: Path::new(stdout).extension().is_some_and(|extension| extension == "xml"),
     }
 }
 

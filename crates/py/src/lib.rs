@@ -26,14 +26,16 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Parses `DiskSpd` arguments; returns the profile as JSON.
+/// Parses DiskSpd arguments; returns the profile as JSON.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn parse_diskspd(args: Vec<String>) -> PyResult<String> {
     Ok(json::write_profile(&request(&args)?.profile))
 }
 
 /// Runs `DiskSpd` arguments; returns the result as JSON, and why the run failed, sentence by sentence.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<(String, Vec<String>)> {
     let request = request(&args)?;
     if request.profile_only {

@@ -15,10 +15,10 @@ pub fn parse(text: &str) -> Result<Vec<CpuId>, String> {
     let mut complete = false;
     for part in text.split(',') {
         if let Some(number) = part.strip_prefix('g') {
-            group = parse_part(number, part, "group", u16::MAX)?;
+            group = parse_part(number, part, "group", &u16::MAX)?;
             complete = false;
         } else {
-            let index = parse_part(part, part, "CPU", u8::MAX)?;
+            let index = parse_part(part, part, "CPU", &u8::MAX)?;
             cpus.push(CpuId { group, index });
             complete = true;
         }
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Vec<CpuId>, String> {
     if complete { Ok(cpus) } else { Err(format!("'{text}' ends with a group: name its CPUs too")) }
 }
 
-fn parse_part<T>(digits: &str, part: &str, what: &str, max: T) -> Result<T, String>
+fn parse_part<T>(digits: &str, part: &str, what: &str, max: &T) -> Result<T, String>
 where
     T: TryFrom<u64> + std::fmt::Display,
 {

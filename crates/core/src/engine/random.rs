@@ -79,7 +79,6 @@ fn low(product: u128) -> u64 {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "a product of two u64 shifted by 64 fits")]
 fn high(product: u128) -> u64 {
     (product >> 64) as u64
 }

@@ -78,8 +78,8 @@ impl Recorder {
         if let Some(histogram) = &mut record.latency {
             histogram.record(latency_ns);
         }
-        if self.interval_ns != 0 {
-            let index = usize::try_from(since_start_ns / self.interval_ns).unwrap_or(usize::MAX);
+        if let Some(index) = since_start_ns.checked_div(self.interval_ns) {
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
             if let Some(cell) = record.series.cells.get_mut(index) {
                 cell.add(bytes, latency_ns);
             }

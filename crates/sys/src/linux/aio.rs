@@ -123,13 +123,13 @@ impl Aio {
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> io::Result<()> {
-        self.submit()?;
+        self.submit();
         done.append(&mut self.refused);
         let want = if done.is_empty() { want.min(self.in_flight()) } else { 0 };
         self.get_events(want, timeout_ns, done)
     }
 
-    fn submit(&mut self) -> io::Result<()> {
+    fn submit(&mut self) {
         let mut from = 0;
         while from < self.queued.len() {
             let rest = &mut self.queued[from..];
@@ -153,7 +153,6 @@ impl Aio {
             }
         }
         self.queued.drain(..from);
-        Ok(())
     }
 
     fn refuse(&mut self, queued: usize, error: &io::Error) {

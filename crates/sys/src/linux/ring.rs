@@ -35,7 +35,7 @@ pub enum RingError {
 
 /// A ring and everything that it lends to the kernel.
 pub struct Ring {
-    ring: ManuallyDrop<IoUring>,
+    uring: ManuallyDrop<IoUring>,
     lending: ManuallyDrop<Lending>,
     registered_files: bool,
     buffers: Registered,
@@ -66,7 +66,7 @@ impl Ring {
         }
         let lending = Lending::new(resources);
         Ok(Self {
-            ring: ManuallyDrop::new(ring),
+            uring: ManuallyDrop::new(ring),
             lending: ManuallyDrop::new(lending),
             registered_files,
             buffers,
@@ -106,9 +106,9 @@ impl Ring {
         let entry = self.entry(transfer, address).user_data(u64::from(transfer.slot));
         // SAFETY: `lend` gave an address that is valid for the transfer's length and that nobody
         // touches until `reap` takes the slot back; `Drop` waits for what is in flight.
-        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+        while unsafe { self.uring.submission().push(&entry) }.is_err() {
             // Only more slots than the kernel's largest queue get here: hand over what is queued.
-            let _submitted = self.ring.submit();
+            let _submitted = self.uring.submit();
         }
     }
 
@@ -148,7 +148,7 @@ impl Ring {
     /// Submits what is queued and waits until `want` completions are there, or until `timeout_ns`
     /// has passed, or until a signal arrives. With `want` 0 it does not wait.
     pub fn enter(&mut self, want: usize, timeout_ns: Option<u64>) -> io::Result<()> {
-        let submitter = self.ring.submitter();
+        let submitter = self.uring.submitter();
         let result = match timeout_ns.filter(|_| want > 0) {
             None => submitter.submit_and_wait(want),
             Some(nanos) => {
@@ -169,10 +169,10 @@ impl Ring {
         // With DEFER_TASKRUN completions are posted only inside io_uring_enter with GETEVENTS, which
         // `submit` alone sets only when the kernel asks for it.
         const GETEVENTS: u32 = 1;
-        let queued = u32::try_from(self.ring.submission().len()).unwrap_or(u32::MAX);
+        let queued = u32::try_from(self.uring.submission().len()).unwrap_or(u32::MAX);
         // SAFETY: no argument is passed; the entries were queued by `push` with valid buffers.
         let result =
-            unsafe { self.ring.submitter().enter::<libc::sigset_t>(queued, 0, GETEVENTS, None) };
+            unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, GETEVENTS, None) };
         match result {
             Err(error) if is_transient(&error) => Ok(()),
             other => other.map(|_| ()),
@@ -183,7 +183,7 @@ impl Ring {
     #[inline]
     pub fn reap(&mut self, done: &mut Vec<Completion>) {
         let lending = &mut self.lending;
-        done.extend(self.ring.completion().map(|entry| {
+        done.extend(self.uring.completion().map(|entry| {
             #[expect(clippy::cast_possible_truncation, reason = "`push` stored a u32")]
             let slot = entry.user_data() as u32;
             lending.take_back(slot);
@@ -206,7 +206,7 @@ impl Drop for Ring {
         // SAFETY: both are dropped or leaked only here. The ring goes first; the buffers are freed
         // only when nothing is in flight, and are leaked otherwise because the kernel may still write.
         unsafe {
-            ManuallyDrop::drop(&mut self.ring);
+            ManuallyDrop::drop(&mut self.uring);
             if idle {
                 ManuallyDrop::drop(&mut self.lending);
             }

@@ -149,7 +149,6 @@ macro_rules! stories {
     )*};
 }
 
-#[expect(clippy::print_stderr, reason = "a skipped test says why")]
 mod stories {
     use super::{Aio, Ring};
     use super::{

@@ -1,5 +1,7 @@
 //! What each option does to the draft. A catalogue: each function enters one option's value.
 
+#![expect(clippy::unnecessary_wraps, reason = "the table wants one signature for all options")]
+
 use super::super::affinity;
 use super::super::distribution;
 use super::super::draft::{Draft, Instead};

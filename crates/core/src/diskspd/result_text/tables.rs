@@ -16,9 +16,9 @@ struct Place {
 const PLACES: [Place; 5] = [
     Place { title: "Socket", of: |cpu| cpu.socket },
     Place { title: "Node", of: |cpu| cpu.node },
-    Place { title: "Group", of: |cpu| cpu.group as u32 },
+    Place { title: "Group", of: |cpu| cpu.group.into() },
     Place { title: "Core", of: |cpu| cpu.core },
-    Place { title: "Class", of: |cpu| cpu.efficiency_class as u32 },
+    Place { title: "Class", of: |cpu| cpu.efficiency_class.into() },
 ];
 
 /// Which places show: cores only where a core carries more than one CPU.
@@ -35,7 +35,8 @@ fn shown_places(cpus: &[Cpu]) -> Vec<&'static Place> {
 pub fn write_cpus(text: &mut String, result: &RunResult, span: &TimeSpanResult) {
     let cpus = &result.host.cpus;
     let places = shown_places(cpus);
-    let heads: String = places.iter().map(|place| format!("{} | ", place.title)).collect();
+    let heads =
+        places.iter().map(|place| format!("{} | ", place.title)).collect::<Vec<_>>().concat();
     let title = format!("{heads}CPU |  Usage |  User  | Kernel |  Idle");
     let rule = "-".repeat(title.len() + 2);
     text.push_str(&format!("{title}\n{rule}\n"));
@@ -63,8 +64,7 @@ fn shown_number(cpu: &Cpu, places: &[&Place]) -> u32 {
 fn percents(used: &CpuUse) -> String {
     let usage = used.user_percent + used.kernel_percent;
     let idle = used.idle_percent + used.steal_percent;
-    let (user, kernel) = (used.user_percent, used.kernel_percent);
-    format!("{usage:7.2}%|{user:7.2}%|{kernel:7.2}%|{idle:7.2}%")
+    format!("{usage:7.2}%|{:7.2}%|{:7.2}%|{idle:7.2}%", used.user_percent, used.kernel_percent)
 }
 
 /// The mean over all CPUs.

@@ -85,8 +85,9 @@ fn mask(indices: &[u8]) -> String {
     for &index in indices {
         digits[usize::from(index / 4)] |= 1 << (index % 4);
     }
-    let digits: String = digits.iter().rev().map(|digit| format!("{digit:x}")).collect();
-    format!("0x{}", digits.trim_start_matches('0'))
+    let digits = digits.iter().rev().filter_map(|&digit| char::from_digit(digit.into(), 16));
+    let digits: String = digits.skip_while(|&digit| digit == '0').collect();
+    format!("0x{digits}")
 }
 
 /// The element `<CpuUtilization>`.

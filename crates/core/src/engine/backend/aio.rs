@@ -33,12 +33,12 @@ impl Backend for AioBackend {
 
     #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
-        let (want, timeout_ns) = match wait {
+        let (least, timeout_ns) = match wait {
             Wait::No => (0, None),
             Wait::ForOne => (1, None),
             Wait::ForOneOrNs(nanos) => (1, Some(nanos)),
         };
-        let entered = self.aio.enter(want, timeout_ns, done);
+        let entered = self.aio.enter(least, timeout_ns, done);
         entered.map_err(|source| BackendError {
             backend: "libaio",
             doing: "waiting for completions",
