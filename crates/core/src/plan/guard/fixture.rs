@@ -59,5 +59,12 @@ pub(crate) fn thread(index: usize, engine: EngineKind, start_bytes: u64) -> Thre
         pace: None,
         burst: None,
     };
-    ThreadPlan { index, cpu: None, engine, seed: 0, assignments: vec![assignment] }
+    ThreadPlan {
+        index,
+        cpu: None,
+        engine,
+        engine_fallback: None,
+        seed: 0,
+        assignments: vec![assignment],
+    }
 }
