@@ -8,6 +8,10 @@ use crate::plan::EffectiveRange;
 use crate::profile::{Distribution, DistributionRange};
 
 /// The range of a target that I/Os may go to.
+#[expect(
+    clippy::struct_field_names,
+    reason = "units come last in names, and all of these are bytes"
+)]
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
     /// First byte, from the start of the target.

@@ -69,6 +69,20 @@ fn threads_and_targets_must_find_each_other() {
 }
 
 #[test]
+fn a_thread_that_could_issue_nothing_is_refused() {
+    let mut request = span(vec![target()]);
+    request.targets[0].outstanding = 0;
+    assert_says(&error_of(request.clone(), &host()), ErrorClass::Request, &["'t.dat'"]);
+    (request.thread_count, request.request_count) = (1, 4);
+    assert_eq!(plan(request.clone(), &host()).shared_outstanding, 4);
+    request.targets[0].weight = 0;
+    assert_says(&error_of(request.clone(), &host()), ErrorClass::Request, &["weight 0"]);
+    request.targets[0].block_bytes = 0;
+    request.targets[0].weight = 1;
+    assert_says(&error_of(request, &host()), ErrorClass::Request, &["block size", "0"]);
+}
+
+#[test]
 fn absurd_numbers_of_threads_are_refused() {
     let mut request = span(vec![target()]);
     request.thread_count = u32::MAX;
