@@ -2,4 +2,4 @@
 
 mod devices;
 mod files;
-mod support;
+pub(crate) mod support;

@@ -73,8 +73,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// Warns of outstanding I/Os that an engine with one I/O at a time cannot have.
+    /// Refuses to have no I/O outstanding, and warns of more than an engine with one at a time has.
     pub(super) fn check_outstanding(&mut self, place: Place<'_>, kind: EngineKind, asked: u32) {
+        if asked == 0 {
+            let message = format!("no I/O of '{}' is to be outstanding", place.target.path);
+            self.findings.request(message, "ask for at least 1");
+        }
         let is_one_at_a_time = matches!(kind, EngineKind::Sync | EngineKind::Mapped);
         if !is_one_at_a_time || asked <= 1 {
             return;

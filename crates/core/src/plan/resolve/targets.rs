@@ -28,6 +28,11 @@ impl Resolver<'_> {
             self.findings.request(misnomer.message, misnomer.remedy);
             return None;
         }
+        if place.target.block_bytes == 0 {
+            let message = format!("the block size of '{}' is 0", place.target.path);
+            self.findings.request(message, "give a block size of at least 1 byte");
+            return None;
+        }
         self.check_data_file(place.target);
         let found = self.find(place, made_bytes)?;
         let offsets = self.offsets(place, &found)?;

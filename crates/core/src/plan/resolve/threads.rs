@@ -73,6 +73,9 @@ impl Resolver<'_> {
             if uses.is_empty() {
                 let message = format!("thread {thread} has no target");
                 self.findings.request(message, "let a target name the thread, or ask for fewer");
+            } else if span.request_count > 0 && uses.iter().all(|one| one.2 == 0) {
+                let message = format!("all targets of thread {thread} have the weight 0");
+                self.findings.request(message, "give at least one of them a greater weight");
             }
             threads.push(uses);
         }

@@ -1,0 +1,108 @@
+//! Which files are made, and when.
+
+use super::*;
+use crate::plan::FilePlan;
+use crate::profile::Precreate;
+
+/// Names and sizes of files in units of MiB.
+type Shown = Vec<(String, u64)>;
+
+fn shown(files: &[FilePlan]) -> Shown {
+    let show = |file: &FilePlan| (file.path.display().to_string(), file.size_bytes / MIB);
+    files.iter().map(show).collect()
+}
+
+fn expected(list: &[(&str, u64)]) -> Shown {
+    list.iter().map(|&(name, size)| (format!("/{name}"), size)).collect()
+}
+
+fn creating(targets: &[(&str, Option<u64>)]) -> TimeSpan {
+    let target = |&(name, mebibytes): &(&str, Option<u64>)| Target {
+        create_bytes: mebibytes.map(|count| count * MIB),
+        ..named(name)
+    };
+    span(targets.iter().map(target).collect())
+}
+
+/// Targets with their sizes in three time spans, of files that do not exist.
+fn spans() -> Vec<TimeSpan> {
+    vec![
+        creating(&[("same", Some(2)), ("grows", Some(1)), ("once", Some(3))]),
+        creating(&[("same", Some(2)), ("grows", Some(4)), ("once", None)]),
+    ]
+}
+
+fn resolved(rule: Precreate) -> Plan {
+    let mut facts = host();
+    for name in ["same", "grows", "once"] {
+        add(&mut facts, name, of_kind(PathKind::Missing));
+    }
+    let mut request = profile(spans());
+    request.precreate = rule;
+    resolve(&request, &RunOptions::default(), &facts).expect("a plan").plan
+}
+
+fn sizes(span: &SpanPlan) -> Vec<u64> {
+    span.targets.iter().map(|target| target.size_bytes / MIB).collect()
+}
+
+#[test]
+fn each_time_span_makes_its_files() {
+    let plan = resolved(Precreate::None);
+    assert!(plan.precreate.is_empty());
+    let first = [("same", 2), ("grows", 1), ("once", 3)];
+    assert_eq!(shown(&plan.spans[0].create), expected(&first));
+    assert_eq!(shown(&plan.spans[1].create), expected(&[("same", 2), ("grows", 4)]));
+    assert_eq!(sizes(&plan.spans[0]), [2, 1, 3]);
+    // What an earlier time span has made is there.
+    assert_eq!(sizes(&plan.spans[1]), [2, 4, 3]);
+}
+
+#[test]
+fn files_are_made_early_at_their_greatest_size() {
+    let plan = resolved(Precreate::UseMaxSize);
+    let all = [("grows", 4), ("once", 3), ("same", 2)];
+    assert_eq!(shown(&plan.precreate), expected(&all));
+    assert!(plan.spans.iter().all(|span| span.create.is_empty()));
+    assert_eq!(sizes(&plan.spans[0]), [2, 4, 3]);
+}
+
+#[test]
+fn files_of_one_size_are_made_early() {
+    let plan = resolved(Precreate::OnlyConstantSizes);
+    assert_eq!(shown(&plan.precreate), expected(&[("same", 2)]));
+    assert_eq!(shown(&plan.spans[0].create), expected(&[("grows", 1), ("once", 3)]));
+    let plan = resolved(Precreate::OnlyConstantOrZeroSizes);
+    assert_eq!(shown(&plan.precreate), expected(&[("once", 3), ("same", 2)]));
+    assert_eq!(shown(&plan.spans[0].create), expected(&[("grows", 1)]));
+    assert_eq!(shown(&plan.spans[1].create), expected(&[("grows", 4)]));
+}
+
+#[test]
+fn a_file_with_two_sizes_is_made_once() {
+    let mut facts = host();
+    add(&mut facts, "new", of_kind(PathKind::Missing));
+    let plan = plan(creating(&[("new", Some(1)), ("new", Some(2)), ("new", None)]), &facts);
+    assert_eq!(shown(&plan.create), expected(&[("new", 2)]));
+    assert_eq!(sizes(&plan), [2, 2, 2]);
+}
+
+#[test]
+fn a_size_of_zero_makes_nothing() {
+    let mut facts = host();
+    add(&mut facts, "new", of_kind(PathKind::Missing));
+    let error = error_of(creating(&[("new", Some(0))]), &facts);
+    assert_says(&error, ErrorClass::Target, &["'new'", "does not exist"]);
+}
+
+#[test]
+fn only_files_can_be_made() {
+    for (kind, word) in
+        [(PathKind::BlockDevice, "block device"), (PathKind::Directory, "a directory")]
+    {
+        let mut facts = host();
+        add(&mut facts, "d", PathFacts { size_bytes: MIB, ..of_kind(kind) });
+        let error = error_of(creating(&[("d", Some(1))]), &facts);
+        assert_says(&error, ErrorClass::Target, &["'d'", word]);
+    }
+}
