@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const LINE_LIMIT: usize = 100;
+/// rustfmt keeps code to 100 columns; comments and strings, which it leaves alone, get ten more.
+const LINE_LIMIT: usize = 110;
 const FILE_LIMIT: usize = 400;
 const FUNCTION_LIMIT: usize = 70;
 
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn long_lines_long_files_and_long_functions_are_told() {
-        assert_eq!(faults("a.rs", &"x".repeat(101)).len(), 1);
+        assert_eq!(faults("a.rs", &"x".repeat(111)).len(), 1);
         assert_eq!(faults("a.rs", &"x\n".repeat(401)).len(), 1);
         let long = format!("fn f() {{\n{}}}\n", "    x();\n".repeat(70));
         assert_eq!(faults("a.rs", &long), ["a.rs:1: a function of 72 lines"]);

@@ -30,14 +30,16 @@ struct Grid {
 }
 
 impl Grid {
-    /// All positions from `from_bytes` on, aligned relative to the base, where a block fits before
-    /// `until_bytes`; at least one, because the plan has made sure that one block fits the target.
+    /// All positions before `until_bytes`, from `from_bytes` on and aligned relative to the base,
+    /// where a block fits the target; at least one, because the plan has made sure of that.
     fn new(plan: &OffsetPlan, from_bytes: u64, until_bytes: u64) -> Self {
         let step_bytes = plan.align_bytes.max(1);
         let ahead = from_bytes.saturating_sub(plan.base_bytes).next_multiple_of(step_bytes);
         let last_bytes = plan.end_bytes.saturating_sub(plan.block_bytes);
         let first_bytes = (plan.base_bytes + ahead).min(last_bytes);
-        let room = until_bytes.saturating_sub(first_bytes + plan.block_bytes);
+        // A part of the target says where blocks begin, as in DiskSpd; only the target's end cuts them.
+        let last_bytes = last_bytes.min(until_bytes.saturating_sub(1));
+        let room = last_bytes.saturating_sub(first_bytes);
         Self { first_bytes, step_bytes, positions: room / step_bytes + 1 }
     }
 
@@ -105,6 +107,8 @@ pub struct Offsets<'a> {
     order: Order,
     shared: &'a SharedOffsets,
     base_bytes: u64,
+    /// Where a walk begins again: the first position of this thread's own grid.
+    wrap_bytes: u64,
     /// The greatest offset at which a whole block fits.
     last_bytes: u64,
     step_bytes: u64,
@@ -137,6 +141,7 @@ impl<'a> Offsets<'a> {
             order: plan.order,
             shared,
             base_bytes: plan.base_bytes,
+            wrap_bytes: plan.base_bytes + start_bytes.saturating_sub(plan.base_bytes) % align_bytes,
             last_bytes: plan.end_bytes.saturating_sub(plan.block_bytes),
             step_bytes,
             positions: whole.positions,
@@ -165,11 +170,12 @@ impl<'a> Offsets<'a> {
         self.continues
     }
 
-    /// The next step of a walk, which starts again at the base when no whole block is left.
+    /// The next step of a walk, which begins again when no whole block is left: at the base, or as far
+    /// behind it as the thread's start is off the stride.
     #[inline]
     fn walk(&mut self, walk: usize) -> u64 {
         let next_bytes = &mut self.next_bytes[walk];
-        let offset = if *next_bytes > self.last_bytes { self.base_bytes } else { *next_bytes };
+        let offset = if *next_bytes > self.last_bytes { self.wrap_bytes } else { *next_bytes };
         *next_bytes = offset.saturating_add(self.step_bytes);
         offset
     }

@@ -11,7 +11,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use fathom_sys::residency;
 
@@ -24,7 +23,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 const THREADS: u64 = 4;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 /// Progress is told at most this often.
-const TELL_EVERY: Duration = Duration::from_millis(100);
+const TELL_EVERY_NS: u64 = 100_000_000;
 
 /// How far filling came.
 pub(super) enum Filled {
@@ -194,7 +193,7 @@ struct Progress<'a> {
     name: String,
     total_bytes: u64,
     sink: EventSink<'a>,
-    state: Mutex<(u64, Option<Instant>)>,
+    state: Mutex<(u64, Option<u64>)>,
 }
 
 impl<'a> Progress<'a> {
@@ -211,8 +210,9 @@ impl<'a> Progress<'a> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 += bytes;
         let finished = bytes > 0 && state.0 == self.total_bytes;
-        if finished || state.1.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
-            state.1 = Some(Instant::now());
+        let now_ns = fathom_sys::clock::now_ns();
+        if finished || state.1.is_none_or(|told_ns| now_ns - told_ns >= TELL_EVERY_NS) {
+            state.1 = Some(now_ns);
             let (name, done_bytes) = (self.name.clone(), state.0);
             (self.sink)(Event::Filling { name, done_bytes, total_bytes: self.total_bytes });
         }
