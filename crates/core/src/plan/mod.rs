@@ -237,7 +237,8 @@ pub struct CpuPin {
 pub struct Assignment {
     /// Index into [`SpanPlan::targets`].
     pub target: usize,
-    /// Position among the threads of this target, from 0.
+    /// Position among the threads of this target, from 0; where threads share the targets, the
+    /// thread's own position.
     pub relative_thread: u32,
     /// I/Os outstanding; ignored when [`SpanPlan::shared_outstanding`] is not 0.
     pub outstanding: u32,

@@ -69,27 +69,35 @@ fn topology_in(devices: &Path) -> io::Result<Vec<Cpu>> {
         let efficiency_class = classes.get(&os_id).copied().unwrap_or(0);
         cpus.push(Cpu { os_id, node, socket, core, efficiency_class, ..Cpu::default() });
     }
-    number_groups(&mut cpus);
+    let present = fs::read_to_string(devices.join("system/cpu/present")).unwrap_or_default();
+    number_groups(&mut cpus, &parse_list(&present));
     Ok(cpus)
 }
 
 /// Groups are NUMA nodes. Where a node has more CPUs than an index can tell apart, all groups are
 /// numbered anew, and such a node fills several of them.
-fn number_groups(cpus: &mut [Cpu]) {
+///
+/// With one node the CPUs that are switched off are counted too, so that an index is the kernel's
+/// number. With several nodes nobody knows to which of them such a CPU belongs.
+fn number_groups(cpus: &mut [Cpu], present: &[u32]) {
     cpus.sort_by_key(|cpu| (cpu.node, cpu.os_id));
-    let is_wide = cpus.chunk_by(|a, b| a.node == b.node).any(|node| node.len() > GROUP_CPUS_MAX);
-    let mut next_group: u16 = 0;
-    for node in cpus.chunk_by_mut(|a, b| a.node == b.node) {
-        for group in node.chunks_mut(GROUP_CPUS_MAX) {
-            let number = match u16::try_from(group[0].node) {
-                Ok(node) if !is_wide => node,
-                _ => next_group,
-            };
-            for (index, cpu) in (0..=u8::MAX).zip(group) {
-                (cpu.group, cpu.index) = (number, index);
-            }
-            next_group = next_group.saturating_add(1);
-        }
+    let is_one_node = cpus.first().map(|cpu| cpu.node) == cpus.last().map(|cpu| cpu.node);
+    let position = |rank: usize, os_id: u32| match present.binary_search(&os_id) {
+        Ok(position) if is_one_node => position,
+        _ => rank,
+    };
+    let mut places = Vec::with_capacity(cpus.len());
+    let mut next_group = 0;
+    for node in cpus.chunk_by(|a, b| a.node == b.node) {
+        let positions = node.iter().enumerate().map(|(rank, cpu)| position(rank, cpu.os_id));
+        places.extend(positions.map(|at| (next_group + at / GROUP_CPUS_MAX, at % GROUP_CPUS_MAX)));
+        next_group = places.last().map_or(0, |(group, _)| group + 1);
+    }
+    let is_wide = next_group > cpus.chunk_by(|a, b| a.node == b.node).count();
+    for (cpu, (group, index)) in cpus.iter_mut().zip(places) {
+        let number = if is_wide { group } else { cpu.node as usize };
+        cpu.group = u16::try_from(number).unwrap_or(u16::MAX);
+        cpu.index = u8::try_from(index).unwrap_or(u8::MAX);
     }
 }
 

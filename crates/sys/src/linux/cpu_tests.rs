@@ -59,6 +59,19 @@ fn a_host_without_numa_and_with_a_cpu_offline() {
 }
 
 #[test]
+fn on_one_node_an_index_is_the_kernels_number() {
+    let host = Host::new("0,2-3");
+    host.write("system/cpu/present", "0-3");
+    host.write("system/node/node0/cpulist", "0,2-3");
+    let indices: Vec<_> = host.cpus().iter().map(|cpu| (cpu.os_id, cpu.index)).collect();
+    assert_eq!(indices, [(0, 0), (2, 2), (3, 3)]);
+    host.write("system/node/node1/cpulist", "3");
+    host.write("system/node/node0/cpulist", "0,2");
+    let places: Vec<_> = host.cpus().iter().map(|cpu| (cpu.group, cpu.index)).collect();
+    assert_eq!(places, [(0, 0), (0, 1), (1, 0)]);
+}
+
+#[test]
 fn performance_and_efficiency_cores_of_x86() {
     let host = Host::new("0-5");
     host.write("cpu_core/cpus", "0-1");

@@ -79,16 +79,25 @@ impl Resolver<'_> {
             let message = format!("no I/O of '{}' is to be outstanding", place.target.path);
             self.findings.request(message, "ask for at least 1");
         }
-        let is_one_at_a_time = matches!(kind, EngineKind::Sync | EngineKind::Mapped);
-        if !is_one_at_a_time || asked <= 1 {
-            return;
+        // Linux serves buffered I/O of libaio within the call that submits it: see io_submit(2).
+        let is_buffered = place.target.caching == Caching::Cached;
+        let (limit, remedy) = match kind {
+            EngineKind::Sync | EngineKind::Mapped => (
+                "serves one at a time",
+                "Read the results as those of one outstanding I/O per thread.",
+            ),
+            EngineKind::Aio if is_buffered => (
+                "serves one at a time where the page cache is not bypassed",
+                "Bypass the page cache (-Su), or use io_uring.",
+            ),
+            _ => return,
+        };
+        if asked > 1 {
+            let name = kind.name();
+            let evidence =
+                format!("{asked} I/Os per thread are to be outstanding, but {name} {limit}.");
+            self.findings.warn(WarningKind::NoEffect, place, evidence, remedy);
         }
-        let evidence = format!(
-            "{asked} I/Os per thread are to be outstanding, but {} serves one at a time.",
-            kind.name()
-        );
-        let remedy = "Read the results as those of one outstanding I/O per thread.";
-        self.findings.warn(WarningKind::NoEffect, place, evidence, remedy);
     }
 }
 

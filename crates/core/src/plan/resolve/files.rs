@@ -8,29 +8,33 @@ use crate::plan::FilePlan;
 use crate::profile::{Precreate, Profile, Target, TimeSpan};
 
 /// The files that this run makes, as far as it has been planned.
+///
+/// A file may have several names in a request, such as `t.dat` and `./t.dat`: it is known by the
+/// path that the facts give it.
 #[derive(Debug, Default)]
 pub(super) struct Files {
     is_virtual: bool,
-    /// Sizes in bytes of those that are made before the first time span, by name.
-    early: BTreeMap<String, u64>,
-    /// Sizes in bytes of all that have been made by now, by name.
-    made: BTreeMap<String, u64>,
+    /// Sizes in bytes of those that are made before the first time span.
+    early: BTreeMap<PathBuf, u64>,
+    /// Sizes in bytes of all that have been made by now.
+    made: BTreeMap<PathBuf, u64>,
 }
 
 impl Files {
     /// The files that are made before the first time span; none if nothing is to be touched.
-    pub(super) fn new(profile: &Profile, is_virtual: bool) -> Self {
+    pub(super) fn new(profile: &Profile, facts: &HostFacts, is_virtual: bool) -> Self {
         if is_virtual {
             return Self { is_virtual, ..Self::default() };
         }
-        let mut mentions: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        let mut mentions: BTreeMap<PathBuf, Vec<u64>> = BTreeMap::new();
         for target in profile.time_spans.iter().flat_map(|span| &span.targets) {
-            mentions.entry(&target.path).or_default().push(create_bytes(target).unwrap_or(0));
+            let sizes = mentions.entry(path_of(target, facts)).or_default();
+            sizes.push(create_bytes(target).unwrap_or(0));
         }
-        let early = |(name, sizes): (&str, Vec<u64>)| {
-            Some((name.to_owned(), early_bytes(profile.precreate, &sizes)?))
+        let early = |(path, sizes): (PathBuf, Vec<u64>)| {
+            Some((path, early_bytes(profile.precreate, &sizes)?))
         };
-        let early: BTreeMap<String, u64> = mentions.into_iter().filter_map(early).collect();
+        let early: BTreeMap<PathBuf, u64> = mentions.into_iter().filter_map(early).collect();
         Self { is_virtual, made: early.clone(), early }
     }
 
@@ -40,26 +44,32 @@ impl Files {
         let mut order = Vec::new();
         for target in span.targets.iter().filter(|_| !self.is_virtual) {
             let Some(bytes) = create_bytes(target) else { continue };
-            if self.early.contains_key(&target.path) {
+            let path = path_of(target, facts);
+            if self.early.contains_key(&path) {
                 continue;
             }
-            if now.insert(target.path.clone(), bytes).is_none() {
-                order.push(&target.path);
+            if now.insert(path.clone(), bytes).is_none() {
+                order.push(path);
             }
         }
-        let plans = order.into_iter().map(|name| plan(name, now[name], facts)).collect();
+        let plan = |path: PathBuf| FilePlan { size_bytes: now[&path], path };
+        let plans = order.into_iter().map(plan).collect();
         self.made.extend(now);
         plans
     }
 
-    /// The size in bytes that this run has given to a file, if it has made it.
-    pub(super) fn size_bytes(&self, name: &str) -> Option<u64> {
-        self.made.get(name).copied()
+    /// The size in bytes that this run has given to a target, if it has made it.
+    pub(super) fn size_bytes(&self, target: &Target, facts: &HostFacts) -> Option<u64> {
+        self.made.get(&path_of(target, facts)).copied()
     }
 
     /// The files to make before the first time span.
-    pub(super) fn precreate(&self, facts: &HostFacts) -> Vec<FilePlan> {
-        self.early.iter().map(|(name, &bytes)| plan(name, bytes, facts)).collect()
+    pub(super) fn precreate(&self) -> Vec<FilePlan> {
+        let plan = |(path, &size_bytes): (&PathBuf, &u64)| {
+            let path = path.clone();
+            FilePlan { path, size_bytes }
+        };
+        self.early.iter().map(plan).collect()
     }
 }
 
@@ -83,8 +93,8 @@ fn early_bytes(rule: Precreate, sizes: &[u64]) -> Option<u64> {
     is_early.then_some(greatest)
 }
 
-fn plan(name: &str, size_bytes: u64, facts: &HostFacts) -> FilePlan {
-    let known = facts.targets.get(name).and_then(|facts| facts.as_ref().ok());
-    let path = known.map_or_else(|| PathBuf::from(name), |facts| facts.path.clone());
-    FilePlan { path, size_bytes }
+/// The path that is the same for all names of a file.
+fn path_of(target: &Target, facts: &HostFacts) -> PathBuf {
+    let known = facts.targets.get(&target.path).and_then(|facts| facts.as_ref().ok());
+    known.map_or_else(|| PathBuf::from(&target.path), |facts| facts.path.clone())
 }

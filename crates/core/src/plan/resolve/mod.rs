@@ -42,14 +42,14 @@ pub fn resolve(
 ) -> Result<Resolved, ResolveErrors> {
     let mut resolver = Resolver { profile, options, facts, findings: Findings::default() };
     resolver.refuse_what_is_missing();
-    let mut files = Files::new(profile, resolver.is_virtual());
+    let mut files = Files::new(profile, facts, resolver.is_virtual());
     let spans = profile.time_spans.iter().enumerate();
     let spans = spans.map(|(index, span)| resolver.span(index, span, &mut files)).collect();
     let Findings { errors, warnings } = resolver.findings;
     if !errors.is_empty() {
         return Err(ResolveErrors(errors));
     }
-    let precreate = files.precreate(facts);
+    let precreate = files.precreate();
     Ok(Resolved { plan: Plan { precreate, spans }, warnings })
 }
 
@@ -86,7 +86,7 @@ impl Resolver<'_> {
         let mut targets = Vec::with_capacity(span.targets.len());
         for target in &span.targets {
             let place = Place { span_index: index, target };
-            targets.push(self.target(place, files.size_bytes(&target.path)));
+            targets.push(self.target(place, files.size_bytes(target, self.facts)));
         }
         let threads = self.threads(index, span, &targets);
         let is_shared = span.thread_count > 0;

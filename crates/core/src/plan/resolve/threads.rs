@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::engines::Load;
 use super::{EngineKind, Place, Resolver};
 use crate::plan::{Assignment, Burst, CpuPin, Pace, TargetPlan, ThreadPlan};
-use crate::profile::{CpuId, Rate, Target, TimeSpan};
+use crate::profile::{CpuId, Rate, Target, TimeSpan, WriteSource};
 use crate::result::Cpu;
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 
@@ -60,14 +60,13 @@ impl Resolver<'_> {
 
     /// The uses of threads that share the targets.
     fn shared(&mut self, span: &TimeSpan) -> Vec<Vec<Use>> {
-        let mut relative = vec![0; span.targets.len()];
         let mut threads = Vec::new();
         for thread in 0..span.thread_count {
             let mut uses = Vec::new();
             for (index, target) in span.targets.iter().enumerate() {
+                // DiskSpd starts a shared thread by its number, whoever else uses the target.
                 if let Some(weight) = shared_weight(target, thread) {
-                    uses.push((index, relative[index], weight));
-                    relative[index] += 1;
+                    uses.push((index, thread, weight));
                 }
             }
             if uses.is_empty() {
@@ -110,7 +109,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether the buffers of all outstanding I/Os fit into the host's memory.
+    /// Whether the buffers of all outstanding I/Os, and those that writes take their data from, fit
+    /// into the host's memory.
     fn check_memory(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) {
         let Some(memory_bytes) = self.facts.memory_bytes else { return };
         let block = |one: &Use| u64::from(span.targets[one.0].block_bytes);
@@ -121,13 +121,16 @@ impl Resolver<'_> {
                 .map(|one| block(one).saturating_mul(u64::from(span.targets[one.0].outstanding)))
                 .fold(0, u64::saturating_add),
         };
-        let needed = threads.iter().map(per_thread).fold(0, u64::saturating_add);
+        let of_ios = threads.iter().map(per_thread).fold(0, u64::saturating_add);
+        let of_data = span.targets.iter().map(data_buffer_bytes).fold(0, u64::saturating_add);
+        let needed = of_ios.saturating_add(of_data);
         if needed > memory_bytes {
             let message = format!(
-                "the buffers of all outstanding I/Os need {needed} bytes, but this host has \
-                 {memory_bytes} bytes of memory"
+                "the buffers need {needed} bytes ({of_ios} for outstanding I/Os, {of_data} for \
+                 write data), but this host has {memory_bytes} bytes of memory"
             );
-            let remedy = "ask for smaller blocks, or for fewer outstanding I/Os or threads";
+            let remedy = "ask for smaller blocks, for fewer outstanding I/Os or threads, or for a \
+                          smaller buffer of write data";
             self.findings.request(message, remedy);
         }
     }
@@ -173,7 +176,9 @@ impl Resolver<'_> {
         let CpuId { group, index } = wanted;
         let facts = self.facts;
         let groups: BTreeSet<u16> = facts.cpus.iter().map(|cpu| cpu.group).collect();
-        let members = facts.cpus.iter().filter(|cpu| cpu.group == group).count();
+        // An index between others that is not there belongs to a CPU that is switched off.
+        let indices = facts.cpus.iter().filter(|cpu| cpu.group == group).map(|cpu| cpu.index);
+        let members = indices.max().map_or(0, |last| usize::from(last) + 1);
         let found = facts.cpus.iter().find(|cpu| (cpu.group, cpu.index) == (group, index));
         let message = match found {
             Some(cpu) if facts.usable_cpus.contains(&cpu.os_id) => return Some(pin(cpu)),
@@ -184,6 +189,9 @@ impl Resolver<'_> {
             None if members == 0 => format!(
                 "affinity assignment to group {group}; system only has {} groups",
                 groups.len()
+            ),
+            None if usize::from(index) < members => format!(
+                "affinity assignment to group {group} cpu {index} not possible; cpu is not active"
             ),
             None => format!(
                 "affinity assignment to group {group} cpu {index} not possible; group has a max \
@@ -238,6 +246,14 @@ fn shared_outstanding(span: &TimeSpan) -> Option<u32> {
     (span.thread_count > 0 && span.request_count > 0).then_some(span.request_count)
 }
 
+/// Bytes of the buffer that the writes to a target take pieces of.
+fn data_buffer_bytes(target: &Target) -> u64 {
+    match target.write_data.source {
+        WriteSource::Buffer { bytes, .. } if target.write_percent > 0 => bytes,
+        _ => 0,
+    }
+}
+
 fn start_bytes(target: &Target, relative_thread: u32) -> u64 {
     let ahead = target.thread_stride_bytes.saturating_mul(u64::from(relative_thread));
     target.base_bytes.saturating_add(ahead)
@@ -252,7 +268,7 @@ fn assignment(span: &TimeSpan, (index, relative_thread, weight): Use) -> Assignm
         weight,
         start_bytes: start_bytes(target, relative_thread),
         pace: target.rate.and_then(|rate| pace(rate, target.block_bytes)),
-        burst: burst(target),
+        burst: burst(span, target),
     }
 }
 
@@ -276,8 +292,15 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a.max(1)
 }
 
-fn burst(target: &Target) -> Option<Burst> {
+/// The part that one thread has of its target's burst: `DiskSpd` divides it among the threads. Each
+/// has at least one I/O of it, as a thread of `DiskSpd` that has none pauses after each I/O too.
+fn burst(span: &TimeSpan, target: &Target) -> Option<Burst> {
     let ios = target.burst_ios.filter(|&ios| ios > 0)?;
     let gap_ns = u64::from(target.think_ms?) * NANOS_PER_MILLI;
-    Some(Burst { ios, gap_ns })
+    let threads = match (span.thread_count, target.thread_targets.len()) {
+        (0, _) => target.threads,
+        (count, 0) => count,
+        (_, named) => u32::try_from(named).unwrap_or(u32::MAX),
+    };
+    Some(Burst { ios: (ios / threads.max(1)).max(1), gap_ns })
 }

@@ -40,7 +40,8 @@ pub enum PathKind {
 /// What a path leads to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathFacts {
-    /// The object itself, with all symbolic links resolved; the path as it is if nothing is there.
+    /// The object itself, with all symbolic links resolved; if nothing is there, its name in the
+    /// directory that would hold it, with all symbolic links to the directory resolved.
     pub path: PathBuf,
     /// What it is.
     pub kind: PathKind,
@@ -88,10 +89,11 @@ impl Default for PathFacts {
 /// Looks at what `path` leads to.
 ///
 /// A path to nothing is no error: the facts are then those of the directory that would hold it.
+/// Fails with `NotFound`, naming the directory, if that is not there either.
 pub fn look(path: &Path) -> io::Result<PathFacts> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(look_at_missing(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return look_at_missing(path),
         Err(error) => return Err(error),
     };
     let kind = kind_of(metadata.file_type());
@@ -121,16 +123,24 @@ fn kind_of(kind: fs::FileType) -> PathKind {
     }
 }
 
-fn look_at_missing(path: &Path) -> PathFacts {
-    let mut facts = PathFacts { path: path.to_owned(), ..PathFacts::default() };
+fn look_at_missing(path: &Path) -> io::Result<PathFacts> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    if let (Ok(real), Ok(metadata)) = (fs::canonicalize(directory), fs::metadata(directory)) {
-        fill_from_file_system(&mut facts, &real, &metadata);
-    }
-    facts
+    let explain = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let words = format!("the directory '{}' does not exist", directory.display());
+            io::Error::new(io::ErrorKind::NotFound, words)
+        }
+        _ => error,
+    };
+    let real = fs::canonicalize(directory).map_err(explain)?;
+    let metadata = fs::metadata(&real)?;
+    let whole = path.file_name().map_or_else(|| path.to_owned(), |name| real.join(name));
+    let mut facts = PathFacts { path: whole, ..PathFacts::default() };
+    fill_from_file_system(&mut facts, &real, &metadata);
+    Ok(facts)
 }
 
 /// Fills in what the mount and the device under it tell.

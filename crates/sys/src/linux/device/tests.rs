@@ -115,7 +115,10 @@ fn each_kind_is_told() {
     let missing = directory.path().join("none");
     assert_eq!(kind(&missing), PathKind::Missing);
     let facts = look(&missing).expect("facts");
-    assert_eq!(facts.path, missing);
+    let real = fs::canonicalize(directory.path()).expect("a path");
+    assert_eq!(facts.path, real.join("none"));
+    let error = look(&missing.join("file")).expect_err("no directory");
+    assert!(error.to_string().contains("none' does not exist"), "{error}");
     assert!(!facts.file_system.is_empty(), "the directory tells the file system");
 }
 

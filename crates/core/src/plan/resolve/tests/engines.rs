@@ -78,12 +78,28 @@ fn a_mapping_serves_one_io_at_a_time_and_says_so() {
 }
 
 #[test]
+fn buffered_io_of_libaio_is_told_to_be_one_at_a_time() {
+    let mut request = span(vec![target()]);
+    request.alternate_completion = true;
+    let warnings = |request: &TimeSpan| {
+        with(request.clone(), &RunOptions::default(), &host()).expect("a plan").warnings
+    };
+    let found = warnings(&request);
+    let [warning] = found.as_slice() else { panic!("one warning: {found:?}") };
+    assert_eq!(warning.kind, WarningKind::NoEffect);
+    assert!(warning.evidence.contains("libaio") && warning.remedy.contains("-Su"));
+    request.targets[0].caching = Caching::Unbuffered;
+    assert!(warnings(&request).is_empty());
+}
+
+#[test]
 fn an_engine_that_was_asked_for_is_used_or_refused() {
     let request = span(vec![target()]);
     for choice in [EngineChoice::Uring, EngineChoice::Aio, EngineChoice::Sync] {
         let resolved = with(request.clone(), &options(choice), &host()).expect("a plan");
         assert_eq!(resolved.plan.spans[0].threads[0].engine, kind_of(choice));
-        let is_limited = choice == EngineChoice::Sync;
+        // The target is buffered, so that libaio has one I/O at a time as well.
+        let is_limited = choice != EngineChoice::Uring;
         assert_eq!(resolved.warnings.len(), usize::from(is_limited));
     }
     let refused = |choice, request: &TimeSpan| {

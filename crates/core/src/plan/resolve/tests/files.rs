@@ -88,6 +88,18 @@ fn a_file_with_two_sizes_is_made_once() {
 }
 
 #[test]
+fn two_names_of_a_file_are_one_file() {
+    let mut facts = host();
+    add(&mut facts, "new", of_kind(PathKind::Missing));
+    let known = facts.targets["new"].clone();
+    facts.targets.insert("./new".into(), known);
+    let both = plan(creating(&[("new", Some(2)), ("./new", None)]), &facts);
+    assert_eq!((shown(&both.create), sizes(&both)), (expected(&[("new", 2)]), vec![2, 2]));
+    let twice = plan(creating(&[("new", Some(2)), ("./new", Some(3))]), &facts);
+    assert_eq!((shown(&twice.create), sizes(&twice)), (expected(&[("new", 3)]), vec![3, 3]));
+}
+
+#[test]
 fn a_size_of_zero_makes_nothing() {
     let mut facts = host();
     add(&mut facts, "new", of_kind(PathKind::Missing));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::{Burst, Pace, ThreadPlan};
-use crate::profile::{CpuId, Rate, ThreadTarget};
+use crate::profile::{CpuId, Rate, ThreadTarget, WriteSource};
 
 fn pins(plan: &SpanPlan) -> Vec<Option<usize>> {
     plan.threads.iter().map(|thread| thread.cpu.map(|pin| pin.os_id)).collect()
@@ -45,7 +45,7 @@ fn shared_threads_have_all_targets_or_those_that_name_them() {
     let plan = plan(request, &host());
     assert_eq!(plan.shared_outstanding, 16);
     let all: Vec<_> = plan.threads.iter().map(uses).collect();
-    let expected = [vec![(0, 0, 5), (1, 0, 9)], vec![(0, 1, 5)], vec![(0, 2, 5), (1, 1, 4)]];
+    let expected = [vec![(0, 0, 5), (1, 0, 9)], vec![(0, 1, 5)], vec![(0, 2, 5), (1, 2, 4)]];
     assert_eq!(all, expected);
 }
 
@@ -100,7 +100,12 @@ fn buffers_larger_than_the_memory_are_refused() {
     request.targets[0].outstanding = u32::MAX;
     assert_says(&error_of(request.clone(), &host()), ErrorClass::Request, &["memory"]);
     request.targets[0].outstanding = (1 << 30) / 4096;
-    assert_eq!(plan(request, &host()).threads.len(), 1);
+    assert_eq!(plan(request.clone(), &host()).threads.len(), 1);
+    request.targets[0].write_data.source = WriteSource::Buffer { bytes: 1 << 30, file: None };
+    // Nothing is taken from a buffer of write data where nothing is written.
+    assert_eq!(plan(request.clone(), &host()).threads.len(), 1);
+    request.targets[0].write_percent = 1;
+    assert_says(&error_of(request, &host()), ErrorClass::Request, &["memory", "write data"]);
 }
 
 #[test]
@@ -141,6 +146,16 @@ fn cpus_that_are_not_there_are_refused() {
 }
 
 #[test]
+fn a_cpu_that_is_switched_off_is_told_from_one_that_is_not_there() {
+    let mut request = span(vec![target()]);
+    request.cpus = vec![cpu(0, 1)];
+    let mut facts = host();
+    facts.cpus.retain(|cpu| cpu.os_id != 1);
+    let words = "group 0 cpu 1 not possible; cpu is not active";
+    assert_says(&error_of(request, &facts), ErrorClass::Request, &[words, "group 0 cpu 0,2"]);
+}
+
+#[test]
 fn starts_are_a_stride_apart() {
     let mut request = span(vec![target()]);
     request.targets[0].threads = 3;
@@ -150,6 +165,16 @@ fn starts_are_a_stride_apart() {
     let starts: Vec<_> =
         plan.threads.iter().map(|thread| thread.assignments[0].start_bytes / MIB).collect();
     assert_eq!(starts, [1, 3, 5]);
+}
+
+#[test]
+fn a_shared_thread_starts_by_its_own_number() {
+    let mut request = span(vec![target(), target()]);
+    (request.thread_count, request.request_count) = (3, 1);
+    request.targets[1].thread_stride_bytes = MIB;
+    request.targets[1].thread_targets = vec![ThreadTarget { thread: 2, weight: 1 }];
+    let plan = plan(request, &host());
+    assert_eq!(plan.threads[2].assignments[1].start_bytes, 2 * MIB);
 }
 
 #[test]
@@ -200,4 +225,18 @@ fn bursts_need_a_size_and_a_gap() {
     assert_eq!(burst_of(Some(4), Some(20)), Some(Burst { ios: 4, gap_ns: 20_000_000 }));
     assert_eq!(burst_of(Some(4), None), None);
     assert_eq!(burst_of(Some(0), Some(20)), None);
+}
+
+#[test]
+fn a_burst_is_divided_among_the_threads_of_its_target() {
+    let burst_ios = |change: &dyn Fn(&mut TimeSpan)| {
+        let mut request = span(vec![target()]);
+        (request.targets[0].burst_ios, request.targets[0].think_ms) = (Some(10), Some(20));
+        change(&mut request);
+        plan(request, &host()).threads[0].assignments[0].burst.map(|burst| burst.ios)
+    };
+    assert_eq!(burst_ios(&|request| request.targets[0].threads = 4), Some(2));
+    assert_eq!(burst_ios(&|request| request.thread_count = 5), Some(2));
+    // A thread has at least one I/O of it.
+    assert_eq!(burst_ios(&|request| request.targets[0].threads = 16), Some(1));
 }
