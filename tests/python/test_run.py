@@ -41,7 +41,7 @@ def test_wrong_arguments_say_what_is_wrong() -> None:
 
 def test_a_missing_file_fails_with_its_name(tmp_path: Path) -> None:
     missing = tmp_path / "missing.dat"
-    with pytest.raises(fathom.RunFailedError, match="missing.dat") as caught:
+    with pytest.raises(fathom.RunFailedError, match=r"missing\.dat") as caught:
         fathom.run(["-d1", "-W0", str(missing)])
     assert not caught.value.result.time_spans[0].complete
     assert not missing.exists()
@@ -51,7 +51,7 @@ def test_somebodys_document_is_refused_and_unchanged(tmp_path: Path) -> None:
     document = tmp_path / "letter.txt"
     document.write_text("Dear reader, these are my only notes.\n" * 400)
     before = hashlib.sha256(document.read_bytes()).digest()
-    with pytest.raises(fathom.RefusedError, match="letter.txt"):
+    with pytest.raises(fathom.RefusedError, match=r"letter\.txt"):
         fathom.run(f"-c1M -w100 -d1 -W0 {document}")
     assert hashlib.sha256(document.read_bytes()).digest() == before
 

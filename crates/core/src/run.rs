@@ -62,7 +62,7 @@ pub fn run(
     let spans: Vec<_> = plan.spans.iter().zip(spans).collect();
     let mut result = assemble(provenance, &request.profile, &spans);
     found.extend(doubts::after(&plan, &result, &residency));
-    result.warnings = found;
+    result.warnings = found.into_iter().map(Warning::in_sentences).collect();
     Ok(Finished { result, failures: runner.failures })
 }
 
@@ -84,7 +84,7 @@ fn unresolved(
     if errors.has_request_error() {
         return Err(RunError::Invalid(errors));
     }
-    let failures: Vec<String> = errors.0.iter().map(|error| error.message.clone()).collect();
+    let failures: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
     let mut result = assemble(provenance, &request.profile, &[]);
     result.time_spans.push(TimeSpanResult {
         outcome: Outcome::Failed(failures.join("; ")),

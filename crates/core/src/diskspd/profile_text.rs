@@ -11,7 +11,11 @@ use crate::profile::{
 /// From the blank line before `Command Line:` to the last line of the last target.
 #[must_use]
 pub fn write(profile: &Profile, command_line: &str) -> String {
-    let mut text = format!("\nCommand Line: {command_line}\n\nInput parameters:\n\n");
+    let mut text = format!("\nCommand Line: {command_line}\n");
+    if profile.experiment_flags != 0 {
+        text.push_str(&format!("\nExperiment Flags: {}\n", profile.experiment_flags));
+    }
+    text.push_str("\nInput parameters:\n\n");
     if profile.verbose {
         text.push_str("\tusing verbose mode\n");
     }
@@ -60,6 +64,11 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         let cpus = span.cpus.iter().map(|cpu| format!("{}/{}", cpu.group, cpu.index));
         let cpus = cpus.collect::<Vec<_>>().join(", ");
         lines.add(format!("advanced affinity round robin (group/core): {cpus}"));
+    }
+    if span.targets.iter().any(|target| target.write_data.fresh_random) {
+        lines.add("generating random data for each write IO");
+        lines.add("  WARNING: this increases the CPU cost of issuing writes and should only");
+        lines.add("           be compared to other results using the -Zr flag");
     }
     if span.thread_count > 0 {
         lines.add(format!("thread pool with {} threads", span.thread_count));

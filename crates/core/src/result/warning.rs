@@ -18,6 +18,26 @@ pub struct Warning {
     pub remedy: String,
 }
 
+impl Warning {
+    /// The same, with evidence and remedy as whole sentences.
+    #[must_use]
+    pub fn in_sentences(self) -> Self {
+        Self { evidence: sentence(&self.evidence), remedy: sentence(&self.remedy), ..self }
+    }
+}
+
+/// A fragment as a sentence: a capital at the front and a full stop at the end. Names of files and
+/// options keep their case.
+fn sentence(fragment: &str) -> String {
+    let mut characters = fragment.trim().chars();
+    let Some(first) = characters.next() else { return String::new() };
+    let word: String = fragment.trim().chars().take_while(|c| !c.is_whitespace()).collect();
+    let plain = word.chars().all(|c| c.is_ascii_lowercase() || c == ',');
+    let first = if plain { first.to_ascii_uppercase() } else { first };
+    let stop = if fragment.trim_end().ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{stop}", characters.as_str())
+}
+
 /// Which kind of doubt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -48,4 +68,18 @@ pub enum WarningKind {
     RangeBeyondTarget,
     /// The run ended before its time.
     Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_become_sentences_and_names_keep_their_case() {
+        assert_eq!(sentence("use more threads (-t)"), "Use more threads (-t).");
+        assert_eq!(sentence("CPU 0 was busy"), "CPU 0 was busy.");
+        assert_eq!(sentence("t.dat is sparse."), "t.dat is sparse.");
+        assert_eq!(sentence("12 reads failed"), "12 reads failed.");
+        assert_eq!(sentence(""), "");
+    }
 }
