@@ -30,6 +30,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
         write_percent: 0,
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
+        sector_bytes: 512,
         priority: Priority::Normal,
     };
     let span = SpanPlan {

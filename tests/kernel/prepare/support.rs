@@ -34,6 +34,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         write_percent,
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
+        sector_bytes: 512,
         priority: Priority::Normal,
     };
     let span = SpanPlan {

@@ -24,8 +24,9 @@ impl LaneData {
         match &target.payload {
             PayloadPlan::CountingPattern | PayloadPlan::Zero => Self::Constant,
             plan => {
-                let sector_bytes = 512;
-                Self::Varying(Payload::new(plan, target.block_bytes, sector_bytes, source_bytes))
+                // DiskSpd takes pieces at multiples of 512 bytes; a greater sector needs greater ones.
+                let step_bytes = target.sector_bytes.max(512);
+                Self::Varying(Payload::new(plan, target.block_bytes, step_bytes, source_bytes))
             }
         }
     }

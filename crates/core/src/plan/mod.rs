@@ -107,6 +107,8 @@ pub struct TargetPlan {
     pub kind: TargetKind,
     /// Its size in bytes (after creation).
     pub size_bytes: u64,
+    /// Its logical sector: I/O past the page cache is made of whole ones.
+    pub sector_bytes: u32,
     /// How it is opened.
     pub open: OpenPlan,
     /// Bytes per I/O.

@@ -27,6 +27,7 @@ pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
         write_percent,
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
+        sector_bytes: 512,
         priority: crate::profile::Priority::Normal,
     }
 }

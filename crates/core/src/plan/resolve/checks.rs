@@ -15,6 +15,7 @@ pub(super) struct Found {
     pub(super) path: PathBuf,
     pub(super) kind: TargetKind,
     pub(super) size_bytes: u64,
+    pub(super) sector_bytes: u32,
 }
 
 impl Resolver<'_> {

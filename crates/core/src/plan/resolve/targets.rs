@@ -45,6 +45,7 @@ impl Resolver<'_> {
             name: target.path.clone(),
             kind: found.kind,
             size_bytes: found.size_bytes,
+            sector_bytes: found.sector_bytes,
             open: self.open(target),
             block_bytes: target.block_bytes,
             offsets,
@@ -81,7 +82,8 @@ impl Resolver<'_> {
         let size_bytes = made_bytes.unwrap_or(known.size_bytes);
         self.check_access(target, known);
         self.check_caching(target, known);
-        Some(Found { path: known.path.clone(), kind, size_bytes })
+        let sector_bytes = known.logical_sector_bytes;
+        Some(Found { path: known.path.clone(), kind, size_bytes, sector_bytes })
     }
 
     /// A target of which only the name is real.
@@ -93,7 +95,12 @@ impl Resolver<'_> {
             .or(real_bytes)
             .or(limit_bytes)
             .unwrap_or_else(|| target.base_bytes.saturating_add(VIRTUAL_BYTES));
-        Found { path: PathBuf::from(&target.path), kind: TargetKind::Virtual, size_bytes }
+        Found {
+            path: PathBuf::from(&target.path),
+            kind: TargetKind::Virtual,
+            size_bytes,
+            sector_bytes: 1,
+        }
     }
 
     fn open(&self, target: &Target) -> OpenPlan {
