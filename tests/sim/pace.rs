@@ -77,3 +77,40 @@ fn a_rate_beyond_the_device_is_bounded_by_the_device() {
     let ios = run(&plan, 100_000).measurements.threads[0].targets[0].read.ios;
     assert!((9_990..=10_000).contains(&ios), "{ios}");
 }
+
+#[test]
+fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
+    let plan = span(64 * MIB).outstanding(2).pace(1_000, NANOS_PER_SEC).seconds(10);
+    let stalling = SimDevice {
+        latency_ns: 100_000,
+        stall_from_ns: 4 * NANOS_PER_SEC,
+        stall_ns: NANOS_PER_SEC,
+        ..SimDevice::default()
+    };
+    let simulation = simulate(&plan, &stalling).unwrap();
+    let reads = &simulation.measurements.threads[0].targets[0].read;
+    let (service, response) = (reads.latency.as_ref().unwrap(), reads.response.as_ref().unwrap());
+    // Two I/Os were in flight when the stall began; a thousand were due while it lasted.
+    assert_eq!(service.count(), response.count());
+    assert!(service.quantile_ns(0.99) < 200_000, "{}", service.quantile_ns(0.99));
+    assert!(response.quantile_ns(0.95) > 400_000_000, "{}", response.quantile_ns(0.95));
+}
+
+#[test]
+fn without_a_schedule_there_is_no_response_time() {
+    let simulation = run(&span(64 * MIB), 10_000);
+    assert!(simulation.measurements.threads[0].targets[0].read.response.is_none());
+}
+
+#[test]
+fn poisson_arrivals_have_exponential_distances_of_the_rates_mean() {
+    let plan = span(64 * MIB).outstanding(64).pace(1_000, NANOS_PER_SEC).poisson().seconds(200);
+    let records = &run(&plan, 1_000).records[0];
+    let distances: Vec<f64> =
+        records.windows(2).map(|pair| (pair[1].at_ns - pair[0].at_ns) as f64).collect();
+    let count = distances.len() as f64;
+    let mean = distances.iter().sum::<f64>() / count;
+    assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
+    let longer = distances.iter().filter(|&&distance| distance > 1e6).count() as f64 / count;
+    assert!((longer - (-1.0_f64).exp()).abs() < 0.005, "{longer}");
+}

@@ -7,7 +7,9 @@ use roxmltree::{Document, Node};
 /// only in figures are told once, because their number depends on the host.
 pub fn layout_of_text(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("Command Line:")).skip(1);
-    let own = |line: &&str| !line.starts_with("Engine:") && *line != "Warnings:";
+    let own = |line: &&str| {
+        !["Engine:", "Warnings:", "Response times of"].iter().any(|head| line.starts_with(head))
+    };
     let mut layout: Vec<String> = Vec::new();
     for line in lines.take_while(own) {
         let line = mask(line);
@@ -65,7 +67,10 @@ pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
     let mut layout: Vec<String> = Vec::new();
     for node in document.descendants().filter(Node::is_element) {
         let names: Vec<&str> = node.ancestors().filter(Node::is_element).map(name).collect();
-        if names.iter().any(|name| ["Engine", "Warnings", "Implementation"].contains(name)) {
+        if names
+            .iter()
+            .any(|name| ["Engine", "Warnings", "Implementation", "Response"].contains(name))
+        {
             continue;
         }
         let attributes: Vec<&str> = node.attributes().map(|attribute| attribute.name()).collect();

@@ -1,8 +1,8 @@
 //! A small language for plans in tests: `span(target(1 << 20)).random().seconds(60)`.
 
 use fathom_core::plan::{
-    Assignment, Burst, EffectiveRange, EngineKind, OffsetPlan, OpenPlan, Order, Pace, PayloadPlan,
-    SpanPlan, TargetKind, TargetPlan, ThreadPlan,
+    Arrivals, Assignment, Burst, EffectiveRange, EngineKind, OffsetPlan, OpenPlan, Order, Pace,
+    PayloadPlan, SpanPlan, TargetKind, TargetPlan, ThreadPlan,
 };
 use fathom_core::profile::Priority;
 use fathom_core::units::NANOS_PER_SEC;
@@ -71,6 +71,8 @@ pub trait Tell {
     fn seconds(self, seconds: u64) -> Self;
     /// A rate for each thread.
     fn pace(self, ios: u64, per_ns: u64) -> Self;
+    /// Random arrivals for the rate of each thread.
+    fn poisson(self) -> Self;
     /// Bursts for each thread.
     fn bursts(self, ios: u32, gap_ns: u64) -> Self;
 }
@@ -149,7 +151,16 @@ impl Tell for SpanPlan {
 
     fn pace(mut self, ios: u64, per_ns: u64) -> Self {
         for thread in &mut self.threads {
-            thread.assignments[0].pace = Some(Pace { ios, per_ns });
+            thread.assignments[0].pace = Some(Pace::constant(ios, per_ns));
+        }
+        self
+    }
+
+    fn poisson(mut self) -> Self {
+        for thread in &mut self.threads {
+            if let Some(pace) = &mut thread.assignments[0].pace {
+                pace.arrivals = Arrivals::Poisson;
+            }
         }
         self
     }

@@ -122,7 +122,7 @@ pub fn lanes<'a>(
             block_bytes: target.block_bytes,
             write_percent: target.write_percent,
             offsets: Offsets::new(&target.offsets, start_bytes, count as usize, shared),
-            pacer: Pacer::new(assignment.pace, assignment.burst, start_ns),
+            pacer: Pacer::new(assignment.pace, assignment.burst, start_ns, thread.seed),
             data: LaneData::new(target, source_bytes),
             free: (first_slot..first_slot + count).rev().collect(),
             first_slot,
@@ -136,7 +136,9 @@ pub fn lanes<'a>(
 #[must_use]
 pub fn recorder(plan: &SpanPlan, thread: &ThreadPlan) -> Recorder {
     let lanes = thread.assignments.len();
-    Recorder::new(lanes, plan.measure_latency, plan.interval_ns, plan.measured_ns)
+    let paced = thread.assignments.iter().any(|lane| lane.pace.is_some());
+    let paced = paced && plan.shared_outstanding == 0;
+    Recorder::new(lanes, plan, paced)
 }
 
 /// The weights of a thread's lanes when they share slots; empty when each lane has its own.

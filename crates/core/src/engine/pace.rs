@@ -4,7 +4,8 @@
 //! length of time gets the number of I/Os that was asked for. After a stall the schedule is caught
 //! up with, as `DiskSpd`'s cumulative budget does.
 
-use crate::plan::{Burst, Pace};
+use super::random::Random;
+use crate::plan::{Arrivals, Burst, Pace};
 
 /// Whether the next I/O may be issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,7 @@ pub struct Pacer {
 enum Kind {
     Unlimited,
     Rate(Rate),
+    Poisson(Poisson),
     Bursts(Bursts),
 }
 
@@ -42,6 +44,16 @@ struct Rate {
     carried: u64,
 }
 
+/// A Poisson process: the distances are exponential with the rate's mean. The instants are kept as a sum
+/// of whole nanoseconds and a fraction, so that no rounding drifts.
+#[derive(Debug, Clone)]
+struct Poisson {
+    due_ns: u64,
+    fraction_ns: f64,
+    mean_ns: f64,
+    random: Random,
+}
+
 #[derive(Debug, Clone)]
 struct Bursts {
     plan: Burst,
@@ -51,10 +63,14 @@ struct Bursts {
 }
 
 impl Pacer {
-    /// A schedule that begins at `start_ns`. A rate makes bursts meaningless, as in `DiskSpd`.
+    /// A schedule that begins at `start_ns`. A rate makes bursts meaningless, as in `DiskSpd`. The seed
+    /// decides random arrivals.
     #[must_use]
-    pub fn new(pace: Option<Pace>, burst: Option<Burst>, start_ns: u64) -> Self {
+    pub fn new(pace: Option<Pace>, burst: Option<Burst>, start_ns: u64, seed: u64) -> Self {
         let kind = match (pace, burst) {
+            (Some(pace), _) if pace.arrivals == Arrivals::Poisson => {
+                Kind::Poisson(Poisson::new(pace, start_ns, seed))
+            }
             (Some(pace), _) => Kind::Rate(Rate::new(pace, start_ns)),
             (None, Some(plan)) if plan.ios > 0 => {
                 let last_poll_ns = start_ns;
@@ -65,12 +81,19 @@ impl Pacer {
         Self { kind }
     }
 
+    /// Whether I/Os have an intended time of their own, so that response and service time differ.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        matches!(self.kind, Kind::Rate(_) | Kind::Poisson(_))
+    }
+
     /// Whether the next I/O may be issued at `now_ns`.
     #[inline]
     pub fn poll(&mut self, now_ns: u64) -> Due {
         match &mut self.kind {
             Kind::Unlimited => Due::Now { intended_ns: now_ns },
             Kind::Rate(rate) => due(rate.due_ns, rate.due_ns, now_ns),
+            Kind::Poisson(process) => due(process.due_ns, process.due_ns, now_ns),
             Kind::Bursts(bursts) => {
                 bursts.last_poll_ns = now_ns;
                 due(bursts.wait_until_ns, now_ns, now_ns)
@@ -84,6 +107,7 @@ impl Pacer {
         match &mut self.kind {
             Kind::Unlimited => {}
             Kind::Rate(rate) => rate.advance(),
+            Kind::Poisson(process) => process.advance(),
             Kind::Bursts(bursts) => bursts.advance(),
         }
     }
@@ -98,7 +122,7 @@ impl Rate {
     fn new(pace: Pace, start_ns: u64) -> Self {
         let ios = pace.ios.max(1);
         Self {
-            due_ns: start_ns,
+            due_ns: start_ns.saturating_add(pace.phase_ns),
             whole_ns: pace.per_ns / ios,
             rest: pace.per_ns % ios,
             ios,
@@ -116,6 +140,35 @@ impl Rate {
         } else {
             self.carried += self.rest;
         }
+    }
+}
+
+impl Poisson {
+    fn new(pace: Pace, start_ns: u64, seed: u64) -> Self {
+        let mut process = Self {
+            due_ns: start_ns,
+            fraction_ns: 0.0,
+            mean_ns: pace.per_ns as f64 / pace.ios.max(1) as f64,
+            random: Random::new(seed ^ 0x5045_4143),
+        };
+        process.advance();
+        process
+    }
+
+    #[inline]
+    fn advance(&mut self) {
+        // A uniform number above 0 and at most 1, of 53 bits.
+        let uniform = ((self.random.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        let distance_ns = self.fraction_ns - self.mean_ns * uniform.ln();
+        let whole_ns = distance_ns.floor();
+        self.fraction_ns = distance_ns - whole_ns;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a distance is not negative, and the conversion saturates"
+        )]
+        let whole_ns = whole_ns as u64;
+        self.due_ns = self.due_ns.saturating_add(whole_ns);
     }
 }
 

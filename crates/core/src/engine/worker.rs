@@ -74,6 +74,7 @@ pub struct IoFault {
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     submitted_ns: u64,
+    intended_ns: u64,
     offset_bytes: u64,
     lane: u32,
     bytes: u32,
@@ -185,13 +186,13 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             if stream.free.is_empty() {
                 return None;
             }
-            match stream.pacer.poll(now_ns) {
-                Due::Now { .. } => {}
+            let intended_ns = match stream.pacer.poll(now_ns) {
+                Due::Now { intended_ns } => intended_ns,
                 Due::At(due_ns) => return Some(due_ns),
-            }
+            };
             if let Some(slot) = stream.free.pop() {
                 stream.pacer.issued();
-                self.issue(lane, slot, now_ns);
+                self.issue(lane, slot, now_ns, intended_ns);
             }
         }
         None
@@ -202,17 +203,18 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             let Some(shared) = &mut self.shared else { return };
             let Some(slot) = shared.free.pop() else { return };
             let lane = shared.pick(&mut self.setup.random);
-            self.issue(lane, slot, now_ns);
+            self.issue(lane, slot, now_ns, now_ns);
         }
     }
 
     #[inline]
-    fn issue(&mut self, lane: usize, slot: u32, now_ns: u64) {
+    fn issue(&mut self, lane: usize, slot: u32, now_ns: u64, intended_ns: u64) {
         let setup = &mut self.setup;
         let transfer = setup.lanes[lane].next(slot, &mut setup.random, &mut setup.backend);
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer lanes than 2^32")]
         let state = Slot {
             submitted_ns: now_ns,
+            intended_ns,
             offset_bytes: transfer.offset_bytes,
             lane: lane as u32,
             bytes: transfer.bytes,
@@ -286,6 +288,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let latency_ns = now_ns - slot.submitted_ns;
         let since_start_ns = now_ns - self.schedule.measure_from_ns;
         recorder.record(lane, direction, bytes, latency_ns, since_start_ns);
+        recorder.record_response(lane, direction, now_ns.saturating_sub(slot.intended_ns));
         if bytes < u64::from(slot.bytes) {
             recorder.record_short(lane, direction);
         }

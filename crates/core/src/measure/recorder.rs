@@ -1,6 +1,7 @@
 //! One thread's own books: nothing shared, nothing allocated while I/Os complete.
 
 use super::{Direction, IntervalSeries, LatencyHistogram};
+use crate::plan::SpanPlan;
 
 /// Counters of one direction of one target of one thread.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +16,9 @@ pub struct DirectionRecord {
     pub errors: u64,
     /// Service times; absent when latency is not measured.
     pub latency: Option<LatencyHistogram>,
+    /// Response times, from the intended start; absent when latency is not measured, or when I/Os are
+    /// issued without a schedule and so have no intended start of their own.
+    pub response: Option<LatencyHistogram>,
     /// I/Os per interval; empty when no series is kept.
     pub series: IntervalSeries,
 }
@@ -29,9 +33,10 @@ pub struct TargetRecord {
 }
 
 impl DirectionRecord {
-    fn new(measure_latency: bool, intervals: usize) -> Self {
+    fn new(measure_latency: bool, paced: bool, intervals: usize) -> Self {
         Self {
             latency: measure_latency.then(LatencyHistogram::new),
+            response: (measure_latency && paced).then(LatencyHistogram::new),
             series: IntervalSeries::new(intervals),
             ..Self::default()
         }
@@ -46,14 +51,15 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Books for `targets` targets; `interval_ns` 0 keeps no series, and `measured_ns` sizes it.
+    /// Books for `targets` targets of a time span; `paced` keeps response times beside service times.
     #[must_use]
-    pub fn new(targets: usize, measure_latency: bool, interval_ns: u64, measured_ns: u64) -> Self {
+    pub fn new(targets: usize, plan: &SpanPlan, paced: bool) -> Self {
+        let (interval_ns, measured_ns) = (plan.interval_ns, plan.measured_ns);
         let intervals = if interval_ns == 0 { 0 } else { measured_ns.div_ceil(interval_ns) };
         let intervals = usize::try_from(intervals).unwrap_or(usize::MAX);
         let record = TargetRecord {
-            read: DirectionRecord::new(measure_latency, intervals),
-            write: DirectionRecord::new(measure_latency, intervals),
+            read: DirectionRecord::new(plan.measure_latency, paced, intervals),
+            write: DirectionRecord::new(plan.measure_latency, paced, intervals),
         };
         Self { targets: vec![record; targets], interval_ns }
     }
@@ -83,6 +89,14 @@ impl Recorder {
             if let Some(cell) = record.series.cells.get_mut(index) {
                 cell.add(bytes, latency_ns);
             }
+        }
+    }
+
+    /// Enters the response time of a completion, where response times are kept.
+    #[inline]
+    pub fn record_response(&mut self, target: usize, direction: Direction, response_ns: u64) {
+        if let Some(histogram) = &mut self.direction(target, direction).response {
+            histogram.record(response_ns);
         }
     }
 

@@ -11,6 +11,8 @@ pub mod signature;
 
 use std::path::PathBuf;
 
+pub use crate::profile::Arrivals;
+
 /// All time spans of a run, and the files to make beforehand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -261,6 +263,18 @@ pub struct Pace {
     pub ios: u64,
     /// ... in each stretch of this length.
     pub per_ns: u64,
+    /// The first I/O is due this long after the start, so that threads that share a rate take turns.
+    pub phase_ns: u64,
+    /// How the I/Os are spread over the time.
+    pub arrivals: Arrivals,
+}
+
+impl Pace {
+    /// I/Os at equal distances, the first at the start.
+    #[must_use]
+    pub const fn constant(ios: u64, per_ns: u64) -> Self {
+        Self { ios, per_ns, phase_ns: 0, arrivals: Arrivals::Constant }
+    }
 }
 
 /// Bursts with idle time between them.

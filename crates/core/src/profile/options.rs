@@ -11,6 +11,20 @@ pub struct RunOptions {
     pub overwrite: bool,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
+    /// I/Os per second of all threads together; no limit if absent.
+    pub total_iops: Option<u64>,
+    /// How the I/Os of a rate are spread over the time.
+    pub arrivals: Arrivals,
+}
+
+/// How the I/Os of a rate are spread over the time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// At random distances, as independent users would send them: a Poisson process of the same rate.
+    Poisson,
 }
 
 /// An engine that was asked for by name.

@@ -136,6 +136,7 @@ fn direction(record: &DirectionRecord) -> DirectionResult {
         short_ios: record.short_ios,
         errors: record.errors,
         latency: record.latency.clone(),
+        response: record.response.clone(),
         series: record.series.clone(),
     }
 }

@@ -222,6 +222,10 @@ pub struct DirectionResult {
     pub errors: u64,
     /// Service times, whole; absent if latency was not measured.
     pub latency: Option<crate::measure::LatencyHistogram>,
+    /// Response times, whole, from the intended start of each I/O; absent if latency was not measured
+    /// or if I/Os were issued without a schedule.
+    #[serde(default)]
+    pub response: Option<crate::measure::LatencyHistogram>,
     /// I/Os per interval; empty if no series was kept.
     pub series: crate::measure::IntervalSeries,
 }

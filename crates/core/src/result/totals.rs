@@ -26,6 +26,8 @@ pub struct Sum {
     pub errors: u64,
     /// Service times; empty if latency was not measured.
     pub latency: LatencyHistogram,
+    /// Response times; empty if none were measured.
+    pub response: LatencyHistogram,
     /// I/Os per interval; empty if no series was kept.
     pub series: IntervalSeries,
 }
@@ -47,6 +49,9 @@ impl Sum {
         self.errors += direction.errors;
         if let Some(latency) = &direction.latency {
             self.latency.merge(latency);
+        }
+        if let Some(response) = &direction.response {
+            self.response.merge(response);
         }
         self.series.merge(&direction.series);
     }

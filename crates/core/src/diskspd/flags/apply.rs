@@ -6,7 +6,9 @@ use super::super::affinity;
 use super::super::distribution;
 use super::super::draft::{Draft, Instead};
 use super::super::number::{count, not_negative, positive, seed as read_seed, size, size_prefix};
-use crate::profile::{Caching, EngineChoice, FlushMode, Priority, Rate, ResultFormat, WriteSource};
+use crate::profile::{
+    Arrivals, Caching, EngineChoice, FlushMode, Priority, Rate, ResultFormat, WriteSource,
+};
 
 type Applied = Result<(), String>;
 
@@ -451,6 +453,20 @@ pub fn engine(draft: &mut Draft, value: &str) -> Applied {
         "null" => EngineChoice::Null,
         _ => return Err(format!("'{value}' is not one of uring, aio, sync, mmap and null")),
     });
+    Ok(())
+}
+
+pub fn total_rate(draft: &mut Draft, value: &str) -> Applied {
+    draft.options.total_iops = Some(u64::from(positive(value)?));
+    Ok(())
+}
+
+pub fn arrivals(draft: &mut Draft, value: &str) -> Applied {
+    draft.options.arrivals = match value {
+        "constant" => Arrivals::Constant,
+        "poisson" => Arrivals::Poisson,
+        _ => return Err(format!("'{value}' is not one of constant and poisson")),
+    };
     Ok(())
 }
 

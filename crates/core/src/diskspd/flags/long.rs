@@ -47,6 +47,32 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-rate",
+        form: "--rate=<count>",
+        unit: "I/Os per second",
+        default: "no limit",
+        limits: "greater than 0; not with -g, and not with -O and -F",
+        short: "rate of all threads together, in IOPS",
+        long: "The threads share the rate and take turns. I/Os are issued on a schedule whether or \
+               not earlier ones have completed, as far as the outstanding I/Os allow; with -L the \
+               result has response times from the scheduled start beside service times.",
+        example: "--rate=10000",
+        apply: apply::total_rate,
+        ..LONG
+    },
+    Flag {
+        name: "-arrivals",
+        form: "--arrivals=<constant|poisson>",
+        default: "constant",
+        limits: "needs a rate (-g or --rate)",
+        short: "how the I/Os of a rate are spread over the time",
+        long: "constant issues them at equal distances; poisson at random ones, as independent \
+               users would, with the same mean.",
+        example: "--arrivals=poisson",
+        apply: apply::arrivals,
+        ..LONG
+    },
+    Flag {
         name: "-overwrite",
         form: "--overwrite",
         short: "write targets although they hold recognisable data",

@@ -36,6 +36,22 @@ pub fn write(text: &mut String, span: &TimeSpanResult) {
     write_table(text, |kind| of_span(span, kind).latency);
 }
 
+/// The response times, where I/Os had a schedule, and why they differ from the service times above.
+pub fn write_response(text: &mut String, index: usize, span: &TimeSpanResult) {
+    let total = of_span(span, Kind::Total);
+    if total.response.count() == 0 {
+        return;
+    }
+    text.push_str(&format!("\nResponse times of timespan {}:\n", index + 1));
+    write_table(text, |kind| of_span(span, kind).response);
+    let (service_ms, response_ms) = (total.latency.mean_ns() / 1e6, total.response.mean_ns() / 1e6);
+    text.push_str(&format!(
+        "Response time counts from the scheduled start of each I/O, service time (the latency \
+         above) from its submission:\nan I/O that had to wait for its turn behind a slow one shows \
+         it only in its response time. Means: {response_ms:.3} ms and {service_ms:.3} ms.\n"
+    ));
+}
+
 fn write_table(text: &mut String, histogram: impl Fn(Kind) -> LatencyHistogram) {
     let [read, write, total] = [Kind::Read, Kind::Write, Kind::Total].map(histogram);
     text.push_str("  %-ile |  Read (ms) | Write (ms) | Total (ms)\n");

@@ -31,6 +31,9 @@ pub fn write(result: &RunResult) -> String {
     if result.time_spans.len() > 1 {
         tail::write_totals(&mut text, result);
     }
+    for (index, span) in result.time_spans.iter().enumerate() {
+        latency::write_response(&mut text, index, span);
+    }
     tail::write_engines(&mut text, result);
     tail::write_warnings(&mut text, result);
     text

@@ -19,27 +19,38 @@ fn percentiles() -> impl Iterator<Item = (String, f64)> {
 /// The element `<Latency>`.
 pub fn write_latency(xml: &mut Writer, span: &TimeSpanResult) {
     let sums = [Kind::Read, Kind::Write, Kind::Total].map(|kind| of_span(span, kind));
-    let [read, write, total] = &sums;
-    let buckets = |sum: &Sum| sum.latency.buckets().count();
+    let [read, write, total] = [0, 1, 2].map(|kind: usize| sums[kind].latency.buckets().count());
     let attributes = format!(
-        "ReadHistoBuckets=\"{}\" WriteHistoBuckets=\"{}\" TotalHistoBuckets=\"{}\"",
-        buckets(read),
-        buckets(write),
-        buckets(total)
+        "ReadHistoBuckets=\"{read}\" WriteHistoBuckets=\"{write}\" TotalHistoBuckets=\"{total}\""
     );
-    xml.group_with("Latency", &attributes, |xml| {
-        mean_and_deviation(xml, read, "AverageReadMilliseconds", "ReadLatencyStdev");
-        mean_and_deviation(xml, write, "AverageWriteMilliseconds", "WriteLatencyStdev");
-        mean_and_deviation(xml, total, "AverageTotalMilliseconds", "LatencyStdev");
-        for (name, quantile) in percentiles() {
-            xml.group("Bucket", |xml| {
-                xml.element("Percentile", name);
-                quantile_of(xml, read, "ReadMilliseconds", quantile);
-                quantile_of(xml, write, "WriteMilliseconds", quantile);
-                quantile_of(xml, total, "TotalMilliseconds", quantile);
-            });
-        }
+    xml.group_with("Latency", &attributes, |xml| write_distribution(xml, &sums));
+}
+
+/// The element `<Response>`, which `DiskSpd` lacks: response times where I/Os had a schedule.
+pub fn write_response(xml: &mut Writer, index: usize, span: &TimeSpanResult) {
+    let sums = [Kind::Read, Kind::Write, Kind::Total].map(|kind| {
+        let sum = of_span(span, kind);
+        Sum { latency: sum.response.clone(), ..sum }
     });
+    if sums[2].latency.count() > 0 {
+        let attributes = format!("TimeSpan=\"{}\"", index + 1);
+        xml.group_with("Response", &attributes, |xml| write_distribution(xml, &sums));
+    }
+}
+
+/// Means, deviations and percentiles of reads, writes and both.
+fn write_distribution(xml: &mut Writer, [read, write, total]: &[Sum; 3]) {
+    mean_and_deviation(xml, read, "AverageReadMilliseconds", "ReadLatencyStdev");
+    mean_and_deviation(xml, write, "AverageWriteMilliseconds", "WriteLatencyStdev");
+    mean_and_deviation(xml, total, "AverageTotalMilliseconds", "LatencyStdev");
+    for (name, quantile) in percentiles() {
+        xml.group("Bucket", |xml| {
+            xml.element("Percentile", name);
+            quantile_of(xml, read, "ReadMilliseconds", quantile);
+            quantile_of(xml, write, "WriteMilliseconds", quantile);
+            quantile_of(xml, total, "TotalMilliseconds", quantile);
+        });
+    }
 }
 
 fn mean_and_deviation(xml: &mut Writer, sum: &Sum, mean: &str, deviation: &str) {

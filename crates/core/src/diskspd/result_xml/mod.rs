@@ -19,6 +19,9 @@ pub fn write(result: &RunResult) -> String {
         for (index, span) in result.time_spans.iter().enumerate() {
             xml.group("TimeSpan", |xml| write_time_span(xml, result, index, span));
         }
+        for (index, span) in result.time_spans.iter().enumerate() {
+            io::write_response(xml, index, span);
+        }
         write_engines(xml, result);
         if !result.warnings.is_empty() {
             xml.group("Warnings", |xml| result.warnings.iter().for_each(|one| warning(xml, one)));

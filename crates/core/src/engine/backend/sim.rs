@@ -27,6 +27,10 @@ impl Clock for SimClock {
     }
 }
 
+/// A look at the completions takes time, as on a real machine: otherwise whoever looks again and again
+/// would wait for ever.
+const LOOK_NS: u64 = 100;
+
 /// How the simulated device behaves.
 #[derive(Debug, Clone)]
 pub struct SimDevice {
@@ -153,7 +157,7 @@ impl Backend for SimBackend {
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
         let next_ns = self.pending.peek().map(|Reverse((end_ns, ..))| *end_ns);
         let until_ns = match (wait, next_ns) {
-            (Wait::No, _) | (Wait::ForOne, None) => self.clock.now_ns(),
+            (Wait::No, _) | (Wait::ForOne, None) => self.clock.now_ns() + LOOK_NS,
             (Wait::ForOne, Some(next_ns)) => next_ns,
             (Wait::ForOneOrNs(nanos), next_ns) => {
                 let deadline_ns = self.clock.now_ns() + nanos;

@@ -16,7 +16,13 @@ fn creating(path: &Path) -> Plan {
     Plan { precreate: vec![file], spans: Vec::new() }
 }
 
-const ANYHOW: RunOptions = RunOptions { engine: None, overwrite: true, json_file: None };
+const ANYHOW: RunOptions = RunOptions {
+    engine: None,
+    overwrite: true,
+    json_file: None,
+    total_iops: None,
+    arrivals: crate::profile::Arrivals::Constant,
+};
 
 fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {
     let refusals = check(plan, options).err().map_or(Vec::new(), |refusals| refusals.0);

@@ -8,6 +8,7 @@ mod files;
 mod findings;
 mod names;
 mod ranges;
+mod rates;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -88,7 +89,8 @@ impl Resolver<'_> {
             let place = Place { span_index: index, target };
             targets.push(self.target(place, files.size_bytes(target, self.facts)));
         }
-        let threads = self.threads(index, span, &targets);
+        let mut threads = self.threads(index, span, &targets);
+        self.apply_rates(span, &mut threads);
         let is_shared = span.thread_count > 0;
         SpanPlan {
             index,

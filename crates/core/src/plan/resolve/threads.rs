@@ -275,11 +275,11 @@ fn assignment(span: &TimeSpan, (index, relative_thread, weight): Use) -> Assignm
 /// A rate as an exact ratio; none for a rate of 0, which limits nothing.
 fn pace(rate: Rate, block_bytes: u32) -> Option<Pace> {
     let pace = match rate {
-        Rate::Iops(ios) => Pace { ios: u64::from(ios), per_ns: NANOS_PER_SEC },
+        Rate::Iops(ios) => Pace::constant(u64::from(ios), NANOS_PER_SEC),
         Rate::BytesPerMs(bytes) => {
             let (ios, per_ns) = (u64::from(bytes), u64::from(block_bytes) * NANOS_PER_MILLI);
             let divisor = greatest_common_divisor(ios, per_ns);
-            Pace { ios: ios / divisor, per_ns: per_ns / divisor }
+            Pace::constant(ios / divisor, per_ns / divisor)
         }
     };
     (pace.ios > 0).then_some(pace)

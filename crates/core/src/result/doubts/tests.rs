@@ -225,7 +225,7 @@ fn the_advised_stride_is_no_cause_for_doubt_on_a_small_target() {
 
 fn paced(case: &mut Case, ios_per_second: u64) {
     for thread in &mut case.plan.spans[0].threads {
-        thread.assignments[0].pace = Some(Pace { ios: ios_per_second, per_ns: SECOND });
+        thread.assignments[0].pace = Some(Pace::constant(ios_per_second, SECOND));
     }
 }
 

@@ -205,12 +205,12 @@ fn rates_are_exact_ratios() {
         plan(request, &host()).threads[0].assignments[0].pace
     };
     let per_ns = 1_000_000_000;
-    assert_eq!(pace_of(Rate::Iops(65_536), 65_536), Some(Pace { ios: 65_536, per_ns }));
-    assert_eq!(pace_of(Rate::Iops(1), 999), Some(Pace { ios: 1, per_ns }));
+    assert_eq!(pace_of(Rate::Iops(65_536), 65_536), Some(Pace::constant(65_536, per_ns)));
+    assert_eq!(pace_of(Rate::Iops(1), 999), Some(Pace::constant(1, per_ns)));
     // 1000 bytes per millisecond in blocks of 512 bytes: 125 I/Os in 64 ms.
-    let exact = Pace { ios: 1, per_ns: 512_000 };
+    let exact = Pace::constant(1, 512_000);
     assert_eq!(pace_of(Rate::BytesPerMs(1000), 512), Some(exact));
-    let exact = Pace { ios: 3, per_ns: 4_096_000_000 };
+    let exact = Pace::constant(3, 4_096_000_000);
     assert_eq!(pace_of(Rate::BytesPerMs(3), 4096), Some(exact));
     assert_eq!(pace_of(Rate::BytesPerMs(0), 4096), None);
 }
