@@ -1,1 +1,4 @@
-//! Skeleton.
+//! The binary as a person or a script meets it.
+
+mod bad_input;
+mod usage;

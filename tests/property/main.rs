@@ -1,1 +1,5 @@
-//! Skeleton.
+//! What must hold for every input, not only for those that somebody thought of.
+
+mod latency;
+mod profile;
+mod results;

@@ -1,0 +1,265 @@
+//! Parsers and printers: they undo each other, and nothing makes them panic.
+
+use fathom_core::diskspd::flags;
+use fathom_core::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::diskspd::profile_xml::{read, write};
+use fathom_core::profile::{
+    Access, AccessHints, Caching, CpuId, Distribution, DistributionRange, FlushMode, NamedEvents,
+    Precreate, Priority, Profile, Rate, ResultFormat, Target, ThreadTarget, TimeSpan, Tracing,
+    WriteData, WriteSource,
+};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+/// Names with everything that XML and shells find special.
+fn name() -> impl Strategy<Value = String> {
+    "[a-zA-Z0-9 &<>\"'./\\\\äß漢#*?-]{1,12}"
+}
+
+fn write_data() -> impl Strategy<Value = WriteData> {
+    let buffer =
+        (1_u64.., option::of(name())).prop_map(|(bytes, file)| WriteSource::Buffer { bytes, file });
+    let source = prop_oneof![Just(WriteSource::CountingPattern), Just(WriteSource::Zero), buffer];
+    (source, any::<bool>()).prop_map(|(source, fresh_random)| WriteData { source, fresh_random })
+}
+
+fn access() -> impl Strategy<Value = (Access, Option<Distribution>)> {
+    let range = (0_u32..50, 1_u64..1 << 40)
+        .prop_map(|(io_percent, length)| DistributionRange { io_percent, length });
+    // Two shares that leave nothing over, so that no rest is added when the profile is read.
+    let percent = (1_u32..99, 1_u64..99).prop_map(|(io, length)| {
+        Distribution::Percent(vec![
+            DistributionRange { io_percent: io, length },
+            DistributionRange { io_percent: 100 - io, length: 100 - length },
+        ])
+    });
+    let absolute = (range, 1_u64..1 << 40).prop_map(|(first, length)| {
+        let rest = DistributionRange { io_percent: 100 - first.io_percent, length };
+        Distribution::Absolute(vec![first, rest])
+    });
+    let random = (1_u32..=100, 1_u64.., option::of(prop_oneof![percent, absolute])).prop_map(
+        |(random_percent, align_bytes, distribution)| {
+            (Access { random_percent, align_bytes, interlocked: false }, distribution)
+        },
+    );
+    let sequential = (1_u64.., any::<bool>()).prop_map(|(align_bytes, interlocked)| {
+        (Access { random_percent: 0, align_bytes, interlocked }, None)
+    });
+    prop_oneof![random, sequential]
+}
+
+fn target() -> impl Strategy<Value = Target> {
+    let kinds = (
+        prop_oneof![
+            Just(Caching::Cached),
+            Just(Caching::Unbuffered),
+            Just(Caching::RemoteUnbuffered)
+        ],
+        option::of(prop_oneof![
+            Just(FlushMode::ViewOfFile),
+            Just(FlushMode::NonVolatileMemory),
+            Just(FlushMode::NonVolatileMemoryNoDrain)
+        ]),
+        prop_oneof![Just(Priority::VeryLow), Just(Priority::Low), Just(Priority::Normal)],
+        option::of(prop_oneof![
+            (1_u32..).prop_map(Rate::BytesPerMs),
+            (1_u32..).prop_map(Rate::Iops)
+        ]),
+        vec((any::<u32>(), any::<u32>()), 0..3),
+    );
+    let numbers = (
+        1_u32..,
+        any::<u64>(),
+        any::<u64>(),
+        option::of(any::<u64>()),
+        any::<u64>(),
+        1_u32..,
+        0_u32..=100,
+        1_u32..,
+        1_u32..,
+    );
+    let bursts = (option::of(1_u32..), option::of(1_u32..));
+    let switches = any::<[bool; 7]>();
+    let parts = (name(), kinds, numbers, bursts, switches, write_data(), access());
+    parts.prop_map(|(path, kinds, numbers, bursts, switches, write_data, access)| Target {
+        path,
+        block_bytes: numbers.0,
+        base_bytes: numbers.1,
+        limit_bytes: numbers.2,
+        create_bytes: numbers.3,
+        hints: AccessHints { sequential: switches[0], random: switches[1], temporary: switches[2] },
+        caching: kinds.0,
+        write_through: switches[3],
+        memory_mapped: switches[4],
+        flush: kinds.1,
+        large_pages: switches[5],
+        write_data,
+        parallel_same_offset: switches[6],
+        burst_ios: bursts.0,
+        think_ms: bursts.1,
+        access: access.0,
+        distribution: access.1,
+        thread_stride_bytes: numbers.4,
+        outstanding: numbers.5,
+        write_percent: numbers.6,
+        rate: kinds.3,
+        threads: numbers.7,
+        priority: kinds.2,
+        weight: numbers.8,
+        thread_targets: kinds
+            .4
+            .into_iter()
+            .map(|(thread, weight)| ThreadTarget { thread, weight })
+            .collect(),
+    })
+}
+
+fn time_span() -> impl Strategy<Value = TimeSpan> {
+    let cpus = vec((any::<u16>(), any::<u8>()), 0..3);
+    let parts = (any::<[bool; 4]>(), any::<[u32; 6]>(), 1_u32.., cpus, vec(target(), 1..3));
+    parts.prop_map(|(switches, numbers, interval_ms, cpus, targets)| TimeSpan {
+        alternate_completion: switches[0],
+        measure_latency: switches[1],
+        interval_series: switches[2],
+        disable_affinity: switches[3],
+        cpus: cpus.into_iter().map(|(group, index)| CpuId { group, index }).collect(),
+        duration_s: numbers[0],
+        warm_up_s: numbers[1],
+        cool_down_s: numbers[2],
+        thread_count: numbers[3],
+        request_count: numbers[4],
+        random_seed: numbers[5],
+        interval_ms,
+        targets,
+    })
+}
+
+fn tracing() -> impl Strategy<Value = Tracing> {
+    any::<[bool; 12]>().prop_map(|on| Tracing {
+        process: on[0],
+        thread: on[1],
+        image_load: on[2],
+        disk_io: on[3],
+        memory_page_faults: on[4],
+        memory_hard_faults: on[5],
+        network: on[6],
+        registry: on[7],
+        paged_memory: on[8],
+        clock_monotonic: on[9],
+        clock_coarse: on[10],
+        clock_cycles: on[11],
+    })
+}
+
+fn profile() -> impl Strategy<Value = Profile> {
+    let event = || option::of("[a-zA-Z0-9_&<>?-]{1,8}");
+    let events = (event(), event(), event(), event());
+    let precreate = prop_oneof![
+        Just(Precreate::None),
+        Just(Precreate::UseMaxSize),
+        Just(Precreate::OnlyConstantSizes),
+        Just(Precreate::OnlyConstantOrZeroSizes)
+    ];
+    let format =
+        prop_oneof![Just(ResultFormat::Text), Just(ResultFormat::Xml), Just(ResultFormat::Json)];
+    let parts = (
+        any::<[u32; 2]>(),
+        any::<[bool; 2]>(),
+        format,
+        precreate,
+        option::of(tracing()),
+        events,
+        vec(time_span(), 1..3),
+    );
+    parts.prop_map(|(numbers, switches, format, precreate, tracing, events, time_spans)| Profile {
+        progress_every_ios: numbers[0],
+        format,
+        verbose: switches[0],
+        wait_statistics: switches[1],
+        precreate,
+        tracing,
+        events: NamedEvents { start: events.0, finish: events.1, wait: events.2, stop: events.3 },
+        experiment_flags: numbers[1],
+        time_spans,
+    })
+}
+
+fn ask(args: &[String], file: &str) -> Option<Profile> {
+    let outside = Outside { read_file: &|_| Ok(file.as_bytes().to_vec()), fresh_seed: 1 };
+    match parse(args, &outside) {
+        Ok(Invocation::Run(request)) => Some(request.profile),
+        _ => None,
+    }
+}
+
+fn words(line: &[&str]) -> Vec<String> {
+    line.iter().map(|&word| word.to_owned()).collect()
+}
+
+/// An option as somebody might type it: an example of the table, perhaps with other digits.
+fn option_like() -> impl Strategy<Value = String> {
+    let examples: Vec<&str> = flags::all()
+        .filter(|flag| !["X", "ye", "?", "-help", "-version", "-list"].contains(&flag.name))
+        .map(|flag| flag.example)
+        .collect();
+    (proptest::sample::select(examples), "[0-9]{0,3}[KMGTbi]?")
+        .prop_map(|(example, tail)| format!("{example}{tail}"))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_profile_that_is_written_is_read_back(profile in profile()) {
+        let xml = write(&profile);
+        prop_assert_eq!(read(&xml).map_err(|error| format!("{error}\n{xml}")), Ok(profile));
+    }
+
+    #[test]
+    fn the_xml_of_any_command_line_gives_the_same_profile(
+        options in vec(option_like(), 0..8),
+        paths in vec(name(), 1..3),
+    ) {
+        let mut args = words(&["-Rpxml"]);
+        args.extend(options);
+        args.extend(paths.into_iter().filter(|path| !path.starts_with('-')));
+        if let Some(profile) = ask(&args, "") {
+            let again = ask(&words(&["-Rpxml", "-Xp.xml"]), &write(&profile));
+            prop_assert_eq!(again, Some(profile), "{:?}", args);
+        }
+    }
+
+    #[test]
+    fn no_command_line_makes_the_parser_panic(args in vec(".{0,12}", 0..6)) {
+        ask(&args, "<Profile/>");
+    }
+
+    #[test]
+    fn no_option_makes_the_parser_panic(
+        letter in "-[a-zA-Z:?]",
+        rest in "[a-z0-9,:/.+-]{0,10}",
+    ) {
+        ask(&[format!("{letter}{rest}"), "t.dat".to_owned()], "");
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in ".{0,200}") {
+        drop(read(&text));
+    }
+
+    #[test]
+    fn no_damage_to_a_profile_makes_the_reader_panic(
+        profile in profile(),
+        cut in any::<prop::sample::Index>(),
+        insert in "[<>/&\"a0]{0,3}",
+    ) {
+        let xml = write(&profile);
+        let mut at = cut.index(xml.len());
+        while !xml.is_char_boundary(at) {
+            at -= 1;
+        }
+        drop(read(&format!("{}{insert}{}", &xml[..at], &xml[at..])));
+        drop(read(&xml[..at]));
+    }
+}

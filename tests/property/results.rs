@@ -1,0 +1,145 @@
+//! The same result in text, XML and JSON: the numbers add up and agree.
+
+use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::measure::{IntervalSeries, LatencyHistogram};
+use fathom_core::profile::{Profile, Target, TimeSpan};
+use fathom_core::report::json;
+use fathom_core::result::{
+    Backend, Cpu, CpuUse, DirectionResult, Host, Outcome, RunResult, SCHEMA_VERSION, TargetFacts,
+    ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use roxmltree::Document;
+
+const BLOCK: u32 = 4096;
+
+fn direction(latencies_ns: &[u64]) -> DirectionResult {
+    let mut latency = LatencyHistogram::new();
+    latencies_ns.iter().for_each(|&value| latency.record(value));
+    let ios = latency.count();
+    DirectionResult {
+        ios,
+        bytes: ios * u64::from(BLOCK),
+        latency: Some(latency),
+        series: IntervalSeries::default(),
+        ..DirectionResult::default()
+    }
+}
+
+/// A result of one time span with one target; each thread has these reads and writes.
+fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
+    let target = Target { path: "a&b<c>.dat".to_owned(), ..Target::default() };
+    let span = TimeSpan { measure_latency: true, targets: vec![target], ..TimeSpan::default() };
+    let thread = |(index, (reads, writes)): (u32, &(Vec<u64>, Vec<u64>))| ThreadResult {
+        index,
+        pinned_os_cpu: None,
+        backend: Backend { name: "sim".to_owned(), ..Backend::default() },
+        cpu_ns: 0,
+        waits: Waits::default(),
+        targets: vec![ThreadTargetResult {
+            target: 0,
+            read: direction(reads),
+            write: direction(writes),
+        }],
+    };
+    let cpu =
+        CpuUse { idle_percent: 75.0, user_percent: 20.0, kernel_percent: 5.0, ..CpuUse::default() };
+    let span_result = TimeSpanResult {
+        outcome: Outcome::Complete,
+        measured_ns: 2_000_000_000,
+        thread_count: u32::try_from(threads.len()).unwrap(),
+        request_count: 0,
+        interval_ns: 0,
+        cpu: vec![cpu],
+        targets: vec![TargetFacts {
+            path: "a&b<c>.dat".to_owned(),
+            kind: "file".to_owned(),
+            size_bytes: 1 << 20,
+            block_bytes: BLOCK,
+            distribution: Vec::new(),
+        }],
+        threads: (0..).zip(threads).map(thread).collect(),
+    };
+    RunResult {
+        schema_version: SCHEMA_VERSION,
+        tool: Tool { name: "test".to_owned(), version: "0".to_owned() },
+        command_line: "diskspd a&b<c>.dat".to_owned(),
+        started_at_unix_s: 0,
+        host: Host { cpus: vec![Cpu::default()], ..Host::default() },
+        profile: Profile { time_spans: vec![span], ..Profile::default() },
+        time_spans: vec![span_result],
+        warnings: Vec::new(),
+    }
+}
+
+/// The table below a title: the I/Os of its rows, and the cells of its total.
+fn table(text: &str, title: &str) -> (Vec<u64>, Vec<String>) {
+    let lines = text.lines().skip_while(|line| *line != title).skip(3);
+    let mut rows = Vec::new();
+    for line in lines {
+        let cells: Vec<String> = line.split('|').map(|cell| cell.trim().to_owned()).collect();
+        if line.starts_with("total:") {
+            return (rows, cells);
+        }
+        if cells.len() > 3 {
+            rows.push(cells[2].parse().unwrap());
+        }
+    }
+    panic!("{title} has no total");
+}
+
+fn sum_xml(document: &Document<'_>, name: &str) -> u64 {
+    let nodes = document.descendants().filter(|node| node.has_tag_name(name));
+    nodes.map(|node| node.text().unwrap().parse::<u64>().unwrap()).sum()
+}
+
+proptest! {
+    #[test]
+    fn text_xml_and_json_tell_the_same(
+        threads in vec((vec(1_u64..1 << 34, 0..60), vec(1_u64..1 << 34, 0..60)), 1..5),
+    ) {
+        let result = result(&threads);
+        let reads: u64 = threads.iter().map(|thread| thread.0.len() as u64).sum();
+        let writes: u64 = threads.iter().map(|thread| thread.1.len() as u64).sum();
+
+        let text = result_text::write(&result);
+        for (title, ios) in [("Total IO", reads + writes), ("Read IO", reads), ("Write IO", writes)] {
+            let (rows, total) = table(&text, title);
+            prop_assert_eq!(rows.iter().sum::<u64>(), ios);
+            prop_assert_eq!(&total[1], &ios.to_string());
+            let bytes: u64 = total[0].trim_start_matches("total:").trim().parse().unwrap();
+            prop_assert_eq!(bytes, ios * u64::from(BLOCK));
+            prop_assert_eq!(&total[3], &format!("{:.2}", ios as f64 / 2.0));
+        }
+
+        let xml = result_xml::write(&result);
+        let document = Document::parse(&xml).unwrap();
+        prop_assert_eq!(sum_xml(&document, "IOCount"), reads + writes);
+        prop_assert_eq!(sum_xml(&document, "ReadCount"), reads);
+        prop_assert_eq!(sum_xml(&document, "WriteBytes"), writes * u64::from(BLOCK));
+
+        let again = json::read(&json::write(&result)).unwrap();
+        for thread in &again.time_spans[0].threads {
+            for direction in [&thread.targets[0].read, &thread.targets[0].write] {
+                prop_assert_eq!(direction.latency.as_ref().unwrap().count(), direction.ios);
+            }
+        }
+        prop_assert_eq!(result_text::write(&again), text);
+    }
+}
+
+#[test]
+fn scripts_find_their_columns() {
+    let text = result_text::write(&result(&[(vec![1_000_000; 40], vec![3_000_000; 40])]));
+    let total = text.lines().find(|line| line.starts_with("total:")).unwrap();
+    let cells: Vec<f64> =
+        total.split('|').skip(1).map(|cell| cell.trim().parse().unwrap()).collect();
+    // Column 0 is the title with the bytes; behind it I/Os, MiB/s, IOPS and the mean latency.
+    assert!((cells[0] - 80.0).abs() < f64::EPSILON);
+    assert!((cells[1] - 0.16).abs() < 0.005);
+    assert!((cells[2] - 40.0).abs() < 0.005);
+    assert!((cells[3] - 2.0).abs() < 0.0005);
+    let average = text.lines().find(|line| line.starts_with("avg.")).unwrap();
+    assert_eq!(average.split('|').nth(1).unwrap().trim(), "25.00%");
+}
