@@ -102,7 +102,8 @@ fn company(name: &str) -> &'static [&'static str] {
 
 #[test]
 fn every_example_of_the_table_parses_and_changes_what_is_asked_for() {
-    let profile = b"<Profile><TimeSpans><TimeSpan><Duration>7</Duration><Targets><Target><Path>*1</Path></Target>\
+    let profile = b"<Profile><TimeSpans><TimeSpan><Duration>7</Duration><Targets><Target>\
+                    <Path>*1</Path></Target>\
                     </Targets></TimeSpan></TimeSpans></Profile>";
     let outside = Outside { read_file: &|_| Ok(profile.to_vec()), fresh_seed: 1 };
     let ask = |args: &[&str]| {

@@ -1,4 +1,11 @@
 //! On a real kernel: what only real files, file systems and devices can show.
 
+mod bench;
+mod devices;
+mod engines;
 mod facts;
+mod payload;
 mod prepare;
+mod signals;
+mod sources;
+mod sums;

@@ -9,7 +9,9 @@ const HOUR_NS: u64 = 3_600_000_000_000;
 
 fn filled(values: &[u64]) -> LatencyHistogram {
     let mut histogram = LatencyHistogram::new();
-    values.iter().for_each(|&value| histogram.record(value));
+    for &value in values {
+        histogram.record(value);
+    }
     histogram
 }
 
@@ -48,7 +50,9 @@ proptest! {
     fn it_agrees_with_the_hdrhistogram_crate(values in vec(1..HOUR_NS, 1..400)) {
         let ours = filled(&values);
         let mut theirs = Histogram::<u64>::new_with_bounds(1, HOUR_NS, 3).unwrap();
-        values.iter().for_each(|&value| theirs.record(value).unwrap());
+        for &value in &values {
+            theirs.record(value).unwrap();
+        }
         prop_assert_eq!(ours.count(), theirs.len());
         for quantile in [0.5, 0.9, 0.99, 0.999] {
             let (ours, theirs) = (ours.quantile_ns(quantile), theirs.value_at_quantile(quantile));

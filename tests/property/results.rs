@@ -16,7 +16,9 @@ const BLOCK: u32 = 4096;
 
 fn direction(latencies_ns: &[u64]) -> DirectionResult {
     let mut latency = LatencyHistogram::new();
-    latencies_ns.iter().for_each(|&value| latency.record(value));
+    for &value in latencies_ns {
+        latency.record(value);
+    }
     let ios = latency.count();
     DirectionResult {
         ios,

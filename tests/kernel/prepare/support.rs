@@ -117,7 +117,7 @@ impl Drop for Mount {
 /// A loop device over a fresh file; detached when dropped.
 pub struct Loop {
     device: PathBuf,
-    _image: tempfile::NamedTempFile,
+    image: tempfile::NamedTempFile,
 }
 
 impl Loop {
@@ -126,7 +126,7 @@ impl Loop {
         let image = tempfile::NamedTempFile::new().expect("a temporary file");
         image.as_file().set_len(size_bytes).expect("a length");
         if run("losetup", &[device, image.path().to_str().expect("a plain name")]) {
-            return Some(Self { device: device.into(), _image: image });
+            return Some(Self { device: device.into(), image });
         }
         skip(&format!("{device} cannot be attached here, or is taken"));
         None
@@ -134,6 +134,11 @@ impl Loop {
 
     pub fn path(&self) -> &Path {
         &self.device
+    }
+
+    /// The file behind the device.
+    pub fn image(&self) -> &Path {
+        self.image.path()
     }
 
     pub fn name(&self) -> &str {

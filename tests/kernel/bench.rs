@@ -1,0 +1,85 @@
+//! A folder to run the binary in, and its results as data.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder of its own on the disk, with `t.dat` of 8 MiB in it.
+pub struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let bench = Self { folder };
+        bench.fill("t.dat", 8 << 20);
+        bench
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Makes a file of data that look like nothing in particular.
+    pub fn fill(&self, name: &str, bytes: u32) {
+        let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 23).to_le_bytes()[0];
+        std::fs::write(self.path(name), (0..bytes).map(byte).collect::<Vec<u8>>()).unwrap();
+    }
+
+    pub fn command(&self, args: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
+        command.args(args.split_whitespace()).current_dir(self.folder.path());
+        command
+    }
+
+    pub fn run(&self, args: &str) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// Runs with a JSON result, which must be complete.
+    pub fn measure(&self, args: &str) -> Value {
+        let output = self.run(&format!("-W0 -d1 -Rjson {args}"));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{args}: {stderr}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+/// The records of all threads and targets in one direction (`read` or `write`) of the first time span.
+pub fn records<'a>(result: &'a Value, direction: &'a str) -> impl Iterator<Item = &'a Value> {
+    let threads = result["time_spans"][0]["threads"].as_array().unwrap();
+    let targets = threads.iter().flat_map(|thread| thread["targets"].as_array().unwrap());
+    targets.map(move |target| &target[direction])
+}
+
+/// The sum of one number over all records of one direction.
+pub fn sum(result: &Value, direction: &str, number: &str) -> u64 {
+    records(result, direction).map(|record| record[number].as_u64().unwrap()).sum()
+}
+
+/// I/Os of both directions.
+pub fn ios(result: &Value) -> u64 {
+    sum(result, "read", "ios") + sum(result, "write", "ios")
+}
+
+/// The names of the backends, and the reasons for a fallback.
+pub fn backends(result: &Value) -> Vec<(String, String)> {
+    let threads = result["time_spans"][0]["threads"].as_array().unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let backend =
+        |thread: &Value| (text(&thread["backend"]["name"]), text(&thread["backend"]["fallback"]));
+    threads.iter().map(backend).collect()
+}
+
+/// Says why a test cannot run here.
+pub fn skip(reason: &str) {
+    crate::prepare::support::skip(reason);
+}
+
+/// The bytes of a file.
+pub fn bytes(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap()
+}

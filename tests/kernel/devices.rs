@@ -1,0 +1,91 @@
+//! Real block devices: loop devices of the test's own, and the RAM disk if there is one.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::bench::{Bench, ios, skip, sum};
+use crate::prepare::support::Loop;
+
+const DEVICE_BYTES: u64 = 32 << 20;
+
+/// One test at a time has the device.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// A loop device of this test's own, for as long as the first part is kept.
+fn attached() -> (MutexGuard<'static, ()>, Option<Loop>) {
+    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    (turn, Loop::attach("/dev/loop2", DEVICE_BYTES))
+}
+
+#[test]
+fn a_loop_device_is_read_and_written() {
+    let (_turn, Some(device)) = attached() else { return };
+    let bench = Bench::new();
+    let result = bench.measure(&format!("-b4K -r -w50 -o8 -Su -L {}", device.name()));
+    assert!(sum(&result, "read", "ios") > 0 && sum(&result, "write", "ios") > 0);
+    let target = &result["time_spans"][0]["targets"][0];
+    assert_eq!(target["kind"], "block_device");
+    assert_eq!(target["size_bytes"], DEVICE_BYTES);
+}
+
+#[test]
+fn two_devices_share_threads_and_requests() {
+    let (_turn, Some(device)) = attached() else { return };
+    let bench = Bench::new();
+    let result = bench.measure(&format!("-b4K -r -F2 -O8 -L {} t.dat", device.name()));
+    let threads = result["time_spans"][0]["threads"].as_array().unwrap();
+    assert_eq!(threads.len(), 2);
+    assert!(threads.iter().all(|thread| thread["targets"].as_array().unwrap().len() == 2));
+    assert_eq!(result["time_spans"][0]["request_count"], 8);
+}
+
+#[test]
+fn the_ram_disk_is_read() {
+    let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
+    if size.trim().parse::<u64>().unwrap_or(0) < 131_072 {
+        skip("there is no RAM disk of 64 MiB at /dev/zram0");
+        return;
+    }
+    let result = Bench::new().measure("-b4K -r -o32 -Su -L -f64M /dev/zram0");
+    assert!(ios(&result) > 1_000);
+}
+
+#[test]
+fn a_device_that_is_cut_short_ends_the_run_with_a_partial_result() {
+    let (_turn, Some(device)) = attached() else { return };
+    let bench = Bench::new();
+    let args = format!("-W0 -d60 -b64K -Su -L -Rjson {}", device.name());
+    let child = bench
+        .command(&args)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let backing = std::fs::OpenOptions::new().write(true).open(device.image()).unwrap();
+    backing.set_len(1 << 20).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(device.name()) && stderr.contains("offset"), "{stderr}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["time_spans"][0]["outcome"], "interrupted");
+    assert!(ios(&result) > 0);
+}
+
+#[test]
+fn the_disk_of_the_root_file_system_is_never_written() {
+    let bench = Bench::new();
+    let list = String::from_utf8(bench.run("--list").stdout).unwrap();
+    let mut lines = list.lines().peekable();
+    while let Some(line) = lines.next() {
+        let is_root = lines.peek().is_some_and(|next| next.trim() == "in use: mounted on /");
+        if !is_root {
+            continue;
+        }
+        let number = line.split_whitespace().next().unwrap();
+        let output = bench.run(&format!("-W0 -d1 -w100 --overwrite {number}"));
+        assert_eq!(output.status.code(), Some(2));
+        return;
+    }
+    skip("no disk of --list holds the root file system");
+}

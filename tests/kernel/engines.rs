@@ -1,0 +1,110 @@
+//! Which way I/O reaches the kernel, and what happens when the best one is forbidden.
+
+use std::process::Command;
+
+use crate::bench::{Bench, backends, ios, skip};
+
+fn only_backend(args: &str) -> String {
+    let bench = Bench::new();
+    let result = bench.measure(args);
+    assert!(ios(&result) > 0, "{args}");
+    let mut names: Vec<String> = backends(&result).into_iter().map(|(name, _)| name).collect();
+    names.dedup();
+    names.join(",")
+}
+
+#[test]
+fn each_way_serves_what_asks_for_it() {
+    for (args, backend) in [
+        ("-b4K -r t.dat", "io_uring"),
+        ("-b4K -r -o1 t.dat", "sync"),
+        ("-b4K -r -o1 -t2 t.dat", "sync"),
+        ("-b4K -r -x -Su t.dat", "libaio"),
+        ("-b4K -r -Sm t.dat", "mmap"),
+        ("-b4K -r -w50 -Sm -Nv t.dat", "mmap"),
+        ("-b4K -r --engine=aio -Su t.dat", "libaio"),
+        ("-b4K -r --engine=sync t.dat", "sync"),
+        ("-b4K -r --engine=null t.dat", "null"),
+        ("-b4K -r -F2 -O4 t.dat", "io_uring"),
+    ] {
+        assert_eq!(only_backend(args), backend, "{args}");
+    }
+}
+
+#[test]
+fn the_null_engine_touches_nothing() {
+    let bench = Bench::new();
+    let result = bench.measure("--engine=null -c1G -w100 -o32 -L nothing.dat");
+    assert!(ios(&result) > 1_000);
+    assert!(!bench.path("nothing.dat").exists());
+}
+
+/// A program in Python that forbids system calls by number with a seccomp filter and then becomes the
+/// program that it is given. The filter is classic BPF: load the number, compare, answer EPERM.
+const FORBID: &str = r#"
+import ctypes, os, struct, sys
+numbers = [int(number) for number in sys.argv[1].split(",")]
+code = struct.pack("HBBI", 0x20, 0, 0, 0)
+for number in numbers:
+    code += struct.pack("HBBI", 0x15, 0, 1, number) + struct.pack("HBBI", 0x06, 0, 0, 0x00050001)
+code += struct.pack("HBBI", 0x06, 0, 0, 0x7FFF0000)
+buffer = ctypes.create_string_buffer(code, len(code))
+program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, program, 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+#[cfg(target_arch = "x86_64")]
+const IO_URING_SETUP: &str = "425";
+#[cfg(target_arch = "x86_64")]
+const IO_SETUP: &str = "206";
+
+/// Runs with some system calls forbidden; the parsed result and the text result.
+#[cfg(target_arch = "x86_64")]
+fn run_forbidden(calls: &str) -> Option<(serde_json::Value, String)> {
+    let bench = Bench::new();
+    let run = |format: &str| {
+        let args = ["-W0", "-d1", "-b4K", "-r", "-o4", "-Su", format, "t.dat"];
+        Command::new("python3")
+            .args(["-c", FORBID, calls, env!("CARGO_BIN_EXE_diskspd")])
+            .args(args)
+            .current_dir(bench.path("."))
+            .output()
+    };
+    let (Ok(json), Ok(text)) = (run("-Rjson"), run("-Rtext")) else {
+        skip("there is no python3 to set a seccomp filter");
+        return None;
+    };
+    let stderr = String::from_utf8_lossy(&json.stderr).into_owned();
+    assert_eq!((json.status.code(), text.status.code()), (Some(0), Some(0)), "{stderr}");
+    let text = String::from_utf8(text.stdout).unwrap();
+    Some((serde_json::from_slice(&json.stdout).unwrap(), text))
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn libaio_takes_over_where_io_uring_is_forbidden_and_the_result_says_so() {
+    let Some((result, text)) = run_forbidden(IO_URING_SETUP) else { return };
+    assert!(ios(&result) > 0);
+    for (name, fallback) in backends(&result) {
+        assert_eq!(name, "libaio");
+        assert!(fallback.contains("io_uring"), "{fallback}");
+    }
+    let engine = text.lines().find(|line| line.starts_with("Engine:")).unwrap();
+    assert!(engine.contains("libaio") && engine.contains("io_uring"), "{engine}");
+    let warnings = result["warnings"].as_array().unwrap();
+    assert!(warnings.iter().any(|warning| warning["kind"] == "backend_fallback"));
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn plain_calls_take_over_where_both_are_forbidden() {
+    let Some((result, _)) = run_forbidden(&format!("{IO_URING_SETUP},{IO_SETUP}")) else { return };
+    assert!(ios(&result) > 0);
+    for (name, fallback) in backends(&result) {
+        assert_eq!(name, "sync");
+        assert!(!fallback.is_empty());
+    }
+}

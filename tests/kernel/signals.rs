@@ -1,0 +1,74 @@
+//! Ctrl-C ends the run, and what was measured until then comes out.
+
+use std::io::Read;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, ios};
+
+fn start(bench: &Bench, args: &str) -> Child {
+    let mut command = bench.command(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+}
+
+fn interrupted(bench: &Bench, args: &str) -> Output {
+    let child = start(bench, args);
+    std::thread::sleep(Duration::from_millis(700));
+    interrupt(&child);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_run_that_is_interrupted_prints_what_it_measured() {
+    let bench = Bench::new();
+    let output = interrupted(&bench, "-W0 -d60 -b4K -r -L -Rjson t.dat");
+    assert_eq!(output.status.code(), Some(130));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["time_spans"][0]["outcome"], "interrupted");
+    assert!(ios(&result) > 0);
+    let measured_ns = result["time_spans"][0]["measured_ns"].as_u64().unwrap();
+    assert!(measured_ns < 60_000_000_000);
+    let kinds = result["warnings"].as_array().unwrap().iter().map(|warning| &warning["kind"]);
+    assert!(kinds.into_iter().any(|kind| kind == "interrupted"));
+}
+
+#[test]
+fn text_and_xml_are_whole_after_an_interruption() {
+    let bench = Bench::new();
+    let text = interrupted(&bench, "-W0 -d60 -b4K -r -L t.dat");
+    assert_eq!(text.status.code(), Some(130));
+    let text = String::from_utf8(text.stdout).unwrap();
+    assert!(text.contains("\ntotal:") && text.contains("    max |"), "{text}");
+    let xml = interrupted(&bench, "-W0 -d60 -b4K -r -L -Rxml t.dat");
+    roxmltree::Document::parse(&String::from_utf8(xml.stdout).unwrap()).unwrap();
+}
+
+#[test]
+fn an_interruption_in_the_warm_up_has_nothing_to_show() {
+    let bench = Bench::new();
+    let output = interrupted(&bench, "-W60 -d1 -b4K -r t.dat");
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("The test was interrupted before the measurements began."), "{text}");
+}
+
+#[test]
+fn an_interruption_while_a_file_is_created_leaves_no_file() {
+    let bench = Bench::new();
+    let mut child = start(&bench, "-v -W0 -d1 -c16G big.dat");
+    // The first line on standard output says that the creation has begun.
+    let mut first = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_ne!(output.status.code(), Some(0));
+    assert!(!bench.path("big.dat").exists());
+}
