@@ -72,3 +72,13 @@ fn an_interruption_while_a_file_is_created_leaves_no_file() {
     assert_ne!(output.status.code(), Some(0));
     assert!(!bench.path("big.dat").exists());
 }
+
+#[test]
+fn a_thread_that_thinks_for_a_minute_still_hears_the_interruption() {
+    let bench = Bench::new();
+    let output = interrupted(&bench, "-W0 -d300 -b4K -r -i1 -j60000 -o1 -Rjson t.dat");
+    assert_eq!(output.status.code(), Some(130));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // It was not waited for: the next I/O was a minute away.
+    assert!(result["time_spans"][0]["measured_ns"].as_u64().unwrap() < 60_000_000_000);
+}

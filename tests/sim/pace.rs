@@ -2,7 +2,7 @@
 
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::{Simulation, simulate};
-use fathom_core::plan::SpanPlan;
+use fathom_core::plan::{EngineKind, SpanPlan};
 use fathom_core::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 
 use crate::plans::{Tell, span};
@@ -113,4 +113,13 @@ fn poisson_arrivals_have_exponential_distances_of_the_rates_mean() {
     assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
     let longer = distances.iter().filter(|&&distance| distance > 1e6).count() as f64 / count;
     assert!((longer - (-1.0_f64).exp()).abs() < 0.005, "{longer}");
+}
+
+#[test]
+fn the_gap_of_a_synchronous_burst_begins_when_its_last_io_ends() {
+    let mut plan = span(64 * MIB).bursts(2, 5 * NANOS_PER_MILLI).seconds(1);
+    plan.threads[0].engine = EngineKind::Sync;
+    let records = &run(&plan, 8 * NANOS_PER_MILLI).records[0];
+    let gaps: Vec<u64> = records.windows(2).map(|pair| pair[1].at_ns - pair[0].at_ns).collect();
+    assert_eq!(gaps[..4], [8, 13, 8, 13].map(|millis| millis * NANOS_PER_MILLI));
 }

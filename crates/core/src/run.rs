@@ -43,6 +43,8 @@ pub fn run(
     stop: &AtomicBool,
     sink: EventSink<'_>,
 ) -> Result<Finished, RunError> {
+    // Where it cannot be raised, opening the targets tells which one is beyond the limit.
+    let _open_files = fathom_sys::limits::raise_open_files();
     let started_at_unix_s = jiff::Timestamp::now().as_second();
     let host = facts::gather(&request.profile, &request.options, availability());
     let provenance = Provenance {

@@ -7,7 +7,7 @@ use super::payload::{Payload, Piece};
 use super::random::Random;
 use super::setup::{SlotLayout, Sources};
 use crate::measure::Recorder;
-use crate::plan::{PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
+use crate::plan::{Assignment, EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 
 /// Where a lane's writes take their bytes.
 pub enum LaneData {
@@ -122,7 +122,7 @@ pub fn lanes<'a>(
             block_bytes: target.block_bytes,
             write_percent: target.write_percent,
             offsets: Offsets::new(&target.offsets, start_bytes, count as usize, shared),
-            pacer: Pacer::new(assignment.pace, assignment.burst, start_ns, thread.seed),
+            pacer: pacer(thread, assignment, start_ns),
             data: LaneData::new(target, source_bytes),
             free: (first_slot..first_slot + count).rev().collect(),
             first_slot,
@@ -130,6 +130,14 @@ pub fn lanes<'a>(
         });
     }
     lanes
+}
+
+fn pacer(thread: &ThreadPlan, assignment: &Assignment, start_ns: u64) -> Pacer {
+    let pacer = Pacer::new(assignment.pace, assignment.burst, start_ns, thread.seed);
+    match thread.engine {
+        EngineKind::Sync | EngineKind::Mapped => pacer.with_blocking_issue(),
+        _ => pacer,
+    }
 }
 
 /// Empty books for a thread.

@@ -60,6 +60,7 @@ struct Bursts {
     issued: u32,
     wait_until_ns: u64,
     last_poll_ns: u64,
+    from_completion: bool,
 }
 
 impl Pacer {
@@ -72,13 +73,34 @@ impl Pacer {
                 Kind::Poisson(Poisson::new(pace, start_ns, seed))
             }
             (Some(pace), _) => Kind::Rate(Rate::new(pace, start_ns)),
-            (None, Some(plan)) if plan.ios > 0 => {
-                let last_poll_ns = start_ns;
-                Kind::Bursts(Bursts { plan, issued: 0, wait_until_ns: start_ns, last_poll_ns })
-            }
+            (None, Some(plan)) if plan.ios > 0 => Kind::Bursts(Bursts {
+                plan,
+                issued: 0,
+                wait_until_ns: start_ns,
+                last_poll_ns: start_ns,
+                from_completion: false,
+            }),
             _ => Kind::Unlimited,
         };
         Self { kind }
+    }
+
+    /// The same schedule for a backend whose issuing ends only when the I/O does: the gap behind a burst
+    /// then begins with the end of its last I/O, as it does in `DiskSpd`.
+    #[must_use]
+    pub fn with_blocking_issue(mut self) -> Self {
+        if let Kind::Bursts(bursts) = &mut self.kind {
+            bursts.from_completion = true;
+        }
+        self
+    }
+
+    /// Enters that an I/O of this schedule has completed.
+    #[inline]
+    pub fn completed(&mut self, now_ns: u64) {
+        if let Kind::Bursts(bursts) = &mut self.kind {
+            bursts.completed(now_ns);
+        }
     }
 
     /// Whether I/Os have an intended time of their own, so that response and service time differ.
@@ -179,6 +201,13 @@ impl Bursts {
         if self.issued == self.plan.ios {
             self.issued = 0;
             self.wait_until_ns = self.last_poll_ns.saturating_add(self.plan.gap_ns);
+        }
+    }
+
+    #[inline]
+    fn completed(&mut self, now_ns: u64) {
+        if self.from_completion && self.issued == 0 {
+            self.wait_until_ns = now_ns.saturating_add(self.plan.gap_ns);
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::measure::{BackendDescription, Direction, Recorder, TargetRecord, Wait
 /// Waiting less than this is done by looking again, because a sleep would overshoot.
 const SPIN_BELOW_NS: u64 = 2_000;
 
+/// A thread that waits for its time looks at least this often whether it must stop.
+const LOOK_EVERY_NS: u64 = 50_000_000;
+
 /// What a worker is made of.
 pub struct WorkerSetup<'a, B, C> {
     /// How I/O reaches the kernel.
@@ -229,7 +232,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     #[inline]
     fn reap(&mut self, now_ns: u64, next_due_ns: Option<u64>) -> Result<(), BackendError> {
         if self.in_flight == 0 {
-            let wake_ns = next_due_ns.unwrap_or(self.schedule.stop_ns);
+            let wake_ns = next_due_ns.unwrap_or(self.schedule.stop_ns).min(now_ns + LOOK_EVERY_NS);
             self.waits.throttle_sleeps += 1;
             self.setup.clock.sleep_until_ns(wake_ns.min(self.schedule.stop_ns));
             return Ok(());
@@ -237,7 +240,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let wait = match next_due_ns.map(|due_ns| due_ns.saturating_sub(now_ns)) {
             None => Wait::ForOne,
             Some(nanos) if nanos < SPIN_BELOW_NS => Wait::No,
-            Some(nanos) => Wait::ForOneOrNs(nanos),
+            Some(nanos) => Wait::ForOneOrNs(nanos.min(LOOK_EVERY_NS)),
         };
         self.setup.backend.reap(wait, &mut self.done)?;
         match wait {
@@ -271,7 +274,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                     errno: -completion.result,
                 });
             }
-            self.release(slot.lane as usize, completion.slot);
+            self.release(slot.lane as usize, completion.slot, now_ns);
         }
         self.done = done;
     }
@@ -295,8 +298,9 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     }
 
     #[inline]
-    fn release(&mut self, lane: usize, slot: u32) {
+    fn release(&mut self, lane: usize, slot: u32, now_ns: u64) {
         self.in_flight -= 1;
+        self.setup.lanes[lane].pacer.completed(now_ns);
         match &mut self.shared {
             Some(shared) => shared.free.push(slot),
             None => self.setup.lanes[lane].free.push(slot),

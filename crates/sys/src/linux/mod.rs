@@ -10,6 +10,7 @@ pub mod extents;
 pub mod file;
 pub mod holders;
 pub mod host;
+pub mod limits;
 pub mod mapping;
 pub mod residency;
 pub mod ring;
