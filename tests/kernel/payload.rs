@@ -3,12 +3,13 @@
 use crate::bench::{Bench, bytes};
 
 const BLOCK: usize = 4096;
-const FILE: u32 = 1 << 20;
+const FILE: usize = 1 << 20;
 
 /// The blocks of a file of 1 MiB that a sequential run has passed over many times.
 fn written(args: &str) -> Vec<Vec<u8>> {
     let bench = Bench::new();
-    bench.fill("w.dat", FILE);
+    // One byte all over, which no form of data gives, so that each block shows whether it was written.
+    std::fs::write(bench.path("w.dat"), vec![0xA5; FILE]).unwrap();
     bench.fill("source.bin", 10_000);
     let before = bytes(&bench.path("w.dat"));
     bench.measure(&format!("-w100 -b4K -o4 {args} w.dat"));
