@@ -3,6 +3,7 @@
 mod bench;
 mod devices;
 mod engines;
+mod events;
 mod facts;
 mod payload;
 mod prepare;

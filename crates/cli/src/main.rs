@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use fathom_core::diskspd::manual;
 use fathom_core::diskspd::parse::{Invocation, Outside, ParseError, parse};
+use fathom_sys::event::NamedEvent;
 
 use output::{Code, complain, print};
 
@@ -47,13 +48,7 @@ fn act(invocation: Invocation) -> ExitCode {
         Invocation::Usage => print(&manual::usage()),
         Invocation::Version => print(&output::version()),
         Invocation::ListDisks => print(&output::disks()),
-        Invocation::SignalEvent(event) => {
-            complain(&format!(
-                "ERROR: event '{event}' cannot be signalled: named events are not available in \
-                 this version"
-            ));
-            Code::Failed.into()
-        }
+        Invocation::SignalEvent(event) => signal(&event),
         Invocation::Run(request) => {
             for warning in &request.warnings {
                 complain(&format!("WARNING: {warning}"));
@@ -62,6 +57,20 @@ fn act(invocation: Invocation) -> ExitCode {
                 return print(&output::profile(&request));
             }
             run::run(&request)
+        }
+    }
+}
+
+/// Signals an event that a running process uses.
+fn signal(event: &str) -> ExitCode {
+    match NamedEvent::open_existing(event) {
+        Ok(event) => {
+            event.set();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            complain(&format!("ERROR: {error}"));
+            Code::Failed.into()
         }
     }
 }

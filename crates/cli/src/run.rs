@@ -30,6 +30,10 @@ pub fn run(request: &Request) -> ExitCode {
             complain_all("ERROR", &errors.to_string());
             Code::Invalid.into()
         }
+        Err(RunError::Event(error)) => {
+            complain(&format!("ERROR: {error}"));
+            Code::Failed.into()
+        }
         Err(RunError::Refused(refusals)) => {
             complain_all("REFUSED", &refusals.to_string());
             Code::Refused.into()

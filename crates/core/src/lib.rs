@@ -17,6 +17,7 @@
 
 pub mod diskspd;
 pub mod engine;
+pub mod events;
 pub mod measure;
 pub mod plan;
 pub mod profile;

@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_sys::event::EventError;
 use thiserror::Error;
 
 use crate::diskspd::parse::Request;
 use crate::engine::conductor::{Control, run_span};
+use crate::events::RunEvents;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::facts::{self, EngineAvailability};
 use crate::plan::guard::{self, Refusals};
@@ -23,6 +25,9 @@ pub enum RunError {
     /// A target holds data that must not be lost, or is in use.
     #[error("{0}")]
     Refused(Refusals),
+    /// A named event cannot be used.
+    #[error(transparent)]
+    Event(#[from] EventError),
 }
 
 /// A run that began: its result, and what went wrong, in words.
@@ -58,9 +63,24 @@ pub fn run(
             Err(errors) => return unresolved(request, provenance, errors),
         };
     guard::check(&plan, &request.options).map_err(RunError::Refused)?;
-    let mut runner = Runner { request, plan: &plan, stop, sink, failures: Vec::new() };
+    let events = RunEvents::new(&request.profile.events)?;
+    let (halt, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let stop_run = if events.can_stop() { &halt } else { stop };
+    let mut runner = Runner {
+        request,
+        plan: &plan,
+        events: &events,
+        stop: stop_run,
+        sink,
+        failures: Vec::new(),
+    };
     let mut found = warnings;
-    let (spans, residency) = runner.run_all(&mut found);
+    let (spans, residency) = std::thread::scope(|scope| {
+        scope.spawn(|| events.watch(stop, &halt, &over));
+        let done = runner.run_all(&mut found);
+        over.store(true, Ordering::Relaxed);
+        done
+    });
     let spans: Vec<_> = plan.spans.iter().zip(spans).collect();
     let mut result = assemble(provenance, &request.profile, &spans);
     found.extend(doubts::after(&plan, &result, &residency));
@@ -104,6 +124,7 @@ fn unresolved(
 struct Runner<'a> {
     request: &'a Request,
     plan: &'a Plan,
+    events: &'a RunEvents,
     stop: &'a AtomicBool,
     sink: EventSink<'a>,
     failures: Vec<String>,
@@ -123,6 +144,9 @@ impl Runner<'_> {
         }
         for span in &self.plan.spans {
             let measurements = match self.create(&span.create) {
+                Ok(()) if !self.events.wait_for_start(self.stop) => {
+                    self.not_begun("the run was ended before it started".to_owned())
+                }
                 Ok(()) => {
                     warnings.extend(doubts::before_span(self.plan, span));
                     self.span(span)
@@ -160,7 +184,9 @@ impl Runner<'_> {
 
     fn not_begun(&mut self, reason: String) -> SpanMeasurements {
         let interrupted = self.stop.load(Ordering::Relaxed);
-        self.failures.push(reason.clone());
+        if !interrupted {
+            self.failures.push(reason.clone());
+        }
         SpanMeasurements {
             ending: if interrupted { Ending::Interrupted } else { Ending::Failed(reason) },
             measured_ns: 0,
@@ -177,6 +203,7 @@ impl Runner<'_> {
             {
                 faults.push(reason.clone());
             }
+            self.events.follow(&event);
             (self.sink)(event);
         };
         let verbose = self.request.profile.verbose;

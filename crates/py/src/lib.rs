@@ -104,6 +104,7 @@ fn wait<T: Send>(
 fn translate(error: RunError) -> PyErr {
     match error {
         RunError::Invalid(errors) => InvalidRequestError::new_err(errors.to_string()),
+        RunError::Event(error) => FathomError::new_err(error.to_string()),
         RunError::Refused(refusals) => RefusedError::new_err(refusals.to_string()),
     }
 }

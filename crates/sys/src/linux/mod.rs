@@ -6,6 +6,7 @@ pub mod buffers;
 pub mod clock;
 pub mod cpu;
 pub mod device;
+pub mod event;
 pub mod extents;
 pub mod file;
 pub mod holders;

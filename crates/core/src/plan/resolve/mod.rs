@@ -75,9 +75,10 @@ impl Resolver<'_> {
         }
         let events = &self.profile.events;
         let named = [&events.start, &events.finish, &events.wait, &events.stop];
-        if let Some(name) = named.into_iter().flatten().next() {
-            let message = format!("named events ('{name}') are not available in this version");
-            self.findings.request(message, remedy);
+        for name in named.into_iter().flatten() {
+            if let Err(error) = fathom_sys::event::check_name(name) {
+                self.findings.request(error.to_string(), "choose another name");
+            }
         }
     }
 

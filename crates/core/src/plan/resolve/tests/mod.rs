@@ -140,15 +140,15 @@ fn all_errors_of_all_time_spans_are_told() {
 }
 
 #[test]
-fn what_this_version_lacks_is_refused() {
+fn tracing_and_wrong_names_of_events_are_refused() {
     let mut request = profile(vec![span(vec![target()])]);
     request.tracing = Some(crate::profile::Tracing::default());
     let errors = resolve(&request, &RunOptions::default(), &host()).expect_err("an error");
     assert_says(&only(&errors), ErrorClass::Request, &["event tracing", "not available"]);
     request.tracing = None;
-    request.events.wait = Some("go".into());
+    request.events.wait = Some("go/home".into());
     let errors = resolve(&request, &RunOptions::default(), &host()).expect_err("an error");
-    assert_says(&only(&errors), ErrorClass::Request, &["'go'", "not available"]);
+    assert_says(&only(&errors), ErrorClass::Request, &["'go/home'", "name"]);
 }
 
 #[test]
