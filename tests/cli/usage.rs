@@ -95,6 +95,7 @@ fn company(name: &str) -> &'static [&'static str] {
         "N" => &["-Sm"],
         "i" => &["-j5"],
         "j" => &["-i5"],
+        "-skew" => &["-r"],
         "-arrivals" => &["--rate=5"],
         _ => &[],
     }

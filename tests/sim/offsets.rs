@@ -4,7 +4,7 @@ use fathom_core::engine::backend::{SimDevice, Transfer};
 use fathom_core::engine::offsets::{Offsets, SharedOffsets};
 use fathom_core::engine::random::Random;
 use fathom_core::engine::simulate::simulate;
-use fathom_core::plan::{OffsetPlan, Order, SpanPlan};
+use fathom_core::plan::{OffsetPlan, Order, Skew, SpanPlan};
 use proptest::prelude::*;
 
 use crate::plans::{BLOCK, Tell, span};
@@ -177,7 +177,7 @@ proptest! {
     ) {
         let end_bytes = base_bytes + block_bytes + beyond;
         let ranges = Vec::new();
-        let plan = OffsetPlan { base_bytes, end_bytes, block_bytes, align_bytes, order, ranges };
+        let plan = OffsetPlan { base_bytes, end_bytes, block_bytes, align_bytes, order, ranges, skew: None };
         let shared = SharedOffsets::new(&plan);
         let mut offsets = Offsets::new(&plan, base_bytes, 2, &shared);
         let mut random = Random::new(seed);
@@ -185,5 +185,45 @@ proptest! {
             let offset = offsets.next(k % 2, &mut random);
             prop_assert!(offset >= base_bytes && offset + block_bytes <= end_bytes);
         }
+    }
+}
+
+/// The share of I/Os that fall below each of some places, in blocks.
+fn shares_below(plan: &SpanPlan, places: &[u64]) -> Vec<f64> {
+    let offsets = offsets(plan);
+    let below = |place: &u64| offsets.iter().filter(|&&offset| offset < place * BLOCK).count();
+    places.iter().map(|place| below(place) as f64 / offsets.len() as f64).collect()
+}
+
+#[test]
+fn zipf_gives_each_place_its_share() {
+    let (blocks, theta) = (1_000_000_u64, 1.2);
+    let plan = span(blocks * BLOCK).random().outstanding(8).seconds(3);
+    let plan = plan.skew(Skew::Zipf { theta_milli: 1_200 });
+    let weight = |to: u64| (1..=to).map(|k| (k as f64).powf(-theta)).sum::<f64>();
+    let places = [1, 2, 10, 100, 10_000, 300_000];
+    for (share, place) in shares_below(&plan, &places).into_iter().zip(places) {
+        let theory = weight(place) / weight(blocks);
+        assert!((share / theory - 1.0).abs() < 0.01, "{place}: {share} instead of {theory}");
+    }
+}
+
+#[test]
+fn pareto_of_a_fifth_sends_four_fifths_there_and_so_on() {
+    let plan = span(1_000_000 * BLOCK).random().outstanding(8).seconds(3);
+    let plan = plan.skew(Skew::Pareto { h_milli: 200 });
+    let shares = shares_below(&plan, &[200_000, 40_000, 8_000]);
+    for (share, theory) in shares.into_iter().zip([0.8, 0.64, 0.512]) {
+        assert!((share / theory - 1.0).abs() < 0.01, "{share} instead of {theory}");
+    }
+}
+
+#[test]
+fn normal_gathers_around_the_middle() {
+    let plan = span(1_000_000 * BLOCK).random().outstanding(8).seconds(3);
+    let plan = plan.skew(Skew::Normal { deviation_milli: 10_000 });
+    let shares = shares_below(&plan, &[300_000, 400_000, 500_000, 600_000, 700_000]);
+    for (share, theory) in shares.into_iter().zip([0.022_75, 0.158_66, 0.5, 0.841_34, 0.977_25]) {
+        assert!((share - theory).abs() < 0.002, "{share} instead of {theory}");
     }
 }

@@ -2,7 +2,7 @@
 
 use fathom_core::plan::{
     Arrivals, Assignment, Burst, EffectiveRange, EngineKind, OffsetPlan, OpenPlan, Order, Pace,
-    PayloadPlan, SpanPlan, TargetKind, TargetPlan, ThreadPlan,
+    PayloadPlan, Skew, SpanPlan, TargetKind, TargetPlan, ThreadPlan,
 };
 use fathom_core::profile::Priority;
 use fathom_core::units::NANOS_PER_SEC;
@@ -26,6 +26,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
             align_bytes: BLOCK,
             order: Order::Sequential,
             ranges: Vec::new(),
+            skew: None,
         },
         write_percent: 0,
         payload: PayloadPlan::CountingPattern,
@@ -61,6 +62,8 @@ pub trait Tell {
     fn range(self, base_bytes: u64, end_bytes: u64) -> Self;
     /// Shares in percent, start and end.
     fn shares(self, shares: &[(f64, u64, u64)]) -> Self;
+    /// Skewed in this way.
+    fn skew(self, skew: Skew) -> Self;
     /// So many outstanding I/Os per thread.
     fn outstanding(self, outstanding: u32) -> Self;
     /// So many threads, each starting at its own multiple of the given stride.
@@ -108,6 +111,11 @@ impl Tell for SpanPlan {
             end_bytes,
         };
         self.targets[0].offsets.ranges = shares.iter().map(range).collect();
+        self
+    }
+
+    fn skew(mut self, skew: Skew) -> Self {
+        self.targets[0].offsets.skew = Some(skew);
         self
     }
 

@@ -22,6 +22,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         align_bytes: 4096,
         order: Order::Random,
         ranges: Vec::new(),
+        skew: None,
     };
     let target = TargetPlan {
         path: path.to_owned(),

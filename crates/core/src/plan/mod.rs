@@ -11,7 +11,7 @@ pub mod signature;
 
 use std::path::PathBuf;
 
-pub use crate::profile::Arrivals;
+pub use crate::profile::{Arrivals, Skew};
 
 /// All time spans of a run, and the files to make beforehand.
 #[derive(Debug, Clone, PartialEq)]
@@ -159,6 +159,8 @@ pub struct OffsetPlan {
     pub order: Order,
     /// Where random offsets fall, in ascending order and without holes in the shares; empty means uniform.
     pub ranges: Vec<EffectiveRange>,
+    /// Random offsets are skewed in this way; the ranges are empty then.
+    pub skew: Option<Skew>,
 }
 
 /// The order of offsets.

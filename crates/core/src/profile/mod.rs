@@ -9,7 +9,7 @@ mod options;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use options::{Arrivals, EngineChoice, RunOptions};
+pub use options::{Arrivals, EngineChoice, RunOptions, Skew};
 
 /// A whole request: one or more time spans that run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -15,6 +15,28 @@ pub struct RunOptions {
     pub total_iops: Option<u64>,
     /// How the I/Os of a rate are spread over the time.
     pub arrivals: Arrivals,
+    /// How random I/O is skewed; uniform, or as the profile says, if absent.
+    pub skew: Option<Skew>,
+}
+
+/// How random I/O is skewed towards some places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Skew {
+    /// The k-th place has a share in proportion to k^-theta.
+    Zipf {
+        /// Theta in thousandths.
+        theta_milli: u32,
+    },
+    /// The first fraction h of the target has the share 1 - h, and so on within it.
+    Pareto {
+        /// The fraction h in thousandths, between 0 and 500.
+        h_milli: u32,
+    },
+    /// A bell around the middle of the target.
+    Normal {
+        /// Standard deviation in thousandths of a percent of the target.
+        deviation_milli: u32,
+    },
 }
 
 /// How the I/Os of a rate are spread over the time.

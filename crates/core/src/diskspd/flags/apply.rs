@@ -7,7 +7,7 @@ use super::super::distribution;
 use super::super::draft::{Draft, Instead};
 use super::super::number::{count, not_negative, positive, seed as read_seed, size, size_prefix};
 use crate::profile::{
-    Arrivals, Caching, EngineChoice, FlushMode, Priority, Rate, ResultFormat, WriteSource,
+    Arrivals, Caching, EngineChoice, FlushMode, Priority, Rate, ResultFormat, Skew, WriteSource,
 };
 
 type Applied = Result<(), String>;
@@ -467,6 +467,28 @@ pub fn arrivals(draft: &mut Draft, value: &str) -> Applied {
         "poisson" => Arrivals::Poisson,
         _ => return Err(format!("'{value}' is not one of constant and poisson")),
     };
+    Ok(())
+}
+
+pub fn skew(draft: &mut Draft, value: &str) -> Applied {
+    let wrong = || format!("'{value}' is not a skew: give zipf:1.1, pareto:0.2 or normal:10");
+    let (kind, number) = value.split_once(':').ok_or_else(wrong)?;
+    let number: f64 = number.trim_end_matches('%').parse().map_err(|_| wrong())?;
+    let milli = |greatest: f64| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked below"
+        )]
+        let milli = (number * 1e3).round() as u32;
+        if number <= greatest && milli > 0 { Ok(milli) } else { Err(wrong()) }
+    };
+    draft.options.skew = Some(match kind {
+        "zipf" => Skew::Zipf { theta_milli: milli(10.0)? },
+        "pareto" => Skew::Pareto { h_milli: milli(0.5)? },
+        "normal" => Skew::Normal { deviation_milli: milli(100.0)? },
+        _ => return Err(wrong()),
+    });
     Ok(())
 }
 

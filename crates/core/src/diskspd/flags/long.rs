@@ -73,6 +73,21 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-skew",
+        form: "--skew=<zipf:theta|pareto:h|normal:deviation%>",
+        default: "uniform",
+        limits: "theta above 0 to 10, h above 0 to 0.5, deviation above 0 to 100; needs -r or -rs; not \
+                 with -rd",
+        short: "random I/O that prefers some places",
+        long: "zipf gives the k-th place a share in proportion to k^-theta. pareto gives the first \
+               part h of the target the share 1 - h, and so on within it: 0.2 is the rule of 80 to \
+               20. normal is a bell around the middle with this deviation in percent of the \
+               target. The hot places of zipf and pareto stand at the beginning of the range.",
+        example: "--skew=zipf:1.1",
+        apply: apply::skew,
+        ..LONG
+    },
+    Flag {
         name: "-overwrite",
         form: "--overwrite",
         short: "write targets although they hold recognisable data",

@@ -23,6 +23,7 @@ pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
             align_bytes: 4096,
             order: Order::Sequential,
             ranges: Vec::new(),
+            skew: None,
         },
         write_percent,
         payload: PayloadPlan::CountingPattern,

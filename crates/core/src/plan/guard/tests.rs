@@ -22,6 +22,7 @@ const ANYHOW: RunOptions = RunOptions {
     json_file: None,
     total_iops: None,
     arrivals: crate::profile::Arrivals::Constant,
+    skew: None,
 };
 
 fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {

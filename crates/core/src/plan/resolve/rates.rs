@@ -9,6 +9,7 @@ impl Resolver<'_> {
     /// Gives each use of a target its part of the total rate, and every rate its arrivals.
     pub(super) fn apply_rates(&mut self, span: &TimeSpan, threads: &mut [ThreadPlan]) {
         self.check_rates(span);
+        self.check_skew(span);
         let uses = || threads.iter().flat_map(|thread| &thread.assignments).count() as u64;
         let shares = self.options.total_iops.map(|iops| (iops, uses()));
         let assignments = threads.iter_mut().flat_map(|thread| &mut thread.assignments);
@@ -19,6 +20,21 @@ impl Resolver<'_> {
             if let Some(pace) = &mut assignment.pace {
                 pace.arrivals = self.options.arrivals;
             }
+        }
+    }
+
+    /// A skew is of random I/O, and the only one.
+    fn check_skew(&mut self, span: &TimeSpan) {
+        if self.options.skew.is_none() {
+            return;
+        }
+        if span.targets.iter().any(|target| target.access.random_percent == 0) {
+            let message = "a skew (--skew) is given for sequential I/O";
+            self.findings.request(message, "add -r or -rs");
+        }
+        if span.targets.iter().any(|target| target.distribution.is_some()) {
+            let message = "a skew (--skew) and a distribution (-rd) are both given";
+            self.findings.request(message, "give one of them");
         }
     }
 

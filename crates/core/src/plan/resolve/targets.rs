@@ -139,6 +139,7 @@ impl Resolver<'_> {
             align_bytes: room.align_bytes,
             order,
             ranges,
+            skew: self.options.skew.filter(|_| follows_ranges),
         })
     }
 

@@ -1,104 +1,33 @@
 //! Which offset comes next. Once per I/O, so nothing here divides, allocates or locks; only the
 //! interlocked order shares anything, and that is one counter.
 
+mod places;
+mod skew;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use self::places::{Grid, Places};
 use super::random::Random;
 use crate::plan::{OffsetPlan, Order};
 
-/// What all threads of a target share: the counter of the interlocked order, on a cache line of its own.
+/// What all threads of a target share: the counter of the interlocked order, on a cache line of its own,
+/// and the places of random I/O, which are only read.
+#[derive(Debug)]
+pub struct SharedOffsets {
+    next_position: Counter,
+    places: Places,
+}
+
 #[derive(Debug)]
 #[repr(align(128))]
-pub struct SharedOffsets {
-    next_position: AtomicU64,
-}
+struct Counter(AtomicU64);
 
 impl SharedOffsets {
-    /// A counter at the first position of the plan's range.
+    /// The counter at the first position of the plan's range, and the places of the plan.
     #[must_use]
-    pub fn new(_plan: &OffsetPlan) -> Self {
-        Self { next_position: AtomicU64::new(0) }
+    pub fn new(plan: &OffsetPlan) -> Self {
+        Self { next_position: Counter(AtomicU64::new(0)), places: Places::new(plan) }
     }
-}
-
-/// Positions at equal distances from each other.
-#[derive(Debug, Clone, Copy)]
-struct Grid {
-    first_bytes: u64,
-    step_bytes: u64,
-    positions: u64,
-}
-
-impl Grid {
-    /// All positions before `until_bytes`, from `from_bytes` on and aligned relative to the base,
-    /// where a block fits the target; at least one, because the plan has made sure of that.
-    fn new(plan: &OffsetPlan, from_bytes: u64, until_bytes: u64) -> Self {
-        let step_bytes = plan.align_bytes.max(1);
-        let ahead = from_bytes.saturating_sub(plan.base_bytes).next_multiple_of(step_bytes);
-        let last_bytes = plan.end_bytes.saturating_sub(plan.block_bytes);
-        let first_bytes = (plan.base_bytes + ahead).min(last_bytes);
-        // A part of the target says where blocks begin, as in DiskSpd; only the target's end cuts them.
-        let last_bytes = last_bytes.min(until_bytes.saturating_sub(1));
-        let room = last_bytes.saturating_sub(first_bytes);
-        Self { first_bytes, step_bytes, positions: room / step_bytes + 1 }
-    }
-
-    #[inline]
-    fn pick(&self, random: &mut Random) -> u64 {
-        self.first_bytes + random.below(self.positions) * self.step_bytes
-    }
-}
-
-/// A part of the target and the chance that a random I/O falls before its end.
-#[derive(Debug, Clone, Copy)]
-struct Share {
-    /// Cumulative share, scaled to 2^64 - 1.
-    until: u64,
-    grid: Grid,
-}
-
-/// Random offsets over the whole range, or over shares of it.
-#[derive(Debug, Clone)]
-struct RandomOffsets {
-    whole: Grid,
-    shares: Vec<Share>,
-}
-
-impl RandomOffsets {
-    fn new(plan: &OffsetPlan) -> Self {
-        let mut sum_percent = 0.0;
-        let mut shares: Vec<Share> = Vec::new();
-        for range in plan.ranges.iter().filter(|range| range.io_percent > 0.0) {
-            sum_percent += range.io_percent;
-            let grid = Grid::new(plan, range.start_bytes, range.end_bytes);
-            shares.push(Share { until: scale(sum_percent), grid });
-        }
-        if let Some(last) = shares.last_mut() {
-            last.until = u64::MAX;
-        }
-        Self { whole: Grid::new(plan, plan.base_bytes, plan.end_bytes), shares }
-    }
-
-    #[inline]
-    fn pick(&self, random: &mut Random) -> u64 {
-        if self.shares.is_empty() {
-            return self.whole.pick(random);
-        }
-        let draw = random.bits();
-        let share = self.shares.partition_point(|share| share.until < draw);
-        self.shares[share].grid.pick(random)
-    }
-}
-
-/// A percentage as a fraction of 2^64.
-fn scale(percent: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a conversion from float saturates, and the share is not negative"
-    )]
-    let scaled = (percent / 100.0 * 2.0_f64.powi(64)) as u64;
-    scaled
 }
 
 /// The offsets of one thread on one target.
@@ -116,7 +45,6 @@ pub struct Offsets<'a> {
     positions: u64,
     /// The next sequential offset: one in all, or one per slot.
     next_bytes: Vec<u64>,
-    random: RandomOffsets,
     continues: bool,
 }
 
@@ -146,7 +74,6 @@ impl<'a> Offsets<'a> {
             step_bytes,
             positions: whole.positions,
             next_bytes: vec![start_bytes; walks],
-            random: RandomOffsets::new(plan),
             continues: false,
         }
     }
@@ -155,7 +82,7 @@ impl<'a> Offsets<'a> {
     #[inline]
     pub fn next(&mut self, slot: usize, random: &mut Random) -> u64 {
         match self.order {
-            Order::Random => self.random.pick(random),
+            Order::Random => self.shared.places.pick(random),
             Order::Sequential => self.walk(0),
             Order::SameOffset => self.walk(slot),
             Order::Interlocked => self.take_shared(),
@@ -182,7 +109,7 @@ impl<'a> Offsets<'a> {
 
     #[inline]
     fn take_shared(&self) -> u64 {
-        let position = self.shared.next_position.fetch_add(1, Ordering::Relaxed);
+        let position = self.shared.next_position.0.fetch_add(1, Ordering::Relaxed);
         self.base_bytes + position % self.positions * self.step_bytes
     }
 
@@ -192,7 +119,7 @@ impl<'a> Offsets<'a> {
         // A run that has reached the end goes on at a random place.
         let ended = next_bytes > self.last_bytes;
         self.continues = !random.percent(random_percent) && !ended;
-        let offset = if self.continues { next_bytes } else { self.random.pick(random) };
+        let offset = if self.continues { next_bytes } else { self.shared.places.pick(random) };
         self.next_bytes[0] = offset.saturating_add(self.step_bytes);
         offset
     }
