@@ -90,12 +90,11 @@ fn every_option_of_diskspd_2_2_is_in_the_table_with_docs_and_an_example_that_par
 /// Options that others need beside them, so that their example parses.
 fn company(name: &str) -> &'static [&'static str] {
     match name {
-        "rd" => &["-r"],
+        "rd" | "-skew" => &["-r"],
         "T" => &["-t2"],
         "N" => &["-Sm"],
         "i" => &["-j5"],
         "j" => &["-i5"],
-        "-skew" => &["-r"],
         "-arrivals" => &["--rate=5"],
         _ => &[],
     }

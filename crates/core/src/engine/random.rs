@@ -44,6 +44,16 @@ impl Random {
         high(product)
     }
 
+    /// An index from 0 to `length` - 1 and a fraction of 2^64 that is independent of it, both from one draw.
+    /// The index is off by less than `length` / 2^64, which no run can show.
+    #[inline]
+    pub fn index_and_fraction(&mut self, length: usize) -> (usize, u64) {
+        let product = u128::from(self.bits()) * length as u128;
+        #[expect(clippy::cast_possible_truncation, reason = "the index is below `length`")]
+        let index = high(product) as usize;
+        (index, low(product))
+    }
+
     /// The rare second half of [`Random::below`]: draws again while the draw is biased.
     #[cold]
     fn reject(&mut self, mut product: u128, bound: u64) -> u128 {

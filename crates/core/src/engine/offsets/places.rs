@@ -53,15 +53,12 @@ impl Places {
     /// The places of a plan.
     pub fn new(plan: &OffsetPlan) -> Self {
         let whole = Grid::new(plan, plan.base_bytes, plan.end_bytes);
-        let shares: Vec<(f64, Grid)> = match plan.skew {
-            Some(skew) => skew::parts(skew, whole.positions).map(part_of(whole)).collect(),
-            None => {
-                let ranges = plan.ranges.iter().filter(|range| range.io_percent > 0.0);
-                let grid = |start_bytes, end_bytes| Grid::new(plan, start_bytes, end_bytes);
-                ranges
-                    .map(|range| (range.io_percent, grid(range.start_bytes, range.end_bytes)))
-                    .collect()
-            }
+        let shares: Vec<(f64, Grid)> = if let Some(skew) = plan.skew {
+            skew::parts(skew, whole.positions).map(part_of(whole)).collect()
+        } else {
+            let ranges = plan.ranges.iter().filter(|range| range.io_percent > 0.0);
+            let grid = |start_bytes, end_bytes| Grid::new(plan, start_bytes, end_bytes);
+            ranges.map(|part| (part.io_percent, grid(part.start_bytes, part.end_bytes))).collect()
         };
         Self { whole, parts: alias_table(&shares) }
     }
@@ -72,10 +69,11 @@ impl Places {
         if self.parts.is_empty() {
             return self.whole.pick(random);
         }
-        #[expect(clippy::cast_possible_truncation, reason = "there are fewer parts than 2^32")]
-        let part = &self.parts[random.below(self.parts.len() as u64) as usize];
-        let part =
-            if random.bits() < part.keep_below { part } else { &self.parts[part.alias as usize] };
+        let (index, fraction) = random.index_and_fraction(self.parts.len());
+        let part = &self.parts[index];
+        // A branch here would be guessed wrong half of the time, so the choice is made by a mask.
+        let keep = usize::from(fraction < part.keep_below).wrapping_neg();
+        let part = &self.parts[(index & keep) | (part.alias as usize & !keep)];
         part.grid.pick(random)
     }
 }
