@@ -7,8 +7,14 @@
 >>> result.total.iops  # doctest: +SKIP
 """
 
-from fathom._errors import FathomError, InvalidRequestError, RefusedError, RunFailedError
-from fathom._result import Direction, Latency, Result, TimeSpan, Warning_
+from fathom._errors import (
+    FathomError,
+    InvalidRequestError,
+    RefusedError,
+    RunFailedError,
+    RunInterrupted,
+)
+from fathom._result import Direction, Latency, Result, Thread, TimeSpan, Warning_
 from fathom._run import parse, run, version
 
 __version__ = version()
@@ -21,6 +27,8 @@ __all__ = [
     "RefusedError",
     "Result",
     "RunFailedError",
+    "RunInterrupted",
+    "Thread",
     "TimeSpan",
     "Warning_",
     "__version__",

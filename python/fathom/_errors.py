@@ -6,6 +6,11 @@
     ├── InvalidRequestError   the arguments or the profile are wrong; nothing was touched
     ├── RefusedError          refused, to protect data; nothing was touched
     └── RunFailedError        the run began and failed; it carries the partial result
+
+    KeyboardInterrupt
+    └── RunInterrupted        Ctrl-C ended the run; it carries the partial result
+
+An interruption is the user's wish and no error, so ``except FathomError`` does not catch it.
 """
 
 from __future__ import annotations
@@ -17,7 +22,13 @@ from fathom._fathom import FathomError, InvalidRequestError, RefusedError
 if TYPE_CHECKING:
     from fathom._result import Result
 
-__all__ = ["FathomError", "InvalidRequestError", "RefusedError", "RunFailedError"]
+__all__ = [
+    "FathomError",
+    "InvalidRequestError",
+    "RefusedError",
+    "RunFailedError",
+    "RunInterrupted",
+]
 
 
 class RunFailedError(FathomError):
@@ -32,5 +43,30 @@ class RunFailedError(FathomError):
 
     def __init__(self, message: str, result: Result) -> None:
         """Keep the partial result beside the message."""
-        super().__init__(message)
+        # Both are arguments of the base, so that the error survives pickling between processes.
+        super().__init__(message, result)
         self.result = result
+
+    def __str__(self) -> str:
+        """Return the message alone."""
+        return str(self.args[0])
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """A run that Ctrl-C ended before its time.
+
+    Attributes
+    ----------
+    result
+        What was measured until then.
+
+    """
+
+    def __init__(self, result: Result) -> None:
+        """Keep the partial result."""
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        """Return the message alone; the result would fill screens."""
+        return "the run was interrupted"

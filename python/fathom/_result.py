@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Direction", "Latency", "Result", "TimeSpan", "Warning_"]
+__all__ = ["Direction", "Latency", "Result", "Thread", "TimeSpan", "Warning_"]
+
+# The version of the JSON format that is read here; the engine's constant has the same name.
+SCHEMA_VERSION = 1
 
 _NANOS_PER_SECOND = 1_000_000_000
 _BYTES_PER_MIB = 1 << 20
+# The histogram's layout and the rule of ranks are those of the engine (measure/latency.rs), so that
+# both faces name the same percentiles.
 _SUB_BUCKET_BITS = 10
+_RANK_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -52,8 +58,17 @@ class Latency:
         return self.sum_ns / self.count
 
     def quantile_ns(self, quantile: float) -> int:
-        """Return the latency that this share (0 to 1) of the I/Os did not exceed."""
-        rank = math.ceil(round(quantile * self.count, 6))
+        """Return the latency that this share of the I/Os did not exceed.
+
+        Raises
+        ------
+        ValueError
+            If ``quantile`` is not within 0 to 1; the 99th percentile is 0.99.
+
+        """
+        if not 0 <= quantile <= 1:
+            raise ValueError(f"a quantile is from 0 to 1, not {quantile}")
+        rank = _rank(quantile, self.count)
         if rank <= 1:
             return self.min_ns
         seen = 0
@@ -65,23 +80,36 @@ class Latency:
         return self.max_ns
 
 
+def _rank(quantile: float, count: int) -> int:
+    """Return ceil(quantile * count) without the error of a product a hair above a whole number."""
+    exact = quantile * count
+    nearest = round(exact)
+    return nearest if abs(exact - nearest) < _RANK_ERROR * max(exact, 1) else math.ceil(exact)
+
+
 def _bucket_width_ns(lower_ns: int) -> int:
     return 1 << max(lower_ns.bit_length() - 1 - _SUB_BUCKET_BITS, 0)
 
 
 @dataclass(frozen=True)
 class Direction:
-    """Reads, writes or both, of all threads and targets of a time span."""
+    """Reads, writes or both, of one thread or of all, over all targets.
+
+    ``latency`` runs from submission to completion (service time), ``response`` from the instant at
+    which an I/O was due. ``latency`` is None if it was not measured, ``response`` also if I/Os
+    followed no schedule; both are None if there was no I/O.
+    """
 
     ios: int
     bytes: int
     errors: int
     measured_ns: int
     latency: Latency | None
+    response: Latency | None
 
     @classmethod
     def merged(cls, parts: Iterable[Mapping[str, Any]], measured_ns: int) -> Direction:
-        """Return the sum of what single threads measured."""
+        """Return the sum of what was measured target by target."""
         parts = list(parts)
         return cls(
             ios=sum(part["ios"] for part in parts),
@@ -89,6 +117,7 @@ class Direction:
             errors=sum(part["errors"] for part in parts),
             measured_ns=measured_ns,
             latency=Latency.merged(part["latency"] for part in parts if part["latency"]),
+            response=Latency.merged(part["response"] for part in parts if part.get("response")),
         )
 
     @property
@@ -105,40 +134,88 @@ class Direction:
 
 
 @dataclass(frozen=True)
+class Thread:
+    """What one thread measured.
+
+    ``engine`` names how its I/O reached the kernel; ``os_cpu`` is the kernel's number of the CPU to
+    which it was pinned, or None.
+    """
+
+    index: int
+    os_cpu: int | None
+    engine: str
+    cpu_ns: int
+    read: Direction
+    write: Direction
+    total: Direction
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], measured_ns: int) -> Self:
+        """Read a thread of the JSON form."""
+        return cls(
+            index=data["index"],
+            os_cpu=data["pinned_os_cpu"],
+            engine=data["backend"]["name"],
+            cpu_ns=data["cpu_ns"],
+            **_directions(data["targets"], measured_ns),
+        )
+
+
+@dataclass(frozen=True)
 class TimeSpan:
-    """What one time span measured."""
+    """What one time span measured.
+
+    ``failure`` says why it failed, and is None if it did not; a time span that is neither complete
+    nor failed was interrupted. ``cpu_percent`` is the mean use of the CPUs.
+    """
 
     complete: bool
+    failure: str | None
     measured_ns: int
     read: Direction
     write: Direction
     total: Direction
     cpu_percent: float
+    threads: tuple[Thread, ...]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read a time span of the JSON form."""
-        targets = [target for thread in data["threads"] for target in thread["targets"]]
-        reads = [target["read"] for target in targets]
-        writes = [target["write"] for target in targets]
+        outcome = data["outcome"]
         measured_ns = data["measured_ns"]
+        targets = [target for thread in data["threads"] for target in thread["targets"]]
         used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in data["cpu"]]
         return cls(
-            complete=data["outcome"] == "complete",
+            complete=outcome == "complete",
+            failure=outcome["failed"] if isinstance(outcome, dict) else None,
             measured_ns=measured_ns,
-            read=Direction.merged(reads, measured_ns),
-            write=Direction.merged(writes, measured_ns),
-            total=Direction.merged(reads + writes, measured_ns),
+            **_directions(targets, measured_ns),
             cpu_percent=sum(used) / len(used) if used else 0.0,
+            threads=tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"]),
         )
+
+
+def _directions(targets: Iterable[Mapping[str, Any]], measured_ns: int) -> dict[str, Direction]:
+    targets = list(targets)
+    reads = [target["read"] for target in targets]
+    writes = [target["write"] for target in targets]
+    return {
+        "read": Direction.merged(reads, measured_ns),
+        "write": Direction.merged(writes, measured_ns),
+        "total": Direction.merged(reads + writes, measured_ns),
+    }
 
 
 @dataclass(frozen=True)
 class Warning_:  # noqa: N801 - `Warning` is a builtin exception.
-    """What a reader must know before believing the numbers."""
+    """What a reader must know before believing the numbers: evidence and remedy, as sentences.
+
+    ``time_span`` counts from 0; it is None if the warning is about the whole run.
+    """
 
     kind: str
     target: str | None
+    time_span: int | None
     evidence: str
     remedy: str
 
@@ -154,10 +231,29 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read the JSON form of a result."""
+        """Read the JSON form of a result, such as ``diskspd -Rjson`` prints.
+
+        Raises
+        ------
+        ValueError
+            If the text is not JSON, or of a version of the format that this package does not know.
+
+        """
         data: dict[str, Any] = json.loads(text)
+        version = data.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise ValueError(
+                f"this result has version {version} of the format; "
+                f"this package reads version {SCHEMA_VERSION}"
+            )
         warnings = (
-            Warning_(one["kind"], one["target"], one["evidence"], one["remedy"])
+            Warning_(
+                kind=one["kind"],
+                target=one["target"],
+                time_span=one["time_span"],
+                evidence=one["evidence"],
+                remedy=one["remedy"],
+            )
             for one in data["warnings"]
         )
         return cls(

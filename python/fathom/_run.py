@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
-from fathom._errors import RunFailedError
+from fathom._errors import RunFailedError, RunInterrupted
 from fathom._result import Result
 
 if TYPE_CHECKING:
@@ -52,10 +52,16 @@ def run(args: str | Sequence[str], *, check: bool = True) -> Result:
         If a target holds data that must not be lost; nothing was touched.
     RunFailedError
         If the run began and failed, and ``check`` is true.
+    RunInterrupted
+        If Ctrl-C ended the run.
 
     """
-    text, failures = _fathom.run_diskspd(_split(args))
+    text, failures, interruption = _fathom.run_diskspd(_split(args))
     result = Result.from_json(text)
+    if isinstance(interruption, KeyboardInterrupt):
+        raise RunInterrupted(result) from interruption
+    if interruption is not None:
+        raise interruption
     if check and failures:
         raise RunFailedError("; ".join(failures), result)
     return result

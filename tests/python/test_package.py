@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import pickle
 import tomllib
 from pathlib import Path
 
 import fathom
+from fathom import Result, _fathom
 
 ROOT = Path(__file__).parents[2]
+RESULT = Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())
 
 
 def test_the_exported_names_are_these() -> None:
@@ -20,6 +24,8 @@ def test_the_exported_names_are_these() -> None:
         "RefusedError",
         "Result",
         "RunFailedError",
+        "RunInterrupted",
+        "Thread",
         "TimeSpan",
         "Warning_",
         "__version__",
@@ -38,3 +44,28 @@ def test_the_version_is_that_of_the_workspace() -> None:
 def test_every_error_has_one_base() -> None:
     errors = (fathom.InvalidRequestError, fathom.RefusedError, fathom.RunFailedError)
     assert all(issubclass(error, fathom.FathomError) for error in errors)
+
+
+def test_an_interruption_is_no_error() -> None:
+    assert issubclass(fathom.RunInterrupted, KeyboardInterrupt)
+    assert not issubclass(fathom.RunInterrupted, fathom.FathomError)
+
+
+def test_errors_pass_between_processes() -> None:
+    errors = (
+        fathom.FathomError("words"),
+        fathom.InvalidRequestError("words"),
+        fathom.RefusedError("words"),
+        fathom.RunFailedError("words", RESULT),
+        fathom.RunInterrupted(RESULT),
+    )
+    for error in errors:
+        copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - Made in the line itself.
+        assert (type(copy), str(copy)) == (type(error), str(error))
+        assert getattr(copy, "result", None) == getattr(error, "result", None)
+
+
+def test_the_stub_declares_what_the_native_module_has() -> None:
+    stub = ast.parse((ROOT / "python/fathom/_fathom.pyi").read_text())
+    declared = {node.name for node in stub.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    assert declared == {name for name in vars(_fathom) if not name.startswith("__")}

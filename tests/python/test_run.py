@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 from typing import TYPE_CHECKING
 
 import fathom
 import pytest
-from fathom.cli import app
-from typer.testing import CliRunner
+from support import interrupt_once_reading
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,18 +57,35 @@ def test_somebodys_document_is_refused_and_unchanged(tmp_path: Path) -> None:
     assert hashlib.sha256(document.read_bytes()).digest() == before
 
 
-def test_the_command_runs_and_shows_a_table(tmp_path: Path) -> None:
-    target = str(tmp_path / "scratch.dat")
-    outcome = CliRunner().invoke(app, ["run", "-c4M", *RUN.split(), target])
-    assert outcome.exit_code == 0, outcome.output
-    assert "IOPS" in outcome.output
+def test_a_doubtful_request_warns_the_caller() -> None:
+    # Several threads that read the same sequential blocks.
+    with pytest.warns(UserWarning, match="-si") as caught:
+        fathom.parse("-t2 /nowhere/at/all.dat")
+    assert [one.filename for one in caught] == [__file__]
 
 
-def test_the_command_tells_its_version() -> None:
-    outcome = CliRunner().invoke(app, ["--version"])
-    assert (outcome.exit_code, outcome.output) == (0, f"fathom {fathom.__version__}\n")
+def test_a_seed_of_its_own_differs_from_run_to_run() -> None:
+    seeds = {fathom.parse("-z x.dat")["time_spans"][0]["random_seed"] for _ in range(4)}
+    assert len(seeds) == 4
 
 
-def test_the_command_refuses_wrong_arguments_with_code_3() -> None:
-    outcome = CliRunner().invoke(app, ["run", "-w101", "x.dat"])
-    assert outcome.exit_code == 3
+def test_options_that_belong_to_the_other_command_are_refused(tmp_path: Path) -> None:
+    target, json_file = tmp_path / "scratch.dat", tmp_path / "result.json"
+    for option in (f"--json={json_file}", "-Rptext"):
+        with pytest.raises(fathom.InvalidRequestError, match=r"use parse|Result\.raw"):
+            fathom.run(["-c1M", "-d1", "-W0", option, str(target)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interruption_carries_what_was_measured(tmp_path: Path) -> None:
+    target = tmp_path / "scratch.dat"
+    watcher = threading.Thread(target=interrupt_once_reading, args=[os.getpid()])
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fathom.run(f"-c1M -b4K -r -o1 -d600 -W0 -L {target}")
+    watcher.join()
+    assert isinstance(caught.value, fathom.RunInterrupted)
+    span = caught.value.result.time_spans[0]
+    assert not span.complete
+    assert span.failure is None
+    assert span.total.ios > 0

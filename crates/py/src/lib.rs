@@ -2,6 +2,8 @@
 //!
 //! The interpreter lock is released while a run is under way; a Python signal such as Ctrl-C ends it.
 
+use std::ffi::CString;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -10,12 +12,12 @@ use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::report::json;
 use fathom_core::run::{Finished, RunError, run};
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
 
-create_exception!(_fathom, FathomError, PyException, "Base of all errors of this package.");
-create_exception!(_fathom, InvalidRequestError, FathomError, "The request is wrong.");
-create_exception!(_fathom, RefusedError, FathomError, "Refused, to protect data.");
+create_exception!(fathom, FathomError, PyException, "Base of all errors of this package.");
+create_exception!(fathom, InvalidRequestError, FathomError, "The request is wrong.");
+create_exception!(fathom, RefusedError, FathomError, "Refused, to protect data.");
 
 /// How often Python's signals are looked at while a run is under way.
 const SIGNAL_CHECK: Duration = Duration::from_millis(50);
@@ -26,39 +28,68 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Parses DiskSpd arguments; returns the profile as JSON.
+/// Parses `DiskSpd` arguments; returns the profile as JSON.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn parse_diskspd(args: Vec<String>) -> PyResult<String> {
-    Ok(json::write_profile(&request(&args)?.profile))
+fn parse_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
+    Ok(json::write_profile(&request(py, &args)?.profile))
 }
 
-/// Runs `DiskSpd` arguments; returns the result as JSON, and why the run failed, sentence by sentence.
+/// What is handed to Python: the result as JSON, why the run failed, sentence by sentence, and what a
+/// signal's handler raised meanwhile.
+type Outcome = (String, Vec<String>, Option<PyErr>);
+
+/// Runs `DiskSpd` arguments.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<(String, Vec<String>)> {
-    let request = request(&args)?;
+fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<Outcome> {
+    let request = request(py, &args)?;
     if request.profile_only {
         return Err(InvalidRequestError::new_err(
             "-Rp shows a profile and runs nothing: use parse instead",
         ));
     }
-    let finished = run_watched(py, &request)?;
-    Ok((json::write(&finished.result), finished.failures))
+    if request.options.json_file.is_some() {
+        return Err(InvalidRequestError::new_err(
+            "--json=FILE belongs to the command diskspd: write Result.raw to a file instead",
+        ));
+    }
+    let (finished, interruption) = run_watched(py, &request)?;
+    Ok((json::write(&finished.result), finished.failures, interruption))
 }
 
-fn request(args: &[String]) -> PyResult<Box<Request>> {
-    let seed = std::process::id().wrapping_mul(0x9E37_79B9);
-    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: seed };
+/// The request; what is doubtful about it becomes Python's warnings.
+fn request(py: Python<'_>, args: &[String]) -> PyResult<Box<Request>> {
+    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: fresh_seed() };
     let invocation = parse(args, &outside);
     match invocation.map_err(|error| InvalidRequestError::new_err(error.to_string()))? {
-        Invocation::Run(request) => Ok(request),
+        Invocation::Run(request) => {
+            for warning in &request.warnings {
+                warn(py, warning)?;
+            }
+            Ok(request)
+        }
         _ => Err(InvalidRequestError::new_err("the arguments ask for no run")),
     }
 }
 
-/// Runs on a thread of its own, so that this one can look at Python's signals meanwhile.
-fn run_watched(py: Python<'_>, request: &Request) -> PyResult<Finished> {
+/// A seed that differs from run to run, also within one process: the standard library's hasher has new
+/// keys each time.
+fn fresh_seed() -> u32 {
+    let random = RandomState::new().hash_one(std::process::id());
+    u32::try_from(random & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+/// Warns whoever called the function of the package that called this module.
+fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
+    const CALLER_OF_THE_PACKAGE: i32 = 2;
+    let message = CString::new(message)?;
+    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER_OF_THE_PACKAGE)
+}
+
+/// Runs on a thread of its own, so that this one can look at Python's signals meanwhile. A signal whose
+/// handler raises ends the run; what it raised is returned beside the partial result.
+fn run_watched(py: Python<'_>, request: &Request) -> PyResult<(Finished, Option<PyErr>)> {
     let stop = AtomicBool::new(false);
     let (send, receive) = mpsc::channel();
     let receive = Mutex::new(receive);
@@ -72,9 +103,10 @@ fn run_watched(py: Python<'_>, request: &Request) -> PyResult<Finished> {
         loop {
             match wait(py, &receive) {
                 Ok(outcome) => {
-                    return match interruption {
-                        Some(error) => Err(error),
-                        None => outcome.map_err(translate),
+                    return match (outcome, interruption) {
+                        (Ok(finished), interruption) => Ok((finished, interruption)),
+                        (Err(_), Some(interruption)) => Err(interruption),
+                        (Err(error), None) => Err(translate(error)),
                     };
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {

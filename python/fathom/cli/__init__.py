@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Annotated
 
 import typer
 
 import fathom
 from fathom.cli import _run
+from fathom.cli._exit_codes import EXIT_INVALID
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help=(fathom.__doc__ or "")[:30])
+app = typer.Typer(
+    add_completion=False,
+    help="The lab for measuring storage.",
+    epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
+    "130 interrupted, with the partial result.",
+)
 app.command(
     "run",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    options_metavar="[--json] DISKSPD_ARGUMENTS...",
 )(_run.run)
 
 
@@ -24,18 +33,32 @@ def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer calls it so.
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
+    context: typer.Context,
     *,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Measure storage in the lab."""
     del version
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(EXIT_INVALID)
 
 
 def main() -> None:
-    """Run the command."""
-    app()
+    """Run the command; the exit codes are those of ``diskspd``."""
+    warnings.showwarning = _show_warning
+    try:
+        code = app(standalone_mode=False)
+    except typer.TyperException as error:
+        # Typer's own code for wrong arguments is 2, which means "refused, to protect data" here.
+        typer.echo(f"error: {error.format_message()}", err=True)
+        code = EXIT_INVALID
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_place: object, **_more: object) -> None:
+    typer.echo(f"warning: {message}", err=True)

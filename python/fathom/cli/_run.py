@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import fathom
+from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_REFUSED
 
 if TYPE_CHECKING:
-    from fathom import Direction, Result
+    from fathom import Direction, Result, TimeSpan
 
 __all__ = ["run"]
 
-_EXIT_FAILED = 1
-_EXIT_REFUSED = 2
-_EXIT_INVALID = 3
 _NANOS_PER_MILLI = 1_000_000
+_LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
 
 
 def run(
@@ -27,46 +27,58 @@ def run(
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole result.")] = False,
 ) -> None:
-    """Measure once, with the arguments of diskspd behind ``run``."""
+    """Measure once; the arguments are those of diskspd, which diskspd --help lists."""
     try:
         result = fathom.run(context.args)
     except fathom.InvalidRequestError as error:
-        _fail(error, _EXIT_INVALID)
+        _fail(error, EXIT_INVALID)
     except fathom.RefusedError as error:
-        _fail(error, _EXIT_REFUSED)
+        _fail(error, EXIT_REFUSED)
+    except fathom.RunFailedError as error:
+        _show(error.result, as_json=as_json)
+        _fail(error, EXIT_FAILED)
+    except fathom.RunInterrupted as interruption:
+        _show(interruption.result, as_json=as_json)
+        _fail(interruption, EXIT_INTERRUPTED)
     except fathom.FathomError as error:
-        _fail(error, _EXIT_FAILED)
-    else:
-        if as_json:
-            typer.echo(json.dumps(dict(result.raw), indent=2))
-        else:
-            _show(result)
+        _fail(error, EXIT_FAILED)
+    _show(result, as_json=as_json)
 
 
-def _fail(error: Exception, code: int) -> None:
+def _fail(error: BaseException, code: int) -> NoReturn:
     typer.echo(f"error: {error}", err=True)
     raise typer.Exit(code)
 
 
-def _show(result: Result) -> None:
+def _show(result: Result, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(dict(result.raw), indent=2))
+        return
     console = Console()
     for number, span in enumerate(result.time_spans, start=1):
-        table = Table(title=f"Time span {number}", caption=f"CPU {span.cpu_percent:.1f} %")
-        columns = ("", "IOPS", "MiB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
-        for column in columns:
-            table.add_column(column, justify="right" if column else "left")
-        for name in ("read", "write", "total"):
-            table.add_row(name, *_cells(getattr(span, name)))
-        console.print(table)
+        if span.measured_ns:
+            console.print(_table(number, span))
     for warning in result.warnings:
-        console.print(f"[bold]Warning:[/bold] {warning.evidence} {warning.remedy}")
+        # As plain text: names of files may hold what Rich would take for markup.
+        about = f" {warning.target}:" if warning.target else ""
+        sentences = Text(f"{about} {warning.evidence} {warning.remedy}")
+        console.print(Text("Warning:", style="bold") + sentences, soft_wrap=True)
+
+
+def _table(number: int, span: TimeSpan) -> Table:
+    table = Table(title=f"Time span {number}", caption=f"CPU {span.cpu_percent:.1f} %")
+    for column in ("", "IOPS", "MiB/s", *_LATENCY_COLUMNS):
+        table.add_column(column, justify="right" if column else "left")
+    for name in ("read", "write", "total"):
+        table.add_row(name, *_cells(getattr(span, name)))
+    return table
 
 
 def _cells(direction: Direction) -> list[str]:
     cells = [f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}"]
     latency = direction.latency
     if latency is None:
-        return [*cells, "-", "-", "-", "-", "-"]
+        return [*cells, *("-" for _ in _LATENCY_COLUMNS)]
     values_ns = [
         latency.mean_ns,
         *(latency.quantile_ns(quantile) for quantile in (0.5, 0.99, 0.999)),
