@@ -1,22 +1,31 @@
-# The whole developer's loop; CI calls the same targets. Nothing outside the checkout is written.
+# The whole developer's loop; CI calls the same targets, and each does its own set-up.
+# What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
+# always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fix docs bench demo clean
+.PHONY: help build check test fix docs bench demo soak clean
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
+PYTHON_CODE := python scripts tests/python
+SOAK_SECONDS ?= 300
 # maturin finds the interpreter by this.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_NO_CACHE_DIR := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
+# Made anew from nothing, so that it holds what is pinned and no more.
 $(BIN)/.ready: requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or later is needed; name one with PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "Python's venv module is missing: install python3-venv"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet -r requirements-dev.txt
 	touch $@
 
 build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
@@ -29,21 +38,21 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	cargo run --quiet --locked -p xtask -- tidy
 	cargo run --quiet --locked -p xtask -- check-generated
-	$(BIN)/ruff format --check python tests/python
-	$(BIN)/ruff check python tests/python
+	$(BIN)/ruff format --check $(PYTHON_CODE)
+	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
 
-test: $(BIN)/.ready ## All tests.
+test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
 	cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
 	$(BIN)/pytest
 
-fix: $(BIN)/.ready ## Format, and apply what the linters can repair.
+fix: $(BIN)/.ready ## Format, apply what the linters can repair, and regenerate.
+	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged --locked
 	cargo fmt --all
-	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged
-	cargo run --quiet -p xtask -- generate
-	$(BIN)/ruff check --fix python tests/python
-	$(BIN)/ruff format python tests/python
+	cargo run --quiet --locked -p xtask -- generate
+	$(BIN)/ruff check --fix $(PYTHON_CODE)
+	$(BIN)/ruff format $(PYTHON_CODE)
 
 docs: ## Generate reference, manual page, usage and schema; build the API documentation.
 	cargo run --quiet --locked -p xtask -- generate
@@ -51,12 +60,16 @@ docs: ## Generate reference, manual page, usage and schema; build the API docume
 
 bench: ## The cost of the tool itself, against fio's if it is there.
 	cargo build --release --locked -p diskspd
-	benches/null_engine.sh $(DISKSPD)
+	@benches/null_engine.sh $(DISKSPD)
 
 demo: ## A mixed random load on a scratch file, with a result to read.
 	cargo build --release --locked -p diskspd
 	@scripts/demo.sh $(DISKSPD)
 
-clean: ## Remove what was built.
+soak: build ## Hundreds of drawn runs in one process: sums, open files, threads, memory (SOAK_SECONDS).
+	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
+
+clean: ## Remove what was built and what tools remembered.
 	cargo clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache python/fathom/*.so
+	find python scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +
