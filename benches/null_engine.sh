@@ -21,7 +21,7 @@ for pair in $(seq "$pairs"); do
     awk -v n="$pair" -v a="$a" -v b="$b" 'BEGIN {
         printf "| %d | %.0f | %s | %s |\n", n, a, b == "" ? "not installed" : sprintf("%.0f", b),
             b == "" ? "" : sprintf("%.2f", a / b) }'
-done | tee /dev/stderr 2>/dev/null | awk -F'|' '$5 + 0 > 0 { r[++n] = $5 + 0 }
+done | tee /dev/stderr | awk -F'|' '$5 + 0 > 0 { r[++n] = $5 + 0 }
     END { if (n) { for (i = 1; i <= n; i++) for (j = i + 1; j <= n; j++)
         if (r[j] < r[i]) { t = r[i]; r[i] = r[j]; r[j] = t }
         printf "median of ratios: %.2f\n", r[int((n + 1) / 2)] } }'

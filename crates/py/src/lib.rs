@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::report::json;
-use fathom_core::run::{Finished, RunError, run};
+use fathom_core::run::{Finished, RunError, read_profile, run};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -49,7 +49,7 @@ fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<(String, Vec<Strin
 
 fn request(args: &[String]) -> PyResult<Box<Request>> {
     let seed = std::process::id().wrapping_mul(0x9E37_79B9);
-    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: seed };
+    let outside = Outside { read_file: &read_profile, fresh_seed: seed };
     let invocation = parse(args, &outside);
     match invocation.map_err(|error| InvalidRequestError::new_err(error.to_string()))? {
         Invocation::Run(request) => Ok(request),
