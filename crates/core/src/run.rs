@@ -222,7 +222,9 @@ impl Runner<'_> {
         };
         let verbose = self.request.profile.verbose;
         let cpu_times = || cpu_times();
-        let control = Control { stop: self.stop, sink: &sink, cpu_times: &cpu_times, verbose };
+        let live = self.request.options.live;
+        let control =
+            Control { stop: self.stop, sink: &sink, cpu_times: &cpu_times, verbose, live };
         let measurements = run_span(span, &control);
         self.failures.extend(faults.into_inner().unwrap_or_default());
         if let Ending::Failed(reason) = &measurements.ending {
