@@ -238,4 +238,6 @@ fn a_profile_that_is_not_text_or_expands_without_end_is_refused() {
     let deep = format!("{}{}", "<Profile>".repeat(100_000), "</Profile>".repeat(100_000));
     std::fs::write(folder.path().join("p.xml"), deep).unwrap();
     must_fail(folder.path(), &["-Xp.xml"], "p.xml").unwrap();
+    // A file without end is read no further than the limit.
+    must_fail(folder.path(), &["-X/dev/zero"], "64 MiB").unwrap();
 }

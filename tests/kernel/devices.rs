@@ -89,3 +89,26 @@ fn the_disk_of_the_root_file_system_is_never_written() {
     }
     skip("no disk of --list holds the root file system");
 }
+
+#[test]
+fn a_mapped_file_that_is_cut_short_ends_the_run_with_a_partial_result() {
+    let bench = Bench::new();
+    for args in ["-Sm -r -b4K", "-Sm -r -w100 -b4K -t2"] {
+        bench.fill("m.dat", 8 << 20);
+        let child = bench
+            .command(&format!("-W0 -d60 -Rjson {args} m.dat"))
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let file = std::fs::OpenOptions::new().write(true).open(bench.path("m.dat")).unwrap();
+        file.set_len(4096).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("m.dat"), "{stderr}");
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(ios(&result) > 0);
+    }
+}

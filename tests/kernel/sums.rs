@@ -136,3 +136,16 @@ fn a_rate_gives_response_times_beside_service_times() {
     let unpaced = bench.measure("-b4K -r -L t.dat");
     assert!(records(&unpaced, "read").all(|record| record["response"].is_null()));
 }
+
+#[test]
+fn live_figures_are_told_once_a_second_and_leave_the_result_alone() {
+    let bench = Bench::new();
+    let output = bench.run("-W0 -d3 -b4K -r -o4 -t2 -Rjson --live t.dat");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().filter(|line| line.contains(" IOPS ")).collect();
+    assert!((2..=3).contains(&lines.len()), "{stderr}");
+    let shown = |line: &&str| line.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap();
+    let sum: u64 = lines.iter().map(shown).sum();
+    assert!(sum > 0 && sum <= ios(&result) + 8, "{sum} of {}", ios(&result));
+}

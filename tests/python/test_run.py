@@ -71,8 +71,8 @@ def test_a_seed_of_its_own_differs_from_run_to_run() -> None:
 
 def test_options_that_belong_to_the_other_command_are_refused(tmp_path: Path) -> None:
     target, json_file = tmp_path / "scratch.dat", tmp_path / "result.json"
-    for option in (f"--json={json_file}", "-Rptext"):
-        with pytest.raises(fathom.InvalidRequestError, match=r"use parse|Result\.raw"):
+    for option in (f"--json={json_file}", "-Rptext", "--live"):
+        with pytest.raises(fathom.InvalidRequestError, match=r"use parse|belongs to the command"):
             fathom.run(["-c1M", "-d1", "-W0", option, str(target)])
     assert not list(tmp_path.iterdir())
 

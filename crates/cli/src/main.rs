@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use fathom_core::diskspd::manual;
 use fathom_core::diskspd::parse::{Invocation, Outside, ParseError, parse};
+use fathom_core::run::read_profile;
 use fathom_sys::event::NamedEvent;
 
 use output::{Code, complain, print};
@@ -35,7 +36,7 @@ fn ask() -> Result<Invocation, ParseError> {
     };
     let args = std::env::args_os().skip(1).map(|arg| arg.into_string().map_err(not_text));
     let args = args.collect::<Result<Vec<_>, _>>()?;
-    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: run::fresh_seed() };
+    let outside = Outside { read_file: &read_profile, fresh_seed: run::fresh_seed() };
     parse(&args, &outside)
 }
 

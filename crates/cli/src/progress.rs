@@ -4,7 +4,10 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 
 use fathom_core::measure::Event;
+use fathom_core::units::MIB;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::complain;
 
 /// Shows events. Steps and dots go to standard output as in `DiskSpd`, unless a machine reads it.
 pub struct Progress {
@@ -27,6 +30,14 @@ impl Progress {
                 self.write(&format!("{now}: {words}\n"));
             }
             Event::Progress => self.write("."),
+            Event::Live { second, ios, bytes, in_flight, latency_ns } => {
+                let mib = *bytes as f64 / MIB as f64;
+                let [p50, p99, p999] = latency_ns.map(|nanos| nanos as f64 / 1e6);
+                complain(&format!(
+                    "{second:5} s {ios:10} IOPS {mib:10.2} MiB/s   p50 {p50:.3}  p99 {p99:.3}  \
+                     p99.9 {p999:.3} ms   queue {in_flight}"
+                ));
+            }
             Event::Filling { name, done_bytes, total_bytes } => {
                 self.fill(name, *done_bytes, *total_bytes);
             }

@@ -1,11 +1,14 @@
 //! A whole run: request → facts → plan → guard → files → time spans → result.
 
+use std::io::{self, Read};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::event::EventError;
 use thiserror::Error;
 
 use crate::diskspd::parse::Request;
+use crate::diskspd::profile_xml::TEXT_LIMIT_BYTES;
 use crate::engine::conductor::{Control, run_span};
 use crate::events::RunEvents;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
@@ -86,6 +89,17 @@ pub fn run(
     found.extend(doubts::after(&plan, &result, &residency));
     result.warnings = found.into_iter().map(Warning::in_sentences).collect();
     Ok(Finished { result, failures: runner.failures })
+}
+
+/// Reads a profile file, and of a file that is larger than any profile no more than shows that it is.
+///
+/// # Errors
+/// Those of opening and reading the file.
+pub fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = TEXT_LIMIT_BYTES as u64 + 1;
+    std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Which engines this process may use.
@@ -208,7 +222,9 @@ impl Runner<'_> {
         };
         let verbose = self.request.profile.verbose;
         let cpu_times = || cpu_times();
-        let control = Control { stop: self.stop, sink: &sink, cpu_times: &cpu_times, verbose };
+        let live = self.request.options.live;
+        let control =
+            Control { stop: self.stop, sink: &sink, cpu_times: &cpu_times, verbose, live };
         let measurements = run_span(span, &control);
         self.failures.extend(faults.into_inner().unwrap_or_default());
         if let Ending::Failed(reason) = &measurements.ending {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::report::json;
-use fathom_core::run::{Finished, RunError, run};
+use fathom_core::run::{Finished, RunError, read_profile, run};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
@@ -44,23 +44,29 @@ type Outcome = (String, Vec<String>, Option<PyErr>);
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<Outcome> {
     let request = request(py, &args)?;
-    if request.profile_only {
-        return Err(InvalidRequestError::new_err(
-            "-Rp shows a profile and runs nothing: use parse instead",
-        ));
-    }
-    if request.options.json_file.is_some() {
-        return Err(InvalidRequestError::new_err(
-            "--json=FILE belongs to the command diskspd: write Result.raw to a file instead",
-        ));
+    if let Some(reason) = not_here(&request) {
+        return Err(InvalidRequestError::new_err(reason));
     }
     let (finished, interruption) = run_watched(py, &request)?;
     Ok((json::write(&finished.result), finished.failures, interruption))
 }
 
+/// What only the command `diskspd` does, which would go without a word here.
+fn not_here(request: &Request) -> Option<&'static str> {
+    if request.profile_only {
+        return Some("-Rp shows a profile and runs nothing: use parse instead");
+    }
+    if request.options.json_file.is_some() {
+        return Some(
+            "--json=FILE belongs to the command diskspd: write Result.raw to a file instead",
+        );
+    }
+    request.options.live.then_some("--live belongs to the command diskspd: leave it out here")
+}
+
 /// The request; what is doubtful about it becomes Python's warnings.
 fn request(py: Python<'_>, args: &[String]) -> PyResult<Box<Request>> {
-    let outside = Outside { read_file: &|path| std::fs::read(path), fresh_seed: fresh_seed() };
+    let outside = Outside { read_file: &read_profile, fresh_seed: fresh_seed() };
     let invocation = parse(args, &outside);
     match invocation.map_err(|error| InvalidRequestError::new_err(error.to_string()))? {
         Invocation::Run(request) => {

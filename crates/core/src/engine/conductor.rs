@@ -8,8 +8,9 @@ use fathom_sys::file::TargetFile;
 
 use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend, UringBackend};
 use super::clock::{Clock, RealClock, Schedule};
-use super::gate::Gate;
+use super::gate::{Gate, Readiness, await_all};
 use super::lane::{self, LaneContext};
+use super::live::LiveBoard;
 use super::offsets::SharedOffsets;
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout, Sources};
@@ -35,6 +36,8 @@ pub struct Control<'a> {
     pub cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
     /// Each step is told in words.
     pub verbose: bool,
+    /// The figures of each second are told while the run is under way.
+    pub live: bool,
 }
 
 /// Runs one time span to its end.
@@ -81,6 +84,7 @@ struct Conductor<'a> {
     sources: Sources,
     offsets: Vec<SharedOffsets>,
     gate: Gate,
+    live: Option<LiveBoard>,
     /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
     halt: AtomicBool,
 }
@@ -94,6 +98,7 @@ impl<'a> Conductor<'a> {
             sources,
             offsets: offsets.collect(),
             gate: Gate::default(),
+            live: control.live.then(|| LiveBoard::new(plan.threads.len())),
             halt: AtomicBool::new(false),
         }
     }
@@ -176,6 +181,9 @@ impl<'a> Conductor<'a> {
             if self.control.stop.load(Ordering::Relaxed) {
                 self.halt.store(true, Ordering::Relaxed);
             }
+            if let Some(board) = &self.live {
+                board.tell(self.control.sink);
+            }
             let now_ns = RealClock.now_ns();
             if now_ns >= deadline_ns || self.halt.load(Ordering::Relaxed) {
                 return;
@@ -216,7 +224,7 @@ impl<'a> Conductor<'a> {
         let Some(fault) = fault else { return };
         let lane = &self.plan.threads[thread.index].assignments[fault.lane];
         let name = self.plan.targets[lane.target].name.clone();
-        let reason = describe_fault(thread.index, &name, fault);
+        let reason = fault.describe(thread.index, &name);
         (self.control.sink)(Event::TargetFailed { name, reason });
     }
 
@@ -305,6 +313,7 @@ impl<'a> Conductor<'a> {
             recorder,
             random: Random::new(thread.seed),
             stop: &self.halt,
+            live: self.live.as_ref().map(|board| board.feed(schedule.start_ns)),
             progress_every_ios: self.plan.progress_every_ios,
             progress: &progress,
         };
@@ -334,45 +343,6 @@ impl<'a> Conductor<'a> {
         };
         Ok(Some((measurements, outcome.fault, outcome.ended_ns)))
     }
-}
-
-/// A thread's one word to the conductor: it is ready, or why it is not. A thread that panics
-/// before it has spoken counts as one that is not ready.
-struct Readiness(Option<mpsc::Sender<Result<(), String>>>);
-
-impl Readiness {
-    fn tell(&mut self, word: Result<(), String>) {
-        if let Some(ready) = self.0.take() {
-            // The conductor has gone only if it has called the time span off already.
-            let _told = ready.send(word);
-        }
-    }
-}
-
-impl Drop for Readiness {
-    fn drop(&mut self) {
-        self.tell(Err("a thread panicked while it was set up".to_owned()));
-    }
-}
-
-/// Waits until every thread has reported; the first failure, if any.
-fn await_all(readiness: &mpsc::Receiver<Result<(), String>>, count: usize) -> Option<String> {
-    let mut failure = None;
-    for report in readiness.iter().take(count) {
-        if let Err(reason) = report {
-            failure.get_or_insert(reason);
-        }
-    }
-    failure
-}
-
-fn describe_fault(thread: usize, name: &str, fault: IoFault) -> String {
-    let verb = if fault.write { "write" } else { "read" };
-    let error = std::io::Error::from_raw_os_error(fault.errno);
-    let (bytes, offset) = (fault.bytes, fault.offset_bytes);
-    format!(
-        "thread {thread}: {verb} of {bytes} bytes at offset {offset} of '{name}' failed: {error}"
-    )
 }
 
 fn difference(before: &[CpuTimes], after: &[CpuTimes]) -> Vec<CpuTimes> {

@@ -1,6 +1,6 @@
 //! The gate that all threads of a time span wait at, so that they start together.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 use super::clock::Schedule;
 
@@ -53,4 +53,35 @@ impl Gate {
         *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
         self.changed.notify_all();
     }
+}
+
+/// A thread's one word to the conductor: it is ready, or why it is not. A thread that panics
+/// before it has spoken counts as one that is not ready.
+pub struct Readiness(pub Option<mpsc::Sender<Result<(), String>>>);
+
+impl Readiness {
+    /// Says it, once.
+    pub fn tell(&mut self, word: Result<(), String>) {
+        if let Some(ready) = self.0.take() {
+            // The conductor has gone only if it has called the time span off already.
+            let _told = ready.send(word);
+        }
+    }
+}
+
+impl Drop for Readiness {
+    fn drop(&mut self) {
+        self.tell(Err("a thread panicked while it was set up".to_owned()));
+    }
+}
+
+/// Waits until every thread has reported; the first failure, if any.
+pub fn await_all(readiness: &mpsc::Receiver<Result<(), String>>, count: usize) -> Option<String> {
+    let mut failure = None;
+    for report in readiness.iter().take(count) {
+        if let Err(reason) = report {
+            failure.get_or_insert(reason);
+        }
+    }
+    failure
 }

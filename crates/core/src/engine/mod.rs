@@ -3,8 +3,10 @@
 pub mod backend;
 pub mod clock;
 pub mod conductor;
+pub mod fault;
 pub mod gate;
 pub mod lane;
+pub mod live;
 pub mod offsets;
 pub mod pace;
 pub mod payload;

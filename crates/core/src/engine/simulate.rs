@@ -82,6 +82,7 @@ fn simulate_thread(
         recorder: lane::recorder(plan, thread),
         random: Random::new(thread.seed),
         stop: &stop,
+        live: None,
         progress_every_ios: 0,
         progress: &|| {},
     };

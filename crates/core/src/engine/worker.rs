@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::backend::{Backend, BackendError, Completion, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
+pub use super::fault::IoFault;
 use super::lane::Lane;
+use super::live::LiveFeed;
 use super::pace::Due;
 use super::random::Random;
 use crate::measure::{BackendDescription, Direction, Recorder, TargetRecord, WaitCounters};
@@ -36,6 +38,8 @@ pub struct WorkerSetup<'a, B, C> {
     pub random: Random,
     /// Ends the worker early when it turns true.
     pub stop: &'a AtomicBool,
+    /// Tells the live figures; absent if nobody looks at them.
+    pub live: Option<LiveFeed<'a>>,
     /// Called each time this many I/Os have completed; 0 never.
     pub progress_every_ios: u64,
     /// What is called.
@@ -57,21 +61,6 @@ pub struct WorkerOutcome {
     pub fault: Option<IoFault>,
     /// When the worker stopped issuing.
     pub ended_ns: u64,
-}
-
-/// An I/O that failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IoFault {
-    /// Index of the lane.
-    pub lane: usize,
-    /// Whether it was a write.
-    pub write: bool,
-    /// Its offset.
-    pub offset_bytes: u64,
-    /// Its length.
-    pub bytes: u32,
-    /// The error number.
-    pub errno: i32,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -259,11 +248,15 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     fn account(&mut self, now_ns: u64) {
         let measured =
             (self.schedule.measure_from_ns..self.schedule.measure_until_ns).contains(&now_ns);
+        let in_flight = self.in_flight;
         let mut done = std::mem::take(&mut self.done);
         for completion in done.drain(..) {
             let slot = self.slots[completion.slot as usize];
             if measured {
                 self.record(&slot, completion.result, now_ns);
+            }
+            if let Some(live) = &mut self.setup.live {
+                live.record(completion.result, now_ns - slot.submitted_ns);
             }
             if completion.result < 0 {
                 self.fault.get_or_insert(IoFault {
@@ -277,6 +270,9 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             self.release(slot.lane as usize, completion.slot, now_ns);
         }
         self.done = done;
+        if let Some(live) = &mut self.setup.live {
+            live.tick(now_ns, in_flight);
+        }
     }
 
     #[inline]

@@ -34,6 +34,19 @@ pub enum Event {
         /// Its planned length.
         planned_ns: u64,
     },
+    /// The figures of one second of load, if somebody looks at them.
+    Live {
+        /// Seconds since the load began, at the end of the one that is told.
+        second: u64,
+        /// I/Os completed in it.
+        ios: u64,
+        /// Bytes that these transferred.
+        bytes: u64,
+        /// I/Os in flight at its end.
+        in_flight: u64,
+        /// Latency that 50, 99 and 99.9 percent of the I/Os did not exceed.
+        latency_ns: [u64; 3],
+    },
     /// Some thread completed another batch of I/Os, as often as the plan asks for.
     Progress,
     /// A target failed, in words.

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalCell {
     /// I/Os completed.
     pub ios: u64,
     /// Bytes of these.
     pub bytes: u64,
-    /// Least latency; `u64::MAX` without I/Os.
+    /// Least latency; 0 without I/Os.
     pub latency_ns_min: u64,
     /// Greatest latency.
     pub latency_ns_max: u64,
@@ -20,26 +20,14 @@ pub struct IntervalCell {
     pub latency_ns_sum_squares: f64,
 }
 
-impl Default for IntervalCell {
-    fn default() -> Self {
-        Self {
-            ios: 0,
-            bytes: 0,
-            latency_ns_min: u64::MAX,
-            latency_ns_max: 0,
-            latency_ns_sum: 0,
-            latency_ns_sum_squares: 0.0,
-        }
-    }
-}
-
 impl IntervalCell {
     /// Adds one completion.
     #[inline]
     pub fn add(&mut self, bytes: u64, latency_ns: u64) {
+        self.latency_ns_min =
+            if self.ios == 0 { latency_ns } else { self.latency_ns_min.min(latency_ns) };
         self.ios += 1;
         self.bytes += bytes;
-        self.latency_ns_min = self.latency_ns_min.min(latency_ns);
         self.latency_ns_max = self.latency_ns_max.max(latency_ns);
         self.latency_ns_sum += latency_ns;
         self.latency_ns_sum_squares += latency_ns as f64 * latency_ns as f64;
@@ -47,9 +35,13 @@ impl IntervalCell {
 
     /// Adds all of another cell.
     pub fn merge(&mut self, other: &Self) {
+        self.latency_ns_min = match (self.ios, other.ios) {
+            (_, 0) => self.latency_ns_min,
+            (0, _) => other.latency_ns_min,
+            _ => self.latency_ns_min.min(other.latency_ns_min),
+        };
         self.ios += other.ios;
         self.bytes += other.bytes;
-        self.latency_ns_min = self.latency_ns_min.min(other.latency_ns_min);
         self.latency_ns_max = self.latency_ns_max.max(other.latency_ns_max);
         self.latency_ns_sum += other.latency_ns_sum;
         self.latency_ns_sum_squares += other.latency_ns_sum_squares;
@@ -78,5 +70,37 @@ impl IntervalSeries {
         for (mine, theirs) in self.cells.iter_mut().zip(&other.cells) {
             mine.merge(theirs);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(latencies_ns: &[u64]) -> IntervalCell {
+        let mut cell = IntervalCell::default();
+        for &latency_ns in latencies_ns {
+            cell.add(4096, latency_ns);
+        }
+        cell
+    }
+
+    #[test]
+    fn merging_with_an_empty_interval_changes_nothing() {
+        let filled = cell(&[5, 3, 9]);
+        let mut merged = filled;
+        merged.merge(&IntervalCell::default());
+        assert_eq!(merged, filled);
+        let mut empty = IntervalCell::default();
+        empty.merge(&filled);
+        assert_eq!(empty, filled);
+        assert_eq!((filled.latency_ns_min, filled.latency_ns_max, filled.ios), (3, 9, 3));
+    }
+
+    #[test]
+    fn merging_is_adding_all() {
+        let mut merged = cell(&[5, 3]);
+        merged.merge(&cell(&[2, 8]));
+        assert_eq!(merged, cell(&[5, 3, 2, 8]));
     }
 }

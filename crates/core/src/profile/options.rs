@@ -11,6 +11,8 @@ pub struct RunOptions {
     pub overwrite: bool,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
+    /// The figures of each second are shown while the run is under way.
+    pub live: bool,
     /// I/Os per second of all threads together; no limit if absent.
     pub total_iops: Option<u64>,
     /// How the I/Os of a rate are spread over the time.

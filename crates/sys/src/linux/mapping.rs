@@ -1,8 +1,10 @@
 //! A shared mapping of a target, for memory-mapped I/O.
 
+use std::cell::Cell;
 use std::io;
 use std::ptr::NonNull;
 
+use super::bus_error;
 use super::file::TargetFile;
 
 /// A shared mapping of the first bytes of a target.
@@ -11,6 +13,7 @@ pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
     writable: bool,
+    damaged: Cell<bool>,
 }
 
 // SAFETY: the mapping is shared memory without thread affinity.
@@ -19,6 +22,7 @@ unsafe impl Send for Mapping {}
 impl Mapping {
     /// Maps the first `bytes` of the target.
     pub fn new(file: &TargetFile, bytes: u64, writable: bool) -> io::Result<Self> {
+        bus_error::install()?;
         let bytes =
             usize::try_from(bytes).map_err(|_| io::Error::from_raw_os_error(libc::ENOMEM))?;
         let protection = libc::PROT_READ | if writable { libc::PROT_WRITE } else { 0 };
@@ -31,28 +35,45 @@ impl Mapping {
         }
         let base = NonNull::new(address.cast::<u8>())
             .ok_or_else(|| io::Error::other("the kernel mapped the null page"))?;
-        Ok(Self { base, bytes, writable })
+        Ok(Self { base, bytes, writable, damaged: Cell::new(false) })
     }
 
-    /// Copies from the mapping; returns the bytes copied, which are fewer at its end.
-    pub fn read_at(&self, into: &mut [u8], offset_bytes: u64) -> usize {
-        let Some((address, length)) = self.range(offset_bytes, into.len()) else { return 0 };
-        // SAFETY: `range` keeps the source within the mapping; the destination is a Rust slice, which
-        // cannot overlap it. Other processes may change the source: plain bytes have no invalid value.
-        unsafe { std::ptr::copy_nonoverlapping(address, into.as_mut_ptr(), length) };
-        length
+    /// Copies from the mapping; returns the bytes copied, which are fewer at its end. A page that the
+    /// target no longer has, because the file was cut short or the device failed, is an I/O error.
+    pub fn read_at(&self, into: &mut [u8], offset_bytes: u64) -> io::Result<usize> {
+        let Some((address, length)) = self.range(offset_bytes, into.len()) else { return Ok(0) };
+        self.guarded(address, length, || {
+            // SAFETY: `range` keeps the source within the mapping; the destination is a Rust slice,
+            // which cannot overlap it. Other processes may change the source: plain bytes have no
+            // invalid value. A fault on a missing page is handled by `bus_error`.
+            unsafe { std::ptr::copy_nonoverlapping(address, into.as_mut_ptr(), length) };
+            // The bytes count as used, so that no copy is optimised away.
+            std::hint::black_box(into.as_ptr());
+        })
     }
 
-    /// Copies into the mapping; returns the bytes copied, which are fewer at its end.
+    /// Copies into the mapping; returns the bytes copied, which are fewer at its end. Errors are those of
+    /// [`Mapping::read_at`].
     ///
     /// # Panics
     /// If the mapping is not writable.
-    pub fn write_at(&self, from: &[u8], offset_bytes: u64) -> usize {
+    pub fn write_at(&self, from: &[u8], offset_bytes: u64) -> io::Result<usize> {
         assert!(self.writable, "the mapping is read-only");
-        let Some((address, length)) = self.range(offset_bytes, from.len()) else { return 0 };
-        // SAFETY: as for `read_at`, with source and destination exchanged.
-        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), address, length) };
-        length
+        let Some((address, length)) = self.range(offset_bytes, from.len()) else { return Ok(0) };
+        self.guarded(address, length, || {
+            // SAFETY: as for `read_at`, with source and destination exchanged.
+            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), address, length) };
+        })
+    }
+
+    /// Copies under the guard of the fault handler. Once a page was missing the mapping holds a page of
+    /// zeros in its place, so that nothing more is read from or written to it.
+    fn guarded(&self, address: *mut u8, length: usize, copy: impl FnOnce()) -> io::Result<usize> {
+        if !self.damaged.get() && !bus_error::guard(address as usize, length, copy) {
+            return Ok(length);
+        }
+        self.damaged.set(true);
+        Err(io::Error::from_raw_os_error(libc::EIO))
     }
 
     /// Writes a range back to the target (`msync(2)`), waiting for it or only starting it.
@@ -79,5 +100,60 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new` with this length and is unmapped only here.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linux::file::OpenFlags;
+
+    const BYTES: u64 = 64 << 10;
+
+    fn mapped() -> (tempfile::NamedTempFile, Mapping) {
+        let scratch = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(scratch.path(), vec![7; 64 << 10]).unwrap();
+        let flags = OpenFlags { write: true, ..OpenFlags::default() };
+        let file = TargetFile::open(scratch.path(), flags).unwrap();
+        let mapping = Mapping::new(&file, BYTES, true).unwrap();
+        (scratch, mapping)
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_and_the_end_cuts() {
+        let (scratch, mapping) = mapped();
+        assert_eq!(mapping.write_at(&[9; 4096], 8192).unwrap(), 4096);
+        mapping.flush(8192, 4096, true).unwrap();
+        let mut bytes = [0; 4096];
+        assert_eq!(mapping.read_at(&mut bytes, 8192).unwrap(), 4096);
+        assert_eq!(mapping.read_at(&mut bytes, BYTES - 100).unwrap(), 100);
+        assert_eq!(mapping.read_at(&mut bytes, BYTES + 1).unwrap(), 0);
+        assert_eq!(std::fs::read(scratch.path()).unwrap()[8192], 9);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_is_an_io_error_and_no_crash() {
+        let (scratch, mapping) = mapped();
+        scratch.as_file().set_len(4096).unwrap();
+        let mut bytes = [0; 4096];
+        assert_eq!(mapping.read_at(&mut bytes, 0).unwrap(), 4096);
+        let error = mapping.read_at(&mut bytes, 32 << 10).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EIO));
+        // The place of the missing page is never taken for data afterwards.
+        assert!(mapping.read_at(&mut bytes, 32 << 10).is_err());
+        assert!(mapping.write_at(&bytes, 32 << 10).is_err());
+    }
+
+    #[test]
+    fn each_thread_has_a_guard_of_its_own() {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let (scratch, mapping) = mapped();
+                    scratch.as_file().set_len(0).unwrap();
+                    assert!(mapping.write_at(&[1; 512], 0).is_err());
+                });
+            }
+        });
     }
 }

@@ -3,6 +3,7 @@
 pub mod aio;
 pub mod attributes;
 pub mod buffers;
+mod bus_error;
 pub mod clock;
 pub mod cpu;
 pub mod device;

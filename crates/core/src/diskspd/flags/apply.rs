@@ -492,6 +492,11 @@ pub fn skew(draft: &mut Draft, value: &str) -> Applied {
     Ok(())
 }
 
+pub fn live(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.options.live = true;
+    Ok(())
+}
+
 pub fn overwrite(draft: &mut Draft, _suffix: &str) -> Applied {
     draft.options.overwrite = true;
     Ok(())

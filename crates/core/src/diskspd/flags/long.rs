@@ -88,6 +88,16 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-live",
+        form: "--live",
+        short: "show the figures of each second while the run is under way",
+        long: "One line a second on standard error: IOPS, MiB/s, latency percentiles, and the I/Os \
+               in flight. Warm-up and cool-down are shown too.",
+        example: "--live",
+        apply: apply::live,
+        ..LONG
+    },
+    Flag {
         name: "-overwrite",
         form: "--overwrite",
         short: "write targets although they hold recognisable data",

@@ -8,7 +8,7 @@ mod read;
 mod target;
 mod write;
 
-pub use read::{ProfileXmlError, read};
+pub use read::{ProfileXmlError, TEXT_LIMIT_BYTES, read};
 pub use write::{write, write_indented};
 
 /// The name of our processing instructions.

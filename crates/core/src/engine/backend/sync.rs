@@ -46,16 +46,17 @@ impl SyncTarget for MappedTarget {
     const ENGINE: EngineKind = EngineKind::Mapped;
 
     fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32 {
-        to_result(Ok(self.mapping.read_at(bytes, offset_bytes)))
+        to_result(self.mapping.read_at(bytes, offset_bytes))
     }
 
     fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32 {
-        let written = self.mapping.write_at(bytes, offset_bytes);
-        let flushed = self.flush.map_or(Ok(()), |mode| {
-            let wait = mode != FlushMode::NonVolatileMemoryNoDrain;
-            self.mapping.flush(offset_bytes, written, wait)
-        });
-        to_result(flushed.map(|()| written))
+        to_result(self.mapping.write_at(bytes, offset_bytes).and_then(|written| {
+            if let Some(mode) = self.flush {
+                let wait = mode != FlushMode::NonVolatileMemoryNoDrain;
+                self.mapping.flush(offset_bytes, written, wait)?;
+            }
+            Ok(written)
+        }))
     }
 }
 

@@ -20,6 +20,7 @@ const ANYHOW: RunOptions = RunOptions {
     engine: None,
     overwrite: true,
     json_file: None,
+    live: false,
     total_iops: None,
     arrivals: crate::profile::Arrivals::Constant,
     skew: None,

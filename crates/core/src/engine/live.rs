@@ -1,0 +1,157 @@
+//! Figures of each second while a run is under way. Each thread keeps its own, and hands them over once a
+//! second; nothing is shared in between.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::measure::{Event, EventSink, LatencyHistogram};
+use crate::units::NANOS_PER_SEC;
+
+/// A second is told once all threads have handed theirs over, or when this many later ones have begun:
+/// a thread that waits for a slow I/O hands over late.
+const LATE_SECONDS: u64 = 2;
+
+#[derive(Debug, Default)]
+struct Second {
+    reports: usize,
+    ios: u64,
+    bytes: u64,
+    in_flight: u64,
+    latency: LatencyHistogram,
+}
+
+/// Where threads hand over their seconds.
+#[derive(Debug)]
+pub struct LiveBoard {
+    threads: usize,
+    seconds: Mutex<BTreeMap<u64, Second>>,
+}
+
+/// One thread's figures of the second under way.
+#[derive(Debug)]
+pub struct LiveFeed<'a> {
+    board: &'a LiveBoard,
+    start_ns: u64,
+    index: u64,
+    current: Second,
+}
+
+impl LiveBoard {
+    /// A board for so many threads.
+    #[must_use]
+    pub fn new(threads: usize) -> Self {
+        Self { threads, seconds: Mutex::default() }
+    }
+
+    /// The figures of a thread whose load begins at `start_ns`.
+    #[must_use]
+    pub fn feed(&self, start_ns: u64) -> LiveFeed<'_> {
+        LiveFeed { board: self, start_ns, index: 0, current: Second::default() }
+    }
+
+    fn add(&self, index: u64, part: &Second) {
+        let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
+        let second = seconds.entry(index).or_default();
+        second.reports += 1;
+        second.ios += part.ios;
+        second.bytes += part.bytes;
+        second.in_flight += part.in_flight;
+        second.latency.merge(&part.latency);
+    }
+
+    /// Tells every second that is complete, in their order.
+    pub fn tell(&self, sink: EventSink<'_>) {
+        let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(last) = seconds.last_key_value().map(|(index, _)| *index)
+            && let Some(first) = seconds.first_entry()
+        {
+            let complete = first.get().reports >= self.threads;
+            if !complete && first.key() + LATE_SECONDS > last {
+                return;
+            }
+            let (index, second) = first.remove_entry();
+            sink(event(index, &second));
+        }
+    }
+}
+
+fn event(index: u64, second: &Second) -> Event {
+    Event::Live {
+        second: index + 1,
+        ios: second.ios,
+        bytes: second.bytes,
+        in_flight: second.in_flight,
+        latency_ns: [0.5, 0.99, 0.999].map(|quantile| second.latency.quantile_ns(quantile)),
+    }
+}
+
+impl LiveFeed<'_> {
+    /// Enters a completion; a negative result is an I/O that failed.
+    pub fn record(&mut self, result: i32, latency_ns: u64) {
+        if let Ok(bytes) = u64::try_from(result) {
+            self.current.ios += 1;
+            self.current.bytes += bytes;
+            self.current.latency.record(latency_ns);
+        }
+    }
+
+    /// Hands the second over when it has passed.
+    #[inline]
+    pub fn tick(&mut self, now_ns: u64, in_flight: usize) {
+        let index = now_ns.saturating_sub(self.start_ns) / NANOS_PER_SEC;
+        if index > self.index {
+            self.current.in_flight = in_flight as u64;
+            self.board.add(self.index, &self.current);
+            self.current = Second::default();
+            self.index = index;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(board: &LiveBoard) -> Vec<(u64, u64, u64)> {
+        let told = Mutex::new(Vec::new());
+        board.tell(&|event| {
+            if let Event::Live { second, ios, in_flight, .. } = event {
+                told.lock().unwrap().push((second, ios, in_flight));
+            }
+        });
+        told.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_second_is_told_when_all_threads_have_handed_it_over() {
+        let board = LiveBoard::new(2);
+        let (mut one, mut other) = (board.feed(0), board.feed(0));
+        one.record(4096, 1_000);
+        other.record(4096, 3_000);
+        one.tick(NANOS_PER_SEC, 4);
+        assert!(told(&board).is_empty());
+        other.tick(NANOS_PER_SEC + 5, 3);
+        assert_eq!(told(&board), [(1, 2, 7)]);
+        assert!(told(&board).is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_waits_does_not_hold_up_the_others_for_ever() {
+        let board = LiveBoard::new(2);
+        let mut one = board.feed(0);
+        for second in 1..=4 {
+            one.record(4096, 1_000);
+            one.tick(second * NANOS_PER_SEC, 1);
+        }
+        assert_eq!(told(&board), [(1, 1, 1), (2, 1, 1)]);
+    }
+
+    #[test]
+    fn failed_ios_are_not_counted() {
+        let board = LiveBoard::new(1);
+        let mut feed = board.feed(0);
+        feed.record(-5, 1_000);
+        feed.tick(NANOS_PER_SEC, 0);
+        assert_eq!(told(&board), [(1, 0, 0)]);
+    }
+}
