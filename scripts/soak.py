@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # The first runs fill what is kept for later ones: allocator arenas, the interpreter's caches.
-WARM_UP_RUNS = 30
-MEMORY_SLACK_KIB = 32 << 10
+WARM_UP_RUNS = 100
+MEMORY_SLACK_KIB = 24 << 10
 FILE_MIB = 16
 
 

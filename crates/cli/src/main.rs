@@ -1,4 +1,5 @@
 //! `diskspd`: measure storage, with the command line and the results of Microsoft's `DiskSpd`.
+#![forbid(unsafe_code)]
 
 mod output;
 mod progress;

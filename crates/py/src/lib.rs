@@ -1,6 +1,7 @@
 //! The Python module `fathom._fathom`: it translates between Python and `fathom_core`, and nothing else.
 //!
 //! The interpreter lock is released while a run is under way; a Python signal such as Ctrl-C ends it.
+#![forbid(unsafe_code)]
 
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};

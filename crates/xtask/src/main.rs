@@ -1,4 +1,5 @@
 //! The project's own chores: `generate`, `check-generated`, `tidy`.
+#![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 
 mod generate;
@@ -10,20 +11,23 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let root = root();
     let chore = std::env::args().nth(1).unwrap_or_default();
-    let faults = match chore.as_str() {
-        "generate" => generate::write_all(&root),
-        "check-generated" => generate::check_all(&root),
-        "tidy" => tidy::check_all(&root),
-        _ => vec!["usage: xtask generate | check-generated | tidy".to_owned()],
+    let (faults, summary) = match chore.as_str() {
+        "generate" => (generate::write_all(&root), "written".to_owned()),
+        "check-generated" => (generate::check_all(&root), "up to date".to_owned()),
+        "tidy" => {
+            let findings = tidy::check_all(&root);
+            (findings.faults, findings.summary)
+        }
+        _ => (vec!["usage: xtask generate | check-generated | tidy".to_owned()], String::new()),
     };
     for fault in &faults {
         eprintln!("{fault}");
     }
-    if faults.is_empty() {
-        println!("{chore}: ok");
-        return ExitCode::SUCCESS;
+    if !faults.is_empty() {
+        return ExitCode::FAILURE;
     }
-    ExitCode::FAILURE
+    println!("{chore}: {summary}");
+    ExitCode::SUCCESS
 }
 
 /// The top of the checkout.

@@ -1,0 +1,177 @@
+//! Rules for source files: lengths, calls that have a better place, and the fence around unsafe code.
+
+use std::path::Path;
+
+use super::words::has_word;
+use super::{File, functions};
+
+/// rustfmt keeps code to 100 columns; comments and strings, which it leaves alone, get ten more.
+const LINE_LIMIT: usize = 110;
+const FILE_LIMIT: usize = 400;
+const FUNCTION_LIMIT: usize = 70;
+
+/// Files of like entries, where length is harmless because every entry has the same shape.
+const CATALOGUES: &[(&str, &str)] = &[
+    ("crates/core/src/diskspd/flags/access.rs", "the table of options about place and order"),
+    ("crates/core/src/diskspd/flags/apply.rs", "one small function per option of the table"),
+    ("crates/core/src/diskspd/flags/run.rs", "the table of options about threads and times"),
+    ("crates/core/src/profile/mod.rs", "the fields of a profile, one after the other"),
+];
+
+/// A call that has a better place.
+struct Banned {
+    /// The call in pieces, so that this file does not find itself.
+    pieces: &'static [&'static str],
+    instead: &'static str,
+    /// Beginnings of the paths where it may stand.
+    allowed: &'static [&'static str],
+}
+
+const BANNED: &[Banned] = &[
+    Banned {
+        pieces: &["Instant", "::now"],
+        instead: "take time from fathom_sys::clock",
+        allowed: &[],
+    },
+    Banned {
+        pieces: &["SystemTime", "::now"],
+        instead: "take time from jiff, at the edge",
+        allowed: &[],
+    },
+    Banned { pieces: &["process", "::exit"], instead: "return an ExitCode", allowed: &[] },
+    Banned {
+        pieces: &["print", "ln!"],
+        instead: "return text; crates/cli/src/output.rs prints",
+        allowed: &["crates/xtask/", "tests/"],
+    },
+    Banned {
+        pieces: &["un", "safe {"],
+        instead: "unsafe code belongs into crates/sys",
+        allowed: &["crates/sys/"],
+    },
+    Banned {
+        pieces: &["un", "safe fn"],
+        instead: "unsafe code belongs into crates/sys",
+        allowed: &["crates/sys/"],
+    },
+    Banned {
+        pieces: &["un", "safe impl"],
+        instead: "unsafe code belongs into crates/sys",
+        allowed: &["crates/sys/"],
+    },
+];
+
+/// Faults of a source file.
+pub fn check(file: &File) -> Vec<String> {
+    let mut faults = lengths(file);
+    for (index, line) in file.text.lines().enumerate() {
+        let faults_of_line = long_line(line).into_iter().chain(banned(&file.name, line));
+        faults.extend(faults_of_line.map(|fault| format!("{}:{}: {fault}", file.name, index + 1)));
+    }
+    if must_forbid_unsafe(&file.name) && !file.text.contains("#![forbid(unsafe_code)]") {
+        faults.push(format!("{}:1: `#![forbid(unsafe_code)]` is missing", file.name));
+    }
+    faults
+}
+
+/// Catalogues that no longer exist, so that the list does not outlive its reasons.
+pub fn missing_catalogues(root: &Path) -> Vec<String> {
+    let missing = CATALOGUES.iter().filter(|(name, _)| !root.join(name).exists());
+    missing.map(|(name, what)| format!("the catalogue {name} ({what}) does not exist")).collect()
+}
+
+/// Faults of length: of the file, and of its functions.
+fn lengths(file: &File) -> Vec<String> {
+    let name = &file.name;
+    let lines = file.text.lines().count();
+    let found = functions::find(&file.text);
+    let long = found.iter().filter(|function| function.lines > FUNCTION_LIMIT);
+    let mut faults: Vec<String> = long
+        .map(|one| format!("{name}:{}: a function of {} lines", one.first_line, one.lines))
+        .collect();
+    if lines > FILE_LIMIT {
+        faults.push(format!("{name}: {lines} lines; it has two subjects, split it"));
+    }
+    if CATALOGUES.iter().any(|(catalogue, _)| catalogue == name) {
+        faults.clear();
+    }
+    faults
+}
+
+/// A line that somebody could have broken: addresses and string literals cannot be.
+fn long_line(line: &str) -> Option<String> {
+    let unbreakable = line.contains("http") || line.trim_start().starts_with(['"', 'r']);
+    (line.chars().count() > LINE_LIMIT && !unbreakable)
+        .then(|| format!("longer than {LINE_LIMIT} columns"))
+}
+
+fn banned(name: &str, line: &str) -> Option<String> {
+    let here = |one: &&Banned| !one.allowed.iter().any(|folder| name.starts_with(folder));
+    let mut hits = BANNED.iter().filter(here).map(|one| (one.pieces.concat(), one.instead));
+    let (call, instead) = hits.find(|(call, _)| has_word(line, call))?;
+    Some(format!("`{call}`: {instead}"))
+}
+
+/// The root of each crate but `sys` forbids unsafe code.
+fn must_forbid_unsafe(name: &str) -> bool {
+    let root = name.ends_with("/src/lib.rs") || name.ends_with("/src/main.rs");
+    name.starts_with("crates/") && root && !name.starts_with("crates/sys/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(name: &str, text: &str) -> Vec<String> {
+        check(&File { name: name.to_owned(), text: text.to_owned() })
+    }
+
+    #[test]
+    fn long_lines_long_files_and_long_functions_are_told() {
+        assert_eq!(faults("a.rs", &"x".repeat(LINE_LIMIT + 1)).len(), 1);
+        assert_eq!(faults("a.rs", &"x\n".repeat(FILE_LIMIT + 1)).len(), 1);
+        let long = format!("fn f() {{\n{}}}\n", "    x();\n".repeat(FUNCTION_LIMIT - 1));
+        assert_eq!(faults("a.rs", &long), ["a.rs:1: a function of 71 lines"]);
+    }
+
+    #[test]
+    fn the_limits_themselves_pass() {
+        assert_eq!(faults("a.rs", &"x".repeat(LINE_LIMIT)), [""; 0]);
+        assert_eq!(faults("a.rs", &"x\n".repeat(FILE_LIMIT)), [""; 0]);
+        let function = format!("fn f() {{\n{}}}\n", "    x();\n".repeat(FUNCTION_LIMIT - 2));
+        assert_eq!(faults("a.rs", &function), [""; 0]);
+    }
+
+    #[test]
+    fn addresses_and_literals_may_be_long() {
+        let tail = "x".repeat(LINE_LIMIT);
+        assert_eq!(faults("a.rs", &format!("// https://a.org/{tail}")), [""; 0]);
+        assert_eq!(faults("a.rs", &format!("    \"{tail}\",")), [""; 0]);
+    }
+
+    #[test]
+    fn catalogues_may_be_long() {
+        assert_eq!(faults(CATALOGUES[0].0, &"x\n".repeat(FILE_LIMIT + 1)), [""; 0]);
+    }
+
+    #[test]
+    fn banned_calls_name_their_replacement_and_stand_only_where_allowed() {
+        for one in BANNED {
+            let text = format!("    {} f(\n", one.pieces.concat());
+            let found = faults("crates/core/src/a.rs", &text);
+            assert_eq!(found.len(), 1, "{text}");
+            assert!(found[0].contains(one.instead), "{found:?}");
+            for folder in one.allowed {
+                assert_eq!(faults(&format!("{folder}src/a.rs"), &text), [""; 0]);
+            }
+        }
+    }
+
+    #[test]
+    fn crates_without_the_fence_are_told() {
+        assert_eq!(faults("crates/new/src/lib.rs", "").len(), 1);
+        assert_eq!(faults("crates/new/src/lib.rs", "#![forbid(unsafe_code)]\n"), [""; 0]);
+        assert_eq!(faults("crates/sys/src/lib.rs", ""), [""; 0]);
+        assert_eq!(faults("crates/new/src/other.rs", ""), [""; 0]);
+    }
+}
