@@ -1,7 +1,7 @@
 //! Ctrl-C ends the run, and what was measured until then comes out.
 
 use std::io::Read;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
