@@ -1,7 +1,8 @@
 //! A folder to run the binary in, and its results as data.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -39,12 +40,53 @@ impl Bench {
         self.command(args).output().unwrap()
     }
 
+    /// Starts a run, and returns when its load is under way.
+    pub fn start(&self, args: &str) -> Running {
+        let mut command = self.command(&format!("--live {args}"));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        while !told.contains(" IOPS ") {
+            assert_ne!(stderr.read_line(&mut told).unwrap(), 0, "{args}: {told}");
+        }
+        Running { child, stderr, told }
+    }
+
     /// Runs with a JSON result, which must be complete.
     pub fn measure(&self, args: &str) -> Value {
         let output = self.run(&format!("-W0 -d1 -Rjson {args}"));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{args}: {stderr}");
         serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+/// A run whose load is under way.
+pub struct Running {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    told: String,
+}
+
+/// How a run ended: its code, and what it wrote.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Running {
+    /// What Ctrl-C does.
+    pub fn interrupt(&self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    }
+
+    pub fn wait(mut self) -> Ended {
+        let mut stdout = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+        self.stderr.read_to_string(&mut self.told).unwrap();
+        Ended { code: self.child.wait().unwrap().code(), stdout, stderr: self.told }
     }
 }
 

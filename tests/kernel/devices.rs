@@ -54,20 +54,14 @@ fn a_device_that_is_cut_short_ends_the_run_with_a_partial_result() {
     let (_turn, Some(device)) = attached() else { return };
     let bench = Bench::new();
     let args = format!("-W0 -d60 -b64K -Su -L -Rjson {}", device.name());
-    let child = bench
-        .command(&args)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let run = bench.start(&args);
     let backing = std::fs::OpenOptions::new().write(true).open(device.image()).unwrap();
     backing.set_len(1 << 20).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let output = run.wait();
+    let stderr = output.stderr;
+    assert_eq!(output.code, Some(1), "{stderr}");
     assert!(stderr.contains(device.name()) && stderr.contains("offset"), "{stderr}");
-    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!(result["time_spans"][0]["outcome"], "interrupted");
     assert!(ios(&result) > 0);
 }
@@ -95,20 +89,13 @@ fn a_mapped_file_that_is_cut_short_ends_the_run_with_a_partial_result() {
     let bench = Bench::new();
     for args in ["-Sm -r -b4K", "-Sm -r -w100 -b4K -t2"] {
         bench.fill("m.dat", 8 << 20);
-        let child = bench
-            .command(&format!("-W0 -d60 -Rjson {args} m.dat"))
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        let run = bench.start(&format!("-W0 -d60 -Rjson {args} m.dat"));
         let file = std::fs::OpenOptions::new().write(true).open(bench.path("m.dat")).unwrap();
         file.set_len(4096).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains("m.dat"), "{stderr}");
-        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let output = run.wait();
+        assert_eq!(output.code, Some(1), "{}", output.stderr);
+        assert!(output.stderr.contains("m.dat"), "{}", output.stderr);
+        let result: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
         assert!(ios(&result) > 0);
     }
 }

@@ -32,6 +32,21 @@ fn signal_when_used(bench: &Bench, event: &str) {
     panic!("nobody uses the event {event}");
 }
 
+/// Waits until some process uses the event, which then has a file in shared memory.
+fn until_used(event: &str) {
+    let used = || {
+        let mut files = std::fs::read_dir("/dev/shm").unwrap().flatten();
+        files.any(|file| file.file_name().to_string_lossy().ends_with(event))
+    };
+    for _ in 0..400 {
+        if used() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(25));
+    }
+    panic!("nobody uses the event {event}");
+}
+
 fn result(child: Child) -> Value {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -44,7 +59,8 @@ fn a_run_waits_for_its_event_and_ends_with_another() {
     let bench = Bench::new();
     let (go, halt) = (name("go"), name("halt"));
     let mut child = start(&bench, &format!("-W0 -d60 -b4K -r -Rjson -yr{go} -yp{halt} t.dat"));
-    std::thread::sleep(Duration::from_millis(400));
+    until_used(&halt);
+    std::thread::sleep(Duration::from_millis(300));
     assert!(child.try_wait().unwrap().is_none(), "it did not wait");
     signal_when_used(&bench, &go);
     std::thread::sleep(Duration::from_millis(600));
@@ -60,7 +76,7 @@ fn one_run_starts_another_when_its_measured_time_begins() {
     bench.fill("u.dat", 8 << 20);
     let started = name("started");
     let second = start(&bench, &format!("-W0 -d1 -b4K -r -Rjson -yr{started} u.dat"));
-    std::thread::sleep(Duration::from_millis(300));
+    until_used(&started);
     let first = start(&bench, &format!("-W0 -d1 -b4K -r -Rjson -ys{started} t.dat"));
     assert!(ios(&result(first)) > 0 && ios(&result(second)) > 0);
 }
@@ -71,7 +87,7 @@ fn the_end_of_a_run_is_signalled() {
     bench.fill("u.dat", 8 << 20);
     let done = name("done");
     let second = start(&bench, &format!("-W0 -d1 -b4K -r -Rjson -yr{done} u.dat"));
-    std::thread::sleep(Duration::from_millis(300));
+    until_used(&done);
     let first = start(&bench, &format!("-W0 -d1 -b4K -r -Rjson -yf{done} t.dat"));
     let (first, second) = (result(first), result(second));
     let at = |result: &Value| result["started_at_unix_s"].as_i64().unwrap();
@@ -87,7 +103,7 @@ fn an_event_of_a_killed_process_starts_nobody() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     let mut waiting = start(&bench, &format!("-W0 -d1 -b4K -r -yr{go} t.dat"));
-    std::thread::sleep(Duration::from_millis(600));
+    std::thread::sleep(Duration::from_millis(900));
     assert!(waiting.try_wait().unwrap().is_none(), "a stale event started it");
     signal_when_used(&bench, &go);
     assert!(waiting.wait().unwrap().success());

@@ -12,7 +12,7 @@ use super::transfer::{Completion, Lending, Resources, Transfer};
 #[derive(Debug, Error)]
 pub enum AioError {
     /// The kernel lacks native asynchronous I/O, or forbids it to this process.
-    #[error("Linux native asynchronous I/O is not available ({0})")]
+    #[error("the kernel refuses native asynchronous I/O ({0})")]
     Unavailable(io::Error),
     /// The system-wide limit of outstanding I/Os is used up.
     #[error(

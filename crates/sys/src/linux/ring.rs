@@ -19,8 +19,8 @@ const REGISTERED_BUFFER_LIMIT_BYTES: usize = 1 << 30;
 pub enum RingError {
     /// The kernel lacks `io_uring`, or forbids it to this process.
     #[error(
-        "io_uring is not available ({0}). A sandbox (seccomp), the sysctl kernel.io_uring_disabled \
-         or an old kernel forbids it"
+        "the kernel refuses io_uring ({0}), as it does in a sandbox (seccomp), with the sysctl \
+         kernel.io_uring_disabled, or where it is too old"
     )]
     Unavailable(io::Error),
     /// The kernel refused for want of a resource.
