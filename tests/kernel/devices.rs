@@ -67,24 +67,6 @@ fn a_device_that_is_cut_short_ends_the_run_with_a_partial_result() {
 }
 
 #[test]
-fn the_disk_of_the_root_file_system_is_never_written() {
-    let bench = Bench::new();
-    let list = String::from_utf8(bench.run("--list").stdout).unwrap();
-    let mut lines = list.lines().peekable();
-    while let Some(line) = lines.next() {
-        let is_root = lines.peek().is_some_and(|next| next.trim() == "in use: mounted on /");
-        if !is_root {
-            continue;
-        }
-        let number = line.split_whitespace().next().unwrap();
-        let output = bench.run(&format!("-W0 -d1 -w100 --overwrite {number}"));
-        assert_eq!(output.status.code(), Some(2));
-        return;
-    }
-    skip("no disk of --list holds the root file system");
-}
-
-#[test]
 fn a_mapped_file_that_is_cut_short_ends_the_run_with_a_partial_result() {
     let bench = Bench::new();
     for args in ["-Sm -r -b4K", "-Sm -r -w100 -b4K -t2"] {
