@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
-PYTHON_CODE := python scripts tests/python
+PYTHON_CODE := benches python scripts tests/python
 SOAK_SECONDS ?= 300
 # maturin finds the interpreter by this.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -58,9 +58,9 @@ docs: ## Generate reference, manual page, usage and schema; build the API docume
 	cargo run --quiet --locked -p xtask -- generate
 	cargo doc --workspace --no-deps --locked --quiet
 
-bench: ## The cost of the tool itself, against fio's if it is there.
+bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram-32-fio --pairs 9").
 	cargo build --release --locked -p diskspd
-	@benches/null_engine.sh $(DISKSPD)
+	@$(PYTHON) benches/bench.py --diskspd $(DISKSPD) $(BENCH)
 
 demo: ## A mixed random load on a scratch file, with a result to read.
 	cargo build --release --locked -p diskspd

@@ -1,0 +1,245 @@
+"""The cases: what is compared with what, by which figure, and which ratio is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tools
+from places import MANY_FILES, MissingError, Places, fio_binary, zram
+from tools import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import ExitStack
+
+    from legs import Leg, Tool
+
+MIB = 1 << 20
+RATE_IOPS = 200_000
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a case is given: our binary, fio, the places, and the length of a leg."""
+
+    diskspd: Path
+    fio: str
+    places: Places
+    seconds: int
+    stack: ExitStack
+
+    def zram(self, depth: int, cpus: tuple[int, ...] = (0,), rate_iops: int = 0) -> Load:
+        """Give the load on zram, which is put back when the stack ends."""
+        device = self.stack.enter_context(zram())
+        return Load((device,), depth, self.seconds, cpus, rate_iops=rate_iops)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The figure of a leg that is compared."""
+
+    unit: str
+    of: Callable[[Leg], float]
+    best: Callable[[list[float]], float]
+    """Which of several peers' figures is the best one."""
+
+
+IOPS = Figure("IOPS", lambda leg: leg.iops, max)
+CPU_PER_IO = Figure("CPU ns per I/O", lambda leg: leg.cpu_ns_per_io, min)
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Our tool, and its peers: the best one is its opponent; without any the figure itself counts."""
+
+    ours: Tool
+    peers: list[Tool]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of the table."""
+
+    name: str
+    title: str
+    figure: Figure
+    limit: float
+    at_most: bool
+    """The limit is a ceiling; otherwise it is a floor."""
+    duel: Callable[[Setting], Duel]
+
+    def holds(self, value: float) -> bool:
+        """Tell whether the limit is kept."""
+        return value <= self.limit if self.at_most else value >= self.limit
+
+
+def _zram_against_fio(depth: int) -> Case:
+    def duel(setting: Setting) -> Duel:
+        load, fio = setting.zram(depth), fio_binary(setting.fio)
+        return Duel(tools.diskspd(setting.diskspd, load), tools.fio_variants(fio, load))
+
+    title = f"4 KiB random read, zram, O_DIRECT, queue depth {depth}, one thread, against fio"
+    return Case(f"zram-{depth}-fio", title, IOPS, 1.5, at_most=False, duel=duel)
+
+
+def _zram_against_bare(depth: int) -> Case:
+    def duel(setting: Setting) -> Duel:
+        load, bare = setting.zram(depth), setting.places.bare()
+        return Duel(tools.diskspd(setting.diskspd, load), tools.bare_ring_variants(bare, load))
+
+    title = f"the same, queue depth {depth}, against the bare ring loop without statistics"
+    return Case(f"zram-{depth}-bare", title, IOPS, 0.97, at_most=False, duel=duel)
+
+
+def _two_threads(depth: int) -> Case:
+    def duel(setting: Setting) -> Duel:
+        cpus = _cpus()
+        if len(cpus) < 2:  # noqa: PLR2004 - Two is two.
+            raise MissingError("two CPUs are needed")
+        one = tools.diskspd(setting.diskspd, setting.zram(depth, cpus[:1]), name="one thread")
+        two = tools.diskspd(setting.diskspd, setting.zram(depth, cpus[:2]), name="two threads")
+        return Duel(two, [one])
+
+    title = f"zram, queue depth {depth}: two threads on two cores, against one"
+    return Case(f"zram-{depth}-two-threads", title, IOPS, 1.9, at_most=False, duel=duel)
+
+
+def _cpus() -> tuple[int, ...]:
+    """Give the CPUs that this process may use."""
+    told = Path("/proc/self/status").read_text().split("Cpus_allowed_list:")[1].split()[0]
+    cpus: list[int] = []
+    for part in told.split(","):
+        first, _, last = part.partition("-")
+        cpus += range(int(first), int(last or first) + 1)
+    return tuple(cpus)
+
+
+def _null(setting: Setting) -> Duel:
+    load = Load(("null",), 128, setting.seconds, size_bytes=1 << 30)
+    fio = fio_binary(setting.fio)
+    ours = tools.diskspd(setting.diskspd, load, "--engine=null")
+    return Duel(ours, tools.fio_null_variants(fio, load))
+
+
+def _page_cache(setting: Setting) -> Duel:
+    load = Load((setting.places.cached_file(),), 1, setting.seconds, direct=False)
+    bare = tools.bare_pread(setting.places.bare(), load)
+    return Duel(tools.diskspd(setting.diskspd, load), [bare])
+
+
+def _disk_cpu(setting: Setting) -> Duel:
+    load = Load((setting.places.file(),), 32, setting.seconds)
+    variants = tools.fio_variants(fio_binary(setting.fio), load)
+    return Duel(tools.diskspd(setting.diskspd, load), variants)
+
+
+def _start(setting: Setting) -> Duel:
+    load = Load((setting.places.file(),), 1, 1)
+    variants = tools.fio_start_variants(fio_binary(setting.fio), load)
+    return Duel(tools.diskspd(setting.diskspd, load), variants)
+
+
+def _memory(setting: Setting) -> Duel:
+    load = Load(setting.places.many_files(), 8, setting.seconds, cpus=())
+    return Duel(tools.diskspd(setting.diskspd, load), [])
+
+
+def _memory_few_threads(setting: Setting) -> Duel:
+    load = Load(setting.places.many_files(), 8, setting.seconds, cpus=())
+    return Duel(tools.diskspd(setting.diskspd, load, "-F4"), [])
+
+
+def _rate(setting: Setting) -> Duel:
+    load = setting.zram(32, rate_iops=RATE_IOPS)
+    return Duel(tools.diskspd(setting.diskspd, load), [])
+
+
+def _rate_cpu(setting: Setting) -> Duel:
+    full = tools.diskspd(setting.diskspd, setting.zram(32), name="diskspd at full speed")
+    paced = tools.diskspd(setting.diskspd, setting.zram(32, rate_iops=RATE_IOPS))
+    return Duel(paced, [full])
+
+
+def _beyond_buffers(threads: int) -> Figure:
+    buffers = MANY_FILES * 8 * tools.BLOCK_BYTES * threads
+    return Figure("MiB", lambda leg: (leg.peak_bytes - buffers) / MIB, min)
+
+
+OFF_RATE = Figure("% off", lambda leg: abs(leg.iops / RATE_IOPS - 1) * 100, min)
+BEYOND_A_SECOND = Figure("s", lambda leg: leg.wall_s - 1, min)
+CPU = Figure("CPU s", lambda leg: leg.cpu_s, min)
+
+CASES = [
+    _zram_against_fio(32),
+    _zram_against_fio(128),
+    _zram_against_bare(32),
+    _zram_against_bare(128),
+    _two_threads(32),
+    _two_threads(128),
+    Case(
+        "null",
+        "engine that does nothing, queue depth 128, latency on, against fio's",
+        IOPS,
+        2.0,
+        at_most=False,
+        duel=_null,
+    ),
+    Case(
+        "page-cache",
+        "4 KiB from the page cache, queue depth 1, against a bare pread loop",
+        IOPS,
+        0.95,
+        at_most=False,
+        duel=_page_cache,
+    ),
+    Case(
+        "disk-cpu",
+        "CPU time per I/O, file on disk, O_DIRECT, queue depth 32, against fio",
+        CPU_PER_IO,
+        0.7,
+        at_most=True,
+        duel=_disk_cpu,
+    ),
+    Case(
+        "start",
+        "start to finish of a run of 1 s, beyond the second itself, against fio",
+        BEYOND_A_SECOND,
+        0.25,
+        at_most=True,
+        duel=_start,
+    ),
+    Case(
+        "memory",
+        "1,000 files, a thread and queue depth 8 each, latency on: memory beyond the I/O buffers",
+        _beyond_buffers(1),
+        256,
+        at_most=True,
+        duel=_memory,
+    ),
+    Case(
+        "memory-few-threads",
+        "the same with 4 threads for all files",
+        _beyond_buffers(4),
+        256,
+        at_most=True,
+        duel=_memory_few_threads,
+    ),
+    Case(
+        "rate",
+        "-g at 200,000 IOPS on zram: deviation of the delivered rate in percent",
+        OFF_RATE,
+        0.1,
+        at_most=True,
+        duel=_rate,
+    ),
+    Case(
+        "rate-cpu",
+        "the same: CPU time against full speed",
+        CPU,
+        1.0,
+        at_most=True,
+        duel=_rate_cpu,
+    ),
+]

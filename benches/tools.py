@@ -1,0 +1,126 @@
+"""The tools that are compared, and how each is told the same load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from legs import Tool, read_bare, read_diskspd, read_fio
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BLOCK_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Load:
+    """Random reads of 4 KiB, in words that each tool is told in its own."""
+
+    targets: tuple[str, ...]
+    depth: int
+    seconds: int
+    cpus: tuple[int, ...] = (0,)
+    """One thread on each; empty: one thread per target, not pinned."""
+    direct: bool = True
+    rate_iops: int = 0
+    """0: as fast as possible."""
+    size_bytes: int = 0
+    """Size of the range that is read; 0: all of the target."""
+
+
+def diskspd(binary: Path, load: Load, *more: str, name: str = "diskspd") -> Tool:
+    """Our own tool, with latency on."""
+    pinned = ",".join(str(cpu) for cpu in load.cpus)
+    command = [str(binary), "-b4K", "-r", f"-o{load.depth}", f"-d{load.seconds}", "-W0", "-L"]
+    command += [f"-a{pinned}" if pinned else "-n", "-Sh" if load.direct else "-Sb", "-Rjson"]
+    if len(load.cpus) > 1:
+        command.append(f"-t{len(load.cpus)}")
+    if load.size_bytes:
+        command.append(f"-f{load.size_bytes}")
+    if load.rate_iops:
+        command.append(f"-g{load.rate_iops}i")
+    return Tool(name, (*command, *more, *load.targets), read_diskspd)
+
+
+def fio(binary: str, load: Load, name: str, *more: str) -> Tool:
+    """Fio, with the latency of each I/O on; `more` sets the engine and its options."""
+    command = [binary, "--name=bench", "--rw=randread", "--bs=4k", "--time_based", "--norandommap"]
+    command += ["--random_generator=tausworthe", "--group_reporting", "--output-format=json"]
+    command.append(f"--filename={':'.join(load.targets)}")
+    command += [f"--runtime={load.seconds}", f"--direct={int(load.direct)}"]
+    command += [f"--iodepth={load.depth}", f"--numjobs={max(1, len(load.cpus))}"]
+    if load.size_bytes:
+        command.append(f"--size={load.size_bytes}")
+    if load.cpus:
+        pinned = ",".join(str(cpu) for cpu in load.cpus)
+        command += [f"--cpus_allowed={pinned}", "--cpus_allowed_policy=split"]
+    return Tool(f"fio {name}", (*command, *more), read_fio)
+
+
+def fio_variants(binary: str, load: Load) -> list[Tool]:
+    """Fio in each way that may be its best one for this load.
+
+    Latency stays on in all of them, and the one that reads the clock least measures completion
+    latency only. What needs a second core (sqthread_poll) is left out, as it is for diskspd.
+    """
+    batch = min(32, load.depth)
+    batches = (f"--iodepth_batch_submit={batch}", f"--iodepth_batch_complete_max={batch}")
+    whole = (*batches, f"--iodepth_batch_complete_min={batch}")
+    uring = ("--ioengine=io_uring", "--registerfiles=1", "--fixedbufs=1", "--nonvectored=1")
+    less = ("--disable_slat=1", "--disable_lat=1", "--thread")
+    variants = {
+        "io_uring": ("--ioengine=io_uring",),
+        "io_uring registered": uring,
+        "io_uring registered, batches": (*uring, *batches),
+        "io_uring registered, whole batches": (*uring, *whole),
+        "io_uring registered, whole batches, clat only": (*uring, *whole, *less),
+        "libaio whole batches, clat only": ("--ioengine=libaio", *whole, *less),
+        "libaio": ("--ioengine=libaio",),
+    }
+    if load.depth == 1 or load.targets[0].startswith("/dev/zram"):
+        # A device that completes within the call loses nothing by one I/O at a time.
+        variants["psync clat only"] = ("--ioengine=psync", *less)
+    return [fio(binary, load, name, *more) for name, more in variants.items()]
+
+
+def fio_null_variants(binary: str, load: Load) -> list[Tool]:
+    """Fio's engine that does nothing."""
+    whole = (f"--iodepth_batch={load.depth}", f"--iodepth_batch_complete_min={load.depth}")
+    less = ("--disable_slat=1", "--disable_lat=1", "--thread")
+    null = "--ioengine=null"
+    return [
+        fio(binary, load, "null", null),
+        fio(binary, load, "null whole batches", null, *whole),
+        fio(binary, load, "null whole batches, clat only", null, *whole, *less),
+    ]
+
+
+def fio_start_variants(binary: str, load: Load) -> list[Tool]:
+    """Fio in the ways that differ in how long it takes to start and to end."""
+    return [
+        fio(binary, load, "psync", "--ioengine=psync"),
+        fio(binary, load, "psync thread", "--ioengine=psync", "--thread"),
+        fio(binary, load, "io_uring thread", "--ioengine=io_uring", "--thread"),
+    ]
+
+
+def bare_ring_variants(binary: Path, load: Load) -> list[Tool]:
+    """Give the ring loop without statistics, by the size of its batches."""
+    batches = sorted({min(batch, load.depth) for batch in (16, 32, load.depth)})
+    return [
+        _bare(binary, "ring", load, f"batches of {batch}", f"depth={load.depth}", f"batch={batch}")
+        for batch in batches
+    ]
+
+
+def bare_pread(binary: Path, load: Load) -> Tool:
+    """Give the loop of pread without statistics."""
+    return _bare(binary, "pread", load, "loop")
+
+
+def _bare(binary: Path, loop: str, load: Load, name: str, *more: str) -> Tool:
+    (target,), (cpu,) = load.targets, load.cpus
+    command = (str(binary), loop, target, f"cpu={cpu}", f"seconds={load.seconds}")
+    direct = f"direct={int(load.direct)}"
+    return Tool(f"bare {loop} {name}", (*command, f"block={BLOCK_BYTES}", direct, *more), read_bare)
