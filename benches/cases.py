@@ -52,7 +52,7 @@ CPU_PER_IO = Figure("CPU ns per I/O", lambda leg: leg.cpu_ns_per_io, min)
 
 @dataclass(frozen=True)
 class Duel:
-    """Our tool, and its peers: the best one is its opponent; without any the figure itself counts."""
+    """Our tool, and its peers, of which the best one counts; without any the figure is judged."""
 
     ours: Tool
     peers: list[Tool]
