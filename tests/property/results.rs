@@ -43,6 +43,7 @@ fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
             target: 0,
             read: direction(reads),
             write: direction(writes),
+            ..ThreadTargetResult::default()
         }],
     };
     let cpu =

@@ -2,7 +2,7 @@
 
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
-use fathom_core::measure::DirectionRecord;
+use fathom_core::measure::{DirectionRecord, Operation};
 use fathom_core::plan::SpanPlan;
 use fathom_core::units::NANOS_PER_SEC;
 
@@ -87,7 +87,7 @@ fn the_first_failed_io_ends_the_thread_and_is_named() {
     let faulty = SimDevice { error_ppm: 1_000_000, errno: 5, ..device(100_000) };
     let simulation = simulate(&plan, &faulty).unwrap();
     let fault = simulation.faults[0].unwrap();
-    assert_eq!((fault.offset_bytes, fault.errno, fault.write), (0, 5, false));
+    assert_eq!((fault.offset_bytes, fault.errno, fault.operation), (0, 5, Operation::Read));
     let reads = &simulation.measurements.threads[0].targets[0].read;
     assert_eq!((reads.ios, reads.errors), (0, 1));
 }

@@ -1,6 +1,6 @@
 //! Offsets, seen by a recorder that knows nothing of how they were made.
 
-use fathom_core::engine::backend::{SimDevice, Transfer};
+use fathom_core::engine::backend::{Operation, SimDevice, Transfer};
 use fathom_core::engine::offsets::{Offsets, SharedOffsets};
 use fathom_core::engine::random::Random;
 use fathom_core::engine::simulate::simulate;
@@ -146,11 +146,11 @@ fn runs_of_a_mix_have_geometric_length_and_one_direction() {
     for pair in thread.windows(2) {
         let goes_on = pair[1].offset_bytes == pair[0].offset_bytes + BLOCK;
         runs += u64::from(!goes_on);
-        assert!(!goes_on || pair[0].write == pair[1].write);
+        assert!(!goes_on || pair[0].operation == pair[1].operation);
     }
     let mean = thread.len() as f64 / runs as f64;
     assert!((mean / 5.0 - 1.0).abs() < 0.01, "{mean}");
-    let writes = thread.iter().filter(|transfer| transfer.write).count();
+    let writes = thread.iter().filter(|transfer| transfer.operation == Operation::Write).count();
     let share = writes as f64 / thread.len() as f64;
     assert!((share - 0.5).abs() < 0.01, "{share}");
 }

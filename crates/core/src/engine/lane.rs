@@ -1,6 +1,6 @@
 //! A lane: one thread's stream of I/Os to one target.
 
-use super::backend::{Backend, Transfer};
+use super::backend::{Backend, Operation, Transfer};
 use super::offsets::{Offsets, SharedOffsets};
 use super::pace::Pacer;
 use super::payload::{Payload, Piece};
@@ -70,7 +70,7 @@ impl Lane<'_> {
         Transfer {
             slot,
             file: self.file,
-            write: self.writing,
+            operation: if self.writing { Operation::Write } else { Operation::Read },
             offset_bytes,
             bytes: self.block_bytes,
             source_offset,

@@ -237,7 +237,7 @@ pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>
         let bytes = target.offsets.end_bytes;
         let mapping = Mapping::new(&file, bytes, target.open.write)
             .map_err(|source| SetupError::Map { name: target.name.clone(), bytes, source })?;
-        Ok(MappedTarget { mapping, flush: target.open.flush })
+        Ok(MappedTarget { file, mapping, flush: target.open.flush })
     };
     thread.assignments.iter().map(|lane| map(&span.targets[lane.target])).collect()
 }

@@ -5,14 +5,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::backend::{Backend, BackendError, Completion, Wait};
+use super::backend::{Backend, BackendError, Completion, Operation, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
 pub use super::fault::IoFault;
 use super::lane::Lane;
 use super::live::LiveFeed;
 use super::pace::Due;
 use super::random::Random;
-use crate::measure::{BackendDescription, Direction, Recorder, TargetRecord, WaitCounters};
+use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
 
 /// Waiting less than this is done by looking again, because a sleep would overshoot.
 const SPIN_BELOW_NS: u64 = 2_000;
@@ -70,7 +70,7 @@ struct Slot {
     offset_bytes: u64,
     lane: u32,
     bytes: u32,
-    write: bool,
+    operation: Operation,
 }
 
 /// One thread of load.
@@ -210,7 +210,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             offset_bytes: transfer.offset_bytes,
             lane: lane as u32,
             bytes: transfer.bytes,
-            write: transfer.write,
+            operation: transfer.operation,
         };
         self.slots[slot as usize] = state;
         self.in_flight += 1;
@@ -255,13 +255,15 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             if measured {
                 self.record(&slot, completion.result, now_ns);
             }
-            if let Some(live) = &mut self.setup.live {
+            if let Some(live) = &mut self.setup.live
+                && slot.operation.moves_bytes()
+            {
                 live.record(completion.result, now_ns - slot.submitted_ns);
             }
             if completion.result < 0 {
                 self.fault.get_or_insert(IoFault {
                     lane: slot.lane as usize,
-                    write: slot.write,
+                    operation: slot.operation,
                     offset_bytes: slot.offset_bytes,
                     bytes: slot.bytes,
                     errno: -completion.result,
@@ -278,18 +280,22 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     #[inline]
     fn record(&mut self, slot: &Slot, result: i32, now_ns: u64) {
         let lane = slot.lane as usize;
-        let direction = if slot.write { Direction::Write } else { Direction::Read };
+        let operation = slot.operation;
         let recorder = &mut self.setup.recorder;
-        let Ok(bytes) = u64::try_from(result) else {
-            recorder.record_error(lane, direction);
+        let Ok(mut bytes) = u64::try_from(result) else {
+            recorder.record_error(lane, operation);
             return;
         };
+        if !operation.moves_bytes() {
+            // A trim that succeeded gave all of its range back.
+            bytes = u64::from(slot.bytes);
+        }
         let latency_ns = now_ns - slot.submitted_ns;
         let since_start_ns = now_ns - self.schedule.measure_from_ns;
-        recorder.record(lane, direction, bytes, latency_ns, since_start_ns);
-        recorder.record_response(lane, direction, now_ns.saturating_sub(slot.intended_ns));
+        recorder.record(lane, operation, bytes, latency_ns, since_start_ns);
+        recorder.record_response(lane, operation, now_ns.saturating_sub(slot.intended_ns));
         if bytes < u64::from(slot.bytes) {
-            recorder.record_short(lane, direction);
+            recorder.record_short(lane, operation);
         }
     }
 

@@ -5,19 +5,12 @@ mod latency;
 mod recorder;
 mod series;
 
+pub use fathom_sys::transfer::Operation;
+
 pub use event::{Event, EventSink, Phase};
 pub use latency::LatencyHistogram;
 pub use recorder::{DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries};
-
-/// Whether an I/O reads or writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the target into memory.
-    Read,
-    /// From memory to the target.
-    Write,
-}
 
 /// How a time span ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! One thread's own books: nothing shared, nothing allocated while I/Os complete.
 
-use super::{Direction, IntervalSeries, LatencyHistogram};
+use super::{IntervalSeries, LatencyHistogram, Operation};
 use crate::plan::SpanPlan;
 
-/// Counters of one direction of one target of one thread.
+/// Counters of one kind of operation on one target of one thread.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DirectionRecord {
     /// I/Os completed in the measured time.
@@ -23,13 +23,29 @@ pub struct DirectionRecord {
     pub series: IntervalSeries,
 }
 
-/// Reads and writes of one target of one thread.
+/// What one thread did to one target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TargetRecord {
     /// Reads.
     pub read: DirectionRecord,
     /// Writes.
     pub write: DirectionRecord,
+    /// Syncs of either kind; without a series.
+    pub sync: DirectionRecord,
+    /// Trims; without a series.
+    pub trim: DirectionRecord,
+}
+
+impl TargetRecord {
+    #[inline]
+    fn of(&mut self, operation: Operation) -> &mut DirectionRecord {
+        match operation {
+            Operation::Read => &mut self.read,
+            Operation::Write => &mut self.write,
+            Operation::Fsync | Operation::Fdatasync => &mut self.sync,
+            Operation::Trim => &mut self.trim,
+        }
+    }
 }
 
 impl DirectionRecord {
@@ -60,6 +76,9 @@ impl Recorder {
         let record = TargetRecord {
             read: DirectionRecord::new(plan.measure_latency, paced, intervals),
             write: DirectionRecord::new(plan.measure_latency, paced, intervals),
+            // A sync has no place in the schedule, so that it has no response time of its own.
+            sync: DirectionRecord::new(plan.measure_latency, false, 0),
+            trim: DirectionRecord::new(plan.measure_latency, paced, 0),
         };
         Self { targets: vec![record; targets], interval_ns }
     }
@@ -69,16 +88,12 @@ impl Recorder {
     pub fn record(
         &mut self,
         target: usize,
-        direction: Direction,
+        operation: Operation,
         bytes: u64,
         latency_ns: u64,
         since_start_ns: u64,
     ) {
-        let record = &mut self.targets[target];
-        let record = match direction {
-            Direction::Read => &mut record.read,
-            Direction::Write => &mut record.write,
-        };
+        let record = self.targets[target].of(operation);
         record.ios += 1;
         record.bytes += bytes;
         if let Some(histogram) = &mut record.latency {
@@ -94,20 +109,20 @@ impl Recorder {
 
     /// Enters the response time of a completion, where response times are kept.
     #[inline]
-    pub fn record_response(&mut self, target: usize, direction: Direction, response_ns: u64) {
-        if let Some(histogram) = &mut self.direction(target, direction).response {
+    pub fn record_response(&mut self, target: usize, operation: Operation, response_ns: u64) {
+        if let Some(histogram) = &mut self.record_of(target, operation).response {
             histogram.record(response_ns);
         }
     }
 
     /// Counts an I/O that failed.
-    pub fn record_error(&mut self, target: usize, direction: Direction) {
-        self.direction(target, direction).errors += 1;
+    pub fn record_error(&mut self, target: usize, operation: Operation) {
+        self.record_of(target, operation).errors += 1;
     }
 
     /// Counts an I/O that was entered and transferred fewer bytes than asked for.
-    pub fn record_short(&mut self, target: usize, direction: Direction) {
-        self.direction(target, direction).short_ios += 1;
+    pub fn record_short(&mut self, target: usize, operation: Operation) {
+        self.record_of(target, operation).short_ios += 1;
     }
 
     /// Closes the books.
@@ -116,11 +131,7 @@ impl Recorder {
         self.targets
     }
 
-    fn direction(&mut self, target: usize, direction: Direction) -> &mut DirectionRecord {
-        let record = &mut self.targets[target];
-        match direction {
-            Direction::Read => &mut record.read,
-            Direction::Write => &mut record.write,
-        }
+    fn record_of(&mut self, target: usize, operation: Operation) -> &mut DirectionRecord {
+        self.targets[target].of(operation)
     }
 }

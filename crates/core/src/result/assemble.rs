@@ -103,6 +103,8 @@ fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements) -> ThreadResult {
             target: u32::try_from(assignment.target).unwrap_or(u32::MAX),
             read: direction(&record.read),
             write: direction(&record.write),
+            sync: if_any(&record.sync),
+            trim: if_any(&record.trim),
         }
     };
     ThreadResult {
@@ -127,6 +129,10 @@ fn waits(counters: WaitCounters) -> Waits {
         lookasides: counters.lookasides,
         lookaside_completions: counters.lookaside_completions,
     }
+}
+
+fn if_any(record: &DirectionRecord) -> Option<DirectionResult> {
+    (record.ios + record.errors > 0).then(|| direction(record))
 }
 
 fn direction(record: &DirectionRecord) -> DirectionResult {

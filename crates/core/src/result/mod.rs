@@ -199,7 +199,7 @@ pub struct Waits {
 }
 
 /// What one thread measured on one target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadTargetResult {
     /// Index into [`TimeSpanResult::targets`].
     pub target: u32,
@@ -207,9 +207,15 @@ pub struct ThreadTargetResult {
     pub read: DirectionResult,
     /// Writes.
     pub write: DirectionResult,
+    /// Syncs (`--fsync`, `--fdatasync`), which move no bytes; absent if none was asked for.
+    #[serde(default)]
+    pub sync: Option<DirectionResult>,
+    /// Trims (`--trim`), whose bytes are those that were given back; absent if none was asked for.
+    #[serde(default)]
+    pub trim: Option<DirectionResult>,
 }
 
-/// Reads or writes of one thread on one target.
+/// One kind of operation of one thread on one target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResult {
     /// I/Os completed in the measured time.

@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use thiserror::Error;
 
 use super::clock::timespec;
-use super::transfer::{Completion, Lending, Resources, Transfer};
+use super::transfer::{Completion, Lending, Operation, Resources, Transfer};
 
 /// Why a context could not be made.
 #[derive(Debug, Error)]
@@ -52,6 +52,19 @@ struct Event {
 
 const OPCODE_PREAD: u16 = 0;
 const OPCODE_PWRITE: u16 = 1;
+const OPCODE_FSYNC: u16 = 2;
+const OPCODE_FDSYNC: u16 = 3;
+
+/// The opcode of an operation; `linux/aio_abi.h` has none for a trim.
+fn opcode(operation: Operation) -> u16 {
+    match operation {
+        Operation::Read => OPCODE_PREAD,
+        Operation::Write => OPCODE_PWRITE,
+        Operation::Fsync => OPCODE_FSYNC,
+        Operation::Fdatasync => OPCODE_FDSYNC,
+        Operation::Trim => panic!("the plan gives no trim to native asynchronous I/O"),
+    }
+}
 
 /// A context and everything that it lends to the kernel.
 pub struct Aio {
@@ -97,15 +110,16 @@ impl Aio {
     /// Queues a transfer; the kernel sees it at the next [`Aio::enter`].
     ///
     /// # Panics
-    /// If the slot is in flight, or the transfer is longer than its buffer.
+    /// If the slot is in flight, the transfer is longer than its buffer, or it is a trim.
     #[inline]
     pub fn push(&mut self, transfer: &Transfer) {
+        let opcode = opcode(transfer.operation);
         let address = self.lending.lend(transfer);
         let file = &self.lending.resources.files[transfer.file as usize];
         let block = &mut self.blocks[transfer.slot as usize];
         *block = ControlBlock {
             data: u64::from(transfer.slot),
-            opcode: if transfer.write { OPCODE_PWRITE } else { OPCODE_PREAD },
+            opcode,
             file: file.raw_fd().cast_unsigned(),
             buffer: address as u64,
             bytes: u64::from(transfer.bytes),

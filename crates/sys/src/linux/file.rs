@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// How a target is opened.
@@ -36,6 +36,7 @@ pub enum Advice {
 #[derive(Debug)]
 pub struct TargetFile {
     file: File,
+    is_device: bool,
 }
 
 impl TargetFile {
@@ -51,7 +52,22 @@ impl TargetFile {
         }
         let mut options = File::options();
         options.read(true).write(flags.write).custom_flags(bits);
-        Ok(Self { file: options.open(path)? })
+        let file = options.open(path)?;
+        let is_device = file.metadata()?.file_type().is_block_device();
+        Ok(Self { file, is_device })
+    }
+
+    /// Whether it is a block device.
+    #[inline]
+    #[must_use]
+    pub fn is_device(&self) -> bool {
+        self.is_device
+    }
+
+    /// Brings what was written to stable storage, without metadata that reading it back does not need
+    /// if `data_only`.
+    pub fn sync(&self, data_only: bool) -> io::Result<()> {
+        if data_only { self.file.sync_data() } else { self.file.sync_all() }
     }
 
     /// Reads at an offset; returns the bytes read, which are fewer at the end of the target.

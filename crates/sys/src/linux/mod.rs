@@ -7,6 +7,7 @@ mod bus_error;
 pub mod clock;
 pub mod cpu;
 pub mod device;
+pub mod discard;
 pub mod event;
 pub mod extents;
 pub mod file;

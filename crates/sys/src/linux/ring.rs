@@ -5,11 +5,12 @@
 use std::io;
 use std::mem::ManuallyDrop;
 
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{Builder, IoUring, opcode, squeue};
 use thiserror::Error;
 
-use super::transfer::{Completion, Lending, Resources, Transfer};
+use super::discard;
+use super::transfer::{Completion, Lending, Operation, Resources, Transfer};
 
 /// The kernel registers at most this many bytes as one buffer (`io_uring_register(2)`).
 const REGISTERED_BUFFER_LIMIT_BYTES: usize = 1 << 30;
@@ -122,19 +123,37 @@ impl Ring {
         let (bytes, offset) = (transfer.bytes, transfer.offset_bytes);
         macro_rules! entry {
             ($target:expr) => {
-                match (transfer.write, buffer) {
-                    (false, Some(index)) => opcode::ReadFixed::new($target, address, bytes, index)
-                        .offset(offset)
-                        .build(),
-                    (true, Some(index)) => opcode::WriteFixed::new($target, address, bytes, index)
-                        .offset(offset)
-                        .build(),
-                    (false, None) => {
+                match (transfer.operation, buffer) {
+                    (Operation::Read, Some(index)) => {
+                        opcode::ReadFixed::new($target, address, bytes, index)
+                            .offset(offset)
+                            .build()
+                    }
+                    (Operation::Write, Some(index)) => {
+                        opcode::WriteFixed::new($target, address, bytes, index)
+                            .offset(offset)
+                            .build()
+                    }
+                    (Operation::Read, None) => {
                         opcode::Read::new($target, address, bytes).offset(offset).build()
                     }
-                    (true, None) => {
+                    (Operation::Write, None) => {
                         opcode::Write::new($target, address, bytes).offset(offset).build()
                     }
+                    (Operation::Fsync, _) => opcode::Fsync::new($target).build(),
+                    (Operation::Fdatasync, _) => {
+                        opcode::Fsync::new($target).flags(FsyncFlags::DATASYNC).build()
+                    }
+                    (Operation::Trim, _) if self.lending.resources.files[file].is_device() => {
+                        opcode::UringCmd16::new($target, discard::URING_COMMAND)
+                            .addr(Some(offset))
+                            .cmd(discard::command_length(bytes))
+                            .build()
+                    }
+                    (Operation::Trim, _) => opcode::Fallocate::new($target, u64::from(bytes))
+                        .offset(offset)
+                        .mode(discard::PUNCH_HOLE)
+                        .build(),
                 }
             };
         }

@@ -8,6 +8,45 @@ use std::sync::Arc;
 use super::buffers::Buffers;
 use super::file::TargetFile;
 
+/// What an I/O does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// From the target into memory.
+    #[default]
+    Read,
+    /// From memory to the target.
+    Write,
+    /// Brings what was written, and the target's metadata, to stable storage (`fsync(2)`).
+    Fsync,
+    /// Brings what was written to stable storage, with no more metadata than reading it back needs
+    /// (`fdatasync(2)`).
+    Fdatasync,
+    /// Tells the device, or the file system, that the bytes are not needed any more; what is there
+    /// afterwards is lost.
+    Trim,
+}
+
+impl Operation {
+    /// Whether bytes move between memory and the target.
+    #[inline]
+    #[must_use]
+    pub fn moves_bytes(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
+
+    /// The name in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::Trim => "trim",
+        }
+    }
+}
+
 /// One I/O to submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
@@ -15,11 +54,11 @@ pub struct Transfer {
     pub slot: u32,
     /// Index of the target among those the backend was made with.
     pub file: u32,
-    /// Writes, or else reads.
-    pub write: bool,
-    /// Offset from the start of the target.
+    /// What it does.
+    pub operation: Operation,
+    /// Offset from the start of the target; 0 for a sync, which is about all of it.
     pub offset_bytes: u64,
-    /// Length.
+    /// Length; 0 for a sync.
     pub bytes: u32,
     /// Write from this offset of the target's source buffer instead of from the slot.
     pub source_offset: Option<u64>,
@@ -30,7 +69,7 @@ pub struct Transfer {
 pub struct Completion {
     /// The slot that is free again.
     pub slot: u32,
-    /// Bytes transferred, or a negative error number.
+    /// Bytes transferred, 0 for a sync or trim that succeeded, or a negative error number.
     pub result: i32,
 }
 
@@ -73,7 +112,8 @@ impl Lending {
     }
 
     /// Marks the slot as lent and gives the address that the kernel may use until it is returned.
-    /// The range is within the slot's buffer, or, for a write, within the target's source buffer.
+    /// The range is within the slot's buffer, or, for a write, within the target's source buffer; an
+    /// operation that moves no bytes gets a null pointer.
     #[inline]
     pub(crate) fn lend(&mut self, transfer: &Transfer) -> *mut u8 {
         let slot = transfer.slot as usize;
@@ -86,13 +126,16 @@ impl Lending {
 
     #[inline]
     fn address(&self, transfer: &Transfer) -> *mut u8 {
+        if !transfer.operation.moves_bytes() {
+            return std::ptr::null_mut();
+        }
         let length = transfer.bytes as usize;
         let Some(offset) = transfer.source_offset else {
             let (address, bytes) = self.resources.buffers.raw_slot(transfer.slot as usize);
             assert!(length <= bytes, "the transfer is longer than its slot");
             return address;
         };
-        assert!(transfer.write, "a source buffer is only read from");
+        assert!(transfer.operation == Operation::Write, "a source buffer is only read from");
         let source = self.resources.sources[transfer.file as usize].as_ref();
         let source = source.expect("the target was given a source buffer");
         let piece = usize::try_from(offset).ok().and_then(|start| source.slot(0).get(start..));

@@ -1,12 +1,13 @@
 //! Both asynchronous backends against one real file: the same stories for each.
 
+use std::io::Write as _;
 use std::sync::Arc;
 
 use super::aio::Aio;
 use super::buffers::{Buffers, PageKind};
 use super::file::{OpenFlags, TargetFile};
 use super::ring::Ring;
-use super::transfer::{Completion, Resources, Transfer};
+use super::transfer::{Completion, Operation, Resources, Transfer};
 
 const BLOCK: u32 = 4096;
 
@@ -72,7 +73,8 @@ fn resources(slots: usize, write: bool) -> (tempfile::NamedTempFile, Resources) 
 
 fn transfer(slot: u32, write: bool, offset_blocks: u64) -> Transfer {
     let offset_bytes = offset_blocks * u64::from(BLOCK);
-    Transfer { slot, file: 0, write, offset_bytes, bytes: BLOCK, source_offset: None }
+    let operation = if write { Operation::Write } else { Operation::Read };
+    Transfer { slot, file: 0, operation, offset_bytes, bytes: BLOCK, source_offset: None }
 }
 
 fn writes_are_read_back<B: Backend>() {
@@ -131,6 +133,38 @@ fn a_piece_beyond_the_source_panics<B: Backend>() {
     assert!(std::panic::catch_unwind(push).is_err());
 }
 
+fn syncs_complete_and_lend_no_buffer<B: Backend>() {
+    let (_scratch, resources) = resources(2, true);
+    let mut backend = B::make(resources);
+    for operation in [Operation::Fsync, Operation::Fdatasync] {
+        let sync = Transfer { operation, offset_bytes: 0, bytes: 0, ..transfer(1, true, 0) };
+        backend.push(&sync);
+        assert_eq!(backend.complete(1), [Completion { slot: 1, result: 0 }]);
+    }
+}
+
+#[test]
+fn a_ring_trims_files_and_native_asynchronous_io_never_does() {
+    let (scratch, prepared) = resources(1, true);
+    let trim = Transfer { operation: Operation::Trim, ..transfer(0, true, 4) };
+    if crate::ring::probe().is_ok() && prepared.files[0].check_trim().is_ok() {
+        let mut ring = Ring::make(prepared);
+        ring.push(&trim);
+        assert_eq!(ring.complete(1), [Completion { slot: 0, result: 0 }]);
+        let bytes = std::fs::read(scratch.path()).unwrap();
+        let blocks: Vec<u8> = bytes.chunks(BLOCK as usize).map(|block| block[17]).collect();
+        assert_eq!(blocks, [7, 7, 7, 7, 0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7]);
+    } else {
+        let reason = b"skipped: no io_uring, or no holes in files here\n";
+        std::io::stderr().write_all(reason).unwrap();
+    }
+    if crate::aio::probe().is_ok() {
+        let mut aio = Aio::make(resources(1, true).1);
+        let push = std::panic::AssertUnwindSafe(|| aio.push(&trim));
+        assert!(std::panic::catch_unwind(push).is_err());
+    }
+}
+
 macro_rules! stories {
     ($($backend:ident: $probe:path),*) => {$(
         #[test]
@@ -145,6 +179,7 @@ macro_rules! stories {
             a_backend_with_io_in_flight_can_be_dropped::<$backend>();
             touching_a_slot_in_flight_panics::<$backend>();
             a_piece_beyond_the_source_panics::<$backend>();
+            syncs_complete_and_lend_no_buffer::<$backend>();
         }
     )*};
 }
@@ -153,7 +188,8 @@ mod stories {
     use super::{Aio, Ring};
     use super::{
         a_backend_with_io_in_flight_can_be_dropped, a_piece_beyond_the_source_panics,
-        the_end_and_errors_are_results, touching_a_slot_in_flight_panics, writes_are_read_back,
+        syncs_complete_and_lend_no_buffer, the_end_and_errors_are_results,
+        touching_a_slot_in_flight_panics, writes_are_read_back,
     };
     stories!(Ring: crate::ring::probe, Aio: crate::aio::probe);
 }

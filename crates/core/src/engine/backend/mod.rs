@@ -14,7 +14,7 @@ pub use sim::{SimBackend, SimClock, SimDevice, SimRecord};
 pub use sync::{MappedTarget, SyncBackend};
 pub use uring::UringBackend;
 
-pub use fathom_sys::transfer::{Completion, Transfer};
+pub use fathom_sys::transfer::{Completion, Operation, Transfer};
 use thiserror::Error;
 
 use crate::measure::BackendDescription;

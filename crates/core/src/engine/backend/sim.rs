@@ -116,6 +116,9 @@ impl SimBackend {
         if draw < error_ppm {
             return -self.device.errno;
         }
+        if !transfer.operation.moves_bytes() {
+            return 0;
+        }
         let short = draw < error_ppm + u64::from(self.device.short_ppm);
         (if short { transfer.bytes / 2 } else { transfer.bytes }).cast_signed()
     }

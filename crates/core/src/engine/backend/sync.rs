@@ -4,7 +4,7 @@ use fathom_sys::file::TargetFile;
 use fathom_sys::mapping::Mapping;
 use fathom_sys::transfer::Resources;
 
-use super::{Backend, BackendError, Completion, Transfer, Wait};
+use super::{Backend, BackendError, Completion, Operation, Transfer, Wait};
 use crate::measure::BackendDescription;
 use crate::plan::EngineKind;
 use crate::profile::FlushMode;
@@ -17,12 +17,16 @@ pub trait SyncTarget {
     fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32;
     /// Writes at an offset; bytes, or a negative error number.
     fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32;
+    /// The open target, for what is not reading and writing.
+    fn file(&self) -> &TargetFile;
 }
 
 /// A mapped target and how its writes are flushed.
 #[derive(Debug)]
 pub struct MappedTarget {
-    /// The mapping, which keeps the target open.
+    /// The open target. A sync of it covers what was written through the mapping.
+    pub file: TargetFile,
+    /// The mapping.
     pub mapping: Mapping,
     /// How writes are flushed; not at all if absent.
     pub flush: Option<FlushMode>,
@@ -39,6 +43,10 @@ impl SyncTarget for TargetFile {
     #[inline]
     fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32 {
         to_result(TargetFile::write_at(self, bytes, offset_bytes))
+    }
+
+    fn file(&self) -> &TargetFile {
+        self
     }
 }
 
@@ -58,6 +66,10 @@ impl SyncTarget for MappedTarget {
             Ok(written)
         }))
     }
+
+    fn file(&self) -> &TargetFile {
+        &self.file
+    }
 }
 
 fn to_result(outcome: std::io::Result<usize>) -> i32 {
@@ -65,6 +77,16 @@ fn to_result(outcome: std::io::Result<usize>) -> i32 {
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
         Err(error) => -error.raw_os_error().unwrap_or(5),
     }
+}
+
+/// Syncs and trims, by plain calls.
+#[cold]
+fn manage(file: &TargetFile, operation: Operation, transfer: &Transfer) -> i32 {
+    let outcome = match operation {
+        Operation::Trim => file.trim(transfer.offset_bytes, u64::from(transfer.bytes)),
+        _ => file.sync(operation == Operation::Fdatasync),
+    };
+    to_result(outcome.map(|()| 0))
 }
 
 /// One I/O at a time over any kind of target.
@@ -87,9 +109,13 @@ impl<T: SyncTarget> SyncBackend<T> {
         let target = &self.targets[transfer.file as usize];
         let length = transfer.bytes as usize;
         let slot = transfer.slot as usize;
-        if !transfer.write {
-            let buffer = &mut self.resources.buffers.slot_mut(slot)[..length];
-            return target.read_at(buffer, transfer.offset_bytes);
+        match transfer.operation {
+            Operation::Read => {
+                let buffer = &mut self.resources.buffers.slot_mut(slot)[..length];
+                return target.read_at(buffer, transfer.offset_bytes);
+            }
+            Operation::Write => {}
+            other => return manage(target.file(), other, transfer),
         }
         let source = self.resources.sources[transfer.file as usize].as_ref();
         let bytes = match (transfer.source_offset, source) {

@@ -32,7 +32,12 @@ fn direction(ios: u64) -> DirectionResult {
 }
 
 fn thread_result(index: u32, reads: u64, writes: u64) -> ThreadResult {
-    let used = ThreadTargetResult { target: 0, read: direction(reads), write: direction(writes) };
+    let used = ThreadTargetResult {
+        target: 0,
+        read: direction(reads),
+        write: direction(writes),
+        ..ThreadTargetResult::default()
+    };
     ThreadResult {
         index,
         pinned_os_cpu: Some(index),
@@ -164,7 +169,12 @@ fn more_data_are_no_remedy_where_there_are_enough() {
 fn cached_writes_are_doubted_unless_written_through() {
     let mut case = Case::new(1);
     case.target().open.direct = false;
-    *case.used(0) = ThreadTargetResult { target: 0, read: direction(0), write: direction(512) };
+    *case.used(0) = ThreadTargetResult {
+        target: 0,
+        read: direction(0),
+        write: direction(512),
+        ..ThreadTargetResult::default()
+    };
     let found = case.only(WarningKind::PageCache);
     has(&found.evidence, &["512 writes (2 MiB)"]);
     has(&found.remedy, &["-Su", "-Sw"]);
@@ -176,7 +186,12 @@ fn cached_writes_are_doubted_unless_written_through() {
 fn mapped_writes_are_doubted_unless_flushed() {
     let mut case = Case::new(1);
     case.target().open.mapped = true;
-    *case.used(0) = ThreadTargetResult { target: 0, read: direction(0), write: direction(5) };
+    *case.used(0) = ThreadTargetResult {
+        target: 0,
+        read: direction(0),
+        write: direction(5),
+        ..ThreadTargetResult::default()
+    };
     has(&case.only(WarningKind::PageCache).remedy, &["-Nv", "in place of the mapping"]);
     case.target().open.flush = Some(crate::profile::FlushMode::ViewOfFile);
     assert_eq!(case.all(), []);
@@ -206,8 +221,12 @@ fn shared_positions_and_writers_share_no_reads() {
     assert_eq!(case.all(), []);
     case.target().offsets.order = Order::Sequential;
     (0..4).for_each(|thread| {
-        *case.used(thread) =
-            ThreadTargetResult { target: 0, read: direction(0), write: direction(9000) };
+        *case.used(thread) = ThreadTargetResult {
+            target: 0,
+            read: direction(0),
+            write: direction(9000),
+            ..ThreadTargetResult::default()
+        };
     });
     assert_eq!(case.all(), []);
 }
