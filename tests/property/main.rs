@@ -3,3 +3,4 @@
 mod latency;
 mod profile;
 mod results;
+mod series;

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units::per_second;
+
 /// One interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IntervalCell {
@@ -33,6 +35,12 @@ impl IntervalCell {
         self.latency_ns_sum_squares += latency_ns as f64 * latency_ns as f64;
     }
 
+    /// I/Os per second, where the interval lasts `interval_ns`; 0 for an interval without length.
+    #[must_use]
+    pub fn iops(&self, interval_ns: u64) -> f64 {
+        per_second(self.ios, interval_ns)
+    }
+
     /// Adds all of another cell.
     pub fn merge(&mut self, other: &Self) {
         self.latency_ns_min = match (self.ios, other.ios) {
@@ -60,6 +68,14 @@ impl IntervalSeries {
     #[must_use]
     pub fn new(count: usize) -> Self {
         Self { cells: vec![IntervalCell::default(); count] }
+    }
+
+    /// The intervals that began within the first `passed_ns`.
+    #[must_use]
+    pub fn until(&self, passed_ns: u64, interval_ns: u64) -> Self {
+        let begun = if interval_ns == 0 { 0 } else { passed_ns.div_ceil(interval_ns) };
+        let begun = usize::try_from(begun).unwrap_or(usize::MAX).min(self.cells.len());
+        Self { cells: self.cells[..begun].to_vec() }
     }
 
     /// Adds another series, interval by interval.

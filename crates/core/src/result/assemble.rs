@@ -57,7 +57,11 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         interval_ns: plan.interval_ns,
         cpu: measured.cpus.iter().map(cpu_use).collect(),
         targets: plan.targets.iter().map(target_facts).collect(),
-        threads: measured.threads.iter().map(|thread| thread_result(plan, thread)).collect(),
+        threads: measured
+            .threads
+            .iter()
+            .map(|thread| thread_result(plan, thread, measured.measured_ns))
+            .collect(),
     }
 }
 
@@ -94,17 +98,18 @@ fn target_facts(target: &TargetPlan) -> TargetFacts {
     }
 }
 
-fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements) -> ThreadResult {
+fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64) -> ThreadResult {
     let planned = &plan.threads[thread.index];
+    let shown = |record: &DirectionRecord| direction(record, plan, measured_ns);
     let targets = planned.assignments.iter().zip(&thread.targets);
     let target = |(assignment, record): (&crate::plan::Assignment, _)| {
         let record: &crate::measure::TargetRecord = record;
         ThreadTargetResult {
             target: u32::try_from(assignment.target).unwrap_or(u32::MAX),
-            read: direction(&record.read),
-            write: direction(&record.write),
-            sync: if_any(&record.sync),
-            trim: if_any(&record.trim),
+            read: shown(&record.read),
+            write: shown(&record.write),
+            sync: if_any(&record.sync).map(shown),
+            trim: if_any(&record.trim).map(shown),
         }
     };
     ThreadResult {
@@ -131,11 +136,12 @@ fn waits(counters: WaitCounters) -> Waits {
     }
 }
 
-fn if_any(record: &DirectionRecord) -> Option<DirectionResult> {
-    (record.ios + record.errors > 0).then(|| direction(record))
+fn if_any(record: &DirectionRecord) -> Option<&DirectionRecord> {
+    (record.ios + record.errors > 0).then_some(record)
 }
 
-fn direction(record: &DirectionRecord) -> DirectionResult {
+/// Intervals that never came, because the run ended early, are left out: they would count as pauses.
+fn direction(record: &DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> DirectionResult {
     DirectionResult {
         ios: record.ios,
         bytes: record.bytes,
@@ -143,6 +149,6 @@ fn direction(record: &DirectionRecord) -> DirectionResult {
         errors: record.errors,
         latency: record.latency.clone(),
         response: record.response.clone(),
-        series: record.series.clone(),
+        series: record.series.until(measured_ns, plan.interval_ns),
     }
 }

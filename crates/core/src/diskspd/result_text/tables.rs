@@ -172,9 +172,7 @@ impl Columns<'_> {
             row.push_str(&format!(" | {:8.3}", sum.latency.mean_ns() / 1e6));
         }
         if self.series {
-            let interval_s = self.span.interval_ns as f64 / 1e9;
-            let per_second = if interval_s > 0.0 { 1.0 / interval_s } else { 0.0 };
-            row.push_str(&format!(" | {:10.2}", sum.interval_ios_stddev() * per_second));
+            row.push_str(&format!(" | {:10.2}", sum.iops_stddev(self.span.interval_ns)));
         }
         if self.latency && sum.latency.count() > 0 {
             row.push_str(&format!(" | {:9.3}", sum.latency.stddev_ns() / 1e6));

@@ -76,21 +76,24 @@ pub fn write_span_series(xml: &mut Writer, span: &TimeSpanResult) {
     }
 }
 
+/// Deviations and rates of the intervals, in I/Os per second; a direction without I/O has no deviation.
 fn write_series(xml: &mut Writer, interval_ns: u64, read: &Sum, write: &Sum, total: &Sum) {
     xml.group("Iops", |xml| {
         for (name, sum) in
             [("ReadIopsStdDev", read), ("WriteIopsStdDev", write), ("IopsStdDev", total)]
         {
-            xml.element(name, format_args!("{:.3}", sum.interval_ios_stddev()));
+            if sum.ios > 0 {
+                xml.element(name, format_args!("{:.3}", sum.iops_stddev(interval_ns)));
+            }
         }
         for index in 0..total.series.cells.len() {
             let end_ms = (index as u64 + 1) * interval_ns / 1_000_000;
             let (read, write) = (cell(&read.series, index), cell(&write.series, index));
+            let (read_iops, write_iops) = (read.iops(interval_ns), write.iops(interval_ns));
             xml.line(&format!(
-                "<Bucket SampleMillisecond=\"{end_ms}\" Read=\"{}\" Write=\"{}\" Total=\"{}\" {} {}/>",
-                read.ios,
-                write.ios,
-                read.ios + write.ios,
+                "<Bucket SampleMillisecond=\"{end_ms}\" Read=\"{read_iops:.0}\" \
+                 Write=\"{write_iops:.0}\" Total=\"{:.0}\" {} {}/>",
+                read_iops + write_iops,
                 latency_attributes("Read", &read),
                 latency_attributes("Write", &write)
             ));
