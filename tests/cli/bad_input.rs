@@ -107,6 +107,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("C:", "C:"),
     (r"\\server\share\x.dat", "share"),
     ("*1", "*1"),
+    ("*made.dat", "./*made.dat"),
     ("#9999", "#9999"),
     ("folder", "folder"),
 ];
@@ -127,6 +128,7 @@ const PROFILES: &[(&str, &str)] = &[
     ("<Profile><PrecreateFiles>All</PrecreateFiles></Profile>", "PrecreateFiles"),
     ("<Profile><ETW><Disk>true</Disk></ETW></Profile>", "Disk"),
     ("<Profile><Verbose>true</Verbose><Verbose>true</Verbose></Profile>", "twice"),
+    ("<Profile Name=\"a\"/>", "Name"),
     ("<!DOCTYPE a [<!ENTITY b \"c\">]><Profile>&b;</Profile>", "document type"),
 ];
 
@@ -149,7 +151,43 @@ const TARGETS: &[(&str, &str)] = &[
     ("<DisableOSCache>true</DisableOSCache><DisableLocalCache>true</DisableLocalCache>", "Target"),
     ("<Path>second.dat</Path>", "twice"),
     ("<BurstSize>3</BurstSize>", "-j"),
+    ("<MaxFileSize>10</MaxFileSize><BaseFileOffset>20</BaseFileOffset>", "-f"),
+    ("<StrideSize>4096</StrideSize><Random>4096</Random>", "Random"),
+    ("<RandomRatio>50</RandomRatio><StrideSize>4096</StrideSize>", "RandomRatio"),
+    ("<WriteBufferContent/>", "Pattern"),
+    ("<Distribution><Percent/></Distribution>", "Range"),
+    ("<ThreadTargets/>", "ThreadTarget"),
+    ("<BlockSize unit=\"KiB\">4</BlockSize>", "unit"),
     ("<ThreadTargets><ThreadTarget/></ThreadTargets>", "Thread"),
+];
+
+/// Wrong elements inside `<TimeSpan>` beside a good target, and a word that the error must contain.
+const TIME_SPANS: &[(&str, &str)] = &[
+    ("<Duration>1s</Duration>", "Duration"),
+    ("<RandomWriteData>yes</RandomWriteData>", "RandomWriteData"),
+    ("<Affinity/>", "AffinityGroupAssignment"),
+    ("<Affinity><AffinityAssignment>256</AffinityAssignment></Affinity>", "255"),
+    (
+        "<Affinity><AffinityAssignment>0</AffinityAssignment>\
+         <AffinityGroupAssignment Group=\"0\" Processor=\"1\"/></Affinity>",
+        "AffinityAssignment",
+    ),
+    (
+        "<DisableAffinity>true</DisableAffinity><Affinity><AffinityAssignment>0</AffinityAssignment>\
+         </Affinity>",
+        "-n",
+    ),
+];
+
+/// Paths of targets that are no template, with the targets of the command line, and a word that the error
+/// must contain.
+const TEMPLATES: &[(&str, &str, &str)] = &[
+    ("*", "", "*1, *2"),
+    ("*0", "t.dat", "*1, *2"),
+    ("*+1", "t.dat", "*1, *2"),
+    ("*1a", "t.dat", "*1, *2"),
+    ("*t.dat", "", "./*t.dat"),
+    ("*2", "t.dat", "only 1"),
 ];
 
 /// Names, contents and times of all files below a folder.
@@ -164,7 +202,8 @@ fn snapshot(folder: &Path) -> BTreeMap<String, (Vec<u8>, SystemTime)> {
     files
 }
 
-fn must_fail(folder: &Path, args: &[&str], word: &str) -> Result<(), String> {
+/// What it says; an error if it does not fail, without that word, or if a file was touched.
+fn must_fail(folder: &Path, args: &[&str], word: &str) -> Result<String, String> {
     let before = snapshot(folder);
     let output = Command::new(env!("CARGO_BIN_EXE_diskspd"))
         .args(args)
@@ -177,8 +216,22 @@ fn must_fail(folder: &Path, args: &[&str], word: &str) -> Result<(), String> {
         (Some(0) | None, _) => Err(format!("{args:?}: exit {:?}", output.status.code())),
         (_, None) => Err(format!("{args:?}: no line with '{word}': {stderr}")),
         _ if snapshot(folder) != before => Err(format!("{args:?}: a file was touched")),
-        _ => Ok(()),
+        _ => Ok(stderr),
     }
+}
+
+/// A wrong profile must fail with an error that names the file, a line, and the given word.
+fn must_fail_at_a_line(folder: &Path, text: &str, targets: &str, word: &str) -> Option<String> {
+    std::fs::write(folder.join("p.xml"), text).unwrap();
+    let mut args = vec!["-Xp.xml"];
+    args.extend(targets.split_whitespace());
+    let stderr = match must_fail(folder, &args, word) {
+        Ok(stderr) => stderr,
+        Err(words) => return Some(format!("{text}: {words}")),
+    };
+    let mut errors = stderr.lines().filter(|line| line.starts_with("ERROR"));
+    let nowhere = errors.find(|line| !line.contains("profile 'p.xml': line "));
+    nowhere.map(|line| format!("{text}: names no line: {line}"))
 }
 
 fn folder() -> tempfile::TempDir {
@@ -206,21 +259,21 @@ fn wrong_command_lines_say_what_is_wrong_and_touch_nothing() {
 #[test]
 fn wrong_profiles_name_line_and_element_and_touch_nothing() {
     let folder = folder();
-    let in_target = TARGETS.iter().map(|(inside, word)| {
-        let text = format!(
-            "<Profile>\n<TimeSpans><TimeSpan><Targets><Target><Path>t.dat</Path>\n{inside}</Target>\
-             </Targets></TimeSpan></TimeSpans></Profile>"
-        );
-        (text, *word)
-    });
-    let whole = PROFILES.iter().map(|(text, word)| ((*text).to_owned(), *word));
-    let mut wrong = Vec::new();
-    for (text, word) in whole.chain(in_target) {
-        std::fs::write(folder.path().join("p.xml"), &text).unwrap();
-        if let Err(words) = must_fail(folder.path(), &["-Xp.xml"], word) {
-            wrong.push(format!("{text}: {words}"));
-        }
-    }
+    let profile = |span: &str, target: &str, path: &str| {
+        format!(
+            "<Profile>\n<TimeSpans><TimeSpan>{span}<Targets><Target><Path>{path}</Path>\n{target}\
+             </Target></Targets></TimeSpan></TimeSpans></Profile>"
+        )
+    };
+    let whole = PROFILES.iter().map(|(text, word)| ((*text).to_owned(), "", *word));
+    let spans = TIME_SPANS.iter().map(|(inside, word)| (profile(inside, "", "t.dat"), "", *word));
+    let targets = TARGETS.iter().map(|(inside, word)| (profile("", inside, "t.dat"), "", *word));
+    let templates =
+        TEMPLATES.iter().map(|(path, names, word)| (profile("", "", path), *names, *word));
+    let all = whole.chain(spans).chain(targets).chain(templates);
+    let wrong: Vec<String> = all
+        .filter_map(|(text, names, word)| must_fail_at_a_line(folder.path(), &text, names, word))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -229,6 +282,9 @@ fn a_profile_that_is_not_text_or_expands_without_end_is_refused() {
     let folder = folder();
     std::fs::write(folder.path().join("p.xml"), [0xff, 0xfe, 0x00]).unwrap();
     must_fail(folder.path(), &["-Xp.xml"], "UTF-8").unwrap();
+    std::fs::write(folder.path().join("p.xml"), b"<Profile>\n\n<Path>\xff</Path></Profile>")
+        .unwrap();
+    must_fail(folder.path(), &["-Xp.xml"], "line 3: is not UTF-8").unwrap();
     let bomb = (0..20).fold("<!ENTITY a0 \"ha\">".to_owned(), |text, level| {
         format!("{text}<!ENTITY a{} \"&a{level};&a{level};\">", level + 1)
     });

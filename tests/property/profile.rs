@@ -12,9 +12,13 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-/// Names with everything that XML and shells find special.
+/// Names with everything that XML and shells find special. A star in front makes a template, which has a
+/// form of its own.
 fn name() -> impl Strategy<Value = String> {
-    "[a-zA-Z0-9 &<>\"'./\\\\äß漢#*?-]{1,12}"
+    prop_oneof![
+        9 => "[a-zA-Z0-9 &<>\"'./\\\\äß漢#?-][a-zA-Z0-9 &<>\"'./\\\\äß漢#*?-]{0,11}",
+        1 => r"\*[1-9]",
+    ]
 }
 
 fn write_data() -> impl Strategy<Value = WriteData> {

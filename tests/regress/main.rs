@@ -4,4 +4,5 @@
 #[expect(dead_code, reason = "the language of plans has more words than these tests need")]
 mod plans;
 
+mod profile;
 mod series;

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::draft::{Draft, Instead, Overrides};
 use super::flags::{self, Flag};
-use super::profile_xml;
+use super::profile_xml::{self, SpanLines, template};
 use super::validate;
 use crate::profile::{Profile, RunOptions};
 
@@ -217,15 +217,15 @@ fn finish(
 ) -> Result<Invocation, ParseError> {
     let overrides = std::mem::take(&mut draft.overrides);
     let (profile_only, options) = (draft.profile_only, draft.options.clone());
-    let mut profile = match draft.profile_file.clone() {
+    let (mut profile, source) = match draft.profile_file.clone() {
         Some(path) => from_file(&path, targets, outside)?,
         None if targets.is_empty() => {
             return Err("no target is given: name a file or a device at the end".to_owned().into());
         }
-        None => draft.into_profile(targets),
+        None => (draft.into_profile(targets), Source::CommandLine),
     };
     override_with(&overrides, &mut profile);
-    let findings = validate::check(&profile);
+    let findings = validate::check(&profile, &|span, target| source.place(span, target));
     if !findings.errors.is_empty() {
         return Err(ParseError { errors: findings.errors, warnings: findings.warnings });
     }
@@ -237,37 +237,41 @@ fn finish(
     Ok(Invocation::Run(Box::new(request)))
 }
 
+/// Where a profile comes from.
+enum Source {
+    CommandLine,
+    File { path: String, lines: Vec<SpanLines> },
+}
+
+impl Source {
+    /// The head of an error about a time span or one of its targets.
+    fn place(&self, span: usize, target: Option<usize>) -> String {
+        let Self::File { path, lines } = self else { return String::new() };
+        let line = lines.get(span).and_then(|lines| match target {
+            Some(target) => lines.targets.get(target).copied(),
+            None => Some(lines.span),
+        });
+        let line = line.map_or_else(String::new, |line| format!("line {line}: "));
+        format!("profile '{path}': {line}")
+    }
+}
+
 fn from_file(
     path: &str,
     substitutes: &[String],
     outside: &Outside<'_>,
-) -> Result<Profile, ParseError> {
+) -> Result<(Profile, Source), ParseError> {
     let cannot = |reason: String| ParseError::from(format!("profile '{path}': {reason}"));
     let bytes = (outside.read_file)(Path::new(path)).map_err(|error| cannot(error.to_string()))?;
-    let xml = String::from_utf8(bytes).map_err(|_| cannot("is not UTF-8 text".to_owned()))?;
-    let mut profile = profile_xml::read(&xml).map_err(|error| cannot(error.to_string()))?;
-    let mut used = vec![false; substitutes.len()];
-    for target in profile.time_spans.iter_mut().flat_map(|span| &mut span.targets) {
-        let Some(number) = template_number(&target.path) else { continue };
-        if let Some(substitute) = substitutes.get(number - 1) {
-            target.path.clone_from(substitute);
-            used[number - 1] = true;
-        }
-    }
-    match used.iter().position(|used| !used) {
-        None => Ok(profile),
-        Some(unused) => Err(cannot(format!(
-            "has no target *{}, so that '{}' would not be used",
-            unused + 1,
-            substitutes[unused]
-        ))),
-    }
-}
-
-/// The number of a template target `*1`, `*2`, ...
-fn template_number(path: &str) -> Option<usize> {
-    let digits = path.strip_prefix('*')?;
-    digits.parse().ok().filter(|number| *number > 0)
+    let xml = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = valid.split(|byte| *byte == b'\n').count();
+        cannot(format!("line {line}: is not UTF-8 text"))
+    })?;
+    let profile =
+        profile_xml::read_with(&xml, substitutes).map_err(|error| cannot(error.to_string()))?;
+    let source = Source::File { path: path.to_owned(), lines: profile_xml::lines(&xml) };
+    Ok((profile, source))
 }
 
 fn override_with(overrides: &Overrides, profile: &mut Profile) {
@@ -291,9 +295,10 @@ fn check_runnable(profile: &Profile) -> Result<(), ParseError> {
         let bytes = path.as_bytes();
         if path.is_empty() {
             errors.push("a target has an empty name".to_owned());
-        } else if template_number(path).is_some() {
+        } else if template::is_template(path) {
             errors.push(format!(
-                "template target '{path}' was not substituted: name a file or a device for it"
+                "template target '{path}' was not substituted: name a file or a device for it, or \
+                 './{path}' if that is its name"
             ));
         } else if bytes.len() == 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' {
             errors.push(format!(

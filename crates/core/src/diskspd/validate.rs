@@ -19,6 +19,13 @@ impl Findings {
         }
     }
 
+    /// Puts a place at the head of all errors from the given one on.
+    fn put_in_place(&mut self, from: usize, place: &str) {
+        for error in &mut self.errors[from..] {
+            error.insert_str(0, place);
+        }
+    }
+
     fn warn_if(&mut self, doubtful: bool, sentence: &str) {
         if doubtful {
             self.warnings.push(sentence.to_owned());
@@ -26,28 +33,40 @@ impl Findings {
     }
 }
 
+/// Names the place of a time span, or of one of its targets, at the head of an error; empty where there is
+/// but one place.
+pub type Place<'a> = &'a dyn Fn(usize, Option<usize>) -> String;
+
 /// Checks a whole profile.
 #[must_use]
-pub fn check(profile: &Profile) -> Findings {
+pub fn check(profile: &Profile, place: Place<'_>) -> Findings {
     let mut findings = Findings::default();
-    for span in &profile.time_spans {
-        check_time_span(span, &mut findings);
+    for (index, span) in profile.time_spans.iter().enumerate() {
+        check_time_span(span, &|target| place(index, target), &mut findings);
     }
     findings
 }
 
-fn check_time_span(span: &TimeSpan, findings: &mut Findings) {
+fn check_time_span(
+    span: &TimeSpan,
+    place: &dyn Fn(Option<usize>) -> String,
+    findings: &mut Findings,
+) {
+    let told = findings.errors.len();
     findings.error_if(
         span.disable_affinity && !span.cpus.is_empty(),
         "-n (no affinity) and -a (CPU list) cannot be used together",
     );
-    for target in &span.targets {
+    findings.put_in_place(told, &place(None));
+    for (index, target) in span.targets.iter().enumerate() {
+        let told = findings.errors.len();
         check_threads(span, target, findings);
         check_pace(span, target, findings);
         check_access(span, target, findings);
         check_caching(span, target, findings);
         check_range(target, findings);
         check_write_data(target, findings);
+        findings.put_in_place(told, &place(Some(index)));
     }
     // Several targets have the same settings on a command line: what is said once is enough.
     findings.errors.dedup();

@@ -55,6 +55,18 @@ pub fn repeated_children<'a, 'input>(
     Ok(node.children().filter(Node::is_element).collect())
 }
 
+/// The child elements, of which there must be at least one.
+pub fn some_children<'a, 'input>(
+    node: Node<'a, 'input>,
+    name: &str,
+) -> Result<Vec<Node<'a, 'input>>, FieldError> {
+    let children = repeated_children(node)?;
+    if children.is_empty() {
+        return Err(error(node, format!("has no <{name}>")));
+    }
+    Ok(children)
+}
+
 /// The text of an element that has no children; blanks around it are kept.
 pub fn text(node: Node<'_, '_>) -> Result<String, FieldError> {
     if let Some(child) = node.children().find(Node::is_element) {
@@ -105,14 +117,6 @@ pub fn attribute(node: Node<'_, '_>, name: &str, greatest: u32) -> Result<u32, F
     value.filter(|value| *value <= greatest).ok_or_else(|| {
         error(node, format!("has {name}=\"{}\", which exceeds {greatest}", shorten(text)))
     })
-}
-
-/// Only these attributes may be there.
-pub fn only_attributes(node: Node<'_, '_>, allowed: &[&str]) -> Result<(), FieldError> {
-    match node.attributes().find(|attribute| !allowed.contains(&attribute.name())) {
-        None => Ok(()),
-        Some(other) => Err(error(node, format!("has an unknown attribute {}", other.name()))),
-    }
 }
 
 fn digits<'t>(node: Node<'_, '_>, text: &'t str) -> Result<&'t str, FieldError> {

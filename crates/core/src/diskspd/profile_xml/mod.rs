@@ -3,12 +3,16 @@
 //! What `DiskSpd`'s schema has no element for (new random data for each write, named events) is kept in
 //! processing instructions named `fathom`, which `DiskSpd` ignores.
 
+mod attributes;
 mod fields;
+mod lines;
 mod read;
 mod target;
+pub mod template;
 mod write;
 
-pub use read::{ProfileXmlError, TEXT_LIMIT_BYTES, read};
+pub use lines::{SpanLines, lines};
+pub use read::{ProfileXmlError, TEXT_LIMIT_BYTES, read, read_with};
 pub use write::{write, write_indented};
 
 /// The name of our processing instructions.

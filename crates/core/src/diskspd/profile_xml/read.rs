@@ -4,12 +4,12 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use thiserror::Error;
 
-use super::INSTRUCTION;
 use super::fields::{
-    FieldError, attribute, boolean, children, error, number, only_attributes, repeated_children,
+    FieldError, attribute, boolean, children, error, number, repeated_children, some_children,
     text, unknown,
 };
 use super::target::read_target;
+use super::{INSTRUCTION, attributes, template};
 use crate::profile::{CpuId, NamedEvents, Precreate, Profile, ResultFormat, TimeSpan, Tracing};
 
 /// A profile text may have at most this many bytes: a thousand targets take about one mebibyte.
@@ -24,14 +24,23 @@ pub enum ProfileXmlError {
     #[error("the profile is larger than 64 MiB, which no profile is")]
     TooLarge,
     /// The text is not well-formed, or declares a document type.
-    #[error("the profile is not well-formed XML without a document type: {0}")]
-    Syntax(String),
-    /// The root element is another one.
-    #[error("the profile begins with <{0}>; it must begin with <Profile>")]
-    Root(String),
+    #[error("line {line}: the profile is not well-formed XML without a document type: {reason}")]
+    Syntax {
+        /// Line in the text, from 1.
+        line: u32,
+        /// What is wrong, in the parser's words.
+        reason: String,
+    },
     /// An element is unknown, ill-typed, missing or out of range.
     #[error(transparent)]
     Field(#[from] FieldError),
+    /// Targets were given for templates that the profile lacks: number and name of each.
+    #[error("{}", .0.iter().map(unused_substitute).collect::<Vec<_>>().join("; "))]
+    Unused(Vec<(usize, String)>),
+}
+
+fn unused_substitute((number, name): &(usize, String)) -> String {
+    format!("has no target *{number}, so that '{name}' would not be used")
 }
 
 /// Reads a profile; what it leaves out takes `DiskSpd`'s default.
@@ -39,22 +48,34 @@ pub enum ProfileXmlError {
 /// # Errors
 /// The first thing that is wrong, with its line and element.
 pub fn read(xml: &str) -> Result<Profile, ProfileXmlError> {
+    read_with(xml, &[])
+}
+
+/// The same, with targets in place of the templates `*1`, `*2`, ...; without any, templates stay.
+///
+/// # Errors
+/// The first thing that is wrong, with its line and element; and all targets that no template asked for.
+pub fn read_with(xml: &str, substitutes: &[String]) -> Result<Profile, ProfileXmlError> {
     if xml.len() > TEXT_LIMIT_BYTES {
         return Err(ProfileXmlError::TooLarge);
     }
     let xml = xml.strip_prefix('\u{feff}').unwrap_or(xml);
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: NODE_LIMIT, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(xml, options)
-        .map_err(|error| ProfileXmlError::Syntax(error.to_string()))?;
+    let document = Document::parse_with_options(xml, options).map_err(|error| {
+        ProfileXmlError::Syntax { line: error.pos().row, reason: error.to_string() }
+    })?;
     let root = document.root_element();
     if root.tag_name().name() != "Profile" {
-        return Err(ProfileXmlError::Root(root.tag_name().name().to_owned()));
+        return Err(error(root, "is the root element; it must be <Profile>").into());
     }
-    Ok(read_profile(root)?)
+    attributes::check(root)?;
+    let mut profile = read_profile(root, substitutes.len())?;
+    let unused = template::substitute(&mut profile, substitutes);
+    if unused.is_empty() { Ok(profile) } else { Err(ProfileXmlError::Unused(unused)) }
 }
 
-fn read_profile(root: Node<'_, '_>) -> Result<Profile, FieldError> {
+fn read_profile(root: Node<'_, '_>, substitutes: usize) -> Result<Profile, FieldError> {
     let mut profile = Profile { events: read_events(root), ..Profile::default() };
     profile.time_spans.clear();
     for child in children(root)? {
@@ -71,7 +92,7 @@ fn read_profile(root: Node<'_, '_>) -> Result<Profile, FieldError> {
                     if span.tag_name().name() != "TimeSpan" {
                         return Err(unknown(span, "TimeSpans"));
                     }
-                    profile.time_spans.push(read_time_span(span)?);
+                    profile.time_spans.push(read_time_span(span, substitutes)?);
                 }
             }
             _ => return Err(unknown(child, "Profile")),
@@ -158,8 +179,9 @@ fn unescape(name: &str) -> String {
         .replace("&amp;", "&")
 }
 
-fn read_time_span(node: Node<'_, '_>) -> Result<TimeSpan, FieldError> {
+fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, FieldError> {
     let mut span = TimeSpan::default();
+    let mut fresh_random = false;
     for child in children(node)? {
         match child.tag_name().name() {
             "CompletionRoutines" => span.alternate_completion = boolean(child)?,
@@ -174,6 +196,8 @@ fn read_time_span(node: Node<'_, '_>) -> Result<TimeSpan, FieldError> {
             "ThreadCount" => span.thread_count = number(child)?,
             "RequestCount" => span.request_count = number(child)?,
             "IoBucketDuration" => span.interval_ms = number(child)?,
+            // What -Zr sets; DiskSpd reads it for the whole time span, and does not write it.
+            "RandomWriteData" => fresh_random = boolean(child)?,
             "RandSeed" => span.random_seed = number(child)?,
             "Affinity" => span.cpus = read_affinity(child)?,
             "Targets" => {
@@ -181,7 +205,7 @@ fn read_time_span(node: Node<'_, '_>) -> Result<TimeSpan, FieldError> {
                     if target.tag_name().name() != "Target" {
                         return Err(unknown(target, "Targets"));
                     }
-                    span.targets.push(read_target(target)?);
+                    span.targets.push(read_target(target, substitutes)?);
                 }
             }
             _ => return Err(unknown(child, "TimeSpan")),
@@ -190,27 +214,35 @@ fn read_time_span(node: Node<'_, '_>) -> Result<TimeSpan, FieldError> {
     if span.targets.is_empty() {
         return Err(error(node, "has no <Target> inside <Targets>"));
     }
+    for target in &mut span.targets {
+        target.write_data.fresh_random |= fresh_random;
+    }
     if span.interval_ms == 0 {
         span.interval_ms = 1000;
     }
     Ok(span)
 }
 
+/// Either CPUs of the first group or CPUs with their group, as `DiskSpd`'s schema has it.
 fn read_affinity(node: Node<'_, '_>) -> Result<Vec<CpuId>, FieldError> {
+    let cpus = some_children(node, "AffinityGroupAssignment")?;
+    let first = cpus[0].tag_name().name();
     let read_cpu = |child: Node<'_, '_>| {
         let (group, index) = match child.tag_name().name() {
             "AffinityAssignment" => (0, number(child)?),
             "AffinityGroupAssignment" => {
-                only_attributes(child, &["Group", "Processor"])?;
                 (attribute(child, "Group", 65_535)?, attribute(child, "Processor", 255)?)
             }
             _ => return Err(unknown(child, "Affinity")),
         };
+        if !child.has_tag_name(first) {
+            return Err(error(child, format!("stands beside <{first}>. Use one of the two")));
+        }
         let beyond = || error(child, "names a CPU beyond 255");
         Ok(CpuId {
             group: u16::try_from(group).map_err(|_| beyond())?,
             index: u8::try_from(index).map_err(|_| beyond())?,
         })
     };
-    repeated_children(node)?.into_iter().map(read_cpu).collect()
+    cpus.into_iter().map(read_cpu).collect()
 }

@@ -4,10 +4,10 @@ use roxmltree::Node;
 
 use super::super::distribution::{complete_absolute, complete_percent};
 use super::fields::{
-    FieldError, attribute, boolean, bounded, children, error, long, number, only_attributes,
-    repeated_children, text, unknown,
+    FieldError, attribute, boolean, bounded, children, error, long, number, some_children, text,
+    unknown,
 };
-use super::{FRESH_RANDOM, INSTRUCTION};
+use super::{FRESH_RANDOM, INSTRUCTION, template};
 use crate::profile::{
     Caching, Distribution, DistributionRange, FlushMode, Priority, Rate, Target, ThreadTarget,
     WriteData, WriteSource,
@@ -24,14 +24,18 @@ struct Gathered {
     disable_local_cache: bool,
 }
 
-/// Reads one target.
-pub fn read_target(node: Node<'_, '_>) -> Result<Target, FieldError> {
+/// Reads one target, where `substitutes` targets are given for templates.
+pub fn read_target(node: Node<'_, '_>, substitutes: usize) -> Result<Target, FieldError> {
     let mut target = Target::default();
     let mut gathered = Gathered::default();
     let mut path = None;
     for child in children(node)? {
         match child.tag_name().name() {
-            "Path" => path = Some(text(child)?),
+            "Path" => {
+                let name = text(child)?;
+                template::check(child, &name, substitutes)?;
+                path = Some(name);
+            }
             name => {
                 if !read_setting(name, child, &mut target, &mut gathered)? {
                     return Err(unknown(child, "Target"));
@@ -90,6 +94,7 @@ fn read_setting(
 
 impl Gathered {
     fn apply(self, node: Node<'_, '_>, target: &mut Target) -> Result<(), FieldError> {
+        self.check_order(node)?;
         let default_percent = if self.random_align_bytes.is_some() { 100 } else { 0 };
         let random_percent = self.random_percent.unwrap_or(default_percent);
         let align_bytes = if random_percent > 0 {
@@ -116,6 +121,21 @@ impl Gathered {
     }
 }
 
+impl Gathered {
+    /// A stride is sequential; `DiskSpd` refuses it beside either of the two random settings.
+    fn check_order(&self, node: Node<'_, '_>) -> Result<(), FieldError> {
+        let random = match (self.random_align_bytes, self.random_percent) {
+            (Some(_), _) => "Random",
+            (None, Some(_)) => "RandomRatio",
+            (None, None) => return Ok(()),
+        };
+        let stride = node.children().find(|child| child.has_tag_name("StrideSize"));
+        stride.map_or(Ok(()), |stride| {
+            Err(error(stride, format!("is sequential and conflicts with <{random}>. Keep one")))
+        })
+    }
+}
+
 fn positive(node: Node<'_, '_>) -> Result<u64, FieldError> {
     match long(node)? {
         0 => Err(error(node, "must be greater than 0")),
@@ -133,7 +153,6 @@ fn read_flush(node: Node<'_, '_>) -> Result<FlushMode, FieldError> {
 }
 
 fn read_rate(node: Node<'_, '_>) -> Result<Option<Rate>, FieldError> {
-    only_attributes(node, &["unit"])?;
     let value = number(node)?;
     let rate = match node.attribute("unit") {
         None | Some("BPMS") => Rate::BytesPerMs(value),
@@ -159,11 +178,11 @@ fn read_distribution(node: Node<'_, '_>) -> Result<Distribution, FieldError> {
         if range.tag_name().name() != "Range" {
             return Err(unknown(range, kind.tag_name().name()));
         }
-        only_attributes(range, &["IO"])?;
         let io_percent = attribute(range, "IO", 100)?;
         Ok(DistributionRange { io_percent, length: long(range)? })
     };
-    let ranges = repeated_children(kind)?.into_iter().map(read_range).collect::<Result<_, _>>()?;
+    let ranges =
+        some_children(kind, "Range")?.into_iter().map(read_range).collect::<Result<_, _>>()?;
     match kind.tag_name().name() {
         "Percent" => Ok(Distribution::Percent(complete_percent(ranges))),
         "Absolute" => Ok(Distribution::Absolute(complete_absolute(ranges))),
@@ -176,16 +195,17 @@ fn read_write_data(node: Node<'_, '_>) -> Result<WriteData, FieldError> {
         instruction.target == INSTRUCTION
             && instruction.value.is_some_and(|value| value.trim() == FRESH_RANDOM)
     });
-    let mut pattern = "sequential".to_owned();
+    let mut pattern = None;
     let mut source = None;
     for child in children(node)? {
         match child.tag_name().name() {
-            "Pattern" => text(child)?.trim().clone_into(&mut pattern),
+            "Pattern" => pattern = Some(text(child)?),
             "RandomDataSource" => source = Some(read_source(child)?),
             _ => return Err(unknown(child, "WriteBufferContent")),
         }
     }
-    let source = match (pattern.as_str(), source) {
+    let pattern = pattern.ok_or_else(|| error(node, "has no <Pattern>"))?;
+    let source = match (pattern.trim(), source) {
         ("sequential", _) => WriteSource::CountingPattern,
         ("zero", _) => WriteSource::Zero,
         ("random", Some(source)) => source,
@@ -224,5 +244,5 @@ fn read_thread_targets(node: Node<'_, '_>) -> Result<Vec<ThreadTarget>, FieldErr
         let thread = thread.ok_or_else(|| error(child, "has no <Thread>"))?;
         Ok(ThreadTarget { thread, weight })
     };
-    repeated_children(node)?.into_iter().map(read_one).collect()
+    some_children(node, "ThreadTarget")?.into_iter().map(read_one).collect()
 }
