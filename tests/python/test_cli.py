@@ -32,6 +32,21 @@ def test_it_shows_a_table_and_the_warnings(tmp_path: Path) -> None:
     assert "-Su" in done.stdout
 
 
+def test_a_paced_load_shows_response_time_beside_service_time(tmp_path: Path) -> None:
+    target = str(tmp_path / "scratch.dat")
+    unpaced = command("run", "-c4M", *RUN, target)
+    paced = command("run", "-c4M", *RUN, "-g100i", target)
+    assert (unpaced.returncode, paced.returncode) == (0, 0)
+    assert "response" not in unpaced.stdout
+    rows = [line.split("│") for line in paced.stdout.splitlines() if line.startswith("│")]
+    names = [row[1].strip() for row in rows]
+    assert names == ["read", "response", "write", "response", "total", "response"]
+    times = [[float(cell) for cell in row[4:9]] for row in rows]
+    for service, response in zip(times[::2], times[1::2], strict=True):
+        # An I/O is due no later than it is submitted, so no quantile of service time is greater.
+        assert all(s <= r + 0.001 for s, r in zip(service, response, strict=True))
+
+
 def test_it_prints_the_whole_result_as_json(tmp_path: Path) -> None:
     done = command("run", "--json", "-c4M", *RUN, str(tmp_path / "scratch.dat"))
     assert done.returncode == 0

@@ -14,12 +14,13 @@ import fathom
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_REFUSED
 
 if TYPE_CHECKING:
-    from fathom import Direction, Result, TimeSpan
+    from fathom import Direction, Latency, Result, TimeSpan
 
 __all__ = ["run"]
 
 _NANOS_PER_MILLI = 1_000_000
 _LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
+_KINDS = ("read", "write", "total")
 
 
 def run(
@@ -66,22 +67,29 @@ def _show(result: Result, *, as_json: bool) -> None:
 
 
 def _table(number: int, span: TimeSpan) -> Table:
-    table = Table(title=f"Time span {number}", caption=f"CPU {span.cpu_percent:.1f} %")
+    """Return the figures of a time span, and response times where I/Os had a schedule."""
+    paced = span.total.response is not None
+    caption = f"CPU {span.cpu_percent:.1f} %"
+    if paced:
+        caption += "; response times count from the scheduled start of each I/O"
+    table = Table(title=f"Time span {number}", caption=caption)
     for column in ("", "IOPS", "MiB/s", *_LATENCY_COLUMNS):
         table.add_column(column, justify="right" if column else "left")
-    for name in ("read", "write", "total"):
-        table.add_row(name, *_cells(getattr(span, name)))
+    for name in _KINDS:
+        direction: Direction = getattr(span, name)
+        rates = (f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}")
+        table.add_row(name, *rates, *_cells(direction.latency))
+        if paced:
+            table.add_row("  response", "", "", *_cells(direction.response))
     return table
 
 
-def _cells(direction: Direction) -> list[str]:
-    cells = [f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}"]
-    latency = direction.latency
+def _cells(latency: Latency | None) -> list[str]:
     if latency is None:
-        return [*cells, *("-" for _ in _LATENCY_COLUMNS)]
+        return ["-" for _ in _LATENCY_COLUMNS]
     values_ns = [
         latency.mean_ns,
         *(latency.quantile_ns(quantile) for quantile in (0.5, 0.99, 0.999)),
         latency.max_ns,
     ]
-    return [*cells, *(f"{value / _NANOS_PER_MILLI:.3f}" for value in values_ns)]
+    return [f"{value / _NANOS_PER_MILLI:.3f}" for value in values_ns]
