@@ -82,7 +82,12 @@ def test_rates_and_means_are_those_of_the_printed_rows(direction: str) -> None:
 
 def test_warnings_are_the_printed_ones() -> None:
     printed = TEXT.split("Warnings:\n")[1].splitlines()
-    assert [f"- {one.evidence} {one.remedy}" for one in RESULT.warnings] == printed
+    about = [f"{one.target}: " if one.target else "" for one in RESULT.warnings]
+    lines = [
+        f"- {name}{one.evidence} {one.remedy}"
+        for name, one in zip(about, RESULT.warnings, strict=True)
+    ]
+    assert lines == printed
     assert [one.kind for one in RESULT.warnings] == ["page_cache", "page_cache", "core_saturated"]
     assert {one.time_span for one in RESULT.warnings} == {0}
 

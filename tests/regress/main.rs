@@ -6,3 +6,4 @@ mod plans;
 
 mod profile;
 mod series;
+mod warnings;

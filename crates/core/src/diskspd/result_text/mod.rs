@@ -4,6 +4,7 @@ mod head;
 mod latency;
 mod tables;
 mod tail;
+mod warnings;
 
 pub(super) use head::start_time;
 pub(super) use tables::average;
@@ -35,7 +36,7 @@ pub fn write(result: &RunResult) -> String {
         latency::write_response(&mut text, index, span);
     }
     tail::write_engines(&mut text, result);
-    tail::write_warnings(&mut text, result);
+    warnings::write_warnings(&mut text, result);
     text
 }
 

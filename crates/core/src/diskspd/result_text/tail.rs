@@ -1,4 +1,4 @@
-//! What stands behind the tables: wait statistics, totals, the engine, and warnings.
+//! What stands behind the tables: wait statistics, totals, and the engine.
 
 use super::STARS;
 use crate::result::totals::{Kind, Sum, of_span};
@@ -82,15 +82,4 @@ pub fn engines(result: &RunResult) -> Vec<&Backend> {
         }
     }
     engines
-}
-
-/// What a reader must know before believing the numbers.
-pub fn write_warnings(text: &mut String, result: &RunResult) {
-    if result.warnings.is_empty() {
-        return;
-    }
-    text.push_str("\nWarnings:\n");
-    for warning in &result.warnings {
-        text.push_str(&format!("- {} {}\n", warning.evidence, warning.remedy));
-    }
 }
