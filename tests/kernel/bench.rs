@@ -76,6 +76,11 @@ pub struct Ended {
 }
 
 impl Running {
+    /// Number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What Ctrl-C does.
     pub fn interrupt(&self) {
         let pid = self.child.id().to_string();

@@ -49,6 +49,35 @@ fn the_ram_disk_is_read() {
     assert!(ios(&result) > 1_000);
 }
 
+/// A RAM disk promises no I/O without waiting, so that the kernel's workers serve it.
+#[test]
+fn kernel_workers_run_on_idle_cpus() {
+    let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if size.trim().parse::<u64>().unwrap_or(0) < 131_072 || cpus < 2 {
+        skip("there is no RAM disk of 64 MiB at /dev/zram0, or no second CPU");
+        return;
+    }
+    let run = Bench::new().start("-d60 -b4K -r -o32 -Su -f64M -a0 /dev/zram0");
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", run.id())).unwrap();
+    let allowed = |status: &str| {
+        let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"));
+        line.unwrap().split_whitespace().nth(1).unwrap().to_owned()
+    };
+    let status = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")));
+    let status: Vec<String> = status.map(Result::unwrap).collect();
+    let of = |name: &str| -> Vec<String> {
+        let named = status.iter().filter(|one| one.starts_with(&format!("Name:\t{name}")));
+        named.map(|one| allowed(one)).collect()
+    };
+    let (threads, workers) = (of("load"), of("iou-wrk"));
+    run.interrupt();
+    run.wait();
+    assert_eq!(threads, ["0"], "{status:?}");
+    assert!(!workers.is_empty(), "{status:?}");
+    assert!(workers.iter().all(|cpus| !cpus.starts_with('0')), "{workers:?}");
+}
+
 #[test]
 fn a_device_that_is_cut_short_ends_the_run_with_a_partial_result() {
     let (_turn, Some(device)) = attached() else { return };

@@ -131,6 +131,7 @@ impl Tell for SpanPlan {
             index,
             cpu: None,
             engine: EngineKind::Null,
+            worker_cpus: Vec::new(),
             engine_fallback: None,
             seed: index as u64,
             assignments: vec![Assignment {

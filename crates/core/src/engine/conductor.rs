@@ -6,7 +6,7 @@ use std::sync::mpsc;
 
 use fathom_sys::file::TargetFile;
 
-use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend, UringBackend};
+use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend};
 use super::clock::{Clock, RealClock, Schedule};
 use super::gate::{Gate, Readiness, await_all};
 use super::lane::{self, LaneContext};
@@ -267,8 +267,9 @@ impl<'a> Conductor<'a> {
         let open = || setup::open_all(self.plan, thread);
         match thread.engine {
             EngineKind::Uring => {
-                let ring = open().and_then(resources).and_then(setup::ring).map_err(words)?;
-                self.load(thread, layout, UringBackend::new(ring), ready)
+                let ring = open().and_then(resources);
+                let ring = ring.and_then(|own| setup::ring(self.plan, thread, own));
+                self.load(thread, layout, ring.map_err(words)?, ready)
             }
             EngineKind::Aio => {
                 let aio = open().and_then(resources).and_then(setup::aio).map_err(words)?;

@@ -12,7 +12,7 @@ use fathom_sys::thread::{IoPriority, pin_to_cpu, set_io_priority, use_precise_ti
 use fathom_sys::transfer::Resources;
 use thiserror::Error;
 
-use super::backend::MappedTarget;
+use super::backend::{MappedTarget, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
 use crate::plan::{PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
@@ -242,9 +242,37 @@ pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>
     thread.assignments.iter().map(|lane| map(&span.targets[lane.target])).collect()
 }
 
-/// A ring over the resources.
-pub fn ring(resources: Resources) -> Result<Ring, SetupError> {
-    Ok(Ring::new(resources)?)
+/// A ring over the resources, with the kernel's workers where the plan wants them.
+pub fn ring(
+    span: &SpanPlan,
+    thread: &ThreadPlan,
+    resources: Resources,
+) -> Result<UringBackend, SetupError> {
+    let mut direct = thread.assignments.iter().map(|lane| span.targets[lane.target].open.direct);
+    let served_by_workers =
+        direct.any(|direct| direct) && !resources.files.iter().all(TargetFile::takes_nowait);
+    let slots = resources.buffers.len();
+    let ring = Ring::new(resources)?;
+    if !served_by_workers {
+        return Ok(UringBackend::new(ring));
+    }
+    let cpus = &thread.worker_cpus;
+    let are_placed = !cpus.is_empty() && ring.place_workers(cpus);
+    let shares_cpu = !are_placed || thread.cpu.is_some_and(|pin| cpus.contains(&pin.os_id));
+    let batch = if shares_cpu && !is_paced(thread) { batch(slots) } else { 1 };
+    let words = if shares_cpu { "" } else { " on idle CPUs" };
+    Ok(UringBackend::new(ring).with_workers(format!("served by kernel workers{words}"), batch))
+}
+
+fn is_paced(thread: &ThreadPlan) -> bool {
+    thread.assignments.iter().any(|lane| lane.pace.is_some() || lane.burst.is_some())
+}
+
+/// Completions to wait for where the kernel serves the I/O on the thread's own CPU. A wait for each of
+/// them would cost two switches between the threads, and so delay all the others more than it saves.
+fn batch(slots: usize) -> usize {
+    const LARGEST: usize = 32;
+    (slots / 4).clamp(1, LARGEST)
 }
 
 /// A native asynchronous I/O context over the resources.

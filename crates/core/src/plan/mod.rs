@@ -217,6 +217,9 @@ pub struct ThreadPlan {
     pub index: usize,
     /// Where it runs; anywhere if absent.
     pub cpu: Option<CpuPin>,
+    /// Where the kernel's own workers serve its I/O if a target has to be waited for; empty leaves
+    /// that to the kernel.
+    pub worker_cpus: Vec<usize>,
     /// How its I/O reaches the kernel.
     pub engine: EngineKind,
     /// Why a better engine is not used, in words; absent if none would be better.

@@ -82,6 +82,19 @@ impl TargetFile {
         self.file.write_at(bytes, offset_bytes)
     }
 
+    /// Whether I/O to the target can be issued without waiting for it (`RWF_NOWAIT`, `preadv2(2)`).
+    /// Where it cannot, `io_uring` leaves each I/O to a thread of the kernel. The question reads a
+    /// single byte, which past the page cache is refused as misaligned before anything is read.
+    #[must_use]
+    pub fn takes_nowait(&self) -> bool {
+        let mut byte = [0_u8];
+        let vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        // SAFETY: the vector names one byte that lives until the call has returned.
+        let read =
+            unsafe { libc::preadv2(self.raw_fd(), &raw const vector, 1, 0, libc::RWF_NOWAIT) };
+        read >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EOPNOTSUPP)
+    }
+
     /// Tells the page cache what to expect of the whole target.
     pub fn advise(&self, advice: Advice) -> io::Result<()> {
         let advice = match advice {

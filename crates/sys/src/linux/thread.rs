@@ -18,15 +18,22 @@ const IOPRIO_CLASS_IDLE: u32 = 3;
 
 /// The largest CPU number that a mask can hold here.
 const CPU_LIMIT: usize = 8192;
+/// Words of such a mask.
+const MASK_WORDS: usize = CPU_LIMIT / usize::BITS as usize;
+
+/// A mask of CPUs by the kernel's numbers; nothing if a number is greater than any CPU's.
+pub(crate) fn cpu_mask(os_ids: &[usize]) -> Option<[usize; MASK_WORDS]> {
+    const WORD_BITS: usize = usize::BITS as usize;
+    let mut mask = [0; MASK_WORDS];
+    for os_id in os_ids {
+        *mask.get_mut(os_id / WORD_BITS)? |= 1 << (os_id % WORD_BITS);
+    }
+    Some(mask)
+}
 
 /// Pins the calling thread to one CPU, by the kernel's number.
 pub fn pin_to_cpu(os_id: usize) -> io::Result<()> {
-    const WORD_BITS: usize = usize::BITS as usize;
-    let mut mask = [0_usize; CPU_LIMIT / WORD_BITS];
-    let word = mask
-        .get_mut(os_id / WORD_BITS)
-        .ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-    *word = 1 << (os_id % WORD_BITS);
+    let mask = cpu_mask(&[os_id]).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     // SAFETY: the mask is a valid array of the size that is passed; 0 names the calling thread.
     let result = unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -9,13 +9,24 @@ use crate::measure::BackendDescription;
 pub struct UringBackend {
     ring: Ring,
     queued: bool,
+    /// Completions to wait for at once.
+    batch: usize,
+    /// How the kernel serves the I/O, in words.
+    service: Option<String>,
 }
 
 impl UringBackend {
     /// A backend over a ring that the calling thread has made.
     #[must_use]
     pub fn new(ring: Ring) -> Self {
-        Self { ring, queued: false }
+        Self { ring, queued: false, batch: 1, service: None }
+    }
+
+    /// A backend whose I/O the kernel's workers serve, told in words, and that waits for `batch`
+    /// completions at once, as far as so many are in flight.
+    #[must_use]
+    pub fn with_workers(self, service: String, batch: usize) -> Self {
+        Self { batch: batch.max(1), service: Some(service), ..self }
     }
 }
 
@@ -44,7 +55,7 @@ impl Backend for UringBackend {
         }
         let entered = match wait {
             Wait::No => self.ring.poll(),
-            Wait::ForOne => self.ring.enter(1, None),
+            Wait::ForOne => self.ring.enter(self.batch.min(self.ring.in_flight()), None),
             Wait::ForOneOrNs(nanos) => self.ring.enter(1, Some(nanos)),
         };
         self.queued = false;
@@ -57,9 +68,15 @@ impl Backend for UringBackend {
     }
 
     fn describe(&self) -> BackendDescription {
+        let mut features: Vec<String> =
+            self.ring.features().iter().map(|&feature| feature.to_owned()).collect();
+        features.extend(self.service.clone());
+        if self.batch > 1 {
+            features.push(format!("waits for {} completions", self.batch));
+        }
         BackendDescription {
             name: crate::plan::EngineKind::Uring.name().to_owned(),
-            features: self.ring.features().iter().map(|&feature| feature.to_owned()).collect(),
+            features,
             fallback: None,
         }
     }

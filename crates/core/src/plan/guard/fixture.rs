@@ -65,6 +65,7 @@ pub(crate) fn thread(index: usize, engine: EngineKind, start_bytes: u64) -> Thre
         index,
         cpu: None,
         engine,
+        worker_cpus: Vec::new(),
         engine_fallback: None,
         seed: 0,
         assignments: vec![assignment],

@@ -13,6 +13,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod workers;
 
 use super::facts::HostFacts;
 use super::{EngineKind, Plan, SpanPlan};

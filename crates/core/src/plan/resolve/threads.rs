@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::engines::Load;
-use super::{EngineKind, Place, Resolver};
+use super::{EngineKind, Place, Resolver, workers};
 use crate::plan::{Assignment, Burst, CpuPin, Pace, TargetPlan, ThreadPlan};
 use crate::profile::{CpuId, Rate, Target, TimeSpan, WriteSource};
 use crate::result::Cpu;
@@ -31,12 +31,15 @@ impl Resolver<'_> {
         let uses = if span.thread_count > 0 { self.shared(span) } else { own(span) };
         self.check_starts(span, targets, &uses);
         self.check_memory(span, &uses);
+        let idle = self.idle_cpus(&pins, uses.len());
         let mut threads = Vec::with_capacity(uses.len());
         for (index, uses) in uses.iter().enumerate() {
             let (engine, engine_fallback) = self.thread_engine(span_index, span, index, uses);
+            let cpu = pins.get(index % pins.len().max(1)).copied();
             threads.push(ThreadPlan {
                 index,
-                cpu: pins.get(index % pins.len().max(1)).copied(),
+                cpu,
+                worker_cpus: workers::cpus(cpu, &idle),
                 engine,
                 engine_fallback,
                 seed: u64::from(span.random_seed) + index as u64,

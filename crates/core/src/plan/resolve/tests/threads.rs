@@ -240,3 +240,38 @@ fn a_burst_is_divided_among_the_threads_of_its_target() {
     // A thread has at least one I/O of it.
     assert_eq!(burst_ios(&|request| request.targets[0].threads = 16), Some(1));
 }
+
+#[test]
+fn kernel_workers_run_beside_the_threads_where_a_cpu_is_idle() {
+    let mut request = span(vec![target()]);
+    let cpus = host().cpus.len();
+    let workers = |request: &TimeSpan| -> Vec<Vec<usize>> {
+        plan(request.clone(), &host()).threads.iter().map(|one| one.worker_cpus.clone()).collect()
+    };
+    let of_one = workers(&request);
+    let own = pins(&plan(request.clone(), &host()))[0].unwrap();
+    assert!(!of_one[0].is_empty() && !of_one[0].contains(&own), "{of_one:?}");
+    // With a thread on each CPU, each has its workers to itself.
+    request.targets[0].threads = u32::try_from(cpus).unwrap();
+    let all = plan(request.clone(), &host());
+    for thread in &all.threads {
+        assert_eq!(thread.worker_cpus, [thread.cpu.unwrap().os_id]);
+    }
+    // A thread that may run anywhere leaves its workers to the kernel.
+    request.disable_affinity = true;
+    assert!(workers(&request).iter().all(Vec::is_empty));
+}
+
+#[test]
+fn kernel_workers_prefer_an_idle_cpu_of_the_same_group() {
+    let mut request = span(vec![target()]);
+    for (pinned, expected_group) in [(cpu(0, 0), 0), (cpu(1, 0), 1)] {
+        request.cpus = vec![pinned];
+        let workers = plan(request.clone(), &host()).threads[0].worker_cpus.clone();
+        let group = |os_id: &usize| {
+            host().cpus.iter().find(|cpu| cpu.os_id as usize == *os_id).map(|cpu| cpu.group)
+        };
+        assert!(!workers.is_empty());
+        assert!(workers.iter().all(|os_id| group(os_id) == Some(expected_group)), "{workers:?}");
+    }
+}
