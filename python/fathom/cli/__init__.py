@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import fathom
-from fathom.cli import _run
+from fathom.cli import _baseline, _delete, _export, _list, _run, _show
 from fathom.cli._exit_codes import EXIT_INVALID
 
 __all__ = ["app", "main"]
@@ -23,8 +23,13 @@ app = typer.Typer(
 app.command(
     "run",
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    options_metavar="[--json] DISKSPD_ARGUMENTS...",
+    options_metavar="[OPTIONS] DISKSPD_ARGUMENTS...",
 )(_run.run)
+app.command("list")(_list.list_)
+app.command("show")(_show.show)
+app.command("export")(_export.export)
+app.command("delete")(_delete.delete)
+app.add_typer(_baseline.app, name="baseline")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer calls it so.

@@ -1,0 +1,161 @@
+"""Tables as files: CSV, JSON, Parquet, Excel.
+
+Parquet and Excel need libraries that are large and seldom wanted: they are extras of the package.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from fathom._errors import FathomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["FORMATS", "ExportError", "Format", "format_of", "write_file", "write_text"]
+
+Format = Literal["csv", "json", "parquet", "xlsx"]
+FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "xlsx")
+_TEXT: tuple[Format, ...] = ("csv", "json")
+# https://support.microsoft.com/office/excel-specifications-and-limits: rows, characters of a cell.
+_XLSX_ROWS = 1_048_576
+_XLSX_CHARACTERS = 32_767
+# What XML cannot hold, and with it no cell of Excel.
+_NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+class ExportError(FathomError):
+    """The table cannot be written so; no file was changed."""
+
+
+def format_of(path: Path) -> Format:
+    """Return the form that a file's name asks for.
+
+    Raises
+    ------
+    ExportError
+        If it asks for none that there is.
+
+    """
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix in FORMATS:
+        return suffix
+    raise ExportError(f"{path} does not say its form: end it with .csv, .json, .parquet or .xlsx")
+
+
+def write_text(rows: Sequence[dict[str, Any]], form: Format, stream: IO[str]) -> None:
+    """Write CSV or JSON to an open stream.
+
+    Raises
+    ------
+    ExportError
+        If the form is not text.
+
+    """
+    if form not in _TEXT:
+        raise ExportError(f"{form} needs a file: name one with --output")
+    (_csv if form == "csv" else _json)(rows, stream)
+
+
+def write_file(
+    rows: Sequence[dict[str, Any]], form: Format, path: Path, *, overwrite: bool = False
+) -> None:
+    """Write a file, which appears only once it is whole.
+
+    Raises
+    ------
+    ExportError
+        If a library is missing, the rows do not fit the form, or the file exists or cannot be
+        written.
+
+    """
+    if path.exists() and not overwrite:
+        raise ExportError(f"{path} exists: name another file, or add --overwrite")
+    write = _WRITERS[form]
+    try:
+        with tempfile.TemporaryDirectory(prefix=".fathom-", dir=path.absolute().parent) as folder:
+            unfinished = Path(folder) / f"table.{form}"
+            write(rows, unfinished)
+            os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _csv(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:
+    writer = csv.DictWriter(stream, _columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _json(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:
+    json.dump(rows, stream, indent=2)
+    stream.write("\n")
+
+
+def _csv_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        _csv(rows, stream)
+
+
+def _json_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        _json(rows, stream)
+
+
+def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - An extra of the package.
+        from pyarrow import parquet  # noqa: PLC0415 - The same.
+    except ImportError as error:
+        raise ExportError("Parquet needs pyarrow: pip install 'fathom[parquet]'") from error
+    names = _columns(rows)
+    # All rows count for a column's type, also where the first ones have no value.
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    parquet.write_table(pa.table(columns), path, compression="zstd")
+
+
+def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    try:
+        from openpyxl import Workbook  # noqa: PLC0415 - An extra of the package.
+        from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415 - The same.
+    except ImportError as error:
+        raise ExportError("Excel needs openpyxl: pip install 'fathom[xlsx]'") from error
+    if len(rows) >= _XLSX_ROWS:
+        raise ExportError(
+            f"Excel holds {_XLSX_ROWS - 1:,} rows, not {len(rows):,}: export Parquet or CSV"
+        )
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("fathom")
+    sheet.freeze_panes = "A2"
+    names = _columns(rows)
+
+    def cell(value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        text = WriteOnlyCell(sheet, _NO_XML.sub("\ufffd", value)[:_XLSX_CHARACTERS])
+        # A name that begins with "=" is no formula.
+        text.data_type = "s"
+        return text
+
+    sheet.append([cell(name) for name in names])
+    for row in rows:
+        sheet.append([cell(row.get(name)) for name in names])
+    book.save(path)
+
+
+_WRITERS: dict[Format, Callable[[Sequence[dict[str, Any]], Path], None]] = {
+    "csv": _csv_file,
+    "json": _json_file,
+    "parquet": _parquet_file,
+    "xlsx": _xlsx_file,
+}

@@ -1,0 +1,159 @@
+"""What a measured target is made of: file system, device, scheduler, as the kernel tells it.
+
+The engine's result knows the host; this adds what stands in ``/proc`` and ``/sys``. What the kernel
+does not tell is None, never a guess. Nothing here opens a device.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["TargetProvenance", "memory_bytes", "target_provenance"]
+
+_SECTOR_BYTES = 512  # The unit of /sys/block/*/size, whatever the device's own.
+_BYTES_PER_KIB = 1024
+
+
+@dataclass(frozen=True)
+class TargetProvenance:
+    """Where a target's bytes lie.
+
+    ``device_names`` are the whole disks beneath it, joined by commas; the other fields of several
+    disks are joined in the same order where they differ.
+    """
+
+    file_system: str | None = None
+    mount_options: str | None = None
+    device_names: str | None = None
+    device_model: str | None = None
+    device_serial: str | None = None
+    device_firmware: str | None = None
+    device_scheduler: str | None = None
+    device_write_cache: str | None = None
+    device_is_rotational: bool | None = None
+    device_bytes: int | None = None
+
+
+def memory_bytes(proc: Path = Path("/proc")) -> int:
+    """Return the size of the host's memory in bytes, 0 if the kernel does not tell."""
+    for line in _read(proc / "meminfo").splitlines():
+        if line.startswith("MemTotal:"):
+            return int(line.split()[1]) * _BYTES_PER_KIB
+    return 0
+
+
+def target_provenance(
+    path: str | os.PathLike[str], *, sys: Path = Path("/sys"), proc: Path = Path("/proc")
+) -> TargetProvenance:
+    """Return what lies beneath a file or a device; of what is missing, beneath its folder."""
+    try:
+        found = _status(Path(path))
+    except OSError:
+        return TargetProvenance()
+    if stat.S_ISBLK(found.st_mode):
+        return _of_disks(_disks(sys, found.st_rdev), None)
+    mount = _mount(proc, found.st_dev)
+    number = found.st_dev
+    if mount and os.major(number) == 0 and mount.source.startswith("/dev/"):
+        # btrfs gives its files a device number that belongs to no disk.
+        try:
+            number = Path(mount.source).stat().st_rdev
+        except OSError:
+            number = found.st_dev
+    return _of_disks(_disks(sys, number), mount)
+
+
+def _status(path: Path) -> os.stat_result:
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return path.absolute().parent.stat()
+
+
+@dataclass(frozen=True)
+class _Mount:
+    file_system: str
+    source: str
+    options: str
+
+
+def _mount(proc: Path, number: int) -> _Mount | None:
+    """Return the file system with this device number (proc(5), mountinfo)."""
+    wanted = f"{os.major(number)}:{os.minor(number)}"
+    for line in _read(proc / "self/mountinfo").splitlines():
+        fields, _, rest = line.partition(" - ")
+        if fields.split()[2] == wanted:
+            kind, source, super_options = (*rest.split(" ", maxsplit=2), "", "")[:3]
+            return _Mount(kind, source, f"{fields.split()[5]};{super_options}")
+    return None
+
+
+def _disks(sys: Path, number: int) -> list[Path]:
+    """Return the whole disks beneath a block device, through volumes and partitions."""
+    start = (sys / f"dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    return sorted(set(_beneath(start))) if start.is_dir() else []
+
+
+def _beneath(device: Path) -> Iterable[Path]:
+    if (device / "partition").exists():
+        device = device.parent
+    slaves = device / "slaves"
+    below = sorted(slaves.iterdir()) if slaves.is_dir() else []
+    if not below:
+        return [device]
+    return [disk for slave in below for disk in _beneath(slave.resolve())]
+
+
+def _of_disks(disks: list[Path], mount: _Mount | None) -> TargetProvenance:
+    def joined(look: Callable[[Path], str | None]) -> str | None:
+        found = [look(disk) or "" for disk in disks]
+        return ", ".join(found if len(set(found)) > 1 else found[:1]) or None
+
+    turning = [_read(disk / "queue/rotational") for disk in disks]
+    sizes = [_read(disk / "size") for disk in disks]
+    return TargetProvenance(
+        file_system=mount.file_system if mount else None,
+        mount_options=mount.options if mount else None,
+        device_names=", ".join(disk.name for disk in disks) or None,
+        device_model=joined(lambda disk: _first(disk, "device/model", "device/name")),
+        device_serial=joined(_serial),
+        device_firmware=joined(lambda disk: _first(disk, "device/firmware_rev", "device/rev")),
+        device_scheduler=joined(lambda disk: _chosen(_read(disk / "queue/scheduler"))),
+        device_write_cache=joined(lambda disk: _first(disk, "queue/write_cache")),
+        device_is_rotational="1" in turning if any(turning) else None,
+        device_bytes=sum(map(int, filter(None, sizes))) * _SECTOR_BYTES if any(sizes) else None,
+    )
+
+
+def _serial(disk: Path) -> str | None:
+    plain = _first(disk, "device/serial", "serial", "device/wwid")
+    # SCSI keeps it in page 0x80 of the vital product data: four bytes of header, then the text.
+    page = disk / "device/vpd_pg80"
+    try:
+        return plain or page.read_bytes()[4:].decode("ascii", "replace").strip("\0 ") or None
+    except OSError:
+        return None
+
+
+def _chosen(schedulers: str) -> str | None:
+    """Return the one in brackets: ``[none] mq-deadline``."""
+    _, bracket, rest = schedulers.partition("[")
+    return rest.split("]")[0] if bracket else schedulers or None
+
+
+def _first(disk: Path, *names: str) -> str | None:
+    return next((text for text in (_read(disk / name) for name in names) if text), None)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

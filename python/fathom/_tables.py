@@ -1,0 +1,74 @@
+"""Runs as tables: one row for each run, interval or bucket of a histogram.
+
+They are lists of flat dictionaries, so that pandas, polars and pyarrow take them as they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from fathom.store import StoredRun
+
+__all__ = ["TABLES", "TableName", "rows_of"]
+
+TableName = Literal["runs", "intervals", "latencies"]
+TABLES: tuple[TableName, ...] = ("runs", "intervals", "latencies")
+
+_DIRECTIONS = ("read", "write")
+
+
+def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, Any]]:
+    """Return the rows of several runs.
+
+    Parameters
+    ----------
+    runs
+        The runs.
+    table
+        ``runs`` has the summary; ``intervals`` the I/Os of each interval of the time series, which
+        ``-D`` keeps; ``latencies`` the buckets of the histograms, each with its least value.
+
+    """
+    look = {"runs": _summary, "intervals": _intervals, "latencies": _latencies}[table]
+    for run in runs:
+        yield from look(run)
+
+
+def _summary(run: StoredRun) -> Iterator[dict[str, Any]]:
+    yield dict(run.summary.columns)
+
+
+def _parts(run: StoredRun) -> Iterator[tuple[dict[str, Any], Mapping[str, Any], int]]:
+    """Return where each part was measured, the part, and the length of its intervals."""
+    for number, span in enumerate(run.result.raw["time_spans"]):
+        for thread in span["threads"]:
+            for target in thread["targets"]:
+                for direction in _DIRECTIONS:
+                    place = {
+                        "run_id": run.summary.id,
+                        "time_span": number,
+                        "thread": thread["index"],
+                        "target": span["targets"][target["target"]]["path"],
+                        "direction": direction,
+                    }
+                    yield place, target[direction], span["interval_ns"]
+
+
+def _intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
+    for place, part, interval_ns in _parts(run):
+        for index, cell in enumerate(part["series"]["cells"]):
+            yield {**place, "start_ns": index * interval_ns, **cell}
+
+
+def _latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
+    for place, part, _interval_ns in _parts(run):
+        for clock in ("latency", "response"):
+            histogram = part.get(clock)
+            if not histogram:
+                continue
+            pairs = zip(histogram["bucket_lower_ns"], histogram["bucket_counts"], strict=True)
+            for lower_ns, count in pairs:
+                yield {**place, "clock": clock, "bucket_lower_ns": lower_ns, "ios": count}

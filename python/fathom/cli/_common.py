@@ -1,0 +1,60 @@
+"""What all verbs share: opening the store, and ending with the right exit code."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+import fathom
+from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_REFUSED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.store import Store
+
+__all__ = ["JsonOption", "StoreOption", "fail", "opened_store"]
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="FILE|URL",
+        envvar="FATHOM_STORE",
+        help="The store: a file, or postgresql://user@host/database; "
+        "otherwise a file in the user's data folder.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+def fail(error: BaseException | str, code: int) -> NoReturn:
+    """Say what is wrong, and end."""
+    typer.echo(f"error: {error}", err=True)
+    raise typer.Exit(code)
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that stands for an error."""
+    if isinstance(error, fathom.RefusedError):
+        return EXIT_REFUSED
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    from fathom.store import NotFoundError  # noqa: PLC0415 - Slow to import.
+
+    wrong = isinstance(error, fathom.InvalidRequestError | NotFoundError)
+    return EXIT_INVALID if wrong else EXIT_FAILED
+
+
+@contextmanager
+def opened_store(where: str | None) -> Iterator[Store]:
+    """Return the store; whatever of Fathom's goes wrong with it ends the command in words."""
+    from fathom.store import Store  # noqa: PLC0415 - Slow to import.
+
+    try:
+        with Store(where) as store:
+            yield store
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))

@@ -1,0 +1,45 @@
+"""``fathom delete``: runs and experiments out of the store."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Annotated
+
+import typer
+
+from fathom.cli._common import StoreOption, fail, opened_store
+from fathom.cli._exit_codes import EXIT_INVALID
+
+__all__ = ["delete"]
+
+
+def delete(
+    references: Annotated[
+        list[str],
+        typer.Argument(metavar="REFERENCE...", help="Runs (12 or 12,14), experiments (e3)."),
+    ],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Delete runs, or experiments with their runs. What a baseline names is kept."""
+    with opened_store(store) as opened:
+        experiments = [int(one[1:]) for one in references if re.fullmatch(r"e\d+", one)]
+        others = [one for one in references if not re.fullmatch(r"e\d+", one)]
+        run_ids = {run_id for one in others for run_id in opened.baselines.run_ids(one)}
+        count = len(run_ids) + sum(opened.experiments.get(one).run_count for one in experiments)
+        _ask(f"Delete {count} runs and {len(experiments)} experiments from {opened.name}?", yes=yes)
+        if run_ids:
+            opened.runs.delete(run_ids)
+        for experiment_id in experiments:
+            opened.experiments.delete(experiment_id)
+        typer.echo(f"deleted {count} runs and {len(experiments)} experiments")
+
+
+def _ask(question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        fail(f"{question} Nobody can answer here: add --yes", EXIT_INVALID)
+    typer.confirm(question, abort=True)

@@ -1,0 +1,104 @@
+"""``fathom show``: one run or experiment, with all that is known about it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.cli._common import JsonOption, StoreOption, opened_store
+from fathom.cli._shown import console, facts_table, local_time, runs_table, show_result, text_table
+
+if TYPE_CHECKING:
+    from fathom.store import Store, StoredRun
+
+__all__ = ["ReferenceArgument", "show"]
+
+ReferenceArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="REFERENCE", help="A run (12), an experiment (e3), a list (12,14) or a baseline."
+    ),
+]
+_HOST = ("host_name", "kernel", "cpu_model", "cpu_count", "cpu_governor", "memory_bytes")
+
+
+def show(
+    reference: ReferenceArgument, *, as_json: JsonOption = False, store: StoreOption = None
+) -> None:
+    """Show runs or an experiment."""
+    with opened_store(store) as opened:
+        if match := re.fullmatch(r"e(\d+)", reference):
+            _experiment(opened, int(match[1]), as_json=as_json)
+            return
+        found = [opened.runs.get(run_id) for run_id in opened.baselines.run_ids(reference)]
+        if as_json:
+            typer.echo(json.dumps([run_as_dict(run) for run in found], indent=2))
+            return
+        for run in found:
+            _run(run)
+
+
+def run_as_dict(run: StoredRun) -> dict[str, object]:
+    """Return a run, whole, as it is exported."""
+    return {
+        "summary": dict(run.summary.columns),
+        "arguments": run.arguments,
+        "targets": run.targets,
+        "result": run.result.raw,
+    }
+
+
+def _run(run: StoredRun) -> None:
+    summary = run.summary
+    terminal = console()
+    facts = {
+        "label": summary.label,
+        "started": local_time(summary.started_at_unix_s),
+        "outcome": summary.outcome,
+        "failure": summary.failure,
+        "arguments": shlex.join(run.arguments),
+        "tool_version": summary.columns["tool_version"],
+        "io_backends": summary.columns["io_backends"],
+        **{name: summary.columns[name] for name in _HOST},
+    }
+    terminal.print(facts_table(f"Run {summary.id}", facts))
+    for target in run.targets:
+        beneath = {name: value for name, value in target.items() if name not in _PLACE}
+        terminal.print(facts_table(f"Target {target['position'] + 1}", beneath))
+    show_result(run.result)
+
+
+_PLACE = {"run_id", "position"}
+
+
+def _experiment(store: Store, experiment_id: int, *, as_json: bool) -> None:
+    one = store.experiments.get(experiment_id)
+    found = store.runs.list(experiment_id=experiment_id)
+    if as_json:
+        whole = {**asdict(one), "runs": [dict(run.columns) for run in found]}
+        typer.echo(json.dumps(whole, indent=2))
+        return
+    facts = {
+        "verb": one.verb,
+        "name": one.name,
+        "state": one.state,
+        "failure": one.failure,
+        "started": local_time(one.started_at_unix_s),
+        "ended": one.ended_at_unix_s and local_time(one.ended_at_unix_s),
+        "plan": json.dumps(one.plan),
+        "outcome": one.outcome and json.dumps(one.outcome),
+    }
+    terminal = console()
+    terminal.print(facts_table(f"Experiment e{one.id}", facts))
+    if one.steps:
+        rows = [
+            [str(step.position + 1), step.label, step.state, step.failure or ""]
+            for step in one.steps
+        ]
+        terminal.print(text_table("Steps", ("step>", "label", "state", "why"), rows))
+    terminal.print(runs_table(reversed(found)))

@@ -1,0 +1,147 @@
+"""Results as tables for the terminal."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fathom import Direction, Latency, Result, TimeSpan
+    from fathom.store import RunSummary
+
+__all__ = ["console", "facts_table", "local_time", "runs_table", "show_result", "text_table"]
+
+_NANOS_PER_MILLI = 1_000_000
+_LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
+_KINDS = ("read", "write", "total")
+# Wide enough for every table, where the output goes to a file or another program.
+_WIDTH_OF_A_PIPE = 160
+
+
+def console() -> Console:
+    """Return the terminal, or a wide one in its place."""
+    found = Console()
+    return found if found.is_terminal else Console(width=_WIDTH_OF_A_PIPE)
+
+
+def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of plain text; columns whose title ends with ``>`` are numbers."""
+    table = Table(title=title or None)
+    for column in columns:
+        is_number = column.endswith(">")
+        # Numbers are shown whole; words may fold.
+        table.add_column(
+            Text(column.removesuffix(">")),
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+        )
+    for row in rows:
+        # As plain text: names of files may hold what Rich would take for markup.
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def show_result(result: Result) -> None:
+    """Print a result's tables and warnings."""
+    terminal = Console()
+    for number, span in enumerate(result.time_spans, start=1):
+        if span.measured_ns:
+            terminal.print(_span_table(number, span))
+    for warning in result.warnings:
+        about = f" {warning.target}:" if warning.target else ""
+        sentences = Text(f"{about} {warning.evidence} {warning.remedy}")
+        terminal.print(Text("Warning:", style="bold") + sentences, soft_wrap=True)
+
+
+def _span_table(number: int, span: TimeSpan) -> Table:
+    """Return the figures of a time span, and response times where I/Os had a schedule."""
+    paced = span.total.response is not None
+    caption = f"CPU {span.cpu_percent:.1f} %"
+    if paced:
+        caption += "; response times count from the scheduled start of each I/O"
+    table = Table(title=f"Time span {number}", caption=caption)
+    for column in ("", "IOPS", "MiB/s", *_LATENCY_COLUMNS):
+        table.add_column(column, justify="right" if column else "left")
+    for name in _KINDS:
+        direction: Direction = getattr(span, name)
+        rates = (f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}")
+        table.add_row(name, *rates, *_cells(direction.latency))
+        if paced:
+            table.add_row("  response", "", "", *_cells(direction.response))
+    return table
+
+
+def _cells(latency: Latency | None) -> list[str]:
+    if latency is None:
+        return ["-" for _ in _LATENCY_COLUMNS]
+    values_ns = [
+        latency.mean_ns,
+        *(latency.quantile_ns(quantile) for quantile in (0.5, 0.99, 0.999)),
+        latency.max_ns,
+    ]
+    return [f"{value / _NANOS_PER_MILLI:.3f}" for value in values_ns]
+
+
+def local_time(unix_s: float) -> str:
+    """Return an instant in this machine's time zone."""
+    return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def facts_table(title: str, facts: Mapping[str, object]) -> Table:
+    """Return names and values, without those that nobody knows."""
+    known = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
+    return text_table(title, ("", ""), known)
+
+
+def runs_table(runs: Iterable[RunSummary]) -> Table:
+    """Return one line for each run."""
+    columns = ("run>", "started", "label", "outcome", "load", "IOPS>", "MiB/s>", "mean ms>")
+    rows = [_run_cells(run) for run in runs]
+    return text_table("", (*columns, "p99 ms>", "target"), rows)
+
+
+def _run_cells(run: RunSummary) -> list[str]:
+    columns = run.columns
+    return [
+        str(run.id),
+        local_time(run.started_at_unix_s),
+        run.label,
+        run.outcome,
+        load_words(columns),
+        _number(columns["total_iops"], 0),
+        _number(columns["total_mib_per_s"], 2),
+        _number(columns["total_latency_mean_ns"], 3, _NANOS_PER_MILLI),
+        _number(columns["total_latency_p99_ns"], 3, _NANOS_PER_MILLI),
+        columns["target_path"] or "",
+    ]
+
+
+def load_words(columns: Mapping[str, Any]) -> str:
+    """Return a load in a few words, such as ``8K rand w30 t2 o8``."""
+    place = {0: "seq", 100: "rand"}.get(columns["random_percent"])
+    parts = (
+        _size(columns["block_bytes"]),
+        place or f"rand{columns['random_percent']:g}",
+        f"w{columns['write_percent']:g}",
+        f"t{columns['thread_count']}",
+        f"o{columns['outstanding_per_thread']}",
+    )
+    return " ".join(parts)
+
+
+def _size(size_bytes: int) -> str:
+    for unit, unit_bytes in (("M", 1 << 20), ("K", 1 << 10)):
+        if size_bytes % unit_bytes == 0:
+            return f"{size_bytes // unit_bytes}{unit}"
+    return str(size_bytes)
+
+
+def _number(value: float | None, digits: int, unit: float = 1) -> str:
+    return "-" if value is None else f"{value / unit:,.{digits}f}"

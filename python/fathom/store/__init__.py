@@ -1,0 +1,104 @@
+"""The store: every result is kept, in a file of SQLite or in PostgreSQL.
+
+>>> from fathom.store import Store
+>>> with Store() as store:  # doctest: +SKIP
+...     for run in store.runs.list(limit=10):
+...         print(run.id, run.label, run.columns["total_iops"])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from fathom.store._baselines import Baselines
+from fathom.store._database import Database
+from fathom.store._errors import (
+    NotAStoreError,
+    NotFoundError,
+    StoreError,
+    StoreFullError,
+    StoreInUseError,
+    StoreLockedError,
+    StoreTooNewError,
+)
+from fathom.store._experiments import Experiments
+from fathom.store._migrate import bring_up_to_date
+from fathom.store._records import Baseline, Experiment, RunSummary, Step, StoredRun
+from fathom.store._runs import Runs
+from fathom.store._where import store_url
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = [
+    "Baseline",
+    "Experiment",
+    "NotAStoreError",
+    "NotFoundError",
+    "RunSummary",
+    "Step",
+    "Store",
+    "StoreError",
+    "StoreFullError",
+    "StoreInUseError",
+    "StoreLockedError",
+    "StoreTooNewError",
+    "StoredRun",
+]
+
+_WAIT_S = 60.0
+
+
+class Store:
+    """An open store; safe to use from several threads, and beside other processes.
+
+    Attributes
+    ----------
+    runs, experiments, baselines
+        What it holds.
+    name
+        Its file or address, without a password.
+
+    """
+
+    def __init__(
+        self, where: str | os.PathLike[str] | None = None, *, wait_s: float = _WAIT_S
+    ) -> None:
+        """Open a store, and make or migrate its tables where needed.
+
+        Parameters
+        ----------
+        where
+            A file, or ``postgresql://user@host/database``; by default what FATHOM_STORE says, else
+            a file in the user's data folder.
+        wait_s
+            How long, in seconds, to wait for others who keep it locked.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be used; the kinds say why.
+
+        """
+        self._database = Database(store_url(where), wait_s=wait_s)
+        try:
+            bring_up_to_date(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+        self.runs = Runs(self._database)
+        self.experiments = Experiments(self._database)
+        self.baselines = Baselines(self._database)
+        self.name = self._database.name
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        """Use it for a while."""
+        return self
+
+    def __exit__(self, *_reason: object) -> None:
+        """Close it."""
+        self.close()

@@ -1,0 +1,159 @@
+"""Connections to either database, and its faults in our words."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from fathom.store._errors import (
+    NotAStoreError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy.engine import URL, Connection, Engine
+
+__all__ = ["Database"]
+
+# A writer keeps the store for milliseconds; who waits so long waits for something that hangs.
+_WAIT_S = 60.0
+_SQLITE_HEADER = b"SQLite format 3\0"
+# https://www.postgresql.org/docs/15/errcodes-appendix.html
+_PG_FULL = {"53100", "53200"}
+_PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
+
+
+class Database:
+    """One database; every use of it is one transaction."""
+
+    def __init__(self, url: URL, *, wait_s: float = _WAIT_S) -> None:
+        """Prepare for connections; nothing is opened yet.
+
+        Raises
+        ------
+        StoreError
+            If the file's folder cannot be made, or a driver is missing.
+
+        """
+        hidden = url.render_as_string(hide_password=True)
+        self.name = str(url.database) if _is_sqlite(url) else hidden
+        self.wait_s = wait_s
+        with self._own_words():
+            self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is a file."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Return a connection that sees one state of the store throughout."""
+        with self._own_words(), self.engine.connect() as connection:
+            if not self.is_sqlite:
+                connection.execution_options(isolation_level="REPEATABLE READ")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Return a connection whose work is saved as a whole, or not at all if anything raises."""
+        with self._own_words(), self.engine.connect() as connection:
+            connection.execution_options(fathom_writes=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    def _sqlite(self, url: URL) -> Engine:
+        path = Path(str(url.database))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("rb") as file:
+                beginning = file.read(len(_SQLITE_HEADER))
+        except FileNotFoundError:
+            beginning = b""
+        except OSError as error:
+            raise StoreError(
+                f"the store {path} cannot be opened: {error.strerror}; name another with --store"
+            ) from error
+        if beginning not in (b"", _SQLITE_HEADER):
+            raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")
+        engine = sa.create_engine(url, connect_args={"timeout": self.wait_s})
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def _postgresql(self, url: URL) -> Engine:
+        try:
+            import psycopg  # noqa: F401, PLC0415 - An extra of the package.
+        except ImportError as error:
+            raise StoreError(
+                "a store in PostgreSQL needs the driver: pip install 'fathom[postgresql]'"
+            ) from error
+        milliseconds = round(self.wait_s * 1000)
+        query = dict(url.query)
+        options = f"-c lock_timeout={milliseconds} {query.pop('options', '')}".strip()
+        # Connections that a server's restart has cut are replaced unseen.
+        return sa.create_engine(
+            url.set(query=query),
+            pool_pre_ping=True,
+            connect_args={"options": options, "application_name": "fathom"},
+        )
+
+    @contextmanager
+    def _own_words(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._translated(error.orig) from error
+        except SQLAlchemyError as error:
+            raise StoreError(f"the store {self.name} cannot be used: {error}") from error
+
+    def _translated(self, error: BaseException | None) -> StoreError:
+        words = str(error).strip()
+        state = str(getattr(error, "sqlstate", None))
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_NOTADB:
+            return NotAStoreError(f"{self.name} is no store of Fathom, and was not changed")
+        if code == sqlite3.SQLITE_FULL or state in _PG_FULL:
+            return StoreFullError(
+                f"the store {self.name} has no room left ({words}): free some, or name "
+                "another store with --store; what was saved before is whole"
+            )
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or state in _PG_LOCKED:
+            return StoreLockedError(
+                f"another program has kept the store {self.name} locked for {self.wait_s:g} s: "
+                "end it, or name another store with --store"
+            )
+        return StoreError(f"the store {self.name} cannot be used: {words}")
+
+
+def _is_sqlite(url: URL) -> bool:
+    return url.get_backend_name() == "sqlite"
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - A driver's object.
+    # Transactions are ours: the driver would begin them late, and end them before CREATE TABLE.
+    connection.isolation_level = None
+    connection.execute("PRAGMA foreign_keys = ON")
+    # A saved run survives a power cut; one flush a run costs nothing.
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer takes the lock at once: one that read first could not wait for it (SQLITE_BUSY).
+    writes = connection.get_execution_options().get("fathom_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

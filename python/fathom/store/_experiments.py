@@ -1,0 +1,206 @@
+"""Experiments in the store: several runs with one question, step by step."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from fathom import _fathom
+from fathom.store._errors import NotFoundError, StoreInUseError
+from fathom.store._records import Experiment, Step
+from fathom.store._tables import baselines, experiments, runs, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy.engine import Connection, RowMapping
+
+    from fathom.store._database import Database
+    from fathom.store._records import ExperimentState, StepState
+
+__all__ = ["Experiments"]
+
+
+class Experiments:
+    """The experiments of a store."""
+
+    def __init__(self, database: Database) -> None:
+        """Work in this database."""
+        self._database = database
+
+    def begin(
+        self,
+        verb: str,
+        name: str,
+        plan: Mapping[str, Any],
+        planned_steps: Sequence[tuple[str, Mapping[str, Any]]] = (),
+    ) -> int:
+        """Save the plan before its first run, and return the experiment's id.
+
+        ``planned_steps`` are the label and the parameters of each; more may be added later.
+        """
+        row = {
+            "verb": verb,
+            "name": name,
+            "state": "running",
+            "started_at_unix_s": time.time(),
+            "tool_version": _fathom.version(),
+            "plan_json": json.dumps(plan),
+        }
+        with self._database.writing() as connection:
+            insert = experiments.insert().values(row).returning(experiments.c.id)
+            experiment_id = int(connection.execute(insert).scalar_one())
+            _add_steps(connection, experiment_id, 0, planned_steps)
+        return experiment_id
+
+    def add_steps(
+        self, experiment_id: int, more: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> list[int]:
+        """Add steps behind those that there are, and return their ids."""
+        with self._database.writing() as connection:
+            self._row(connection, experiment_id)
+            last = sa.select(sa.func.coalesce(sa.func.max(steps.c.position), -1))
+            mine = steps.c.experiment_id == experiment_id
+            first = int(connection.execute(last.where(mine)).scalar_one()) + 1
+            _add_steps(connection, experiment_id, first, more)
+            new = sa.select(steps.c.id).where(mine, steps.c.position >= first)
+            return list(connection.execute(new.order_by(steps.c.position)).scalars())
+
+    def set_step(self, step_id: int, state: StepState, failure: str | None = None) -> None:
+        """Note how a step ended; saving a run with its step's id does it by itself."""
+        with self._database.writing() as connection:
+            values = {"state": state, "failure": failure}
+            done = connection.execute(steps.update().where(steps.c.id == step_id).values(values))
+            if not done.rowcount:
+                raise NotFoundError(f"there is no step {step_id} in {self._database.name}")
+
+    def finish(
+        self,
+        experiment_id: int,
+        state: ExperimentState,
+        *,
+        failure: str | None = None,
+        outcome: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Note how an experiment ended and what it found; ``running`` takes it up again."""
+        values = {
+            "state": state,
+            "failure": failure,
+            "ended_at_unix_s": None if state == "running" else time.time(),
+            "outcome_json": None if outcome is None else json.dumps(outcome),
+        }
+        with self._database.writing() as connection:
+            self._row(connection, experiment_id)
+            mine = experiments.c.id == experiment_id
+            connection.execute(experiments.update().where(mine).values(values))
+
+    def get(self, experiment_id: int) -> Experiment:
+        """Return one experiment with its steps.
+
+        Raises
+        ------
+        NotFoundError
+            If the store has no such experiment.
+
+        """
+        with self._database.reading() as connection:
+            row = self._row(connection, experiment_id)
+            query = steps.select().where(steps.c.experiment_id == experiment_id)
+            found = connection.execute(query.order_by(steps.c.position)).mappings()
+            return _experiment(row, [_step(step) for step in found])
+
+    def list(self, *, verb: str | None = None, limit: int | None = None) -> list[Experiment]:
+        """Return experiments without their steps, the newest first."""
+        query = _counted().order_by(experiments.c.id.desc()).limit(limit)
+        if verb is not None:
+            query = query.where(experiments.c.verb == verb)
+        with self._database.reading() as connection:
+            return [_experiment(row, []) for row in connection.execute(query).mappings()]
+
+    def delete(self, experiment_id: int) -> None:
+        """Delete an experiment with its steps and runs.
+
+        Raises
+        ------
+        NotFoundError
+            If the store has no such experiment.
+        StoreInUseError
+            If a baseline names it or one of its runs.
+
+        """
+        with self._database.writing() as connection:
+            self._row(connection, experiment_id)
+            mine = sa.select(runs.c.id).where(runs.c.experiment_id == experiment_id)
+            named = sa.select(baselines.c.name).where(
+                (baselines.c.experiment_id == experiment_id) | baselines.c.run_id.in_(mine)
+            )
+            name = connection.execute(named).scalars().first()
+            if name is not None:
+                raise StoreInUseError(
+                    f"experiment e{experiment_id} belongs to the baseline {name}: remove or move "
+                    "the baseline first"
+                )
+            connection.execute(experiments.delete().where(experiments.c.id == experiment_id))
+
+    def _row(self, connection: Connection, experiment_id: int) -> RowMapping:
+        query = _counted().where(experiments.c.id == experiment_id)
+        row = connection.execute(query).mappings().first()
+        if row is None:
+            raise NotFoundError(f"there is no experiment e{experiment_id} in {self._database.name}")
+        return row
+
+
+def _add_steps(
+    connection: Connection,
+    experiment_id: int,
+    first: int,
+    more: Sequence[tuple[str, Mapping[str, Any]]],
+) -> None:
+    rows = [
+        {
+            "experiment_id": experiment_id,
+            "position": position,
+            "label": label,
+            "parameters_json": json.dumps(parameters),
+            "state": "pending",
+        }
+        for position, (label, parameters) in enumerate(more, start=first)
+    ]
+    if rows:
+        connection.execute(steps.insert(), rows)
+
+
+def _counted() -> sa.Select[Any]:
+    count = sa.select(sa.func.count()).where(runs.c.experiment_id == experiments.c.id)
+    return sa.select(experiments, count.scalar_subquery().label("run_count"))
+
+
+def _experiment(row: RowMapping, found: Sequence[Step]) -> Experiment:
+    outcome = row["outcome_json"]
+    return Experiment(
+        id=row["id"],
+        verb=row["verb"],
+        name=row["name"],
+        state=row["state"],
+        failure=row["failure"],
+        started_at_unix_s=row["started_at_unix_s"],
+        ended_at_unix_s=row["ended_at_unix_s"],
+        plan=json.loads(row["plan_json"]),
+        outcome=None if outcome is None else json.loads(outcome),
+        run_count=row["run_count"],
+        steps=tuple(found),
+    )
+
+
+def _step(row: RowMapping) -> Step:
+    return Step(
+        id=row["id"],
+        position=row["position"],
+        label=row["label"],
+        parameters=json.loads(row["parameters_json"]),
+        state=row["state"],
+        failure=row["failure"],
+    )

@@ -1,0 +1,127 @@
+"""Bringing a store to the tables of this version, safely beside others who open it too."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from fathom.store._errors import NotAStoreError, StoreError, StoreTooNewError
+from fathom.store._tables import REVISION, VERSION_TABLE, metadata
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+    from sqlalchemy.engine import Connection
+
+    from fathom.store._database import Database
+
+__all__ = ["MIGRATIONS", "alembic_config", "bring_up_to_date"]
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+# Tells our files from those of other programs (https://sqlite.org/fileformat2.html, "Application
+# ID"): the letters FTHM.
+_APPLICATION_ID = 0x4654484D
+# Any number that no other program of the database locks by; the same letters, for Fathom's tables.
+_ADVISORY_LOCK = _APPLICATION_ID
+
+
+def bring_up_to_date(database: Database) -> None:
+    """Make the tables, or migrate them; one opener does it, the others wait for it.
+
+    All of it is one transaction, so that a process that dies meanwhile leaves the store as it was.
+
+    Raises
+    ------
+    NotAStoreError
+        If the database belongs to another program; it is not changed.
+    StoreTooNewError
+        If a later version of Fathom made the tables; they are not changed.
+
+    """
+    with database.reading() as connection:
+        current = _revision(connection, database) == REVISION
+    if not current:
+        _migrate(database)
+    if database.is_sqlite:
+        _let_readers_and_writer_pass(database)
+
+
+def _migrate(database: Database) -> None:
+    with database.writing() as connection:
+        if not database.is_sqlite:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADVISORY_LOCK)))
+        # Another opener may have done it while this one waited.
+        if _revision(connection, database) != REVISION:
+            _upgrade(connection, database)
+
+
+def alembic_config(connection: Connection) -> Config:
+    """Return Alembic's configuration for our migrations over an open connection."""
+    from alembic.config import Config  # noqa: PLC0415 - Slow to import, and seldom needed.
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _upgrade(connection: Connection, database: Database) -> None:
+    from alembic import command  # noqa: PLC0415 - Slow to import, and seldom needed.
+
+    command.upgrade(alembic_config(connection), REVISION)
+    if database.is_sqlite:
+        connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")
+
+
+def _revision(connection: Connection, database: Database) -> str | None:
+    """Return the revision of our tables, None if the database is still empty of them."""
+    tables = set(sa.inspect(connection).get_table_names())
+    if VERSION_TABLE not in tables:
+        _check_that_it_is_free(tables, connection, database)
+        return None
+    version: sa.ColumnClause[str] = sa.column("version_num", sa.String)
+    query = sa.select(version).select_from(sa.table(VERSION_TABLE))
+    found = connection.scalar(query)
+    if found is not None and found not in _known():
+        raise StoreTooNewError(
+            f"a later version of Fathom made the store {database.name} (its tables have version "
+            f"{found}, this program knows up to {REVISION}): use that version, or another store"
+        )
+    return None if found is None else str(found)
+
+
+def _known() -> set[str]:
+    return {path.stem.split("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py")}
+
+
+def _check_that_it_is_free(tables: set[str], connection: Connection, database: Database) -> None:
+    foreign = bool(tables) if database.is_sqlite else bool(tables & set(metadata.tables))
+    if database.is_sqlite:
+        mark = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        foreign = foreign or mark not in (0, _APPLICATION_ID)
+    if foreign:
+        raise NotAStoreError(
+            f"{database.name} holds the tables of another program, and was not changed: "
+            "name another store with --store"
+        )
+
+
+def _let_readers_and_writer_pass(database: Database) -> None:
+    """Keep a write-ahead log, so that nobody who lists waits for somebody who saves.
+
+    The file remembers it. Where it is impossible, as on a file system of another host, the store
+    works all the same, with more waiting.
+    """
+    with database.engine.connect() as connection:
+        raw: Any = connection.connection.dbapi_connection
+        # Outside a transaction, which SQLAlchemy's own calls would begin.
+        if raw.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+            return
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            # Somebody else uses the store at this moment; the next who opens it tries again.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise StoreError(f"the store {database.name} cannot be used: {error}") from error

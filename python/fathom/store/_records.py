@@ -1,0 +1,114 @@
+"""What the store hands out: typed, immutable, with the unit in each name."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom._result import Result
+
+__all__ = [
+    "Baseline",
+    "Experiment",
+    "ExperimentState",
+    "RunOutcome",
+    "RunSummary",
+    "Step",
+    "StepState",
+    "StoredRun",
+    "pack_json",
+    "unpack_json",
+]
+
+ExperimentState = Literal["running", "complete", "failed", "interrupted"]
+StepState = Literal["pending", "done", "failed", "skipped"]
+RunOutcome = Literal["complete", "failed", "interrupted"]
+
+# Beyond 6 a histogram costs more time and gets hardly smaller.
+_ZLIB_LEVEL = 6
+
+
+def pack_json(data: Mapping[str, Any]) -> bytes:
+    """Return JSON, compressed."""
+    return zlib.compress(json.dumps(data, separators=(",", ":")).encode(), _ZLIB_LEVEL)
+
+
+def unpack_json(packed: bytes) -> str:
+    """Return the JSON that was compressed."""
+    return zlib.decompress(packed).decode()
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line of a list of runs.
+
+    ``columns`` has everything but the result: the columns of the table ``runs``, those of its
+    provenance, and of its first target those that begin with ``device_`` and ``target_``.
+    ``failure`` is None unless the run failed.
+    """
+
+    id: int
+    experiment_id: int | None
+    step_id: int | None
+    label: str
+    outcome: RunOutcome
+    failure: str | None
+    started_at_unix_s: float
+    columns: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run, whole."""
+
+    summary: RunSummary
+    arguments: tuple[str, ...]
+    result: Result = field(repr=False)
+    targets: tuple[Mapping[str, Any], ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of an experiment, such as a cell of a sweep; ``position`` counts from 0."""
+
+    id: int
+    position: int
+    label: str
+    parameters: Mapping[str, Any]
+    state: StepState
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Several runs with one question.
+
+    ``plan`` is what the verb needs to resume, ``outcome`` what it found; the verb owns both.
+    """
+
+    id: int
+    verb: str
+    name: str
+    state: ExperimentState
+    failure: str | None
+    started_at_unix_s: float
+    ended_at_unix_s: float | None
+    plan: Mapping[str, Any] = field(repr=False)
+    outcome: Mapping[str, Any] | None = field(repr=False)
+    run_count: int
+    steps: Sequence[Step] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A name for a run or for the runs of an experiment; one of both ids is None."""
+
+    name: str
+    run_id: int | None
+    experiment_id: int | None
+    set_at_unix_s: float

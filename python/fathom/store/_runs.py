@@ -1,0 +1,200 @@
+"""Runs in the store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from fathom._result import Result
+from fathom.store._errors import NotFoundError, StoreInUseError
+from fathom.store._records import RunSummary, StoredRun, unpack_json
+from fathom.store._summary import provenance_row, run_row, target_rows
+from fathom.store._tables import baselines, provenances, run_targets, runs, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from sqlalchemy.engine import Connection, RowMapping
+
+    from fathom.store._database import Database
+
+__all__ = ["Runs"]
+
+_BULKY = {"result_json_zlib", "profile_json", "arguments_json"}
+_LISTED = [column for column in runs.c if column.name not in _BULKY]
+# More in one statement than any database takes as parameters is asked for in pieces.
+_PIECE = 500
+
+
+class Runs:
+    """The runs of a store."""
+
+    def __init__(self, database: Database) -> None:
+        """Work in this database."""
+        self._database = database
+
+    def save(  # noqa: PLR0913 - All but the first two have defaults and names.
+        self,
+        result: Result,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        failures: Sequence[str] = (),
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> int:
+        """Save a run with its provenance in one transaction, and return its id.
+
+        The step to which it belongs becomes done, or failed if the run failed, in the same
+        transaction.
+        """
+        row = run_row(result, arguments, label, failures)
+        row |= {"experiment_id": experiment_id, "step_id": step_id}
+        provenance, targets = provenance_row(result), target_rows(result)
+        with self._database.writing() as connection:
+            run_id = _inserted(connection, row)
+            connection.execute(provenances.insert().values(run_id=run_id, **provenance))
+            if targets:
+                rows = [{"run_id": run_id, **target} for target in targets]
+                connection.execute(run_targets.insert(), rows)
+            if step_id is not None:
+                state = "failed" if row["outcome"] == "failed" else "done"
+                values = {"state": state, "failure": row["failure"]}
+                connection.execute(steps.update().where(steps.c.id == step_id).values(values))
+        return run_id
+
+    def list(
+        self,
+        *,
+        label: str | None = None,
+        experiment_id: int | None = None,
+        device: str | None = None,
+        limit: int | None = None,
+    ) -> list[RunSummary]:
+        """Return summaries, the newest first.
+
+        Parameters
+        ----------
+        label
+            Only runs with this label, such as a workload's name; ``*`` stands for any text.
+        experiment_id
+            Only runs of this experiment.
+        device
+            Only runs on a device or path of which any name, model or serial contains this.
+        limit
+            Not more than this many.
+
+        """
+        query = _summaries().order_by(runs.c.id.desc()).limit(limit)
+        if label is not None:
+            query = query.where(runs.c.label.like(_pattern(label), escape="\\"))
+        if experiment_id is not None:
+            query = query.where(runs.c.experiment_id == experiment_id)
+        if device is not None:
+            query = query.where(runs.c.id.in_(_on_device(device)))
+        with self._database.reading() as connection:
+            return [_summary(row) for row in connection.execute(query).mappings()]
+
+    def get(self, run_id: int) -> StoredRun:
+        """Return one run, whole.
+
+        Raises
+        ------
+        NotFoundError
+            If the store has no such run.
+
+        """
+        with self._database.reading() as connection:
+            query = _summaries().add_columns(runs.c.arguments_json, runs.c.result_json_zlib)
+            row = connection.execute(query.where(runs.c.id == run_id)).mappings().first()
+            if row is None:
+                raise NotFoundError(f"there is no run {run_id} in {self._database.name}")
+            beneath = run_targets.select().where(run_targets.c.run_id == run_id)
+            targets = connection.execute(beneath.order_by(run_targets.c.position)).mappings()
+            return StoredRun(
+                summary=_summary(row),
+                arguments=tuple(json.loads(row["arguments_json"])),
+                result=Result.from_json(unpack_json(row["result_json_zlib"])),
+                targets=tuple(dict(target) for target in targets),
+            )
+
+    def delete(self, run_ids: Collection[int]) -> None:
+        """Delete runs, all or none.
+
+        Raises
+        ------
+        NotFoundError
+            If the store lacks one of them.
+        StoreInUseError
+            If a baseline names one of them.
+
+        """
+        with self._database.writing() as connection:
+            for piece in _pieces(sorted(run_ids)):
+                self._delete(connection, piece)
+
+    def _delete(self, connection: Connection, run_ids: Sequence[int]) -> None:
+        named = baselines.select().where(baselines.c.run_id.in_(run_ids))
+        for baseline in connection.execute(named).mappings():
+            raise StoreInUseError(
+                f"run {baseline['run_id']} is the baseline {baseline['name']}: remove or move "
+                "the baseline first"
+            )
+        done = connection.execute(
+            runs.delete().where(runs.c.id.in_(run_ids)).returning(runs.c.id)
+        ).scalars()
+        missing = sorted(set(run_ids) - set(done))
+        if missing:
+            words = ", ".join(map(str, missing))
+            raise NotFoundError(
+                f"there is no run {words} in {self._database.name}; nothing was deleted"
+            )
+
+
+def _inserted(connection: Connection, row: dict[str, Any]) -> int:
+    return int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
+
+
+def _summaries() -> sa.Select[Any]:
+    first = sa.and_(run_targets.c.run_id == runs.c.id, run_targets.c.position == 0)
+    beneath = [
+        column.label(f"target_{column.name}") if "device" not in column.name else column
+        for column in run_targets.c
+        if column.name not in ("run_id", "position")
+    ]
+    host = [column for column in provenances.c if column.name != "run_id"]
+    joined = runs.outerjoin(provenances).outerjoin(run_targets, first)
+    return sa.select(*_LISTED, *host, *beneath).select_from(joined)
+
+
+def _summary(row: RowMapping) -> RunSummary:
+    columns = {name: value for name, value in row.items() if name not in _BULKY}
+    return RunSummary(
+        id=row["id"],
+        experiment_id=row["experiment_id"],
+        step_id=row["step_id"],
+        label=row["label"],
+        outcome=row["outcome"],
+        failure=row["failure"],
+        started_at_unix_s=row["started_at_unix_s"],
+        columns=columns,
+    )
+
+
+def _on_device(words: str) -> sa.Select[Any]:
+    pattern = _pattern(f"*{words}*")
+    table = run_targets.c
+    names = (table.path, table.device_names, table.device_model, table.device_serial)
+    found = [name.like(pattern, escape="\\") for name in names]
+    return sa.select(table.run_id).where(sa.or_(*found))
+
+
+def _pattern(words: str) -> str:
+    escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%")
+
+
+def _pieces(ids: Sequence[int]) -> list[Sequence[int]]:
+    return [ids[start : start + _PIECE] for start in range(0, len(ids), _PIECE)]

@@ -1,0 +1,191 @@
+"""The tables, as SQLAlchemy Core knows them; the migrations make them.
+
+Times are seconds since 1970-01-01T00:00:00Z. A column carries its unit at the end of its name.
+Results are kept whole, as JSON compressed with zlib, which every Python has; the summary columns
+repeat what lists and filters need.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import BigInteger
+
+__all__ = [
+    "DIRECTIONS",
+    "REVISION",
+    "VERSION_TABLE",
+    "baselines",
+    "experiments",
+    "latency_columns",
+    "metadata",
+    "provenances",
+    "run_targets",
+    "runs",
+    "steps",
+]
+
+# The newest migration. It stands here so that an up-to-date store opens without Alembic, which is
+# slow to import; a test holds it to the migrations.
+REVISION = "0001"
+# A name of its own, because other programs in the same database may use Alembic too.
+VERSION_TABLE = "fathom_version"
+
+DIRECTIONS = ("read", "write", "total")
+_LATENCIES = ("mean", "p50", "p95", "p99", "p999", "max")
+
+# SQLite gives ids of its own only to INTEGER; BIGINT is for PostgreSQL.
+_Big = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def latency_columns(direction: str) -> tuple[str, ...]:
+    """Return the names of the summary columns of latency of one direction."""
+    return tuple(f"{direction}_latency_{name}_ns" for name in _LATENCIES)
+
+
+def _id() -> Column[int]:
+    return Column("id", _Big, primary_key=True, autoincrement=True)
+
+
+def _summary(direction: str) -> list[Column[float]]:
+    names = (f"{direction}_iops", f"{direction}_mib_per_s", *latency_columns(direction))
+    return [Column(name, Float) for name in names]
+
+
+experiments = Table(
+    "experiments",
+    metadata,
+    _id(),
+    Column("verb", String(40), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("failure", Text),
+    Column("started_at_unix_s", Float, nullable=False),
+    Column("ended_at_unix_s", Float),
+    Column("tool_version", String(40), nullable=False),
+    Column("plan_json", Text, nullable=False),
+    Column("outcome_json", Text),
+    CheckConstraint("state IN ('running', 'complete', 'failed', 'interrupted')", name="state"),
+    sqlite_autoincrement=True,
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    _id(),
+    Column("experiment_id", _Big, ForeignKey("experiments.id", ondelete="CASCADE"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("parameters_json", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("failure", Text),
+    UniqueConstraint("experiment_id", "position"),
+    CheckConstraint("state IN ('pending', 'done', 'failed', 'skipped')", name="state"),
+    sqlite_autoincrement=True,
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    _id(),
+    # Tells runs of several stores apart.
+    Column("uid", String(36), nullable=False, unique=True),
+    Column("experiment_id", _Big, ForeignKey("experiments.id", ondelete="CASCADE")),
+    Column("step_id", _Big, ForeignKey("steps.id", ondelete="CASCADE")),
+    Column("label", Text, nullable=False),
+    Column("started_at_unix_s", Float, nullable=False),
+    Column("saved_at_unix_s", Float, nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("failure", Text),
+    Column("arguments_json", Text, nullable=False),
+    Column("command_line", Text, nullable=False),
+    Column("profile_json", Text, nullable=False),
+    Column("result_schema_version", Integer, nullable=False),
+    Column("result_json_zlib", LargeBinary, nullable=False),
+    Column("warning_count", Integer, nullable=False),
+    Column("block_bytes", _Big, nullable=False),
+    Column("thread_count", Integer, nullable=False),
+    Column("outstanding_per_thread", Integer, nullable=False),
+    Column("write_percent", Float, nullable=False),
+    Column("random_percent", Float, nullable=False),
+    Column("time_span_count", Integer, nullable=False),
+    Column("measured_s", Float, nullable=False),
+    Column("cpu_percent", Float, nullable=False),
+    Column("ios", _Big, nullable=False),
+    Column("bytes", _Big, nullable=False),
+    *(column for direction in DIRECTIONS for column in _summary(direction)),
+    CheckConstraint("outcome IN ('complete', 'failed', 'interrupted')", name="outcome"),
+    Index(None, "started_at_unix_s"),
+    Index(None, "experiment_id"),
+    Index(None, "step_id"),
+    Index(None, "label"),
+    sqlite_autoincrement=True,
+)
+
+provenances = Table(
+    "provenances",
+    metadata,
+    Column("run_id", _Big, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("tool_version", String(40), nullable=False),
+    Column("host_name", Text, nullable=False),
+    Column("kernel", Text, nullable=False),
+    Column("cpu_model", Text, nullable=False),
+    Column("cpu_count", Integer, nullable=False),
+    Column("cpu_governor", Text, nullable=False),
+    Column("memory_bytes", _Big, nullable=False),
+    Column("io_backends", Text, nullable=False),
+)
+
+run_targets = Table(
+    "run_targets",
+    metadata,
+    Column("run_id", _Big, ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column("path", Text, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("size_bytes", _Big, nullable=False),
+    Column("file_system", Text),
+    Column("mount_options", Text),
+    Column("device_names", Text),
+    Column("device_model", Text),
+    Column("device_serial", Text),
+    Column("device_firmware", Text),
+    Column("device_scheduler", Text),
+    Column("device_write_cache", Text),
+    Column("device_is_rotational", Integer),
+    Column("device_bytes", _Big),
+    Index(None, "device_serial"),
+)
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("name", String(100), primary_key=True),
+    # No cascade: what a baseline names is not deleted with a list of old runs.
+    Column("run_id", _Big, ForeignKey("runs.id", ondelete="RESTRICT")),
+    Column("experiment_id", _Big, ForeignKey("experiments.id", ondelete="RESTRICT")),
+    Column("set_at_unix_s", Float, nullable=False),
+    CheckConstraint("(run_id IS NULL) <> (experiment_id IS NULL)", name="names_one"),
+)

@@ -1,0 +1,109 @@
+"""Stores of both kinds for the tests."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The server refuses to run as root; Debian's package makes the first of these.
+_UNPRIVILEGED = ("postgres", "nobody")
+_numbers = count()
+
+
+def _binaries() -> Path | None:
+    """Return the folder of the newest server that is installed; Debian keeps it off the PATH."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return versions[-1].parent if versions else None
+
+
+class Server:
+    """A PostgreSQL server of our own, in a temporary folder, on a unix socket."""
+
+    def __init__(self, binaries: Path, folder: Path) -> None:
+        """Make its data folder and start it."""
+        self._binaries = binaries
+        self._folder = folder
+        self._user = next((name for name in _UNPRIVILEGED if _exists(name)), "nobody")
+        if os.getuid() == 0:
+            shutil.chown(folder, self._user)
+        self._run("initdb", "-D", "data", "-U", "fathom", "-A", "trust", "-E", "UTF8", "--no-sync")
+        # What is tested are transactions and processes that die, not power cuts.
+        options = f"-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=60"
+        self._run("pg_ctl", "-D", "data", "-w", "-l", "log", "-o", options, "start")
+
+    def stop(self) -> None:
+        """Stop it."""
+        self._run("pg_ctl", "-D", "data", "-m", "immediate", "stop")
+
+    def new_database(self) -> str:
+        """Return the address of an empty database."""
+        name = f"store_{next(_numbers)}"
+        self._run("createdb", "-h", str(self._folder), "-U", "fathom", name)
+        return f"postgresql://fathom@/{name}?host={self._folder}"
+
+    def _run(self, command: str, *args: str) -> None:
+        subprocess.run(
+            [self._binaries / command, *args],
+            cwd=self._folder,
+            user=self._user if os.getuid() == 0 else None,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+
+def _exists(user: str) -> bool:
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    binaries = _binaries()
+    if binaries is None:
+        pytest.skip("no PostgreSQL server is installed (Debian: postgresql)")
+    # A short path: that of a socket has at most 107 characters.
+    with tempfile.TemporaryDirectory(prefix="fathom-pg-", dir="/tmp") as folder:
+        started = Server(binaries, Path(folder))
+        try:
+            yield started
+        finally:
+            started.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a store that nobody has used yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.sqlite")
+    started: Server = request.getfixturevalue("server")
+    return started.new_database()
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[Store]:
+    with Store(address) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def _own_store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep tests away from the user's own store."""
+    monkeypatch.setenv("FATHOM_STORE", str(tmp_path_factory.mktemp("own") / "store.sqlite"))

@@ -1,0 +1,244 @@
+"""The store, on SQLite and on PostgreSQL alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from fathom import store as package
+from fathom.store import NotFoundError, Store, StoreError, StoreInUseError
+from fathom.store._migrate import alembic_config
+from fathom.store._tables import REVISION, VERSION_TABLE, metadata
+from fathom.store._where import default_path, store_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+TEXT = (Path(__file__).parent / "fixtures/result.json").read_text()
+RESULT = fathom.Result.from_json(TEXT)
+ARGUMENTS = ["-b8K", "-r", 'it\'s "quoted".dat']
+
+
+def test_a_run_comes_back_whole(store: Store) -> None:
+    run_id = store.runs.save(RESULT, ARGUMENTS, label="oltp")
+    found = store.runs.get(run_id)
+    assert found.arguments == tuple(ARGUMENTS)
+    assert found.result == RESULT
+    # Histograms and series are part of it, bucket by bucket.
+    assert found.result.raw == json.loads(TEXT)
+    assert (found.summary.label, found.summary.outcome, found.summary.failure) == (
+        "oltp",
+        "complete",
+        None,
+    )
+
+
+def test_the_summary_repeats_the_result(store: Store) -> None:
+    store.runs.save(RESULT, ARGUMENTS)
+    (summary,) = store.runs.list()
+    columns = summary.columns
+    target = RESULT.raw["profile"]["time_spans"][0]["targets"][0]
+    assert columns["block_bytes"] == target["block_bytes"]
+    assert columns["write_percent"] == target["write_percent"]
+    assert columns["outstanding_per_thread"] == target["outstanding"]
+    assert columns["thread_count"] == len(RESULT.time_spans[0].threads)
+    for name in ("read", "write", "total"):
+        direction = getattr(RESULT, name)
+        assert columns[f"{name}_iops"] == pytest.approx(direction.iops)
+        assert columns[f"{name}_mib_per_s"] == pytest.approx(direction.mib_per_s)
+        assert columns[f"{name}_latency_p99_ns"] == direction.latency.quantile_ns(0.99)
+        assert columns[f"{name}_latency_max_ns"] == direction.latency.max_ns
+    assert columns["warning_count"] == len(RESULT.warnings)
+
+
+def test_provenance_is_kept(store: Store, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch.dat"
+    args = f"-c1M -b4K -r -d1 -W0 -L {scratch}".split()
+    run_id = store.runs.save(fathom.run(args), args)
+    run = store.runs.get(run_id)
+    columns = run.summary.columns
+    assert columns["tool_version"] == fathom.__version__
+    assert columns["kernel"].startswith("Linux")
+    assert columns["memory_bytes"] > 0
+    assert columns["io_backends"]
+    (target,) = run.targets
+    assert (target["path"], target["size_bytes"]) == (str(scratch), 1 << 20)
+    assert target["file_system"]
+
+
+def test_what_became_of_a_run_is_kept(store: Store) -> None:
+    raw = json.loads(TEXT)
+    raw["time_spans"][0]["outcome"] = "interrupted"
+    interrupted = fathom.Result.from_json(json.dumps(raw))
+    raw["time_spans"] = []
+    empty = fathom.Result.from_json(json.dumps(raw))
+    ids = [
+        store.runs.save(interrupted, ARGUMENTS),
+        store.runs.save(empty, ARGUMENTS, failures=["the disk", "is gone"]),
+    ]
+    found = [store.runs.get(one).summary for one in ids]
+    assert [one.outcome for one in found] == ["interrupted", "failed"]
+    assert [one.failure for one in found] == [None, "the disk; is gone"]
+    assert found[1].columns["total_iops"] is None
+
+
+def test_lists_are_filtered(store: Store) -> None:
+    first = store.runs.save(RESULT, ARGUMENTS, label="sql_oltp")
+    second = store.runs.save(RESULT, ARGUMENTS, label="sqlxoltp")
+    third = store.runs.save(RESULT, ARGUMENTS, label="log")
+
+    def ids(**filters: str) -> list[int]:
+        return [run.id for run in store.runs.list(**filters)]  # type: ignore[arg-type]
+
+    assert ids() == [third, second, first]
+    assert ids(label="sql*") == [second, first]
+    # An underscore means itself.
+    assert ids(label="sql_oltp") == [first]
+    assert len(store.runs.list(limit=2)) == 2
+    path = RESULT.raw["time_spans"][0]["targets"][0]["path"]
+    assert ids(device=path) == [third, second, first]
+    assert ids(device="no such device") == []
+
+
+def test_deleting_takes_all_or_none(store: Store) -> None:
+    ids = [store.runs.save(RESULT, ARGUMENTS) for _ in range(3)]
+    with pytest.raises(NotFoundError, match=r"999.*nothing was deleted"):
+        store.runs.delete([ids[0], 999])
+    assert len(store.runs.list()) == 3
+    store.runs.delete(ids[:2])
+    assert [run.id for run in store.runs.list()] == [ids[2]]
+    with pytest.raises(NotFoundError, match="no run"):
+        store.runs.get(ids[0])
+
+
+def test_ids_are_never_used_again(store: Store) -> None:
+    last = store.runs.save(RESULT, ARGUMENTS)
+    store.runs.delete([last])
+    assert store.runs.save(RESULT, ARGUMENTS) > last
+
+
+def test_an_experiment_goes_step_by_step(store: Store) -> None:
+    plan: Mapping[str, object] = {"block": ["4K", "8K"], "target": "x.dat"}
+    cells = [("4K", {"block": "4K"}), ("8K", {"block": "8K"})]
+    experiment_id = store.experiments.begin("sweep", "blocks", plan, cells)
+    experiment = store.experiments.get(experiment_id)
+    assert (experiment.plan, experiment.state, experiment.run_count) == (plan, "running", 0)
+    assert [(one.position, one.label, one.state) for one in experiment.steps] == [
+        (0, "4K", "pending"),
+        (1, "8K", "pending"),
+    ]
+    first, second = (step.id for step in experiment.steps)
+    where = {"experiment_id": experiment_id}
+    store.runs.save(RESULT, ARGUMENTS, **where, step_id=first)  # type: ignore[arg-type]
+    store.runs.save(RESULT, ARGUMENTS, **where, step_id=second, failures=["full"])  # type: ignore[arg-type]
+    (third,) = store.experiments.add_steps(experiment_id, [("16K", {"block": "16K"})])
+    store.experiments.set_step(third, "skipped", "past the knee")
+    store.experiments.finish(experiment_id, "complete", outcome={"knee": "8K"})
+    experiment = store.experiments.get(experiment_id)
+    assert [(one.label, one.state, one.failure) for one in experiment.steps] == [
+        ("4K", "done", None),
+        ("8K", "failed", "full"),
+        ("16K", "skipped", "past the knee"),
+    ]
+    assert (experiment.state, experiment.outcome) == ("complete", {"knee": "8K"})
+    assert experiment.run_count == 2
+    assert len(store.runs.list(experiment_id=experiment_id)) == 2
+    store.experiments.delete(experiment_id)
+    assert (store.experiments.list(), store.runs.list()) == ([], [])
+
+
+def test_unknown_experiments_are_told(store: Store) -> None:
+    for attempt in (
+        lambda: store.experiments.get(7),
+        lambda: store.experiments.delete(7),
+        lambda: store.experiments.finish(7, "complete"),
+        lambda: store.experiments.add_steps(7, []),
+        lambda: store.experiments.set_step(7, "done"),
+    ):
+        with pytest.raises(NotFoundError):
+            attempt()
+
+
+def test_references_name_runs(store: Store) -> None:
+    experiment_id = store.experiments.begin("repeat", "ten times", {})
+    first = store.runs.save(RESULT, ARGUMENTS)
+    mine = [store.runs.save(RESULT, ARGUMENTS, experiment_id=experiment_id) for _ in range(2)]
+    store.baselines.set("before-upgrade", f"e{experiment_id}")
+    store.baselines.set("golden", str(first))
+    resolve = store.baselines.run_ids
+    assert resolve(f"{first}") == resolve(f"r{first}") == resolve("golden") == [first]
+    assert resolve(f"e{experiment_id}") == resolve("before-upgrade") == mine
+    assert resolve(f"golden,{mine[1]}") == [first, mine[1]]
+    store.baselines.set("golden", f"r{mine[0]}")
+    assert resolve("golden") == [mine[0]]
+    assert [one.name for one in store.baselines.list()] == ["before-upgrade", "golden"]
+    for unknown in ("silver", "999", "e999", ""):
+        with pytest.raises(NotFoundError):
+            resolve(unknown)
+
+
+@pytest.mark.parametrize("name", ["12", "r12", "e3", "a,b", "", "-x", "x" * 101])
+def test_names_of_baselines_cannot_be_mistaken(store: Store, name: str) -> None:
+    run_id = store.runs.save(RESULT, ARGUMENTS)
+    with pytest.raises(StoreError, match="baseline's name"):
+        store.baselines.set(name, str(run_id))
+
+
+def test_what_a_baseline_names_is_kept(store: Store) -> None:
+    experiment_id = store.experiments.begin("repeat", "ten times", {})
+    run_id = store.runs.save(RESULT, ARGUMENTS, experiment_id=experiment_id)
+    store.baselines.set("golden", str(run_id))
+    with pytest.raises(StoreInUseError, match="golden"):
+        store.runs.delete([run_id])
+    with pytest.raises(StoreInUseError, match="golden"):
+        store.experiments.delete(experiment_id)
+    assert store.runs.get(run_id)
+    store.baselines.delete("golden")
+    store.experiments.delete(experiment_id)
+    with pytest.raises(NotFoundError):
+        store.baselines.delete("golden")
+
+
+def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
+    with pytest.raises(StoreError):
+        # No such step: the run must not be saved without it.
+        store.runs.save(RESULT, ARGUMENTS, step_id=999)
+    assert store.runs.list() == []
+
+
+def test_the_migrations_make_the_tables_that_the_code_knows(store: Store) -> None:
+    with store._database.reading() as connection:
+        options = {"version_table": VERSION_TABLE}
+        context = MigrationContext.configure(connection, opts=options)
+        assert compare_metadata(context, metadata) == []
+        assert context.get_current_revision() == REVISION
+        assert ScriptDirectory.from_config(alembic_config(connection)).get_heads() == [REVISION]
+
+
+def test_an_open_store_opens_again(address: str) -> None:
+    with Store(address) as store:
+        run_id = store.runs.save(RESULT, ARGUMENTS)
+        with Store(address) as other:
+            assert other.runs.get(run_id).result == RESULT
+
+
+def test_the_default_is_a_file_in_the_users_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FATHOM_STORE")
+    monkeypatch.setenv("XDG_DATA_HOME", "/somewhere/data")
+    assert str(default_path()) == "/somewhere/data/fathom/runs.sqlite"
+    assert store_url().database == str(default_path())
+    monkeypatch.setenv("FATHOM_STORE", "postgresql://lab@db/fathom")
+    assert store_url().drivername == "postgresql+psycopg"
+    assert store_url("other.sqlite").database == str(Path("other.sqlite").absolute())
+
+
+def test_the_public_names_are_these() -> None:
+    assert package.__all__ == sorted(package.__all__)
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert issubclass(StoreError, fathom.FathomError)

@@ -1,0 +1,166 @@
+"""A store that cannot be used says why and what to do, and is not changed."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from fathom.store import (
+    NotAStoreError,
+    Store,
+    StoreError,
+    StoreLockedError,
+    StoreTooNewError,
+)
+from fathom.store._where import store_url
+from store_worker import RESULT
+
+
+def change(address: str, *statements: str) -> None:
+    """Change a database behind Fathom's back."""
+    engine = sa.create_engine(store_url(address))
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def test_a_store_of_a_later_version_is_left_alone(address: str) -> None:
+    Store(address).close()
+    change(address, "UPDATE fathom_version SET version_num = '9999'")
+    with pytest.raises(StoreTooNewError, match=r"later version.*9999.*knows up to 0001"):
+        Store(address)
+    change(address, "UPDATE fathom_version SET version_num = '0001'")
+    Store(address).close()
+
+
+def test_tables_of_another_program_are_left_alone(address: str) -> None:
+    change(address, "CREATE TABLE runs (marathon TEXT)", "INSERT INTO runs VALUES ('Berlin')")
+    with pytest.raises(NotAStoreError, match="another program"):
+        Store(address)
+    engine = sa.create_engine(store_url(address))
+    assert sa.inspect(engine).get_table_names() == ["runs"]
+    engine.dispose()
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Dear reader, these are my only notes.\n" * 400)
+    before = letter.read_bytes()
+    with pytest.raises(NotAStoreError, match=r"letter\.txt is no store"):
+        Store(letter)
+    assert letter.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [letter]
+
+
+def test_a_damaged_store_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4096)
+    with pytest.raises(StoreError, match=r"store\.sqlite"):
+        Store(path)
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=f"{tmp_path} cannot be opened"):
+        Store(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "file" / "store.sqlite")
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    path.touch()
+    with Store(path) as store:
+        assert store.runs.list() == []
+
+
+def test_a_locked_store_is_told_after_the_time_to_wait(address: str) -> None:
+    with Store(address, wait_s=0.2) as store:
+        store.runs.save(RESULT, [])
+        engine = sa.create_engine(store_url(address))
+        with engine.connect() as connection:
+            lock = (
+                "LOCK TABLE runs IN ACCESS EXCLUSIVE MODE"
+                if engine.dialect.name == "postgresql"
+                else "BEGIN EXCLUSIVE"
+            )
+            connection.exec_driver_sql(lock)
+            with pytest.raises(StoreLockedError, match=r"locked for 0\.2 s"):
+                store.runs.save(RESULT, [])
+        engine.dispose()
+        store.runs.save(RESULT, [])
+        assert len(store.runs.list()) == 2
+
+
+def test_lists_do_not_wait_for_somebody_who_saves(tmp_path: Path) -> None:
+    address = str(tmp_path / "store.sqlite")
+    with Store(address, wait_s=0.2) as store:
+        store.runs.save(RESULT, [])
+        other = sqlite3.connect(address, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert len(store.runs.list()) == 1
+        other.close()
+
+
+FILL_THE_DISK = """
+import sys
+from fathom.store import Store, StoreFullError
+from store_worker import RESULT
+store = Store(sys.argv[1], wait_s=1)
+saved = []
+try:
+    while True:
+        saved.append(store.runs.save(RESULT, ["x" * 100_000]))
+except StoreFullError as error:
+    assert "no room left" in str(error), error
+    store.close()
+store = Store(sys.argv[1])
+assert sorted(run.id for run in store.runs.list()) == saved and saved, saved
+assert all(store.runs.get(run_id).result == RESULT for run_id in saved)
+print("full after", len(saved))
+"""
+
+
+def test_a_full_disk_is_told_and_what_was_saved_is_whole(tmp_path: Path) -> None:
+    # A small file system of its own, in a mount namespace that ends with the command.
+    mounted = f"mount -t tmpfs -o size=2M none {tmp_path}"
+    unshare = ["unshare", "--mount", "sh", "-c"]
+    if subprocess.run([*unshare, mounted], capture_output=True, check=False).returncode:
+        pytest.skip("mounting needs root and unshare")
+    command = f'{mounted} && exec "$0" "$@"'
+    done = subprocess.run(
+        [*unshare, command, sys.executable, "-c", FILL_THE_DISK, str(tmp_path / "store.sqlite")],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("full after ")
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["mysql://host/db", "postgresql://[", "sqlite://", "sqlite:///:memory:", "://"],
+)
+def test_other_addresses_are_told(where: str) -> None:
+    with pytest.raises(StoreError):
+        Store(where)
+
+
+def test_a_server_that_is_away_is_told_without_the_password(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be used") as caught:
+        Store(f"postgresql://me:secret@/db?host={tmp_path}")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_missing_driver_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"pip install 'fathom\[postgresql\]'"):
+        Store("postgresql://me@host/db")

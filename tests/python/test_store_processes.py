@@ -1,0 +1,104 @@
+"""Several processes and one store; processes that die."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING
+
+from fathom.store import Store
+from store_worker import CONTEXT, RESULT, save_runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRITERS = 8
+RUNS_OF_EACH = 12
+KILLS = 20
+# Longer than opening a new store takes, so that all moments are met: migration, saving, between.
+LATEST_KILL_S = 0.4
+LATEST_OF_MIGRATION_S = 0.15
+
+
+def told_ids(channel: Connection) -> list[int]:
+    """Return all ids that a process has told."""
+    ids = []
+    try:
+        while True:
+            message = channel.recv()
+            if message != "ready":
+                ids.append(message)
+    except EOFError:
+        return ids
+
+
+def killed_after(seconds: float, address: str) -> list[int]:
+    """Kill a process so long after it began to open the store; return the ids that it told."""
+    mine, theirs = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=save_runs, args=(address, "doomed", 100_000, theirs))
+    process.start()
+    theirs.close()
+    wait([mine])
+    time.sleep(seconds)
+    process.kill()
+    process.join()
+    return told_ids(mine)
+
+
+def test_eight_writers_at_once_lose_nothing(address: str) -> None:
+    # They meet an empty database, so that all of them want to make the tables too.
+    channels, processes = [], []
+    for number in range(WRITERS):
+        mine, theirs = CONTEXT.Pipe(duplex=False)
+        args = (address, f"writer {number}", RUNS_OF_EACH, theirs)
+        process = CONTEXT.Process(target=save_runs, args=args)
+        process.start()
+        theirs.close()
+        channels.append(mine)
+        processes.append(process)
+    told = [told_ids(channel) for channel in channels]
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * WRITERS
+    with Store(address) as store:
+        found = {run.id: run.label for run in store.runs.list()}
+        expected = {one: f"writer {number}" for number, ids in enumerate(told) for one in ids}
+        assert len(expected) == WRITERS * RUNS_OF_EACH
+        assert found == expected
+        assert all(store.runs.get(one).result == RESULT for one in found)
+
+
+def test_processes_killed_at_random_moments_lose_no_saved_run(address: str) -> None:
+    moments = random.Random(5)  # noqa: S311 - No secret.
+    saved: list[int] = []
+    for _ in range(KILLS):
+        saved += killed_after(moments.uniform(0, LATEST_KILL_S), address)
+    assert saved, "no process lived long enough to save anything"
+    with Store(address) as store:
+        found = {run.id for run in store.runs.list()}
+        assert set(saved) <= found
+        # A process may die between saving a run and telling it: at most one each.
+        assert len(found) - len(set(saved)) <= KILLS
+        assert all(store.runs.get(one).result == RESULT for one in found)
+        for one in found:
+            # Each has its provenance and its targets, as they were saved in one transaction.
+            assert store.runs.get(one).summary.columns["kernel"]
+            assert store.runs.get(one).targets
+        store.runs.save(RESULT, [])
+    if "://" not in address:
+        check = sqlite3.connect(address).execute("PRAGMA integrity_check").fetchall()
+        assert check == [("ok",)]
+
+
+def test_a_process_killed_while_it_makes_the_tables_leaves_a_store_that_opens(
+    tmp_path: Path,
+) -> None:
+    moments = random.Random(6)  # noqa: S311 - No secret.
+    for number in range(KILLS):
+        address = str(tmp_path / f"{number}.sqlite")
+        saved = killed_after(moments.uniform(0, LATEST_OF_MIGRATION_S), address)
+        with Store(address) as store:
+            assert set(saved) <= {run.id for run in store.runs.list()}
+            store.runs.save(RESULT, [])
