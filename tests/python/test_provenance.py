@@ -1,11 +1,14 @@
-"""What lies beneath a target, read from copies of the kernel's files, and from this machine's own."""
+"""What lies beneath a target, read from files like the kernel's, and from this machine's own."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def files(root: Path, **texts: str | bytes) -> None:
