@@ -26,7 +26,7 @@ fn profile(targets: Vec<Target>) -> Profile {
 }
 
 fn facts(profile: &Profile) -> HostFacts {
-    let engines = EngineAvailability { uring: Ok(()), aio: Ok(()) };
+    let engines = EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) };
     gather(profile, &RunOptions::default(), engines)
 }
 

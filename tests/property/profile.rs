@@ -4,9 +4,10 @@ use fathom_core::diskspd::flags;
 use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::profile_xml::{read, write};
 use fathom_core::profile::{
-    Access, AccessHints, Caching, CpuId, Distribution, DistributionRange, FlushMode, NamedEvents,
-    Precreate, Priority, Profile, Rate, ResultFormat, Target, ThreadTarget, TimeSpan, Tracing,
-    WriteData, WriteSource,
+    Access, AccessHints, BlockShare, ByteRange, Caching, CpuId, Distribution, DistributionRange,
+    Extensions, FlushMode, NamedEvents, Pattern, PatternOrder, Precreate, Priority, Profile, Rate,
+    Ratio, ResultFormat, SyncCadence, Target, ThreadTarget, TimeSpan, Tracing, WriteData,
+    WriteSource,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -53,6 +54,55 @@ fn access() -> impl Strategy<Value = (Access, Option<Distribution>)> {
     prop_oneof![random, sequential]
 }
 
+fn pattern() -> impl Strategy<Value = Pattern> {
+    let order = prop_oneof![
+        Just(PatternOrder::Random),
+        Just(PatternOrder::Sequential),
+        Just(PatternOrder::Interlocked)
+    ];
+    let range = option::of((any::<u64>(), any::<u64>()));
+    let parts = (order, option::of(1_u32..), option::of(1_u64..), range);
+    parts.prop_map(|(order, block_bytes, align_bytes, range)| Pattern {
+        order,
+        block_bytes,
+        align_bytes,
+        range: range.map(|(base_bytes, length_bytes)| ByteRange { base_bytes, length_bytes }),
+    })
+}
+
+fn extensions() -> impl Strategy<Value = Extensions> {
+    let mix = || {
+        let share = (any::<u32>(), any::<u32>());
+        let share =
+            share.prop_map(|(block_bytes, io_percent)| BlockShare { block_bytes, io_percent });
+        vec(share, 0..4)
+    };
+    let ratio = option::of(prop_oneof![Just(Ratio::Drawn), Just(Ratio::Exact)]);
+    let sync = (any::<u32>(), any::<bool>());
+    let sync = sync.prop_map(|(every_writes, data_only)| SyncCadence { every_writes, data_only });
+    let percent = || option::of(any::<u32>());
+    let parts = (
+        ratio,
+        option::of(pattern()),
+        option::of(pattern()),
+        (mix(), mix(), mix()),
+        option::of(sync),
+        (percent(), percent(), percent()),
+    );
+    parts.prop_map(|(ratio, read_pattern, write_pattern, mixes, sync, percents)| Extensions {
+        ratio,
+        read_pattern,
+        write_pattern,
+        block_mix: mixes.0,
+        read_block_mix: mixes.1,
+        write_block_mix: mixes.2,
+        sync,
+        trim_percent: percents.0,
+        compress_percent: percents.1,
+        dedupe_percent: percents.2,
+    })
+}
+
 fn target() -> impl Strategy<Value = Target> {
     let kinds = (
         prop_oneof![
@@ -85,37 +135,44 @@ fn target() -> impl Strategy<Value = Target> {
     );
     let bursts = (option::of(1_u32..), option::of(1_u32..));
     let switches = any::<[bool; 7]>();
-    let parts = (name(), kinds, numbers, bursts, switches, write_data(), access());
-    parts.prop_map(|(path, kinds, numbers, bursts, switches, write_data, access)| Target {
-        path,
-        block_bytes: numbers.0,
-        base_bytes: numbers.1,
-        limit_bytes: numbers.2,
-        create_bytes: numbers.3,
-        hints: AccessHints { sequential: switches[0], random: switches[1], temporary: switches[2] },
-        caching: kinds.0,
-        write_through: switches[3],
-        memory_mapped: switches[4],
-        flush: kinds.1,
-        large_pages: switches[5],
-        write_data,
-        parallel_same_offset: switches[6],
-        burst_ios: bursts.0,
-        think_ms: bursts.1,
-        access: access.0,
-        distribution: access.1,
-        thread_stride_bytes: numbers.4,
-        outstanding: numbers.5,
-        write_percent: numbers.6,
-        rate: kinds.3,
-        threads: numbers.7,
-        priority: kinds.2,
-        weight: numbers.8,
-        thread_targets: kinds
-            .4
-            .into_iter()
-            .map(|(thread, weight)| ThreadTarget { thread, weight })
-            .collect(),
+    let parts = (name(), kinds, numbers, bursts, switches, write_data(), access(), extensions());
+    parts.prop_map(|(path, kinds, numbers, bursts, switches, write_data, access, extensions)| {
+        Target {
+            path,
+            block_bytes: numbers.0,
+            base_bytes: numbers.1,
+            limit_bytes: numbers.2,
+            create_bytes: numbers.3,
+            hints: AccessHints {
+                sequential: switches[0],
+                random: switches[1],
+                temporary: switches[2],
+            },
+            caching: kinds.0,
+            write_through: switches[3],
+            memory_mapped: switches[4],
+            flush: kinds.1,
+            large_pages: switches[5],
+            write_data,
+            parallel_same_offset: switches[6],
+            burst_ios: bursts.0,
+            think_ms: bursts.1,
+            access: access.0,
+            distribution: access.1,
+            thread_stride_bytes: numbers.4,
+            outstanding: numbers.5,
+            write_percent: numbers.6,
+            rate: kinds.3,
+            threads: numbers.7,
+            priority: kinds.2,
+            weight: numbers.8,
+            thread_targets: kinds
+                .4
+                .into_iter()
+                .map(|(thread, weight)| ThreadTarget { thread, weight })
+                .collect(),
+            extensions,
+        }
     })
 }
 

@@ -4,5 +4,6 @@
 mod plans;
 
 mod books;
+mod mix;
 mod offsets;
 mod pace;

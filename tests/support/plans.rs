@@ -29,6 +29,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
             skew: None,
         },
         write_percent: 0,
+        mix: None,
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
         sector_bytes: 512,

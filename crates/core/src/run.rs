@@ -107,6 +107,7 @@ fn availability() -> EngineAvailability {
     EngineAvailability {
         uring: fathom_sys::ring::probe().map_err(|error| error.to_string()),
         aio: fathom_sys::aio::probe().map_err(|error| error.to_string()),
+        uring_discard: fathom_sys::discard::probe_uring(),
     }
 }
 

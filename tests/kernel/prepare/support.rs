@@ -33,6 +33,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         block_bytes: 4096,
         offsets,
         write_percent,
+        mix: None,
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
         sector_bytes: 512,

@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod distribution;
 pub mod draft;
+pub mod extensions;
 pub mod flags;
 pub mod manual;
 pub mod number;

@@ -218,7 +218,13 @@ fn finish(
     let overrides = std::mem::take(&mut draft.overrides);
     let (profile_only, options) = (draft.profile_only, draft.options.clone());
     let (mut profile, source) = match draft.profile_file.clone() {
-        Some(path) => from_file(&path, targets, outside)?,
+        Some(path) => {
+            let (mut profile, source) = from_file(&path, targets, outside)?;
+            for target in profile.time_spans.iter_mut().flat_map(|span| &mut span.targets) {
+                target.extensions.override_with(&draft.target.extensions);
+            }
+            (profile, source)
+        }
         None if targets.is_empty() => {
             return Err("no target is given: name a file or a device at the end".to_owned().into());
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::extensions;
 use super::number::show_size;
 use crate::profile::{
     Caching, Distribution, DistributionRange, FlushMode, Priority, Profile, Rate, Target, TimeSpan,
@@ -203,6 +204,9 @@ fn write_rate_and_distribution(lines: &mut Lines<'_>, target: &Target) {
         for line in distribution_lines(distribution) {
             lines.add(line);
         }
+    }
+    for line in extensions::lines(target) {
+        lines.add(line);
     }
 }
 

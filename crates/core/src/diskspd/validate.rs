@@ -1,6 +1,6 @@
 //! Which settings exclude each other. All that is wrong is told, not only the first of it.
 
-use super::distribution;
+use super::{distribution, extensions};
 use crate::profile::{Caching, Profile, Target, TimeSpan, WriteSource};
 
 /// What is wrong with a profile, and what is doubtful, as sentences.
@@ -66,6 +66,7 @@ fn check_time_span(
         check_caching(span, target, findings);
         check_range(target, findings);
         check_write_data(target, findings);
+        findings.errors.extend(extensions::check(target));
         findings.put_in_place(told, &place(Some(index)));
     }
     // Several targets have the same settings on a command line: what is said once is enough.
@@ -190,11 +191,11 @@ fn check_range(target: &Target, findings: &mut Findings) {
 
 fn check_write_data(target: &Target, findings: &mut Findings) {
     if let WriteSource::Buffer { bytes, .. } = target.write_data.source
-        && bytes < u64::from(target.block_bytes)
+        && bytes < u64::from(target.largest_block_bytes())
     {
         findings.errors.push(format!(
             "the write buffer (-Z) of {bytes} bytes is smaller than the block size of {} bytes",
-            target.block_bytes
+            target.largest_block_bytes()
         ));
     }
 }

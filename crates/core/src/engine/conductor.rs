@@ -9,9 +9,8 @@ use fathom_sys::file::TargetFile;
 use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend};
 use super::clock::{Clock, RealClock, Schedule};
 use super::gate::{Gate, Readiness, await_all};
-use super::lane::{self, LaneContext};
+use super::lane::{self, LaneContext, SharedTarget};
 use super::live::LiveBoard;
-use super::offsets::SharedOffsets;
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout, Sources};
 use super::worker::{IoFault, Worker, WorkerOutcome, WorkerSetup};
@@ -82,7 +81,7 @@ struct Conductor<'a> {
     plan: &'a SpanPlan,
     control: &'a Control<'a>,
     sources: Sources,
-    offsets: Vec<SharedOffsets>,
+    targets: Vec<SharedTarget>,
     gate: Gate,
     live: Option<LiveBoard>,
     /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
@@ -91,12 +90,11 @@ struct Conductor<'a> {
 
 impl<'a> Conductor<'a> {
     fn new(plan: &'a SpanPlan, control: &'a Control<'a>, sources: Sources) -> Self {
-        let offsets = plan.targets.iter().map(|target| SharedOffsets::new(&target.offsets));
         Self {
             plan,
             control,
             sources,
-            offsets: offsets.collect(),
+            targets: plan.targets.iter().map(SharedTarget::new).collect(),
             gate: Gate::default(),
             live: control.live.then(|| LiveBoard::new(plan.threads.len())),
             halt: AtomicBool::new(false),
@@ -303,7 +301,7 @@ impl<'a> Conductor<'a> {
         ready.tell(Ok(()));
         let Some(schedule) = self.gate.wait() else { return Ok(None) };
         let context =
-            LaneContext { plan: self.plan, offsets: &self.offsets, sources: &self.sources };
+            LaneContext { plan: self.plan, targets: &self.targets, sources: &self.sources };
         let progress = || (self.control.sink)(Event::Progress);
         let setup = WorkerSetup {
             backend,

@@ -1,8 +1,9 @@
 //! A lane: one thread's stream of I/Os to one target.
 
 use super::backend::{Backend, Operation, Transfer};
+use super::mix::{Chosen, Mix, SharedMix};
 use super::offsets::{Offsets, SharedOffsets};
-use super::pace::Pacer;
+use super::pace::{Due, Pacer};
 use super::payload::{Payload, Piece};
 use super::random::Random;
 use super::setup::{SlotLayout, Sources};
@@ -52,13 +53,44 @@ pub struct Lane<'a> {
     pub first_slot: u32,
     /// Whether the run under way writes: a run of sequential I/O keeps its direction.
     pub writing: bool,
+    /// Operations beyond a share of writes; they then decide all of the next I/O.
+    pub mix: Option<Box<Mix<'a>>>,
 }
 
 impl Lane<'_> {
-    /// The next I/O of this lane, in the given slot, with its data in place.
+    /// Whether the next I/O may be issued at `now_ns`. A sync follows its write at once, outside of any
+    /// schedule.
+    #[inline]
+    pub fn poll(&mut self, now_ns: u64) -> Due {
+        match &self.mix {
+            Some(mix) if mix.is_sync_due() => Due::Now { intended_ns: now_ns },
+            _ => self.pacer.poll(now_ns),
+        }
+    }
+
+    /// The next I/O of this lane, in the given slot, with its data in place. It takes its place in the
+    /// schedule.
     #[inline]
     pub fn next(&mut self, slot: u32, random: &mut Random, backend: &mut impl Backend) -> Transfer {
-        let offset_bytes = self.offsets.next((slot - self.first_slot) as usize, random);
+        let index = (slot - self.first_slot) as usize;
+        let chosen = match &mut self.mix {
+            None => self.plain(index, random),
+            Some(mix) => mix.next(index, random),
+        };
+        let Chosen { operation, offset_bytes, bytes } = chosen;
+        let is_sync = matches!(operation, Operation::Fsync | Operation::Fdatasync);
+        if !is_sync {
+            self.pacer.issued();
+        }
+        let is_write = operation == Operation::Write;
+        let source_offset = if is_write { self.source(slot, random, backend) } else { None };
+        Transfer { slot, file: self.file, operation, offset_bytes, bytes, source_offset }
+    }
+
+    /// Reads and writes of one size.
+    #[inline]
+    fn plain(&mut self, index: usize, random: &mut Random) -> Chosen {
+        let offset_bytes = self.offsets.next(index, random);
         if !self.offsets.continues_run() {
             self.writing = match self.write_percent {
                 0 => false,
@@ -66,15 +98,8 @@ impl Lane<'_> {
                 percent => random.percent(percent),
             };
         }
-        let source_offset = if self.writing { self.source(slot, random, backend) } else { None };
-        Transfer {
-            slot,
-            file: self.file,
-            operation: if self.writing { Operation::Write } else { Operation::Read },
-            offset_bytes,
-            bytes: self.block_bytes,
-            source_offset,
-        }
+        let operation = if self.writing { Operation::Write } else { Operation::Read };
+        Chosen { operation, offset_bytes, bytes: self.block_bytes }
     }
 
     #[inline]
@@ -92,12 +117,42 @@ impl Lane<'_> {
     }
 }
 
+/// What all threads share of one target.
+#[derive(Debug)]
+pub struct SharedTarget {
+    offsets: SharedOffsets,
+    mix: Option<SharedMix>,
+}
+
+impl SharedTarget {
+    /// The shared part of a target's plan.
+    #[must_use]
+    pub fn new(target: &TargetPlan) -> Self {
+        Self {
+            offsets: SharedOffsets::new(&target.offsets),
+            mix: target.mix.as_ref().map(SharedMix::new),
+        }
+    }
+
+    fn mix(
+        &self,
+        target: &TargetPlan,
+        start_bytes: u64,
+        slots: usize,
+        seed: u64,
+    ) -> Option<Mix<'_>> {
+        let (plan, shared) = (target.mix.as_ref()?, self.mix.as_ref()?);
+        let ahead_bytes = start_bytes.saturating_sub(target.offsets.base_bytes);
+        Some(Mix::new(plan, target.write_percent, shared, ahead_bytes, slots, seed))
+    }
+}
+
 /// What the lanes of all threads of a time span share.
 pub struct LaneContext<'a> {
     /// The time span.
     pub plan: &'a SpanPlan,
-    /// The shared offsets of each target.
-    pub offsets: &'a [SharedOffsets],
+    /// The shared part of each target.
+    pub targets: &'a [SharedTarget],
     /// The source buffer of each target that is written.
     pub sources: &'a Sources,
 }
@@ -113,7 +168,7 @@ pub fn lanes<'a>(
     let mut lanes = Vec::with_capacity(thread.assignments.len());
     for (assignment, &(first_slot, count)) in thread.assignments.iter().zip(&layout.ranges) {
         let target = &context.plan.targets[assignment.target];
-        let shared = &context.offsets[assignment.target];
+        let shared = &context.targets[assignment.target];
         let source = context.sources[assignment.target].as_ref();
         let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
         let start_bytes = assignment.start_bytes;
@@ -121,12 +176,13 @@ pub fn lanes<'a>(
             file: u32::try_from(lanes.len()).unwrap_or(u32::MAX),
             block_bytes: target.block_bytes,
             write_percent: target.write_percent,
-            offsets: Offsets::new(&target.offsets, start_bytes, count as usize, shared),
+            offsets: Offsets::new(&target.offsets, start_bytes, count as usize, &shared.offsets),
             pacer: pacer(thread, assignment, start_ns),
             data: LaneData::new(target, source_bytes),
             free: (first_slot..first_slot + count).rev().collect(),
             first_slot,
             writing: false,
+            mix: shared.mix(target, start_bytes, count as usize, thread.seed).map(Box::new),
         });
     }
     lanes

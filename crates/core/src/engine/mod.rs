@@ -1,5 +1,6 @@
 //! Doing: a plan becomes measurements. One hot loop, generic over backend and clock.
 
+mod alias;
 pub mod backend;
 pub mod clock;
 pub mod conductor;
@@ -7,6 +8,7 @@ pub mod fault;
 pub mod gate;
 pub mod lane;
 pub mod live;
+pub mod mix;
 pub mod offsets;
 pub mod pace;
 pub mod payload;

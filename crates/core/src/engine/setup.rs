@@ -41,6 +41,17 @@ pub enum SetupError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A target cannot give blocks back.
+    #[error(
+        "cannot make holes in '{name}', as --trim asks: {source}. Leave --trim out, or name a file on \
+         another file system"
+    )]
+    Trim {
+        /// Name of the target.
+        name: String,
+        /// The file system's answer.
+        source: io::Error,
+    },
     /// Too little memory for the buffers.
     #[error("cannot allocate {bytes} bytes of I/O buffers: {source}{hint}")]
     Buffers {
@@ -207,6 +218,10 @@ pub fn open(target: &TargetPlan, exclusive: bool) -> Result<TargetFile, SetupErr
         if wanted {
             file.advise(advice).map_err(wrap)?;
         }
+    }
+    if target.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0) {
+        file.check_trim()
+            .map_err(|source| SetupError::Trim { name: target.name.clone(), source })?;
     }
     Ok(file)
 }

@@ -9,8 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::backend::{BackendError, SimBackend, SimClock, SimDevice, SimRecord};
 use super::clock::Schedule;
-use super::lane::{self, LaneContext};
-use super::offsets::SharedOffsets;
+use super::lane::{self, LaneContext, SharedTarget};
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout};
 use super::worker::{IoFault, Worker, WorkerSetup};
@@ -42,9 +41,8 @@ pub enum SimulationError {
 /// Runs a time span on a simulated device.
 pub fn simulate(plan: &SpanPlan, device: &SimDevice) -> Result<Simulation, SimulationError> {
     let sources = setup::make_sources(plan)?;
-    let offsets: Vec<_> =
-        plan.targets.iter().map(|target| SharedOffsets::new(&target.offsets)).collect();
-    let context = LaneContext { plan, offsets: &offsets, sources: &sources };
+    let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
+    let context = LaneContext { plan, targets: &targets, sources: &sources };
     let mut simulation = Simulation {
         measurements: SpanMeasurements {
             ending: Ending::Complete,

@@ -178,12 +178,11 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             if stream.free.is_empty() {
                 return None;
             }
-            let intended_ns = match stream.pacer.poll(now_ns) {
+            let intended_ns = match stream.poll(now_ns) {
                 Due::Now { intended_ns } => intended_ns,
                 Due::At(due_ns) => return Some(due_ns),
             };
             if let Some(slot) = stream.free.pop() {
-                stream.pacer.issued();
                 self.issue(lane, slot, now_ns, intended_ns);
             }
         }

@@ -20,6 +20,8 @@ pub struct EngineAvailability {
     pub uring: Result<(), String>,
     /// Linux native asynchronous I/O.
     pub aio: Result<(), String>,
+    /// Discarding ranges of devices through `io_uring`.
+    pub uring_discard: Result<(), String>,
 }
 
 /// All that a plan needs to know of the host.

@@ -5,6 +5,7 @@
 
 pub mod facts;
 pub mod guard;
+pub mod mix;
 pub mod prepare;
 pub mod resolve;
 pub mod signature;
@@ -113,12 +114,14 @@ pub struct TargetPlan {
     pub sector_bytes: u32,
     /// How it is opened.
     pub open: OpenPlan,
-    /// Bytes per I/O.
+    /// Bytes per I/O, of the greatest one if sizes are mixed.
     pub block_bytes: u32,
-    /// Which offsets, in which order.
+    /// Which offsets, in which order, unless operations are mixed.
     pub offsets: OffsetPlan,
     /// Share of writes, 0 to 100.
     pub write_percent: u32,
+    /// How operations are mixed beyond that; nothing more if absent.
+    pub mix: Option<mix::MixPlan>,
     /// What is written.
     pub payload: PayloadPlan,
     /// Buffers lie on huge pages.

@@ -4,11 +4,15 @@
 //! machine knows: no file size, no CPU number that was checked, no open file. It can be
 //! written, read back and compared on any host.
 
+mod extensions;
 mod options;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use extensions::{
+    BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, SyncCadence,
+};
 pub use options::{Arrivals, EngineChoice, RunOptions, Skew};
 
 /// A whole request: one or more time spans that run one after the other.
@@ -199,6 +203,9 @@ pub struct Target {
     pub weight: u32,
     /// Threads that use this target, when threads are shared; empty means all.
     pub thread_targets: Vec<ThreadTarget>,
+    /// What `DiskSpd` has no word for.
+    #[serde(default)]
+    pub extensions: Extensions,
 }
 
 /// Access hints given when a file is opened.
@@ -390,6 +397,7 @@ impl Default for Target {
             priority: Priority::Normal,
             weight: 1,
             thread_targets: Vec::new(),
+            extensions: Extensions::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod access;
 mod apply;
 mod caching;
 mod long;
+mod mix;
 mod run;
 
 use super::draft::Draft;
@@ -94,7 +95,7 @@ const JUNK: &str = "DiskSpd lets characters behind the number pass; they are an 
 
 /// Every option, in the order of the usage.
 pub fn all() -> impl Iterator<Item = &'static Flag> {
-    [access::FLAGS, caching::FLAGS, run::LOAD, run::OUTPUT, run::SYSTEM, long::FLAGS]
+    [access::FLAGS, caching::FLAGS, run::LOAD, run::OUTPUT, run::SYSTEM, long::FLAGS, mix::FLAGS]
         .into_iter()
         .flatten()
 }

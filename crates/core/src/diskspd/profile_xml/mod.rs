@@ -4,6 +4,7 @@
 //! processing instructions named `fathom`, which `DiskSpd` ignores.
 
 mod attributes;
+mod extensions;
 mod fields;
 mod lines;
 mod read;

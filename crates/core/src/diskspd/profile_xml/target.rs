@@ -7,7 +7,7 @@ use super::fields::{
     FieldError, attribute, boolean, bounded, children, error, long, number, some_children, text,
     unknown,
 };
-use super::{FRESH_RANDOM, INSTRUCTION, template};
+use super::{FRESH_RANDOM, INSTRUCTION, extensions, template};
 use crate::profile::{
     Caching, Distribution, DistributionRange, FlushMode, Priority, Rate, Target, ThreadTarget,
     WriteData, WriteSource,
@@ -26,7 +26,7 @@ struct Gathered {
 
 /// Reads one target, where `substitutes` targets are given for templates.
 pub fn read_target(node: Node<'_, '_>, substitutes: usize) -> Result<Target, FieldError> {
-    let mut target = Target::default();
+    let mut target = Target { extensions: extensions::read(node)?, ..Target::default() };
     let mut gathered = Gathered::default();
     let mut path = None;
     for child in children(node)? {

@@ -1,7 +1,7 @@
 //! A profile becomes XML, in the order of elements that `DiskSpd` writes.
 
 use super::super::xml::{Writer, escape};
-use super::{FRESH_RANDOM, INSTRUCTION};
+use super::{FRESH_RANDOM, INSTRUCTION, extensions};
 use crate::profile::{
     Caching, Distribution, DistributionRange, FlushMode, NamedEvents, Precreate, Priority, Profile,
     Rate, ResultFormat, Target, TimeSpan, Tracing, WriteSource,
@@ -155,6 +155,7 @@ fn write_target(xml: &mut Writer, target: &Target) {
     xml.element("IOPriority", priority_number(target.priority));
     xml.element("Weight", target.weight);
     write_thread_targets(xml, target);
+    extensions::write(xml, &target.extensions);
 }
 
 fn flush_name(flush: FlushMode) -> &'static str {

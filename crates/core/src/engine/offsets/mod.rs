@@ -28,6 +28,12 @@ impl SharedOffsets {
     pub fn new(plan: &OffsetPlan) -> Self {
         Self { next_position: Counter(AtomicU64::new(0)), places: Places::new(plan) }
     }
+
+    /// A random offset.
+    #[inline]
+    pub fn pick(&self, random: &mut Random) -> u64 {
+        self.places.pick(random)
+    }
 }
 
 /// The offsets of one thread on one target.

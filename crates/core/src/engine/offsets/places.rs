@@ -1,6 +1,7 @@
 //! Where random I/O goes: uniformly over the whole range, or over parts that have shares of their own.
 
 use super::skew;
+use crate::engine::alias;
 use crate::engine::random::Random;
 use crate::plan::OffsetPlan;
 
@@ -32,14 +33,11 @@ impl Grid {
     }
 }
 
-/// Parts of the target with their shares, as an alias table: one draw names a part, a second one decides
-/// between it and its alias, however many parts there are (A. Walker, 1977; M. Vose, 1991).
+/// A part of the target, with its entry in the alias table of their shares.
 #[derive(Debug, Clone, Copy)]
 struct Part {
     grid: Grid,
-    /// The part itself is taken below this, its alias otherwise.
-    keep_below: u64,
-    alias: u32,
+    cell: alias::Cell,
 }
 
 /// The places of random I/O.
@@ -70,10 +68,7 @@ impl Places {
             return self.whole.pick(random);
         }
         let (index, fraction) = random.index_and_fraction(self.parts.len());
-        let part = &self.parts[index];
-        // A branch here would be guessed wrong half of the time, so the choice is made by a mask.
-        let keep = usize::from(fraction < part.keep_below).wrapping_neg();
-        let part = &self.parts[(index & keep) | (part.alias as usize & !keep)];
+        let part = &self.parts[self.parts[index].cell.choose(index, fraction)];
         part.grid.pick(random)
     }
 }
@@ -87,31 +82,7 @@ fn part_of(whole: Grid) -> impl Fn(skew::Part) -> (f64, Grid) {
 }
 
 fn alias_table(shares: &[(f64, Grid)]) -> Vec<Part> {
-    let mean = shares.iter().map(|(share, _)| share).sum::<f64>() / shares.len().max(1) as f64;
-    let mut rest: Vec<f64> = shares.iter().map(|(share, _)| share / mean).collect();
-    let (mut poor, mut rich): (Vec<usize>, Vec<usize>) =
-        (0..rest.len()).partition(|&part| rest[part] < 1.0);
-    let whole = |(_, grid): &(f64, Grid)| Part { grid: *grid, keep_below: u64::MAX, alias: 0 };
-    let mut parts: Vec<Part> = shares.iter().map(whole).collect();
-    while let (Some(&giver), Some(taker)) = (rich.last(), poor.pop()) {
-        parts[taker].keep_below = scale(rest[taker]);
-        parts[taker].alias = u32::try_from(giver).unwrap_or(u32::MAX);
-        rest[giver] -= 1.0 - rest[taker];
-        if rest[giver] < 1.0 {
-            rich.pop();
-            poor.push(giver);
-        }
-    }
-    parts
-}
-
-/// A chance as a fraction of 2^64.
-fn scale(chance: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a conversion from float saturates, and the chance is not negative"
-    )]
-    let scaled = (chance * 2.0_f64.powi(64)) as u64;
-    scaled
+    let weights: Vec<f64> = shares.iter().map(|(share, _)| *share).collect();
+    let parts = alias::cells(&weights).into_iter().zip(shares);
+    parts.map(|(cell, (_, grid))| Part { grid: *grid, cell }).collect()
 }

@@ -26,6 +26,7 @@ pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
             skew: None,
         },
         write_percent,
+        mix: None,
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
         sector_bytes: 512,

@@ -134,7 +134,7 @@ fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
 
 fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
     let written = span.targets.iter().enumerate().filter(|(index, target)| {
-        target.write_percent > 0
+        (target.write_percent > 0 || target.open.write)
             && target.kind != TargetKind::Virtual
             && !is_untouched(span, *index)
     });

@@ -63,7 +63,7 @@ impl Resolver<'_> {
 
     pub(super) fn check_access(&mut self, target: &Target, known: &PathFacts) {
         let creates = super::files::create_bytes(target).is_some();
-        if !known.is_read_only || (target.write_percent == 0 && !creates) {
+        if !known.is_read_only || (!target.is_changed() && !creates) {
             return;
         }
         let holder = match known.kind {
@@ -151,7 +151,10 @@ impl Resolver<'_> {
         let message = format!(
             "The file is too small. File: '{}' relative thread {relative_thread}: file size: \
              {size_bytes}, base offset: {}, thread stride: {}, block size: {}",
-            target.path, target.base_bytes, target.thread_stride_bytes, target.block_bytes
+            target.path,
+            target.base_bytes,
+            target.thread_stride_bytes,
+            target.largest_block_bytes()
         );
         let remedy = "use a larger file, a wider range, smaller blocks, or a smaller thread stride";
         self.findings.target(message, remedy);

@@ -1,8 +1,10 @@
 //! Which engine serves a thread, and why not a better one.
 
+use fathom_sys::device::PathKind;
+
 use super::{Place, Resolver, kind_of};
 use crate::plan::EngineKind;
-use crate::profile::{Caching, EngineChoice, TimeSpan};
+use crate::profile::{Caching, EngineChoice, Target, TimeSpan};
 use crate::result::WarningKind;
 
 /// What a thread needs of its engine.
@@ -14,6 +16,10 @@ pub(super) struct Load {
     pub(super) targets: usize,
     /// I/Os outstanding over all of them.
     pub(super) outstanding: u64,
+    /// Some of its I/Os are trims.
+    pub(super) trims: bool,
+    /// Some of these are of devices.
+    pub(super) trims_devices: bool,
 }
 
 /// An engine, and why it is not a better one.
@@ -37,12 +43,46 @@ impl Resolver<'_> {
         let order = if span.alternate_completion { [aio, uring] } else { [uring, aio] };
         let mut reasons = Vec::new();
         for (kind, outcome) in order {
-            match outcome {
-                Ok(()) => return (kind, in_words(&reasons)),
-                Err(why) => reasons.push(format!("{} is not available: {why}", kind.name())),
+            match (outcome, self.trim_obstacle(kind, load)) {
+                (Ok(()), None) => return (kind, in_words(&reasons)),
+                (Ok(()), Some(why)) => reasons.push(format!("{} is not used: {why}", kind.name())),
+                (Err(why), _) => reasons.push(format!("{} is not available: {why}", kind.name())),
             }
         }
         (EngineKind::Sync, in_words(&reasons))
+    }
+
+    /// Why an engine cannot trim what the thread trims.
+    fn trim_obstacle(&self, kind: EngineKind, load: Load) -> Option<String> {
+        match kind {
+            EngineKind::Aio if load.trims => Some("libaio has no operation for --trim".to_owned()),
+            EngineKind::Uring if load.trims_devices => {
+                self.facts.engines.uring_discard.as_ref().err().cloned()
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a target is a block device.
+    pub(super) fn is_device(&self, target: &Target) -> bool {
+        let known = self.facts.targets.get(&target.path).and_then(|facts| facts.as_ref().ok());
+        known.is_some_and(|facts| facts.kind == PathKind::BlockDevice)
+    }
+
+    /// Refuses an engine that was asked for and cannot trim what the time span trims.
+    fn check_trim_engine(&mut self, span: &TimeSpan, kind: EngineKind) {
+        let trims = || span.targets.iter().filter(|target| target.trim_percent() > 0);
+        let load = Load {
+            is_mapped: false,
+            targets: 0,
+            outstanding: 0,
+            trims: trims().next().is_some(),
+            trims_devices: trims().any(|target| self.is_device(target)),
+        };
+        if let Some(why) = self.trim_obstacle(kind, load) {
+            let message = format!("the engine {} cannot do what is asked: {why}", kind.name());
+            self.findings.request(message, "leave --engine or --trim out, or use --engine=sync");
+        }
     }
 
     /// Checks once per time span that the engine that was asked for works here and can serve it.
@@ -59,6 +99,7 @@ impl Resolver<'_> {
             let message = format!("the engine {name} is not available on this host: {why}");
             self.findings.request(message, "leave --engine out to use the best one that works");
         }
+        self.check_trim_engine(span, kind_of(choice));
         for target in &span.targets {
             let obstacle = match choice {
                 EngineChoice::Null => None,

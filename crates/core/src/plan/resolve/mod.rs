@@ -6,6 +6,7 @@ mod checks;
 mod engines;
 mod files;
 mod findings;
+mod mix;
 mod names;
 mod ranges;
 mod rates;

@@ -28,7 +28,7 @@ impl Resolver<'_> {
         if self.options.skew.is_none() {
             return;
         }
-        if span.targets.iter().any(|target| target.access.random_percent == 0) {
+        if span.targets.iter().any(|target| !target.has_random_io()) {
             let message = "a skew (--skew) is given for sequential I/O";
             self.findings.request(message, "add -r or -rs");
         }

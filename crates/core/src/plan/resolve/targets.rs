@@ -36,7 +36,8 @@ impl Resolver<'_> {
         self.check_data_file(place.target);
         let found = self.find(place, made_bytes)?;
         let offsets = self.offsets(place, &found)?;
-        Some(self.target_plan(place.target, found, offsets))
+        let mix = self.mix(place, &found, &offsets);
+        Some(TargetPlan { mix, ..self.target_plan(place.target, found, offsets) })
     }
 
     fn target_plan(&self, target: &Target, found: Found, offsets: OffsetPlan) -> TargetPlan {
@@ -47,9 +48,10 @@ impl Resolver<'_> {
             size_bytes: found.size_bytes,
             sector_bytes: found.sector_bytes,
             open: self.open(target),
-            block_bytes: target.block_bytes,
+            block_bytes: target.largest_block_bytes(),
             offsets,
             write_percent: target.write_percent,
+            mix: None,
             payload: payload(&target.write_data),
             huge_pages: target.large_pages,
             priority: target.priority,
@@ -106,7 +108,7 @@ impl Resolver<'_> {
     fn open(&self, target: &Target) -> OpenPlan {
         let is_mapped_by_choice = self.options.engine.map(kind_of) == Some(EngineKind::Mapped);
         OpenPlan {
-            write: target.write_percent > 0,
+            write: target.is_changed(),
             // Past the page cache of a remote file system's client means past all of it here.
             direct: target.caching != Caching::Cached,
             write_through: target.write_through,
@@ -157,7 +159,7 @@ impl Resolver<'_> {
         let room = Room {
             base_bytes: target.base_bytes,
             end_bytes: found.size_bytes.min(limit_bytes),
-            block_bytes: u64::from(target.block_bytes),
+            block_bytes: u64::from(target.largest_block_bytes()),
             align_bytes: target.access.align_bytes.max(1),
         };
         self.check_room(place, found, room).then_some(room)

@@ -116,7 +116,7 @@ impl Resolver<'_> {
     /// into the host's memory.
     fn check_memory(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) {
         let Some(memory_bytes) = self.facts.memory_bytes else { return };
-        let block = |one: &Use| u64::from(span.targets[one.0].block_bytes);
+        let block = |one: &Use| u64::from(span.targets[one.0].largest_block_bytes());
         let per_thread = |uses: &Vec<Use>| match shared_outstanding(span) {
             Some(count) => u64::from(count) * uses.iter().map(block).max().unwrap_or(0),
             None => uses
@@ -153,7 +153,14 @@ impl Resolver<'_> {
         }
         let each = targets().map(|target| u64::from(target.outstanding)).sum();
         let outstanding = shared_outstanding(span).map_or(each, u64::from);
-        let load = Load { is_mapped: mapped > 0, targets: uses.len(), outstanding };
+        let trims = || targets().filter(|target| target.trim_percent() > 0);
+        let load = Load {
+            is_mapped: mapped > 0,
+            targets: uses.len(),
+            outstanding,
+            trims: trims().next().is_some(),
+            trims_devices: trims().any(|target| self.is_device(target)),
+        };
         let (kind, fallback) = self.engine(span, load);
         for target in targets() {
             let asked = shared_outstanding(span).unwrap_or(target.outstanding);
@@ -270,17 +277,18 @@ fn assignment(span: &TimeSpan, (index, relative_thread, weight): Use) -> Assignm
         outstanding: target.outstanding,
         weight,
         start_bytes: start_bytes(target, relative_thread),
-        pace: target.rate.and_then(|rate| pace(rate, target.block_bytes)),
+        pace: target.rate.and_then(|rate| pace(rate, target.mean_block_micro_bytes())),
         burst: burst(span, target),
     }
 }
 
 /// A rate as an exact ratio; none for a rate of 0, which limits nothing.
-fn pace(rate: Rate, block_bytes: u32) -> Option<Pace> {
+fn pace(rate: Rate, mean_micro_bytes: u64) -> Option<Pace> {
     let pace = match rate {
         Rate::Iops(ios) => Pace::constant(u64::from(ios), NANOS_PER_SEC),
         Rate::BytesPerMs(bytes) => {
-            let (ios, per_ns) = (u64::from(bytes), u64::from(block_bytes) * NANOS_PER_MILLI);
+            // Micro-bytes of an I/O over bytes of a millisecond are nanoseconds per I/O.
+            let (ios, per_ns) = (u64::from(bytes), mean_micro_bytes);
             let divisor = greatest_common_divisor(ios, per_ns);
             Pace::constant(ios / divisor, per_ns / divisor)
         }

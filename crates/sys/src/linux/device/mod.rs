@@ -57,6 +57,8 @@ pub struct PathFacts {
     pub file_system: String,
     /// The file system is served by another host.
     pub is_remote: bool,
+    /// The unit in which a device discards, in bytes; absent if it cannot, and for what is no device.
+    pub discard_granularity_bytes: Option<u32>,
     /// The device, or the mount of the file system, takes no writes.
     pub is_read_only: bool,
     /// The device has turning platters; absent if the system does not tell.
@@ -78,6 +80,7 @@ impl Default for PathFacts {
             is_direct_possible: None,
             file_system: String::new(),
             is_remote: false,
+            discard_granularity_bytes: None,
             is_read_only: false,
             is_rotational: None,
             model: None,
@@ -162,7 +165,22 @@ fn look_at_device(path: PathBuf, number: (u32, u32)) -> PathFacts {
     fill_from_queue(&mut facts, &directory);
     facts.size_bytes = size_bytes(&directory).unwrap_or(0);
     facts.is_read_only = number_in(&directory.join("ro")) == Some(1);
+    facts.discard_granularity_bytes = discard_granularity(disk_of(&directory));
     facts
+}
+
+/// The disk that a partition lies on, or the device itself.
+fn disk_of(directory: &Path) -> &Path {
+    let is_partition = directory.join("partition").exists();
+    if is_partition { directory.parent().unwrap_or(directory) } else { directory }
+}
+
+/// The unit in which a disk discards; a disk that discards at most 0 bytes at once cannot
+/// (Documentation/ABI/stable/sysfs-block of the kernel).
+fn discard_granularity(disk: &Path) -> Option<u32> {
+    let limit = |name: &str| number_in(&disk.join("queue").join(name));
+    limit("discard_max_bytes").filter(|bytes| *bytes > 0)?;
+    u32::try_from(limit("discard_granularity")?).ok()
 }
 
 fn sys_directory((major, minor): (u32, u32)) -> PathBuf {
@@ -172,8 +190,7 @@ fn sys_directory((major, minor): (u32, u32)) -> PathBuf {
 
 /// Fills in what the queue of a device, or of the disk that a partition lies on, tells.
 fn fill_from_queue(facts: &mut PathFacts, directory: &Path) {
-    let is_partition = directory.join("partition").exists();
-    let disk = if is_partition { directory.parent().unwrap_or(directory) } else { directory };
+    let disk = disk_of(directory);
     let limit = |name: &str| {
         number_in(&disk.join("queue").join(name)).and_then(|bytes| u32::try_from(bytes).ok())
     };

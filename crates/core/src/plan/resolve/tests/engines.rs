@@ -17,7 +17,7 @@ fn engine(request: &TimeSpan, facts: &HostFacts) -> (EngineKind, Option<String>)
 fn without(uring: bool, aio: bool) -> HostFacts {
     let mut facts = host();
     let state = |is_missing: bool| if is_missing { Err("forbidden".into()) } else { Ok(()) };
-    facts.engines = EngineAvailability { uring: state(uring), aio: state(aio) };
+    facts.engines = EngineAvailability { uring: state(uring), aio: state(aio), ..facts.engines };
     facts
 }
 

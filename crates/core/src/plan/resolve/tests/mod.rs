@@ -38,7 +38,7 @@ fn host() -> HostFacts {
         disks: Vec::new(),
         targets: std::collections::BTreeMap::new(),
         data_files: std::collections::BTreeMap::new(),
-        engines: EngineAvailability { uring: Ok(()), aio: Ok(()) },
+        engines: EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) },
     };
     add(&mut facts, "t.dat", file(8 * MIB));
     facts
