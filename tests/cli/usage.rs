@@ -96,6 +96,7 @@ fn company(name: &str) -> &'static [&'static str] {
         "i" => &["-j5"],
         "j" => &["-i5"],
         "-arrivals" => &["--rate=5"],
+        "-fsync" | "-fdatasync" => &["-w50"],
         _ => &[],
     }
 }

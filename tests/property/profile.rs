@@ -103,6 +103,11 @@ fn extensions() -> impl Strategy<Value = Extensions> {
     })
 }
 
+fn thread_target() -> impl Strategy<Value = ThreadTarget> {
+    let numbers = (any::<u32>(), any::<u32>());
+    numbers.prop_map(|(thread, weight)| ThreadTarget { thread, weight })
+}
+
 fn target() -> impl Strategy<Value = Target> {
     let kinds = (
         prop_oneof![
@@ -120,7 +125,7 @@ fn target() -> impl Strategy<Value = Target> {
             (1_u32..).prop_map(Rate::BytesPerMs),
             (1_u32..).prop_map(Rate::Iops)
         ]),
-        vec((any::<u32>(), any::<u32>()), 0..3),
+        vec(thread_target(), 0..3),
     );
     let numbers = (
         1_u32..,
@@ -166,11 +171,7 @@ fn target() -> impl Strategy<Value = Target> {
             threads: numbers.7,
             priority: kinds.2,
             weight: numbers.8,
-            thread_targets: kinds
-                .4
-                .into_iter()
-                .map(|(thread, weight)| ThreadTarget { thread, weight })
-                .collect(),
+            thread_targets: kinds.4,
             extensions,
         }
     })

@@ -137,9 +137,9 @@ fn sizes(transfers: &[Transfer]) -> BTreeMap<u32, f64> {
 fn block_sizes_have_their_shares_and_stay_in_their_range() {
     let mix = "--block-mix=4K:60,8K:30,64K:10";
     for order in ["-r", "-s", "-rs40", "-r --skew=zipf:1.1", "-r16K", "-s96K"] {
-        let line = format!("-w20 -o16 -B1M:9M {order} {mix}");
+        let line = format!("-w20 -o4 -B1M:9M {order} {mix}");
         let thread = transfers(&line).remove(0);
-        assert!(thread.len() > 1_000_000, "{}", thread.len());
+        assert!(thread.len() > 300_000, "{}", thread.len());
         let shares = sizes(&thread);
         for (bytes, percent) in [(4096, 60.0), (8192, 30.0), (65_536, 10.0)] {
             let found = shares[&bytes];
@@ -280,7 +280,6 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
         ("-f1M --engine=aio --trim=5", "libaio"),
         ("-f1M --fsync=5", "need writes"),
         ("-f1M -si --block-mix=4K:50,8K:50", "share one walk"),
-        ("-f1M -w50 --compress=20 -Zr", "leave -Z out"),
     ] {
         let error = planned(line).unwrap_err();
         assert!(error.contains(word), "{line}: {error}");

@@ -8,7 +8,9 @@ use roxmltree::{Document, Node};
 pub fn layout_of_text(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("Command Line:")).skip(1);
     let own = |line: &&str| {
-        !["Engine:", "Warnings:", "Response times of"].iter().any(|head| line.starts_with(head))
+        !["Engine:", "Warnings:", "Response times of", "Syncs and trims of"]
+            .iter()
+            .any(|head| line.starts_with(head))
     };
     let mut layout: Vec<String> = Vec::new();
     for line in lines.take_while(own) {

@@ -142,20 +142,21 @@ fn check_orders(target: &Target, errors: &mut Vec<String>) {
     let patterns = [extensions.read_pattern, extensions.write_pattern];
     let sizes = [target.read_sizes(), target.write_sizes()];
     let shared = !extensions.has_patterns();
-    for (pattern, own) in patterns.iter().zip(&sizes) {
+    let is_impossible = |pattern: &Option<Pattern>, own: &Vec<BlockShare>| {
         let interlocked = match pattern {
             Some(pattern) => pattern.order == PatternOrder::Interlocked,
             None => target.access.interlocked,
         };
         let varied = own.len() > 1 || (shared && sizes[0] != sizes[1]);
         let one_walk = interlocked || (pattern.is_none() && target.parallel_same_offset);
-        if one_walk && varied {
-            errors.push(
-                "I/Os of several sizes cannot share one walk: leave -si, interlocked or -p out, or \
-                 give one block size"
-                    .to_owned(),
-            );
-        }
+        one_walk && varied
+    };
+    if patterns.iter().zip(&sizes).any(|(pattern, own)| is_impossible(pattern, own)) {
+        errors.push(
+            "I/Os of several sizes cannot share one walk: leave -si, interlocked or -p out, or give \
+             one block size"
+                .to_owned(),
+        );
     }
     if target.distribution.is_some() && patterns.iter().flatten().any(|one| one.range.is_some()) {
         errors.push(

@@ -13,6 +13,10 @@ pub enum Kind {
     Read,
     /// Writes.
     Write,
+    /// Syncs, which are part of no total.
+    Sync,
+    /// Trims, which are part of no total.
+    Trim,
 }
 
 /// A sum of I/Os.
@@ -33,13 +37,18 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Adds reads, writes or both of one thread on one target.
+    /// Adds the operations of one thread on one target that are of this kind.
     pub fn add(&mut self, target: &ThreadTargetResult, kind: Kind) {
-        if kind != Kind::Write {
-            self.add_direction(&target.read);
-        }
-        if kind != Kind::Read {
-            self.add_direction(&target.write);
+        let (read, write) = (Some(&target.read), Some(&target.write));
+        let parts = match kind {
+            Kind::Total => [read, write],
+            Kind::Read => [read, None],
+            Kind::Write => [None, write],
+            Kind::Sync => [target.sync.as_ref(), None],
+            Kind::Trim => [target.trim.as_ref(), None],
+        };
+        for part in parts.into_iter().flatten() {
+            self.add_direction(part);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod head;
 mod latency;
+mod operations;
 mod tables;
 mod tail;
 mod warnings;
@@ -34,6 +35,7 @@ pub fn write(result: &RunResult) -> String {
     }
     for (index, span) in result.time_spans.iter().enumerate() {
         latency::write_response(&mut text, index, span);
+        operations::write(&mut text, index, span);
     }
     tail::write_engines(&mut text, result);
     warnings::write_warnings(&mut text, result);

@@ -13,7 +13,9 @@ pub fn write(text: &mut String, index: usize, span: &TimeSpanResult) {
         return;
     }
     let number = index + 1;
-    text.push_str(&format!("\nSyncs and trims of timespan {number}, not part of the I/Os above:\n"));
+    text.push_str(&format!(
+        "\nSyncs and trims of timespan {number}, not part of the I/Os above:\n"
+    ));
     text.push_str(
         "type   |       bytes     |     count    |   per s    |  AvgLat  |   p50    |   p99    \
          |  p99.9   |   max (ms)\n",

@@ -159,6 +159,7 @@ fn write_target(xml: &mut Writer, span: &TimeSpanResult, row: &ThreadTargetResul
             xml.group("Absolute", |xml| write_shares(xml, &facts.distribution));
         });
     }
+    super::operations::write_counts(xml, row);
 }
 
 fn target_latency(xml: &mut Writer, direction: &DirectionResult, mean: &str, deviation: &str) {

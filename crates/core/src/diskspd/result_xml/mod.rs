@@ -2,6 +2,7 @@
 //! elements of its own, which its readers pass over.
 
 mod io;
+mod operations;
 mod system;
 
 use super::profile_xml;
@@ -21,6 +22,7 @@ pub fn write(result: &RunResult) -> String {
         }
         for (index, span) in result.time_spans.iter().enumerate() {
             io::write_response(xml, index, span);
+            operations::write_distributions(xml, index, span);
         }
         write_engines(xml, result);
         if !result.warnings.is_empty() {
