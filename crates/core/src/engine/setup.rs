@@ -287,7 +287,7 @@ fn is_paced(thread: &ThreadPlan) -> bool {
 /// them would cost two switches between the threads, and so delay all the others more than it saves.
 fn batch(slots: usize) -> usize {
     const LARGEST: usize = 32;
-    (slots / 4).clamp(1, LARGEST)
+    (slots / 2).clamp(1, LARGEST)
 }
 
 /// A native asynchronous I/O context over the resources.
