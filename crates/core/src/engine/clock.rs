@@ -23,6 +23,21 @@ impl Clock for RealClock {
     }
 }
 
+/// The machine's monotonic clock for the loop of one thread, which reads it for each batch of I/Os.
+#[derive(Debug, Default)]
+pub struct LoopClock(fathom_sys::tick_clock::TickClock);
+
+impl Clock for LoopClock {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.0.now_ns()
+    }
+
+    fn sleep_until_ns(&self, deadline_ns: u64) {
+        fathom_sys::clock::sleep_until_ns(deadline_ns);
+    }
+}
+
 /// The instants of one time span, on the clock of its workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {

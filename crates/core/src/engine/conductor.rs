@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use fathom_sys::file::TargetFile;
 
 use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend};
-use super::clock::{Clock, RealClock, Schedule};
+use super::clock::{Clock, LoopClock, RealClock, Schedule};
 use super::gate::{Gate, Readiness, await_all};
 use super::lane::{self, LaneContext, SharedTarget};
 use super::live::LiveBoard;
@@ -305,7 +305,7 @@ impl<'a> Conductor<'a> {
         let progress = || (self.control.sink)(Event::Progress);
         let setup = WorkerSetup {
             backend,
-            clock: RealClock,
+            clock: LoopClock::default(),
             lanes: lane::lanes(thread, layout, &context, schedule.start_ns),
             shared_weights: lane::shared_weights(self.plan, thread),
             slots: layout.slot_bytes.len(),

@@ -8,14 +8,16 @@ use fathom_sys::buffers::{Buffers, PageKind};
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
 use fathom_sys::mapping::Mapping;
 use fathom_sys::ring::Ring;
-use fathom_sys::thread::{IoPriority, pin_to_cpu, set_io_priority, use_precise_timers};
+use fathom_sys::thread::{
+    IoPriority, own_open_files, pin_to_cpu, set_io_priority, use_precise_timers,
+};
 use fathom_sys::transfer::Resources;
 use thiserror::Error;
 
 use super::backend::{MappedTarget, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
-use crate::plan::{PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
+use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 use crate::profile::Priority;
 
 /// Why a thread could not be set up. Each message names the target or the resource.
@@ -174,6 +176,10 @@ impl SlotLayout {
 /// Pins the thread, and sets its I/O priority and its timers.
 pub fn prepare_thread(span: &SpanPlan, thread: &ThreadPlan) -> Result<(), SetupError> {
     use_precise_timers();
+    if thread.engine == EngineKind::Sync {
+        // A sandbox may refuse; then each I/O costs a little more.
+        own_open_files();
+    }
     if let Some(pin) = thread.cpu {
         pin_to_cpu(pin.os_id).map_err(|source| SetupError::Pin {
             thread: thread.index,

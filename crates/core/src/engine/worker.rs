@@ -161,7 +161,8 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let lanes = self.setup.lanes.len();
         let mut next_due_ns = None;
         for step in 0..lanes {
-            let lane = (self.first_lane + step) % lanes.max(1);
+            let lane = self.first_lane + step;
+            let lane = if lane < lanes { lane } else { lane - lanes };
             if let Some(due_ns) = self.refill_lane(lane, now_ns) {
                 next_due_ns = Some(next_due_ns.map_or(due_ns, |earlier: u64| earlier.min(due_ns)));
             }

@@ -19,6 +19,7 @@ pub mod residency;
 pub mod ring;
 pub mod space;
 pub mod thread;
+pub mod tick_clock;
 pub mod transfer;
 
 #[cfg(test)]
