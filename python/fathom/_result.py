@@ -166,7 +166,9 @@ class TimeSpan:
     """What one time span measured.
 
     ``failure`` says why it failed, and is None if it did not; a time span that is neither complete
-    nor failed was interrupted. ``cpu_percent`` is the mean use of the CPUs.
+    nor failed was interrupted. ``cpu_percent`` is the mean use of the CPUs. ``own_ns_per_io`` is
+    the CPU time per I/O that the tool itself took, and ``kernel_ns_per_io`` what its threads spent
+    in the kernel; both are None if there was no I/O, or if an older version measured.
     """
 
     complete: bool
@@ -176,6 +178,8 @@ class TimeSpan:
     write: Direction
     total: Direction
     cpu_percent: float
+    own_ns_per_io: float | None
+    kernel_ns_per_io: float | None
     threads: tuple[Thread, ...]
 
     @classmethod
@@ -184,6 +188,7 @@ class TimeSpan:
         outcome = data["outcome"]
         measured_ns = data["measured_ns"]
         targets = [target for thread in data["threads"] for target in thread["targets"]]
+        cost = data.get("cost") or {}
         used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in data["cpu"]]
         return cls(
             complete=outcome == "complete",
@@ -191,6 +196,8 @@ class TimeSpan:
             measured_ns=measured_ns,
             **_directions(targets, measured_ns),
             cpu_percent=sum(used) / len(used) if used else 0.0,
+            own_ns_per_io=cost.get("own_ns_per_io"),
+            kernel_ns_per_io=cost.get("kernel_ns_per_io"),
             threads=tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"]),
         )
 

@@ -1,4 +1,5 @@
 //! The binary as a person or a script meets it.
 
 mod bad_input;
+mod doctor;
 mod usage;

@@ -1,6 +1,7 @@
 //! On a real kernel: what only real files, file systems and devices can show.
 
 mod bench;
+mod cost;
 mod devices;
 mod engines;
 mod events;

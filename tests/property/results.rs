@@ -5,8 +5,8 @@ use fathom_core::measure::{IntervalSeries, LatencyHistogram};
 use fathom_core::profile::{Profile, Target, TimeSpan};
 use fathom_core::report::json;
 use fathom_core::result::{
-    Backend, Cpu, CpuUse, DirectionResult, Host, Outcome, RunResult, SCHEMA_VERSION, TargetFacts,
-    ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
+    Backend, Cpu, CpuUse, DirectionResult, Host, IoCost, Outcome, RunResult, SCHEMA_VERSION,
+    TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,6 +38,7 @@ fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         pinned_os_cpu: None,
         backend: Backend { name: "sim".to_owned(), ..Backend::default() },
         cpu_ns: 0,
+        user_cpu_ns: 0,
         waits: Waits::default(),
         targets: vec![ThreadTargetResult {
             target: 0,
@@ -55,6 +56,7 @@ fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         request_count: 0,
         interval_ns: 0,
         cpu: vec![cpu],
+        cost: Some(IoCost { own_ns_per_io: 98.5, kernel_ns_per_io: 1201.25 }),
         targets: vec![TargetFacts {
             path: "a&b<c>.dat".to_owned(),
             kind: "file".to_owned(),

@@ -9,7 +9,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use fathom_core::diskspd::manual;
-use fathom_core::diskspd::parse::{Invocation, Outside, ParseError, parse};
+use fathom_core::diskspd::parse::{DoctorRequest, Invocation, Outside, ParseError, parse};
+use fathom_core::report::json;
 use fathom_core::run::read_profile;
 use fathom_sys::event::NamedEvent;
 
@@ -50,6 +51,7 @@ fn act(invocation: Invocation) -> ExitCode {
         Invocation::Usage => print(&manual::usage()),
         Invocation::Version => print(&output::version()),
         Invocation::ListDisks => print(&output::disks()),
+        Invocation::Doctor(request) => doctor(&request),
         Invocation::SignalEvent(event) => signal(&event),
         Invocation::Run(request) => {
             for warning in &request.warnings {
@@ -60,6 +62,16 @@ fn act(invocation: Invocation) -> ExitCode {
             }
             run::run(&request)
         }
+    }
+}
+
+/// Looks at the machine, and tells what slows a measurement there.
+fn doctor(request: &DoctorRequest) -> ExitCode {
+    let diagnosis = fathom_core::doctor::examine(&request.targets);
+    let printed = print(&output::diagnosis(&diagnosis, request.format));
+    match &request.json_file {
+        Some(path) => output::save(path, &json::write_diagnosis(&diagnosis)).unwrap_or(printed),
+        None => printed,
     }
 }
 

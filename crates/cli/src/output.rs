@@ -1,13 +1,15 @@
 //! What goes to standard output and standard error, and the exit codes.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use fathom_core::diskspd::number::show_size;
 use fathom_core::diskspd::parse::Request;
 use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml};
+use fathom_core::doctor::Diagnosis;
 use fathom_core::profile::ResultFormat;
-use fathom_core::report::json;
+use fathom_core::report::{doctor, json};
 use fathom_core::result::RunResult;
 
 /// Exit codes; they are documented in the usage.
@@ -67,6 +69,21 @@ pub fn result(result: &RunResult) -> String {
         ResultFormat::Xml => result_xml::write(result),
         ResultFormat::Json => json::write(result),
     }
+}
+
+/// What was found about the machine.
+pub fn diagnosis(diagnosis: &Diagnosis, format: ResultFormat) -> String {
+    match format {
+        ResultFormat::Json => json::write_diagnosis(diagnosis),
+        ResultFormat::Text | ResultFormat::Xml => doctor::write(diagnosis),
+    }
+}
+
+/// Writes JSON to the file that was asked for; the exit code if that failed.
+pub fn save(path: &Path, json: &str) -> Option<ExitCode> {
+    let error = std::fs::write(path, json).err()?;
+    complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
+    Some(Code::Failed.into())
 }
 
 /// The whole disks of this machine, in the order of their numbers.

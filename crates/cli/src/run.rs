@@ -73,10 +73,9 @@ fn report(request: &Request, finished: &Finished, interrupted: bool) -> ExitCode
     }
     let printed = print(&output::result(&finished.result));
     if let Some(path) = &request.options.json_file
-        && let Err(error) = std::fs::write(path, json::write(&finished.result))
+        && let Some(code) = output::save(path, &json::write(&finished.result))
     {
-        complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
-        return Code::Failed.into();
+        return code;
     }
     let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
     let spans = &finished.result.time_spans;

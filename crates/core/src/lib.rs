@@ -11,11 +11,14 @@
 //! | mean | [`result`] | measurements → [`result::RunResult`], versioned and mergeable |
 //! | show | [`report`], [`diskspd`] | result → text, XML, JSON |
 //!
+//! [`doctor`] stands beside them: it looks at the machine instead of measuring a target.
+//!
 //! Dependencies point only downwards in that list. `DiskSpd`'s own words live in
 //! [`diskspd`] and nowhere else.
 #![forbid(unsafe_code)]
 
 pub mod diskspd;
+pub mod doctor;
 pub mod engine;
 pub mod events;
 pub mod measure;

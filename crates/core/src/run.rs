@@ -103,7 +103,7 @@ pub fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Which engines this process may use.
-fn availability() -> EngineAvailability {
+pub(crate) fn availability() -> EngineAvailability {
     EngineAvailability {
         uring: fathom_sys::ring::probe().map_err(|error| error.to_string()),
         aio: fathom_sys::aio::probe().map_err(|error| error.to_string()),
@@ -130,6 +130,7 @@ fn unresolved(
         request_count: 0,
         interval_ns: 0,
         cpu: Vec::new(),
+        cost: None,
         targets: Vec::new(),
         threads: Vec::new(),
     });

@@ -40,6 +40,8 @@ pub enum Instead {
     Version,
     /// The disks of this machine.
     Disks,
+    /// What slows a measurement on this machine.
+    Doctor,
 }
 
 /// Settings that win over those of a profile file.

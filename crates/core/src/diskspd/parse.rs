@@ -2,7 +2,7 @@
 //! first. Nothing here touches the machine; a profile file is read through the caller.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -10,7 +10,7 @@ use super::draft::{Draft, Instead, Overrides};
 use super::flags::{self, Flag};
 use super::profile_xml::{self, SpanLines, template};
 use super::validate;
-use crate::profile::{Profile, RunOptions};
+use crate::profile::{Profile, ResultFormat, RunOptions};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,10 +23,23 @@ pub enum Invocation {
     Version,
     /// The disks of this machine.
     ListDisks,
+    /// What slows a measurement on this machine.
+    Doctor(DoctorRequest),
     /// To signal a named event.
     SignalEvent(String),
     /// A run, or only a look at its profile.
     Run(Box<Request>),
+}
+
+/// An examination of the machine that was asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DoctorRequest {
+    /// Whose disks to look at; all disks if there is none.
+    pub targets: Vec<String>,
+    /// The form in which it is told.
+    pub format: ResultFormat,
+    /// It also goes to this file, as JSON.
+    pub json_file: Option<PathBuf>,
 }
 
 /// A run that was asked for.
@@ -100,6 +113,7 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
             Instead::Usage => Invocation::Usage,
             Instead::Version => Invocation::Version,
             Instead::Disks => Invocation::ListDisks,
+            Instead::Doctor => Invocation::Doctor(doctor(draft, targets)?),
         });
     }
     if let Some(event) = draft.signal_event {
@@ -108,6 +122,14 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
     let command_line = std::iter::once("diskspd").chain(args.iter().map(String::as_str));
     let command_line = command_line.collect::<Vec<_>>().join(" ");
     finish(draft, targets, command_line, outside)
+}
+
+fn doctor(draft: Draft, targets: &[String]) -> Result<DoctorRequest, ParseError> {
+    let format = draft.overrides.format.unwrap_or_default();
+    if format == ResultFormat::Xml {
+        return Err("--doctor has no XML form: use -Rjson".to_owned().into());
+    }
+    Ok(DoctorRequest { targets: targets.to_vec(), format, json_file: draft.options.json_file })
 }
 
 /// All options come before the first target. `/` never begins an option, because it begins paths.

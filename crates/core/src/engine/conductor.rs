@@ -338,7 +338,8 @@ impl<'a> Conductor<'a> {
                 fallback: thread.engine_fallback.clone(),
                 ..outcome.backend
             },
-            cpu_ns: outcome.cpu_ns,
+            cpu_ns: outcome.cpu.total_ns,
+            user_cpu_ns: outcome.cpu.user_ns,
         };
         Ok(Some((measurements, outcome.fault, outcome.ended_ns)))
     }

@@ -93,6 +93,7 @@ fn simulate_thread(
         waits: outcome.waits,
         backend: outcome.backend,
         cpu_ns: 0,
+        user_cpu_ns: 0,
     });
     Ok(())
 }

@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_sys::clock::{ThreadCpu, thread_cpu};
+
 use super::backend::{Backend, BackendError, Completion, Operation, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
 pub use super::fault::IoFault;
@@ -56,7 +58,7 @@ pub struct WorkerOutcome {
     /// What served it.
     pub backend: BackendDescription,
     /// CPU time used during the measured time.
-    pub cpu_ns: u64,
+    pub cpu: ThreadCpu,
     /// The I/O that failed and so ended the worker.
     pub fault: Option<IoFault>,
     /// When the worker stopped issuing.
@@ -97,8 +99,8 @@ struct SharedSlots {
 /// The thread's CPU time at both ends of the measured time.
 #[derive(Default)]
 struct CpuSampler {
-    from_ns: Option<u64>,
-    until_ns: Option<u64>,
+    from: Option<ThreadCpu>,
+    until: Option<ThreadCpu>,
 }
 
 impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
@@ -139,7 +141,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             backend: self.setup.backend.describe(),
             targets: self.setup.recorder.finish(),
             waits: self.waits,
-            cpu_ns: self.cpu.used_ns(),
+            cpu: self.cpu.used(),
             fault: self.fault,
             ended_ns: now_ns,
         })
@@ -351,20 +353,20 @@ impl SharedSlots {
 impl CpuSampler {
     #[inline]
     fn sample(&mut self, now_ns: u64, schedule: &Schedule) {
-        if self.from_ns.is_none() && now_ns >= schedule.measure_from_ns {
-            self.from_ns = Some(fathom_sys::clock::thread_cpu_ns());
+        if self.from.is_none() && now_ns >= schedule.measure_from_ns {
+            self.from = Some(thread_cpu());
         }
-        if self.until_ns.is_none() && now_ns >= schedule.measure_until_ns {
-            self.until_ns = Some(fathom_sys::clock::thread_cpu_ns());
+        if self.until.is_none() && now_ns >= schedule.measure_until_ns {
+            self.until = Some(thread_cpu());
         }
     }
 
     fn finish(&mut self, now_ns: u64, schedule: &Schedule) {
         self.sample(now_ns, schedule);
-        self.until_ns.get_or_insert_with(fathom_sys::clock::thread_cpu_ns);
+        self.until.get_or_insert_with(thread_cpu);
     }
 
-    fn used_ns(&self) -> u64 {
-        self.from_ns.map_or(0, |from_ns| self.until_ns.unwrap_or(from_ns).saturating_sub(from_ns))
+    fn used(&self) -> ThreadCpu {
+        self.from.map_or_else(ThreadCpu::default, |from| self.until.unwrap_or(from).since(from))
     }
 }

@@ -49,6 +49,8 @@ pub struct ThreadMeasurements {
     pub backend: BackendDescription,
     /// CPU time that the thread itself used during the measured time, in nanoseconds.
     pub cpu_ns: u64,
+    /// The part of it outside the kernel, in nanoseconds.
+    pub user_cpu_ns: u64,
 }
 
 /// How a thread waited for completions and for its pace.

@@ -1,5 +1,6 @@
 //! The result as JSON: everything that was measured, by the schema under `schema/`.
 
+use crate::doctor::Diagnosis;
 use crate::profile::Profile;
 use crate::result::RunResult;
 
@@ -15,6 +16,22 @@ pub fn write(result: &RunResult) -> String {
 #[must_use]
 pub fn write_profile(profile: &Profile) -> String {
     let mut text = pretty(profile);
+    text.push('\n');
+    text
+}
+
+/// A diagnosis, indented.
+#[must_use]
+pub fn write_diagnosis(diagnosis: &Diagnosis) -> String {
+    let mut text = pretty(diagnosis);
+    text.push('\n');
+    text
+}
+
+/// The schema of a diagnosis.
+#[must_use]
+pub fn diagnosis_schema() -> String {
+    let mut text = pretty(&schemars::schema_for!(Diagnosis));
     text.push('\n');
     text
 }

@@ -1,3 +1,4 @@
 //! Showing: a result becomes JSON. `DiskSpd`'s own forms are in [`crate::diskspd`].
 
+pub mod doctor;
 pub mod json;

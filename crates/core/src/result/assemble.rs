@@ -1,11 +1,12 @@
 //! Measurements and plan become a result.
 
 use super::{
-    Backend, CpuUse, DirectionResult, EffectiveShare, Host, Outcome, RunResult, SCHEMA_VERSION,
-    TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
+    Backend, CpuUse, DirectionResult, EffectiveShare, Host, IoCost, Outcome, RunResult,
+    SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
 };
 use crate::measure::{
-    CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
+    CpuTimes, DirectionRecord, Ending, SpanMeasurements, TargetRecord, ThreadMeasurements,
+    WaitCounters,
 };
 use crate::plan::{SpanPlan, TargetKind, TargetPlan};
 use crate::profile::Profile;
@@ -56,6 +57,7 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         request_count: plan.shared_outstanding,
         interval_ns: plan.interval_ns,
         cpu: measured.cpus.iter().map(cpu_use).collect(),
+        cost: io_cost(&measured.threads),
         targets: plan.targets.iter().map(target_facts).collect(),
         threads: measured
             .threads
@@ -63,6 +65,20 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
             .map(|thread| thread_result(plan, thread, measured.measured_ns))
             .collect(),
     }
+}
+
+/// CPU time per I/O over all threads. Simulated threads use none.
+fn io_cost(threads: &[ThreadMeasurements]) -> Option<IoCost> {
+    let targets = threads.iter().flat_map(|thread| &thread.targets);
+    let of = |one: &TargetRecord| one.read.ios + one.write.ios + one.sync.ios + one.trim.ios;
+    let ios: u64 = targets.map(of).sum();
+    let total_ns: u64 = threads.iter().map(|thread| thread.cpu_ns).sum();
+    let own_ns: u64 = threads.iter().map(|thread| thread.user_cpu_ns).sum();
+    let per_io = |nanos: u64| nanos as f64 / ios as f64;
+    (ios > 0 && total_ns > 0).then(|| IoCost {
+        own_ns_per_io: per_io(own_ns.min(total_ns)),
+        kernel_ns_per_io: per_io(total_ns.saturating_sub(own_ns)),
+    })
 }
 
 /// Shares of a CPU's time; a CPU that counted no time at all was idle.
@@ -121,6 +137,7 @@ fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64)
             fallback: thread.backend.fallback.clone(),
         },
         cpu_ns: thread.cpu_ns,
+        user_cpu_ns: thread.user_cpu_ns,
         waits: waits(thread.waits),
         targets: targets.map(target).collect(),
     }

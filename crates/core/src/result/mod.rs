@@ -108,6 +108,9 @@ pub struct TimeSpanResult {
     pub interval_ns: u64,
     /// Use of each CPU during the measured time.
     pub cpu: Vec<CpuUse>,
+    /// What an I/O cost the threads in CPU time; absent if there was none.
+    #[serde(default)]
+    pub cost: Option<IoCost>,
     /// The targets, as they were found.
     pub targets: Vec<TargetFacts>,
     /// What each thread measured.
@@ -127,6 +130,16 @@ pub struct CpuUse {
     pub idle_percent: f64,
     /// Taken by the hypervisor, in percent.
     pub steal_percent: f64,
+}
+
+/// CPU time of the threads per I/O during the measured time. Time that the kernel spends in threads of
+/// its own, or in interrupts of other CPUs, is not part of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IoCost {
+    /// Outside the kernel, in nanoseconds: the cost of the tool itself.
+    pub own_ns_per_io: f64,
+    /// In the kernel, in nanoseconds: what the path of an I/O takes from its submission to its completion.
+    pub kernel_ns_per_io: f64,
 }
 
 /// A target as it was found.
@@ -166,6 +179,9 @@ pub struct ThreadResult {
     pub backend: Backend,
     /// CPU time that it used during the measured time, in nanoseconds.
     pub cpu_ns: u64,
+    /// The part of it outside the kernel, in nanoseconds; 0 in results of versions that did not tell.
+    #[serde(default)]
+    pub user_cpu_ns: u64,
     /// How it waited.
     pub waits: Waits,
     /// What it measured on each of its targets.

@@ -17,6 +17,42 @@ pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// CPU time that a thread has used, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadCpu {
+    /// All of it.
+    pub total_ns: u64,
+    /// The part outside the kernel. Kernels that do not watch each entry divide the total by what they
+    /// found at each clock tick (`getrusage(2)`), so that a short stretch tells little.
+    pub user_ns: u64,
+}
+
+impl ThreadCpu {
+    /// What has been used since an earlier instant.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            total_ns: self.total_ns.saturating_sub(earlier.total_ns),
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+        }
+    }
+}
+
+/// CPU time that the calling thread has used.
+#[must_use]
+pub fn thread_cpu() -> ThreadCpu {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid for the write of one rusage, which is plain integers and zeroed.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let user = usage.ru_utime;
+    let user_ns =
+        user.tv_sec.cast_unsigned() * NANOS_PER_SEC + user.tv_usec.cast_unsigned() * 1_000;
+    ThreadCpu { total_ns: thread_cpu_ns(), user_ns }
+}
+
 #[inline]
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
@@ -67,5 +103,18 @@ mod tests {
         let before_ns = thread_cpu_ns();
         let sum: u64 = (0..2_000_000_u64).map(std::hint::black_box).sum();
         assert!(sum > 0 && thread_cpu_ns() > before_ns);
+    }
+
+    #[test]
+    fn work_outside_the_kernel_counts_as_such() {
+        let before = thread_cpu();
+        // Long enough for many ticks of the kernel's clock, however slow this build is.
+        while thread_cpu_ns() < before.total_ns + 200_000_000 {
+            let sum: u64 = (0..200_000_u64).map(std::hint::black_box).sum();
+            assert!(sum > 0);
+        }
+        let used = thread_cpu().since(before);
+        assert!(used.user_ns > used.total_ns / 2, "{used:?}");
+        assert!(used.user_ns <= used.total_ns + used.total_ns / 10, "{used:?}");
     }
 }

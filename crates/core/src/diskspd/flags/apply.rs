@@ -393,6 +393,11 @@ pub fn list(draft: &mut Draft, _suffix: &str) -> Applied {
     Ok(())
 }
 
+pub fn doctor(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.instead = Some(Instead::Doctor);
+    Ok(())
+}
+
 pub fn event_start(draft: &mut Draft, value: &str) -> Applied {
     draft.profile.events.start = Some(value.to_owned());
     Ok(())

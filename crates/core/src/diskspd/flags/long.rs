@@ -35,6 +35,21 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-doctor",
+        form: "--doctor",
+        short: "tell what slows a measurement on this machine; targets name the disks to look at",
+        long: "Measures the cost of the tool itself on an engine that does nothing, and looks at what \
+               takes speed or makes figures vary: clock, frequency governor, idle states, mitigations, \
+               limits of the process and of its control groups, io_uring, other load, time taken by the \
+               hypervisor, and for each disk its scheduler, statistics and interrupts. Each finding has \
+               its evidence and what to do about it. Nothing is changed. With -Rjson, or --json=<file>, \
+               the findings are told as JSON by schema/doctor.schema.json.",
+        limits: "the text and the JSON form only",
+        example: "--doctor",
+        apply: apply::doctor,
+        ..LONG
+    },
+    Flag {
         name: "-engine",
         form: "--engine=<uring|aio|sync|mmap|null>",
         default: "io_uring; pread and pwrite with -o1; libaio with -x; mmap with -Sm",

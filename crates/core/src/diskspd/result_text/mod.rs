@@ -38,6 +38,7 @@ pub fn write(result: &RunResult) -> String {
         operations::write(&mut text, index, span);
     }
     tail::write_engines(&mut text, result);
+    tail::write_costs(&mut text, result);
     warnings::write_warnings(&mut text, result);
     text
 }

@@ -73,6 +73,20 @@ pub fn write_engines(text: &mut String, result: &RunResult) {
     }
 }
 
+/// What an I/O cost the threads in CPU time, in each time span.
+pub fn write_costs(text: &mut String, result: &RunResult) {
+    let many = result.time_spans.len() > 1;
+    for (index, span) in result.time_spans.iter().enumerate() {
+        let Some(cost) = span.cost else { continue };
+        let place = if many { format!(" of timespan {}", index + 1) } else { String::new() };
+        text.push_str(&format!(
+            "CPU time per I/O{place}: {:.2} µs in this tool, {:.2} µs in the kernel\n",
+            cost.own_ns_per_io / 1e3,
+            cost.kernel_ns_per_io / 1e3
+        ));
+    }
+}
+
 /// The distinct backends of a result.
 pub fn engines(result: &RunResult) -> Vec<&Backend> {
     let mut engines: Vec<&Backend> = Vec::new();

@@ -43,6 +43,7 @@ fn thread_result(index: u32, reads: u64, writes: u64) -> ThreadResult {
         pinned_os_cpu: Some(index),
         backend: Backend { name: "io_uring".to_owned(), ..Default::default() },
         cpu_ns: SECOND / 2,
+        user_cpu_ns: SECOND / 4,
         waits: Waits::default(),
         targets: vec![used],
     }
@@ -63,6 +64,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
         request_count: 0,
         interval_ns: 0,
         cpu: (0..8).map(idle).collect(),
+        cost: None,
         targets: Vec::new(),
         threads,
     }

@@ -1,0 +1,141 @@
+//! Limits of the control groups that this process is in, of version 1 and 2 (`cgroups(7)`, and
+//! `Documentation/admin-guide/cgroup-v2.rst` of the kernel).
+
+use super::Finding;
+use super::tree::Tree;
+
+const MOUNTS: &str = "proc/self/mountinfo";
+
+/// A group that this process is in: its directory, and the group above it up to the mount.
+struct Group {
+    controllers: String,
+    folders: Vec<String>,
+}
+
+pub fn examine(tree: &Tree) -> Vec<Finding> {
+    let groups = groups(tree);
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let mut findings: Vec<Finding> = Vec::new();
+    for group in &groups {
+        for folder in &group.folders {
+            findings.extend(cpu(tree, folder));
+            findings.extend(io(tree, folder));
+            findings.extend(memory(tree, folder));
+        }
+    }
+    if findings.is_empty() {
+        let named = groups.iter().map(|group| group.controllers.as_str()).collect::<Vec<_>>();
+        let named = named.join(" ").trim().to_owned();
+        let words = if named.is_empty() { "version 2".to_owned() } else { named };
+        findings.push(Finding::good(
+            "control groups",
+            format!("No control group limits this process ({words})."),
+        ));
+    }
+    findings
+}
+
+/// The groups of this process whose directories can be seen.
+fn groups(tree: &Tree) -> Vec<Group> {
+    let mounts = tree.text(MOUNTS).unwrap_or_default();
+    let own = tree.text("proc/self/cgroup").unwrap_or_default();
+    let group = |line: &str| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let mount = mount_of(&mounts, controllers)?;
+        let mut folders = vec![mount.clone()];
+        let mut folder = mount;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            folder = format!("{folder}/{name}");
+            folders.push(folder.clone());
+        }
+        Some(Group { controllers: controllers.to_owned(), folders })
+    };
+    own.lines().filter_map(group).collect()
+}
+
+/// Where the hierarchy with these controllers is mounted; without controllers that of version 2.
+fn mount_of(mounts: &str, controllers: &str) -> Option<String> {
+    let first = controllers.split(',').next().unwrap_or_default();
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split_whitespace();
+        let (file_system, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
+        let fits = match first {
+            "" => file_system == "cgroup2",
+            name => file_system == "cgroup" && options.split(',').any(|option| option == name),
+        };
+        fits.then(|| place.split_whitespace().nth(4).map(str::to_owned)).flatten()
+    })
+}
+
+fn cpu(tree: &Tree, folder: &str) -> Option<Finding> {
+    let (quota_us, period_us) = match tree.text(&format!("{folder}/cpu.max")) {
+        Some(text) => {
+            let (quota, period) = text.split_once(' ')?;
+            (quota.parse::<i64>().ok()?, period.parse::<i64>().ok()?)
+        }
+        None => (
+            tree.number(&format!("{folder}/cpu.cfs_quota_us"))?,
+            tree.number(&format!("{folder}/cpu.cfs_period_us"))?,
+        ),
+    };
+    if quota_us < 0 || period_us <= 0 {
+        return None;
+    }
+    let cpus = quota_us as f64 / period_us as f64;
+    Some(Finding::slow(
+        "control group: CPU",
+        format!(
+            "{folder} allows {cpus:.2} CPUs; threads that use more are stopped for milliseconds."
+        ),
+        "Raise or remove cpu.max of the group (with Docker --cpus, with Kubernetes limits.cpu).",
+    ))
+}
+
+/// `io.max` of version 2, and the throttles of version 1: one line per device.
+fn io(tree: &Tree, folder: &str) -> Vec<Finding> {
+    let files = [
+        "io.max",
+        "blkio.throttle.read_bps_device",
+        "blkio.throttle.write_bps_device",
+        "blkio.throttle.read_iops_device",
+        "blkio.throttle.write_iops_device",
+    ];
+    let mut findings = Vec::new();
+    for file in files {
+        let text = tree.text(&format!("{folder}/{file}")).unwrap_or_default();
+        for line in text.lines().filter(|line| is_limit(line)) {
+            findings.push(Finding::slow(
+                "control group: I/O",
+                format!("{folder}/{file} limits a device: {}.", line.trim()),
+                "Raise or remove the limit for the measurement, or measure outside of the group.",
+            ));
+        }
+    }
+    findings
+}
+
+/// Whether a line such as `8:0 rbps=1048576 wbps=max` or `8:0 1048576` limits its device.
+fn is_limit(line: &str) -> bool {
+    let limits = line.split_whitespace().skip(1);
+    let mut numbers = limits.map(|limit| limit.rsplit('=').next().unwrap_or(limit));
+    numbers.any(|number| number.parse::<u64>().is_ok_and(|number| number > 0))
+}
+
+fn memory(tree: &Tree, folder: &str) -> Option<Finding> {
+    let files = ["memory.max", "memory.high", "memory.limit_in_bytes"];
+    let bytes = files.iter().filter_map(|file| tree.number(&format!("{folder}/{file}"))).min()?;
+    // Version 1 tells "no limit" as the greatest number of whole pages.
+    if bytes >= i64::MAX - (1 << 20) {
+        return None;
+    }
+    let mib = bytes >> 20;
+    Some(Finding::unsteady(
+        "control group: memory",
+        format!("{folder} allows {mib} MiB, and the page cache of the files that are read counts."),
+        "Keep it in mind when the page cache is measured; past it (-Su) the limit does not matter.",
+    ))
+}
