@@ -71,6 +71,8 @@ class Latency:
         rank = _rank(quantile, self.count)
         if rank <= 1:
             return self.min_ns
+        if rank >= self.count:
+            return self.max_ns
         seen = 0
         for lower_ns, count in self.buckets.items():
             seen += count

@@ -122,6 +122,9 @@ impl LatencyHistogram {
         if rank <= 1 {
             return self.min_ns();
         }
+        if rank >= self.count {
+            return self.max_ns;
+        }
         let mut seen = 0;
         for (lower_ns, upper_ns, count) in self.buckets() {
             seen += count;
