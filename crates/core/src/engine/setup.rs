@@ -258,6 +258,9 @@ pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>
         let bytes = target.offsets.end_bytes;
         let mapping = Mapping::new(&file, bytes, target.open.write)
             .map_err(|source| SetupError::Map { name: target.name.clone(), bytes, source })?;
+        // Write-through has no other meaning for a store: DiskSpd too takes non-temporal ones.
+        let streams = target.open.write && target.open.write_through;
+        let mapping = if streams { mapping.with_non_temporal_stores() } else { mapping };
         Ok(MappedTarget { file, mapping, flush: target.open.flush })
     };
     thread.assignments.iter().map(|lane| map(&span.targets[lane.target])).collect()

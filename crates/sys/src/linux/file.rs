@@ -70,6 +70,20 @@ impl TargetFile {
         if data_only { self.file.sync_data() } else { self.file.sync_all() }
     }
 
+    /// Starts to write a range of the page cache back to the target, and does not wait for the end.
+    ///
+    /// `msync(2)` with `MS_ASYNC` starts nothing since Linux 2.6.19; `sync_file_range(2)` does.
+    pub fn start_write_back(&self, offset_bytes: u64, length: u64) -> io::Result<()> {
+        let too_far = |_| io::Error::from(io::ErrorKind::InvalidInput);
+        let offset = libc::off64_t::try_from(offset_bytes).map_err(too_far)?;
+        let length = libc::off64_t::try_from(length).map_err(too_far)?;
+        // SAFETY: the descriptor is open for as long as `self` lives; the rest are integers.
+        let result = unsafe {
+            libc::sync_file_range(self.raw_fd(), offset, length, libc::SYNC_FILE_RANGE_WRITE)
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// Reads at an offset; returns the bytes read, which are fewer at the end of the target.
     #[inline]
     pub fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> io::Result<usize> {

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io;
 use std::ptr::NonNull;
 
-use super::bus_error;
 use super::file::TargetFile;
+use super::{bus_error, stream};
 
 /// A shared mapping of the first bytes of a target.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub struct Mapping {
     base: NonNull<u8>,
     bytes: usize,
     writable: bool,
+    streams: bool,
     damaged: Cell<bool>,
 }
 
@@ -35,7 +36,20 @@ impl Mapping {
         }
         let base = NonNull::new(address.cast::<u8>())
             .ok_or_else(|| io::Error::other("the kernel mapped the null page"))?;
-        Ok(Self { base, bytes, writable, damaged: Cell::new(false) })
+        Ok(Self { base, bytes, writable, streams: false, damaged: Cell::new(false) })
+    }
+
+    /// The same mapping, written with non-temporal stores where the processor has them.
+    #[must_use]
+    pub fn with_non_temporal_stores(mut self) -> Self {
+        self.streams = stream::AVAILABLE;
+        self
+    }
+
+    /// Whether writes are non-temporal stores.
+    #[must_use]
+    pub fn has_non_temporal_stores(&self) -> bool {
+        self.streams
     }
 
     /// Copies from the mapping; returns the bytes copied, which are fewer at its end. A page that the
@@ -62,7 +76,13 @@ impl Mapping {
         let Some((address, length)) = self.range(offset_bytes, from.len()) else { return Ok(0) };
         self.guarded(address, length, || {
             // SAFETY: as for `read_at`, with source and destination exchanged.
-            unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), address, length) };
+            unsafe {
+                if self.streams {
+                    stream::copy(from.as_ptr(), address, length);
+                } else {
+                    std::ptr::copy_nonoverlapping(from.as_ptr(), address, length);
+                }
+            }
         })
     }
 
@@ -76,15 +96,14 @@ impl Mapping {
         Err(io::Error::from_raw_os_error(libc::EIO))
     }
 
-    /// Writes a range back to the target (`msync(2)`), waiting for it or only starting it.
-    pub fn flush(&self, offset_bytes: u64, length: usize, wait: bool) -> io::Result<()> {
+    /// Writes a range back to the target and waits for it (`msync(2)`).
+    pub fn flush(&self, offset_bytes: u64, length: usize) -> io::Result<()> {
         const PAGE: u64 = 4096;
         let start = offset_bytes / PAGE * PAGE;
         let reach = length + usize::try_from(offset_bytes - start).unwrap_or(0);
         let Some((address, length)) = self.range(start, reach) else { return Ok(()) };
-        let flags = if wait { libc::MS_SYNC } else { libc::MS_ASYNC };
         // SAFETY: `range` keeps the pages within the mapping.
-        let result = unsafe { libc::msync(address.cast(), length, flags) };
+        let result = unsafe { libc::msync(address.cast(), length, libc::MS_SYNC) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
@@ -123,12 +142,24 @@ mod tests {
     fn what_is_written_is_read_back_and_the_end_cuts() {
         let (scratch, mapping) = mapped();
         assert_eq!(mapping.write_at(&[9; 4096], 8192).unwrap(), 4096);
-        mapping.flush(8192, 4096, true).unwrap();
+        mapping.flush(8192, 4096).unwrap();
         let mut bytes = [0; 4096];
         assert_eq!(mapping.read_at(&mut bytes, 8192).unwrap(), 4096);
         assert_eq!(mapping.read_at(&mut bytes, BYTES - 100).unwrap(), 100);
         assert_eq!(mapping.read_at(&mut bytes, BYTES + 1).unwrap(), 0);
         assert_eq!(std::fs::read(scratch.path()).unwrap()[8192], 9);
+    }
+
+    #[test]
+    fn non_temporal_stores_write_the_same_bytes_and_survive_a_missing_page() {
+        let (scratch, mapping) = mapped();
+        let mapping = mapping.with_non_temporal_stores();
+        assert_eq!(mapping.has_non_temporal_stores(), cfg!(target_arch = "x86_64"));
+        let bytes: Vec<u8> = (0..8192_u32).map(|at| (at % 251).to_le_bytes()[0]).collect();
+        assert_eq!(mapping.write_at(&bytes, 4096).unwrap(), 8192);
+        assert_eq!(std::fs::read(scratch.path()).unwrap()[4096..12288], bytes);
+        scratch.as_file().set_len(4096).unwrap();
+        assert!(mapping.write_at(&bytes, 32 << 10).is_err());
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub mod mapping;
 pub mod residency;
 pub mod ring;
 pub mod space;
+mod stream;
 pub mod thread;
 pub mod tick_clock;
 pub mod transfer;

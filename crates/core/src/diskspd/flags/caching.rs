@@ -16,7 +16,7 @@ pub const FLAGS: &[Flag] = &[
         long: "b uses all caches. u (also -S alone) bypasses the page cache. w ends a write only \
                when it is on stable storage. h is u and w together. m does I/O through a shared \
                mapping. r bypasses the local cache of a remote file system.",
-        here: "u is O_DIRECT, w is O_DSYNC, m is mmap; r works on remote file systems only. \
+        here: "u is O_DIRECT, w is O_DSYNC, m is mmap and mw writes with non-temporal stores; r works on remote file systems only. \
                Sizes and offsets of u must be multiples of the target's logical sector.",
         example: "-Suw",
         apply: apply::caching,
@@ -40,7 +40,7 @@ pub const FLAGS: &[Flag] = &[
         limits: "needs -Sm",
         short: "flush of memory mapped writes: v view, n persistent memory, i without waiting",
         long: "Each memory mapped write is followed by a flush of its pages.",
-        here: "v and n are msync that waits, i is msync that only starts the write-back.",
+        here: "v and n are msync that waits, i is sync_file_range that only starts the write-back.",
         example: "-Nv",
         apply: apply::flush,
         ..CACHING

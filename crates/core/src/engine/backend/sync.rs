@@ -17,6 +17,10 @@ pub trait SyncTarget {
     fn read_at(&self, bytes: &mut [u8], offset_bytes: u64) -> i32;
     /// Writes at an offset; bytes, or a negative error number.
     fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32;
+    /// What is special about how it is used, for the result.
+    fn features(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// The open target, for what is not reading and writing.
     fn file(&self) -> &TargetFile;
 }
@@ -59,12 +63,22 @@ impl SyncTarget for MappedTarget {
 
     fn write_at(&self, bytes: &[u8], offset_bytes: u64) -> i32 {
         to_result(self.mapping.write_at(bytes, offset_bytes).and_then(|written| {
-            if let Some(mode) = self.flush {
-                let wait = mode != FlushMode::NonVolatileMemoryNoDrain;
-                self.mapping.flush(offset_bytes, written, wait)?;
+            match self.flush {
+                None => {}
+                Some(FlushMode::NonVolatileMemoryNoDrain) => {
+                    self.file.start_write_back(offset_bytes, written as u64)?;
+                }
+                Some(FlushMode::ViewOfFile | FlushMode::NonVolatileMemory) => {
+                    self.mapping.flush(offset_bytes, written)?;
+                }
             }
             Ok(written)
         }))
+    }
+
+    fn features(&self) -> Vec<String> {
+        let streams = self.mapping.has_non_temporal_stores();
+        streams.then(|| "non-temporal stores".to_owned()).into_iter().collect()
     }
 
     fn file(&self) -> &TargetFile {
@@ -152,6 +166,9 @@ impl<T: SyncTarget> Backend for SyncBackend<T> {
     }
 
     fn describe(&self) -> BackendDescription {
-        BackendDescription { name: T::ENGINE.name().to_owned(), ..BackendDescription::default() }
+        let mut features: Vec<String> = self.targets.iter().flat_map(T::features).collect();
+        features.dedup();
+        let name = T::ENGINE.name().to_owned();
+        BackendDescription { name, features, ..BackendDescription::default() }
     }
 }
