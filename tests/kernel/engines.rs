@@ -61,22 +61,26 @@ const IO_URING_SETUP: &str = "425";
 #[cfg(target_arch = "x86_64")]
 const IO_SETUP: &str = "206";
 
+/// Runs with some system calls forbidden.
+#[cfg(target_arch = "x86_64")]
+fn forbidden(bench: &Bench, calls: &str, args: &str) -> Option<std::process::Output> {
+    let output = Command::new("python3")
+        .args(["-c", FORBID, calls, env!("CARGO_BIN_EXE_diskspd")])
+        .args(args.split_whitespace())
+        .current_dir(bench.path("."))
+        .output();
+    if output.is_err() {
+        skip("there is no python3 to set a seccomp filter");
+    }
+    output.ok()
+}
+
 /// Runs with some system calls forbidden; the parsed result and the text result.
 #[cfg(target_arch = "x86_64")]
 fn run_forbidden(calls: &str) -> Option<(serde_json::Value, String)> {
     let bench = Bench::new();
-    let run = |format: &str| {
-        let args = ["-W0", "-d1", "-b4K", "-r", "-o4", "-Su", format, "t.dat"];
-        Command::new("python3")
-            .args(["-c", FORBID, calls, env!("CARGO_BIN_EXE_diskspd")])
-            .args(args)
-            .current_dir(bench.path("."))
-            .output()
-    };
-    let (Ok(json), Ok(text)) = (run("-Rjson"), run("-Rtext")) else {
-        skip("there is no python3 to set a seccomp filter");
-        return None;
-    };
+    let run = |format| forbidden(&bench, calls, &format!("-W0 -d1 -b4K -r -o4 -Su {format} t.dat"));
+    let (json, text) = (run("-Rjson")?, run("-Rtext")?);
     let stderr = String::from_utf8_lossy(&json.stderr).into_owned();
     assert_eq!((json.status.code(), text.status.code()), (Some(0), Some(0)), "{stderr}");
     let text = String::from_utf8(text.stdout).unwrap();
@@ -106,5 +110,27 @@ fn plain_calls_take_over_where_both_are_forbidden() {
     for (name, fallback) in backends(&result) {
         assert_eq!(name, "sync");
         assert!(!fallback.is_empty());
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn an_engine_that_was_asked_for_and_is_forbidden_is_refused_and_never_replaced() {
+    let bench = Bench::new();
+    for (calls, args, words) in [
+        (IO_URING_SETUP, "--engine=uring", "io_uring"),
+        (IO_SETUP, "--engine=aio -Su", "libaio"),
+        (IO_SETUP, "-x -Su --engine=aio", "libaio"),
+    ] {
+        let args = format!("-W0 -d1 -b4K -r -o4 {args} t.dat");
+        let Some(output) = forbidden(&bench, calls, &args) else { return };
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{args}: {stderr}");
+        assert!(stderr.contains(words) && stderr.contains("not available"), "{args}: {stderr}");
+        assert!(output.stdout.is_empty(), "{args}");
+        // The other way is still open.
+        let other = if calls == IO_SETUP { "--engine=sync" } else { "--engine=aio -Su" };
+        let args = format!("-W0 -d1 -b4K -r {other} t.dat");
+        assert_eq!(forbidden(&bench, calls, &args).unwrap().status.code(), Some(0), "{args}");
     }
 }

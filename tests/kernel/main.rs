@@ -3,9 +3,11 @@
 mod bench;
 mod cost;
 mod devices;
+mod effects;
 mod engines;
 mod events;
 mod facts;
+mod guarded;
 mod payload;
 mod prepare;
 mod signals;

@@ -1,0 +1,88 @@
+//! When I/Os are issued and counted: bursts (`-i -j`), warm-up and cool-down (`-W -C`), progress (`-P`).
+
+use std::time::Instant;
+
+use super::trace::Trace;
+use crate::bench::{Bench, ios, records, sum};
+
+/// I/Os of each interval of the measured time.
+fn per_interval(result: &serde_json::Value) -> Vec<u64> {
+    let cells = &records(result, "read").next().unwrap()["series"]["cells"];
+    cells.as_array().unwrap().iter().map(|cell| cell["ios"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn bursts_have_gaps_between_them() {
+    let bench = Bench::new();
+    for engine in ["-o1", "-o2"] {
+        let args = format!("-b4K -r {engine} -D10 --engine=null");
+        let bursts = bench.measure(&format!("{args} -i10 -j100 null"));
+        let counts = per_interval(&bursts);
+        assert_eq!(counts.len(), 100);
+        let empty = counts.iter().filter(|count| **count == 0).count();
+        // Ten bursts of ten I/Os, each in one interval, or two where it straddles them; a host that stands
+        // still makes bursts fewer and never more.
+        assert!(empty >= 80, "{engine}: {empty} of 100 intervals are empty: {counts:?}");
+        assert!((20..=100).contains(&ios(&bursts)), "{engine}: {}", ios(&bursts));
+        assert!(counts.iter().all(|count| *count <= 20), "{counts:?}");
+        let steady = per_interval(&bench.measure(&format!("{args} null")));
+        assert!(steady.iter().filter(|count| **count == 0).count() < 20, "{engine}: {steady:?}");
+    }
+}
+
+#[test]
+fn warm_up_and_cool_down_have_load_that_is_not_counted() {
+    let bench = Bench::new();
+    let args = "-W1 -C1 -b4K -r -o1 -g200i t.dat";
+    let start = Instant::now();
+    let Some(trace) = Trace::of(&bench, "pread64,openat", args) else { return };
+    assert!(start.elapsed().as_secs() >= 3);
+    let made = trace.of_load("pread64").count() as u64;
+    let counted = ios(&trace.result);
+    assert!((190..=202).contains(&counted), "{counted} counted");
+    assert!((2 * counted..=3 * counted + 12).contains(&made), "{made} made, {counted} counted");
+    let Some(plain) = Trace::of(&bench, "pread64,openat", "-b4K -r -o1 -g200i t.dat") else {
+        return;
+    };
+    let made = plain.of_load("pread64").count() as u64;
+    assert!(made.abs_diff(ios(&plain.result)) <= 2, "{made} made");
+}
+
+#[test]
+fn the_phases_are_told_in_their_order() {
+    let bench = Bench::new();
+    let output = bench.run("-v -W1 -C1 -d1 -b4K -r t.dat");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no '{words}': {text}"));
+    let places = ["starting warm up", "starting measurements", "starting cool down"].map(place);
+    assert!(places.is_sorted(), "{places:?}");
+    let quiet = bench.run("-W0 -d1 -b4K -r t.dat");
+    assert!(!String::from_utf8(quiet.stdout).unwrap().contains("starting"));
+}
+
+/// Dots before the report, and the report.
+fn dots(text: &str) -> usize {
+    text.chars().take_while(|c| *c == '.' || *c == '\n').filter(|c| *c == '.').count()
+}
+
+#[test]
+fn progress_is_a_dot_for_so_many_ios_of_each_thread() {
+    let bench = Bench::new();
+    for every in [50_u64, 200] {
+        let args = format!("-W0 -d1 -b4K -r -t2 -g1000i -P{every} --json=r.json t.dat");
+        let output = bench.run(&args);
+        let shown = dots(&String::from_utf8(output.stdout).unwrap()) as u64;
+        let result = serde_json::from_slice(&crate::bench::bytes(&bench.path("r.json"))).unwrap();
+        let expected: u64 =
+            records(&result, "read").map(|record| record["ios"].as_u64().unwrap() / every).sum();
+        assert!(expected > 0 && shown.abs_diff(expected) <= 2, "{shown} dots, not {expected}");
+    }
+    // Where a program reads the result the dots stay out of its way.
+    let output = bench.run("-W0 -d1 -b4K -r -g1000i -P100 -Rjson t.dat");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(sum(&result, "read", "ios") > 0);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.matches('.').count() >= 5, "{stderr}");
+    let silent = bench.run("-W0 -d1 -b4K -r -g1000i t.dat");
+    assert_eq!(dots(&String::from_utf8(silent.stdout).unwrap()), 0);
+}
