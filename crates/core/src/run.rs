@@ -154,7 +154,10 @@ impl Runner<'_> {
     ) -> (Vec<SpanMeasurements>, Vec<doubts::TargetResidency>) {
         let mut measured = Vec::new();
         let mut residency = Vec::new();
-        if let Err(reason) = self.create(&self.plan.precreate) {
+        let made = self.plan.spans.iter().flat_map(|span| &span.create);
+        let room = prepare::check_room(self.plan.precreate.iter().chain(made));
+        let room = room.map_err(|error| error.to_string());
+        if let Err(reason) = room.and_then(|()| self.create(&self.plan.precreate)) {
             measured.push(self.not_begun(reason));
             return (measured, residency);
         }

@@ -3,3 +3,4 @@
 mod devices;
 mod files;
 pub(crate) mod support;
+mod together;

@@ -54,6 +54,20 @@ pub enum PrepareError {
         /// Bytes that are free for it, what an existing file gives back included.
         free_bytes: u64,
     },
+    /// The file system has not enough room for all files together; none was made.
+    #[error(
+        "{}: not enough space for all of them: {needed_bytes} more bytes are needed and {free_bytes} are \
+         free on their file system; nothing was written; ask for smaller files, or make room",
+        names(.paths)
+    )]
+    NoSpaceTogether {
+        /// The files on that file system.
+        paths: Vec<PathBuf>,
+        /// Bytes that they need beside what the files there hold already.
+        needed_bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
     /// The file would be larger than is allowed; nothing was written.
     #[error(
         "{path}: a file of {needed_bytes} bytes is larger than {limit} allows; ask for a smaller \
@@ -105,4 +119,8 @@ pub enum PrepareError {
         /// The operating system's answer.
         source: io::Error,
     },
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

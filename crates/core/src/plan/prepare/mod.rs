@@ -8,6 +8,7 @@ mod error;
 mod fill;
 mod mark;
 mod room;
+mod together;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use content::Content;
 pub use error::PrepareError;
 use fill::{Filled, Filling};
 pub(crate) use mark::is_ours;
+pub use together::check_room;
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
