@@ -16,8 +16,9 @@ pub const FLAGS: &[Flag] = &[
         long: "b uses all caches. u (also -S alone) bypasses the page cache. w ends a write only \
                when it is on stable storage. h is u and w together. m does I/O through a shared \
                mapping. r bypasses the local cache of a remote file system.",
-        here: "u is O_DIRECT, w is O_DSYNC, m is mmap and mw writes with non-temporal stores; r works on remote file systems only. \
-               Sizes and offsets of u must be multiples of the target's logical sector.",
+        here: "u is O_DIRECT, w is O_DSYNC, m is mmap, and mw writes with non-temporal stores; r \
+               works on remote file systems only. Sizes and offsets of u must be multiples of the \
+               target's logical sector.",
         example: "-Suw",
         apply: apply::caching,
         ..CACHING
