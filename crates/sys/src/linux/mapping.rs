@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::ptr::NonNull;
 
-use super::file::TargetFile;
+use super::file::{Advice, TargetFile};
 use super::{bus_error, stream};
 
 /// A shared mapping of the first bytes of a target.
@@ -50,6 +50,19 @@ impl Mapping {
     #[must_use]
     pub fn has_non_temporal_stores(&self) -> bool {
         self.streams
+    }
+
+    /// Tells the kernel what to expect of the whole mapping. What it was told of the open file counts for
+    /// reads and writes only. There is no advice of this kind for data that are used once.
+    pub fn advise(&self, advice: Advice) -> io::Result<()> {
+        let advice = match advice {
+            Advice::Random => libc::MADV_RANDOM,
+            Advice::Sequential => libc::MADV_SEQUENTIAL,
+            Advice::NoReuse | Advice::DontNeed => return Ok(()),
+        };
+        // SAFETY: the range is the whole mapping, and these two kinds of advice change no byte of it.
+        let result = unsafe { libc::madvise(self.base.as_ptr().cast(), self.bytes, advice) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Copies from the mapping; returns the bytes copied, which are fewer at its end. A page that the
