@@ -15,12 +15,13 @@ from fathom._errors import (
     RunInterrupted,
 )
 from fathom._result import Direction, Latency, Result, Thread, TimeSpan, Warning_
-from fathom._run import parse, run, version
+from fathom._run import EventCallback, parse, run, version
 
 __version__ = version()
 
 __all__ = [
     "Direction",
+    "EventCallback",
     "FathomError",
     "InvalidRequestError",
     "Latency",

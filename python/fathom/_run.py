@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
@@ -13,7 +14,15 @@ from fathom._result import Result
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["parse", "run", "version"]
+__all__ = ["EventCallback", "parse", "run", "version"]
+
+EventCallback = Callable[[str, dict[str, Any]], None]
+"""What gets the events of a run: a name and its fields.
+
+``filling`` (target, done_bytes, total_bytes), ``phase_started`` (time_span, phase, planned_ns),
+``live`` for each second of load (second, ios, bytes, in_flight, latency_ns_p50, latency_ns_p99,
+latency_ns_p999), ``target_failed`` (target, reason) and ``finished`` (time_span).
+"""
 
 
 def version() -> str:
@@ -34,7 +43,9 @@ def parse(args: str | Sequence[str]) -> dict[str, Any]:
     return profile
 
 
-def run(args: str | Sequence[str], *, check: bool = True) -> Result:
+def run(
+    args: str | Sequence[str], *, check: bool = True, on_event: EventCallback | None = None
+) -> Result:
     """Measure as DiskSpd arguments say, and return the result.
 
     Parameters
@@ -43,6 +54,9 @@ def run(args: str | Sequence[str], *, check: bool = True) -> Result:
         The arguments without the program's name: a list, or one text that is split as a shell does.
     check
         Raise if the run began and failed; otherwise return the partial result.
+    on_event
+        Called with the events of the run, in the thread that called ``run``; what it raises ends
+        the run and is raised here.
 
     Raises
     ------
@@ -56,7 +70,7 @@ def run(args: str | Sequence[str], *, check: bool = True) -> Result:
         If Ctrl-C ended the run.
 
     """
-    text, failures, interruption = _fathom.run_diskspd(_split(args))
+    text, failures, interruption = _fathom.run_diskspd(_split(args), on_event)
     result = Result.from_json(text)
     if isinstance(interruption, KeyboardInterrupt):
         raise RunInterrupted(result) from interruption

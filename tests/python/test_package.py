@@ -18,6 +18,7 @@ def test_the_exported_names_are_these() -> None:
     assert fathom.__all__ == sorted(fathom.__all__)
     assert fathom.__all__ == [
         "Direction",
+        "EventCallback",
         "FathomError",
         "InvalidRequestError",
         "Latency",

@@ -3,6 +3,8 @@
 //! The interpreter lock is released while a run is under way; a Python signal such as Ctrl-C ends it.
 #![forbid(unsafe_code)]
 
+mod events;
+
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +12,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::measure::Event;
 use fathom_core::report::json;
 use fathom_core::run::{Finished, RunError, read_profile, run};
 use pyo3::create_exception;
@@ -40,15 +43,18 @@ fn parse_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
 /// signal's handler raised meanwhile.
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
-/// Runs `DiskSpd` arguments.
+/// Runs `DiskSpd` arguments. A callback gets the events of the run, each as a name and a dictionary; what
+/// it raises ends the run.
 #[pyfunction]
+#[pyo3(signature = (args, on_event=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn run_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<Outcome> {
-    let request = request(py, &args)?;
+fn run_diskspd(py: Python<'_>, args: Vec<String>, on_event: Option<Py<PyAny>>) -> PyResult<Outcome> {
+    let mut request = request(py, &args)?;
     if let Some(reason) = not_here(&request) {
         return Err(InvalidRequestError::new_err(reason));
     }
-    let (finished, interruption) = run_watched(py, &request)?;
+    request.options.live = on_event.is_some();
+    let (finished, interruption) = run_watched(py, &request, on_event.as_ref())?;
     Ok((json::write(&finished.result), finished.failures, interruption))
 }
 
@@ -94,46 +100,67 @@ fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER_OF_THE_PACKAGE)
 }
 
+/// What the thread of the run sends to the one that watches it.
+enum Message {
+    Event(Event),
+    Ended(Box<Result<Finished, RunError>>),
+}
+
 /// Runs on a thread of its own, so that this one can look at Python's signals meanwhile. A signal whose
-/// handler raises ends the run; what it raised is returned beside the partial result.
-fn run_watched(py: Python<'_>, request: &Request) -> PyResult<(Finished, Option<PyErr>)> {
+/// handler raises ends the run, and so does a callback that raises; what was raised is returned beside the
+/// partial result.
+fn run_watched(
+    py: Python<'_>,
+    request: &Request,
+    on_event: Option<&Py<PyAny>>,
+) -> PyResult<(Finished, Option<PyErr>)> {
     let stop = AtomicBool::new(false);
     let (send, receive) = mpsc::channel();
     let receive = Mutex::new(receive);
     std::thread::scope(|scope| {
         let stop = &stop;
         scope.spawn(move || {
-            // The receiver waits for this message and for nothing else.
-            let _sent = send.send(run(request, stop, &|_| {}));
+            // The receiver waits for these messages and for nothing else.
+            let sink = |event| drop(on_event.is_some().then(|| send.send(Message::Event(event))));
+            let outcome = run(request, stop, &sink);
+            let _sent = send.send(Message::Ended(Box::new(outcome)));
         });
         let mut interruption = None;
         loop {
-            match wait(py, &receive) {
-                Ok(outcome) => {
-                    return match (outcome, interruption) {
-                        (Ok(finished), interruption) => Ok((finished, interruption)),
-                        (Err(_), Some(interruption)) => Err(interruption),
-                        (Err(error), None) => Err(translate(error)),
-                    };
+            let told = match wait(py, &receive) {
+                Ok(Message::Ended(outcome)) => return ended(*outcome, interruption),
+                Ok(Message::Event(event)) => {
+                    on_event.map_or(Ok(()), |callback| events::tell(py, callback, &event))
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
                     return Err(FathomError::new_err("the run ended without a result"));
                 }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-            }
-            if let Err(error) = py.check_signals() {
+                Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
+            };
+            if let Err(error) = told.and_then(|()| py.check_signals()) {
                 stop.store(true, Ordering::Relaxed);
-                interruption = Some(error);
+                interruption.get_or_insert(error);
             }
         }
     })
 }
 
-/// Waits for the result for a while, without the interpreter lock.
-fn wait<T: Send>(
+fn ended(
+    outcome: Result<Finished, RunError>,
+    interruption: Option<PyErr>,
+) -> PyResult<(Finished, Option<PyErr>)> {
+    match (outcome, interruption) {
+        (Ok(finished), interruption) => Ok((finished, interruption)),
+        (Err(_), Some(interruption)) => Err(interruption),
+        (Err(error), None) => Err(translate(error)),
+    }
+}
+
+/// Waits for a message for a while, without the interpreter lock.
+fn wait(
     py: Python<'_>,
-    receive: &Mutex<mpsc::Receiver<T>>,
-) -> Result<T, mpsc::RecvTimeoutError> {
+    receive: &Mutex<mpsc::Receiver<Message>>,
+) -> Result<Message, mpsc::RecvTimeoutError> {
     py.detach(|| match receive.lock() {
         Ok(receive) => receive.recv_timeout(SIGNAL_CHECK),
         Err(_) => Err(mpsc::RecvTimeoutError::Disconnected),

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 import fathom
-from fathom.cli import _baseline, _delete, _export, _list, _run, _show
+from fathom.cli import (
+    _baseline,
+    _compare,
+    _delete,
+    _export,
+    _list,
+    _repeat,
+    _run,
+    _show,
+    _workloads,
+)
 from fathom.cli._exit_codes import EXIT_INVALID
 
 __all__ = ["app", "main"]
@@ -18,13 +28,16 @@ app = typer.Typer(
     add_completion=False,
     help="The lab for measuring storage.",
     epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
-    "130 interrupted, with the partial result.",
+    "5 compare --fail-if; 130 interrupted, with the partial result.",
 )
-app.command(
-    "run",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    options_metavar="[OPTIONS] DISKSPD_ARGUMENTS...",
-)(_run.run)
+for _name, _verb in (("run", _run.run), ("repeat", _repeat.repeat)):
+    app.command(
+        _name,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+        options_metavar="[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS...",
+    )(_verb)
+app.command("compare")(_compare.compare)
+app.command("workloads")(_workloads.workloads)
 app.command("list")(_list.list_)
 app.command("show")(_show.show)
 app.command("export")(_export.export)

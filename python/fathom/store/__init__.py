@@ -23,7 +23,14 @@ from fathom.store._errors import (
 )
 from fathom.store._experiments import Experiments
 from fathom.store._migrate import bring_up_to_date
-from fathom.store._records import Baseline, Experiment, RunSummary, Step, StoredRun
+from fathom.store._records import (
+    Baseline,
+    Experiment,
+    ExperimentState,
+    RunSummary,
+    Step,
+    StoredRun,
+)
 from fathom.store._runs import Runs
 from fathom.store._where import store_url
 
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Baseline",
     "Experiment",
+    "ExperimentState",
     "NotAStoreError",
     "NotFoundError",
     "RunSummary",

@@ -1,0 +1,130 @@
+"""``fathom compare``: whether B differs from A."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
+from fathom.cli._exit_codes import EXIT_INVALID, EXIT_WORSE
+from fathom.cli._shown import console, text_table
+
+if TYPE_CHECKING:
+    from fathom.experiments._compare import FailCondition, RunComparison
+
+__all__ = ["compare"]
+
+_NANOS_PER_MILLI = 1_000_000
+_RATES = ("iops", "mib_per_s")
+
+
+def compare(  # noqa: PLR0913 - Each is an option of the command.
+    a: Annotated[str, typer.Argument(metavar="A", help="Runs (12 or 12,14), e3, or a baseline.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
+    *,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help="End with exit code 5 if the change from A to B is more than this and no chance: "
+            "'p99>+5%', 'iops<-3%'. May stand several times.",
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Compare this figure; may stand several times.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the intervals, in percent.")] = 95.0,
+    any_load: Annotated[
+        bool, typer.Option("--any-load", help="Compare runs whose loads differ, too.")
+    ] = False,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Compare saved runs: change, interval, test, and whole distributions of latency."""
+    from fathom.experiments._compare import (  # noqa: PLC0415 - Loads NumPy.
+        DEFAULT_METRICS,
+        compare_runs,
+        parse_condition,
+    )
+
+    try:
+        conditions = [parse_condition(one) for one in fail_if or []]
+    except ValueError as error:
+        fail(str(error), EXIT_INVALID)
+    if not 0 < confidence < 100:  # noqa: PLR2004 - Percent.
+        fail(f"a confidence is between 0 and 100 %, not {confidence:g}", EXIT_INVALID)
+    wanted = [*(metric or DEFAULT_METRICS), *(one.metric for one in conditions)]
+    with opened_store(store) as opened:
+        try:
+            found = compare_runs(
+                opened, a, b, metrics=[*dict.fromkeys(wanted)], confidence=confidence / 100
+            )
+        except ValueError as error:
+            fail(str(error), EXIT_INVALID)
+    if any("load" in one for one in found.differences) and not any_load:
+        fail(
+            " ".join([*found.differences, "Add --any-load to compare all the same."]), EXIT_INVALID
+        )
+    _show(found, as_json=as_json)
+    _judge(found, conditions)
+
+
+def _show(found: RunComparison, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    columns = ("", "A>", "B>", "change %>", "interval %>", "p>", "verdict")
+    rows = []
+    for name, one in found.metrics.items():
+        unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (_NANOS_PER_MILLI, " ms")
+        verdict = "no difference shown"
+        if one.is_different:
+            verdict = "worse" if name in found.worse() else "better"
+        rows.append(
+            [
+                f"{name}{words}",
+                f"{one.a_mean / unit:,.3f}",
+                f"{one.b_mean / unit:,.3f}",
+                f"{100 * one.change:+.2f}",
+                f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
+                f"{one.p_value:.4f}",
+                verdict,
+            ]
+        )
+    console().print(text_table("", columns, rows))
+    for sentence in _sentences(found):
+        typer.echo(sentence)
+
+
+def _sentences(found: RunComparison) -> list[str]:
+    sentences = list(found.differences)
+    sentences += [f"{name} cannot be compared: {why}." for name, why in found.missing.items()]
+    if found.latency is not None:
+        latency = found.latency
+        sentences.append(
+            f"Latency as a whole: an I/O of B is slower than one of A with probability "
+            f"{latency.slower_share:.2f}; the distributions are "
+            f"{100 * latency.log_shift:.1f} % apart (p = {latency.p_value:.4f})."
+        )
+        if latency.least_p_value > 0.05:  # noqa: PLR2004 - The usual level.
+            sentences.append("So few runs cannot show that distributions differ: repeat them.")
+    if any(not one.between_runs for one in found.metrics.values()):
+        sentences.append(
+            "One side has a single run: differences between runs are not in its interval, which "
+            "may be too narrow. Repeat it."
+        )
+    return sentences
+
+
+def _judge(found: RunComparison, conditions: list[FailCondition]) -> None:
+    for one in conditions:
+        words = f"{one.metric}{'>' if one.is_above else '<'}{100 * one.limit:+g}%"
+        if one.metric not in found.metrics:
+            fail(f"{words} cannot be judged: {found.missing[one.metric]}", EXIT_INVALID)
+        if one.is_met(found.metrics[one.metric]):
+            change = 100 * found.metrics[one.metric].change
+            fail(f"{words}: {one.metric} changed by {change:+.2f} %", EXIT_WORSE)

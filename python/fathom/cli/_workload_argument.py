@@ -1,0 +1,50 @@
+"""Arguments that begin with a workload's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom.cli._common import fail
+from fathom.cli._exit_codes import EXIT_INVALID
+
+if TYPE_CHECKING:
+    from fathom.workloads import Workload
+
+__all__ = ["named_workload", "single_step", "split_rest"]
+
+
+def named_workload(arguments: list[str]) -> Workload | None:
+    """Return the workload that the first argument names, if it names one."""
+    if not arguments or arguments[0].startswith("-"):
+        return None
+    from fathom.workloads import find_workload, workload_names  # noqa: PLC0415 - Seldom needed.
+
+    name = arguments[0]
+    if name not in workload_names():
+        return None
+    if Path(name).exists():
+        fail(f"{name} is a workload and a file: write ./{name} for the file", EXIT_INVALID)
+    if not split_rest(arguments)[1]:
+        fail(f"the workload {name} needs a target: fathom run {name} FILE", EXIT_INVALID)
+    return find_workload(name)
+
+
+def split_rest(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Return what is to differ from a workload, and the targets."""
+    rest = arguments[1:]
+    wishes = [one for one in rest if one.startswith("-")]
+    return wishes, [one for one in rest if not one.startswith("-")]
+
+
+def single_step(arguments: list[str]) -> tuple[list[str], str]:
+    """Return DiskSpd arguments, and the name of the workload that they come from, or ""."""
+    workload = named_workload(arguments)
+    if workload is None:
+        return arguments, ""
+    if len(workload.steps) > 1:
+        fail(f"{workload.name} has {len(workload.steps)} runs: name one load", EXIT_INVALID)
+    from fathom.workloads import run_arguments  # noqa: PLC0415 - Seldom needed.
+
+    wishes, targets = split_rest(arguments)
+    return run_arguments(workload, workload.steps[0], wishes, targets), workload.name

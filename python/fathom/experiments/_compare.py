@@ -1,0 +1,240 @@
+"""Comparing two sets of saved runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fathom._errors import FathomError
+from fathom.experiments._metrics import higher_is_better, interval_series, metric_column, run_value
+from fathom.stats import (
+    Comparison,
+    DistributionComparison,
+    compare_distributions,
+    compare_means,
+    find_transient,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.stats._types import FloatArray
+    from fathom.store import Store, StoredRun
+
+__all__ = ["FailCondition", "RunComparison", "compare_runs", "parse_condition"]
+
+DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
+_CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
+_MEANT = "such as 'p99>+5%' or 'iops<-3%'"
+# What may differ between two runs of the same load: where the file lies, and chance.
+_NO_LOAD = {"path", "random_seed", "format", "verbose", "progress_every_ios", "create_bytes"}
+_MACHINE = ("host_name", "kernel", "cpu_model", "cpu_count", "cpu_governor", "memory_bytes")
+_DEVICE = (
+    "device_model",
+    "device_serial",
+    "device_firmware",
+    "device_scheduler",
+    "target_file_system",
+)
+_LEAST_FOR_TRANSIENT = 20
+
+
+@dataclass(frozen=True)
+class FailCondition:
+    """A change that is too much: ``p99>+5%`` is metric ``p99``, above ``0.05``."""
+
+    metric: str
+    is_above: bool
+    limit: float
+
+    def is_met(self, comparison: Comparison) -> bool:
+        """Whether the change is beyond the limit, and chance is no explanation of it."""
+        beyond = comparison.change > self.limit if self.is_above else comparison.change < self.limit
+        return beyond and comparison.is_different
+
+
+def parse_condition(text: str) -> FailCondition:
+    """Read ``p99>+5%``.
+
+    Raises
+    ------
+    ValueError
+        If the text is no condition, or names no metric.
+
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no condition {_MEANT}")
+    metric, side, percent = match.groups()
+    metric_column(metric)
+    return FailCondition(metric, side == ">", float(percent) / 100)
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What comparing two sets of runs found.
+
+    Attributes
+    ----------
+    metrics
+        For each figure that both have, the change from A to B.
+    missing
+        For each figure that cannot be compared, why.
+    latency
+        The whole distributions of latency; None if one side did not measure it.
+    differences
+        What differs besides: load, machine, device. Each is a sentence.
+
+    """
+
+    metrics: Mapping[str, Comparison]
+    missing: Mapping[str, str]
+    latency: DistributionComparison | None
+    differences: Sequence[str]
+
+    def worse(self) -> list[str]:
+        """Return the figures that got worse, chance being no explanation."""
+        return [
+            metric
+            for metric, one in self.metrics.items()
+            if one.is_different and (one.change < 0) == higher_is_better(metric)
+        ]
+
+
+class _NothingToCompareError(FathomError):
+    pass
+
+
+def compare_runs(
+    store: Store,
+    a_reference: str,
+    b_reference: str,
+    *,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    confidence: float = 0.95,
+) -> RunComparison:
+    """Compare the runs that two references name; runs that are not complete are left out.
+
+    Raises
+    ------
+    NotFoundError
+        If a reference names nothing.
+    FathomError
+        If it names no complete run.
+
+    """
+    a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
+    pilots = (_pilot(store, a), _pilot(store, b))
+    found: dict[str, Comparison] = {}
+    missing: dict[str, str] = {}
+    for metric in metrics:
+        try:
+            found[metric] = compare_means(
+                _values(a, metric),
+                _values(b, metric),
+                confidence=confidence,
+                a_pilot=pilots[0],
+                b_pilot=pilots[1],
+            )
+        except ValueError as error:
+            missing[metric] = str(error)
+    return RunComparison(found, missing, _latency(a, b), _differences(a, b))
+
+
+def _complete(store: Store, reference: str) -> list[StoredRun]:
+    runs = [store.runs.get(run_id) for run_id in store.baselines.run_ids(reference)]
+    complete = [run for run in runs if run.summary.outcome == "complete"]
+    if not complete:
+        raise _NothingToCompareError(f"{reference} has no complete run to compare")
+    return complete
+
+
+def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
+    """Return the pilot of the one experiment that all runs are of, if it was one of repeating."""
+    ids = {run.summary.experiment_id for run in runs}
+    (only,) = ids if len(ids) == 1 else (None,)
+    if only is None:
+        return None
+    experiment = store.experiments.get(only)
+    pilot = experiment.plan.get("pilot") if experiment.verb == "repeat" else None
+    whole = experiment.run_count == len(runs)
+    return int(pilot) if pilot is not None and whole and len(runs) >= pilot else None
+
+
+def _values(runs: Sequence[StoredRun], metric: str) -> list[FloatArray | float]:
+    """Return one value of each run, or of a single run its intervals without the warm-up."""
+    if len(runs) == 1:
+        series = interval_series(runs[0].result, metric)
+        if series is not None:
+            return [_settled(series)]
+    values = [run_value(run.summary, metric) for run in runs]
+    if any(value is None for value in values):
+        raise ValueError("a run has no such figure; latencies need -L")
+    return [value for value in values if value is not None]
+
+
+def _settled(series: FloatArray) -> FloatArray:
+    if series.size < _LEAST_FOR_TRANSIENT:
+        return series
+    return series[find_transient(series).count :]
+
+
+def _latency(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> DistributionComparison | None:
+    sides = [[run.result.total.latency for run in runs] for runs in (a, b)]
+    buckets = [[one.buckets for one in side if one is not None] for side in sides]
+    if any(len(known) < len(side) for known, side in zip(buckets, sides, strict=True)):
+        return None
+    return compare_distributions(*buckets)
+
+
+def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
+    def told(what: str, key: str, a_values: set[str], b_values: set[str]) -> str | None:
+        if a_values == b_values:
+            return None
+        sides = (", ".join(sorted(one)) or "unknown" for one in (a_values, b_values))
+        return f"{what} differs: {key} is {' in A and '.join(sides)} in B."
+
+    sentences: list[str | None] = []
+    if {_load(run) for run in a} != {_load(run) for run in b}:
+        sentences.append(f"The load differs: {_load_words(a, b)}.")
+    elif len({_load(run) for run in (*a, *b)}) > 1:
+        sentences.append("The runs of one side differ in their load among themselves.")
+    for what, keys in (("The machine", _MACHINE), ("The device", _DEVICE)):
+        for key in keys:
+            values = [
+                {str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)
+            ]
+            sentences.append(told(what, key, *values))
+    versions = [{run.summary.columns["tool_version"] for run in side} for side in (a, b)]
+    sentences.append(told("The tool", "tool_version", *versions))
+    return [one for one in sentences if one]
+
+
+def _load(run: StoredRun) -> str:
+    return json.dumps(_load_of(run.result.raw["profile"]), sort_keys=True)
+
+
+def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
+    if isinstance(value, dict):
+        return {key: _load_of(one) for key, one in value.items() if key not in _NO_LOAD}
+    return [_load_of(one) for one in value] if isinstance(value, list) else value
+
+
+def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
+    """Return the names of the settings that differ, with their values."""
+    flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
+    keys = sorted(key for key in {*flat[0], *flat[1]} if flat[0].get(key) != flat[1].get(key))
+    parts = [f"{key} is {flat[0].get(key)} in A and {flat[1].get(key)} in B" for key in keys]
+    return "; ".join(parts) or "the runs of one side differ among themselves"
+
+
+def _flat(value: Any, name: str = "") -> dict[str, object]:  # noqa: ANN401 - Any JSON.
+    if isinstance(value, dict):
+        pairs = [(f"{name}.{key}".lstrip("."), one) for key, one in value.items()]
+    elif isinstance(value, list):
+        pairs = [(f"{name}[{index}]", one) for index, one in enumerate(value)]
+    else:
+        return {name.rpartition(".")[2] or name: value}
+    return {key: one for pair in pairs for key, one in _flat(pair[1], pair[0]).items()}

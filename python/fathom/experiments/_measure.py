@@ -1,0 +1,76 @@
+"""One run, saved as soon as it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom._errors import RunFailedError, RunInterrupted
+from fathom._run import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fathom._result import Result
+    from fathom._run import EventCallback
+    from fathom.store import Store
+
+__all__ = ["Measured", "measure"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run that ended; ``run_id`` is None if it was not saved, ``failure`` unless it failed."""
+
+    run_id: int | None
+    result: Result
+    failure: str | None
+
+
+def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
+    store: Store | None,
+    arguments: Sequence[str],
+    *,
+    label: str = "",
+    experiment_id: int | None = None,
+    step_id: int | None = None,
+    on_event: EventCallback | None = None,
+    show: Callable[[Result], None] | None = None,
+) -> Measured:
+    """Run DiskSpd arguments and save what was measured, also of a run that failed.
+
+    ``show`` gets the result before it is saved, so that it is seen even if saving fails.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If nothing was run.
+    RunInterrupted
+        If Ctrl-C ended the run; what was measured is saved.
+    StoreError
+        If it cannot be saved.
+
+    """
+
+    def saved(result: Result, failures: Sequence[str] = ()) -> int | None:
+        if show is not None:
+            show(result)
+        if store is None:
+            return None
+        return store.runs.save(
+            result,
+            arguments,
+            label=label,
+            failures=failures,
+            experiment_id=experiment_id,
+            step_id=step_id,
+        )
+
+    try:
+        result = run(arguments, on_event=on_event)
+    except RunFailedError as error:
+        return Measured(saved(error.result, [str(error)]), error.result, str(error))
+    except RunInterrupted as interruption:
+        saved(interruption.result)
+        raise
+    return Measured(saved(result), result, None)

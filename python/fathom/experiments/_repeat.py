@@ -1,0 +1,236 @@
+"""Repeating a run until its mean is known well enough."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fathom._errors import FathomError
+from fathom.experiments._measure import measure
+from fathom.experiments._metrics import metric_column, run_value
+from fathom.stats import (
+    Drift,
+    Estimate,
+    Outlier,
+    SteadyState,
+    coefficient_of_variation,
+    find_drift,
+    find_outliers,
+    find_steady_state,
+    independent_mean,
+    planned_count,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fathom._run import EventCallback
+    from fathom.store import ExperimentState, RunSummary, Store
+
+__all__ = ["MetricSummary", "RepeatPolicy", "Repetition", "repeat", "summarise"]
+
+# What the specification of steady state tracks, and what an application feels.
+TRACKED = ("iops", "mib_per_s", "mean", "p99")
+_STEADY = ("iops", "mib_per_s", "p99")
+_LEAST_FOR_DRIFT = 8
+_LEAST_PILOT = 2
+
+
+@dataclass(frozen=True)
+class RepeatPolicy:
+    """When to stop.
+
+    Attributes
+    ----------
+    metric
+        The figure whose mean is to be known.
+    relative_half_width
+        Half of the interval's width as a share of the mean.
+    confidence
+        Of the interval.
+    pilot
+        After so many runs their spread decides how many there will be (Stein's two stages).
+    most
+        Never more runs than this.
+
+    """
+
+    metric: str = "iops"
+    relative_half_width: float = 0.01
+    confidence: float = 0.95
+    pilot: int = 10
+    most: int = 30
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of its range; the message names it.
+
+        """
+        metric_column(self.metric)
+        if not _LEAST_PILOT <= self.pilot <= self.most:
+            raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
+        if not 0 < self.relative_half_width < 1:
+            raise ValueError(
+                f"a precision is between 0 and 100 %, not {self.relative_half_width:%}"
+            )
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"a confidence is between 0 and 100 %, not {self.confidence:%}")
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """One figure over all runs. ``outliers`` count runs from 0; ``drift`` needs 8 runs."""
+
+    estimate: Estimate
+    median: float
+    coefficient_of_variation: float
+    outliers: list[Outlier]
+    drift: Drift | None
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What repeating found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store.
+    run_ids
+        Its runs, in their order.
+    metrics
+        For each figure that the runs have.
+    steady
+        Steady state by the SNIA rules, each run being a round; None if a figure is missing.
+    is_precise
+        The interval is as narrow as was asked for.
+    failure
+        Why it ended before its time, if it did.
+
+    """
+
+    experiment_id: int
+    run_ids: list[int]
+    metrics: dict[str, MetricSummary]
+    steady: SteadyState | None
+    is_precise: bool
+    failure: str | None
+
+
+def summarise(
+    runs: Sequence[RunSummary], *, confidence: float = 0.95, pilot: int | None = None
+) -> tuple[dict[str, MetricSummary], SteadyState | None]:
+    """Return the figures of runs of one kind, and whether they were steady.
+
+    ``pilot`` is the number of runs whose spread decided how many there are, if it did.
+    """
+    metrics, series = {}, {}
+    for metric in TRACKED:
+        values = [run_value(run, metric) for run in runs]
+        known = [value for value in values if value is not None]
+        if len(known) < max(len(values), 2):
+            continue
+        series[metric] = known
+        metrics[metric] = MetricSummary(
+            estimate=independent_mean(known, confidence=confidence, pilot=pilot),
+            median=float(np.median(known)),
+            coefficient_of_variation=coefficient_of_variation(known),
+            outliers=find_outliers(known),
+            drift=find_drift(known) if len(known) >= _LEAST_FOR_DRIFT else None,
+        )
+    if any(metric not in series for metric in _STEADY):
+        return metrics, None
+    return metrics, find_steady_state({metric: series[metric] for metric in _STEADY})
+
+
+def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
+    store: Store,
+    arguments: Sequence[str],
+    policy: RepeatPolicy,
+    *,
+    label: str = "",
+    on_event: EventCallback | None = None,
+    on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+) -> Repetition:
+    """Run the same arguments until the policy is content; each run is saved as it ends.
+
+    ``on_run`` gets the number of runs that are done, and of those that there will be once the
+    pilot has told.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If the first run cannot be made.
+    RunInterrupted
+        If Ctrl-C ended it; the runs that are done are saved.
+
+    """
+    plan: dict[str, Any] = {"arguments": [*arguments], **asdict(policy)}
+    experiment_id = store.experiments.begin("repeat", label or "repeat", plan)
+    planned: int | None = None
+    failure: str | None = None
+    done = 0
+    try:
+        while failure is None and done < (planned or policy.pilot):
+            found = measure(
+                store, arguments, label=label, experiment_id=experiment_id, on_event=on_event
+            )
+            failure = found.failure
+            done += 1
+            if done == policy.pilot and failure is None:
+                planned = _planned(store, experiment_id, policy)
+            on_run(done, planned)
+    except KeyboardInterrupt:
+        store.experiments.finish(experiment_id, "interrupted")
+        raise
+    except FathomError as error:
+        store.experiments.finish(experiment_id, "failed", failure=str(error))
+        raise
+    return _concluded(store, experiment_id, policy, planned, failure)
+
+
+def _runs(store: Store, experiment_id: int) -> list[RunSummary]:
+    found = store.runs.list(experiment_id=experiment_id)
+    return [run for run in reversed(found) if run.outcome == "complete"]
+
+
+def _planned(store: Store, experiment_id: int, policy: RepeatPolicy) -> int:
+    values = [run_value(run, policy.metric) for run in _runs(store, experiment_id)]
+    known = [value for value in values if value is not None]
+    if len(known) < policy.pilot:
+        # No such figure, as p99 without -L: more runs would not bring it.
+        return policy.pilot
+    wanted = planned_count(
+        known, relative_half_width=policy.relative_half_width, confidence=policy.confidence
+    )
+    return min(wanted, policy.most)
+
+
+def _concluded(
+    store: Store, experiment_id: int, policy: RepeatPolicy, planned: int | None, failure: str | None
+) -> Repetition:
+    runs = _runs(store, experiment_id)
+    pilot = policy.pilot if planned is not None else None
+    metrics, steady = summarise(runs, confidence=policy.confidence, pilot=pilot)
+    judged = metrics.get(policy.metric)
+    precise = (
+        planned is not None
+        and judged is not None
+        # The mean of all runs differs a little from the pilot's, by which the number was planned.
+        and judged.estimate.relative_half_width <= policy.relative_half_width * 1.05
+    )
+    outcome = {
+        "metrics": {name: asdict(one) for name, one in metrics.items()},
+        "is_steady": None if steady is None else steady.is_steady,
+        "is_precise": precise,
+    }
+    state: ExperimentState = "complete" if failure is None else "failed"
+    store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome)
+    ids = [run.id for run in runs]
+    return Repetition(experiment_id, ids, metrics, steady, precise, failure)

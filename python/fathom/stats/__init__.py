@@ -1,0 +1,54 @@
+"""Statistics for measurements of storage.
+
+>>> from fathom.stats import series_mean  # doctest: +SKIP
+>>> series_mean(iops_of_each_second).low  # doctest: +SKIP
+"""
+
+from fathom.stats._compare import Comparison, compare_means
+from fathom.stats._distribution import DistributionComparison, compare_distributions
+from fathom.stats._histogram import Histograms, QuantileEstimate
+from fathom.stats._mean import (
+    Estimate,
+    independent_mean,
+    long_run,
+    planned_count,
+    series_mean,
+)
+from fathom.stats._scaling import LoadPoint, ScalabilityLaw, find_knee, fit_scalability
+from fathom.stats._spread import (
+    Drift,
+    Outlier,
+    coefficient_of_variation,
+    find_drift,
+    find_outliers,
+)
+from fathom.stats._steady import SteadyState, WindowCheck, find_steady_state
+from fathom.stats._transient import Transient, find_transient
+
+__all__ = [
+    "Comparison",
+    "DistributionComparison",
+    "Drift",
+    "Estimate",
+    "Histograms",
+    "LoadPoint",
+    "Outlier",
+    "QuantileEstimate",
+    "ScalabilityLaw",
+    "SteadyState",
+    "Transient",
+    "WindowCheck",
+    "coefficient_of_variation",
+    "compare_distributions",
+    "compare_means",
+    "find_drift",
+    "find_knee",
+    "find_outliers",
+    "find_steady_state",
+    "find_transient",
+    "fit_scalability",
+    "independent_mean",
+    "long_run",
+    "planned_count",
+    "series_mean",
+]

@@ -1,0 +1,129 @@
+"""How throughput grows with load: Gunther's Universal Scalability Law, and the knee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from fathom.stats._types import as_values
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.stats._types import FloatArray, Values
+
+__all__ = ["LoadPoint", "ScalabilityLaw", "find_knee", "fit_scalability"]
+
+_PARAMETERS = 3
+KNEE_SHARE = 0.03
+
+
+@dataclass(frozen=True)
+class ScalabilityLaw:
+    """X(N) = rate N / (1 + contention (N - 1) + coherence N (N - 1)).
+
+    Gunther, "A General Theory of Computational Scalability Based on Rational Functions" (2008).
+
+    Attributes
+    ----------
+    rate
+        Throughput of one unit of load.
+    contention
+        The share that waits for its turn (sigma).
+    coherence
+        What each pair costs (kappa).
+    relative_error
+        Root of the mean square of the relative differences between points and law.
+
+    """
+
+    rate: float
+    contention: float
+    coherence: float
+    relative_error: float
+
+    def throughput(self, load: Values) -> FloatArray:
+        """Return what the law says for a load."""
+        return _law(as_values(np.atleast_1d(load)), self.rate, self.contention, self.coherence)
+
+    @property
+    def best_load(self) -> float:
+        """The load of the greatest throughput; infinite if more always gives more."""
+        if self.coherence <= 0:
+            return float("inf")
+        return float(np.sqrt(max(1 - self.contention, 0.0) / self.coherence))
+
+    @property
+    def limit(self) -> float:
+        """The greatest throughput at any load; infinite if the law has none."""
+        if self.coherence > 0:
+            return float(self.throughput(max(self.best_load, 1.0))[0])
+        return self.rate / self.contention if self.contention > 0 else float("inf")
+
+
+def _law(load: FloatArray, rate: float, contention: float, coherence: float) -> FloatArray:
+    waiting = contention * (load - 1) + coherence * load * (load - 1)
+    return np.asarray(rate * load / (1 + waiting))
+
+
+def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
+    """Fit the law to measured points; each counts by its relative error.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 different loads, or a load or throughput is not above 0.
+
+    """
+    load = as_values(loads)
+    throughput = as_values(throughputs)
+    if load.shape != throughput.shape or np.unique(load).size <= _PARAMETERS:
+        raise ValueError(f"the law needs points at more than {_PARAMETERS} different loads")
+    if load.min() <= 0 or throughput.min() <= 0:
+        raise ValueError("loads and throughputs are above 0")
+
+    def residuals(parameters: FloatArray) -> FloatArray:
+        rate, contention, coherence = np.exp(parameters[0]), parameters[1], parameters[2]
+        return np.asarray(np.log(_law(load, rate, contention, coherence) / throughput))
+
+    rate = float(np.max(throughput / load))
+    # From two starts, as a fit may end where contention hides what coherence is.
+    fits = [
+        least_squares(
+            residuals, (np.log(rate), *start), bounds=([-np.inf, 0, 0], [np.inf, 1, np.inf])
+        )
+        for start in ((0.05, 1e-4), (0.5, 1e-2))
+    ]
+    best = min(fits, key=lambda fit: float(fit.cost))
+    error = float(np.sqrt(np.mean(residuals(best.x) ** 2)))
+    return ScalabilityLaw(float(np.exp(best.x[0])), float(best.x[1]), float(best.x[2]), error)
+
+
+@dataclass(frozen=True)
+class LoadPoint:
+    """What was measured at one load; latency in nanoseconds, throughput in any unit."""
+
+    load: float
+    throughput: float
+    latency_ns: float
+
+
+def find_knee(points: Sequence[LoadPoint], *, share: float = KNEE_SHARE) -> LoadPoint:
+    """Return the point of least latency within this share of the greatest throughput.
+
+    Of points with the same latency, the one with the least load.
+
+    Raises
+    ------
+    ValueError
+        If there are no points.
+
+    """
+    if not points:
+        raise ValueError("the knee needs at least one point")
+    enough = max(point.throughput for point in points) * (1 - share)
+    close = [point for point in points if point.throughput >= enough]
+    return min(close, key=lambda point: (point.latency_ns, point.load))

@@ -1,0 +1,21 @@
+"""Workloads: loads of well-known applications by name, and the user's own.
+
+>>> from fathom.workloads import find_workload  # doctest: +SKIP
+>>> find_workload("sql-oltp-70").steps[0].arguments  # doctest: +SKIP
+"""
+
+from fathom.workloads._arguments import run_arguments
+from fathom.workloads._folder import all_workloads, find_workload, user_folder, workload_names
+from fathom.workloads._workload import Step, Workload, WorkloadError, read_workload
+
+__all__ = [
+    "Step",
+    "Workload",
+    "WorkloadError",
+    "all_workloads",
+    "find_workload",
+    "read_workload",
+    "run_arguments",
+    "user_folder",
+    "workload_names",
+]

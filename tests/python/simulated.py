@@ -1,0 +1,38 @@
+"""Seeded noise like that of storage: neighbours resemble each other, runs differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.signal import lfilter
+
+if TYPE_CHECKING:
+    from fathom.stats._types import FloatArray
+
+__all__ = ["autoregressive", "experiments"]
+
+# So many values are left out until the noise has forgotten that it began at 0.
+_FORGOTTEN = 400
+
+
+def autoregressive(
+    random: np.random.Generator, coefficient: float, shape: tuple[int, ...]
+) -> FloatArray:
+    """Return AR(1) noise along the last axis, with mean 0 and variance 1."""
+    fresh = random.standard_normal((*shape[:-1], shape[-1] + _FORGOTTEN))
+    noise: FloatArray = lfilter([1.0], [1.0, -coefficient], fresh, axis=-1)
+    return np.asarray(noise[..., _FORGOTTEN:] * np.sqrt(1 - coefficient**2))
+
+
+def experiments(
+    random: np.random.Generator, shape: tuple[int, int, int], noise: tuple[float, float, float]
+) -> FloatArray:
+    """Return IOPS of experiments, runs and seconds around 1000.
+
+    ``noise`` is the relative deviation between runs, within them, and the coefficient of the
+    latter.
+    """
+    between, within, coefficient = noise
+    levels = 1 + between * random.standard_normal((*shape[:2], 1))
+    return np.asarray(1000 * levels * (1 + within * autoregressive(random, coefficient, shape)))

@@ -1,0 +1,253 @@
+"""Repeating runs, and comparing what was repeated: on made-up results, and on a real file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import fathom
+import numpy as np
+import pytest
+from fathom import experiments
+from fathom.experiments import _measure, _repeat
+from fathom.experiments._compare import compare_runs, parse_condition
+from fathom.experiments._metrics import interval_series, metric_column
+from fathom.experiments._repeat import RepeatPolicy, repeat
+from fathom.store import Store
+from store_worker import RESULT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
+TEXT = json.dumps(dict(RESULT.raw))
+
+
+def command(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run ``fathom``."""
+    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
+
+
+def result_with(factor: float, **profile: object) -> fathom.Result:
+    """Return the fixture's result at so many times its speed."""
+    raw: dict[str, Any] = json.loads(TEXT)
+    raw["time_spans"][0]["measured_ns"] = int(raw["time_spans"][0]["measured_ns"] / factor)
+    raw["profile"]["time_spans"][0]["targets"][0] |= profile
+    return fathom.Result.from_json(json.dumps(raw))
+
+
+class Device:
+    """Stands for the engine: each run is faster or slower by chance."""
+
+    def __init__(self, spread: float, seed: int = 1) -> None:
+        """Vary by this share."""
+        self.runs = 0
+        self._spread = spread
+        self._random = np.random.default_rng(seed)
+
+    def run(self, _arguments: Sequence[str], **_more: object) -> fathom.Result:
+        """Return the next result."""
+        self.runs += 1
+        return result_with(1 + self._spread * self._random.standard_normal())
+
+
+@pytest.mark.parametrize(("spread", "least", "most"), [(0.002, 10, 10), (0.03, 12, 150)])
+def test_the_spread_of_the_pilot_decides_the_number_of_runs(
+    store: Store, monkeypatch: pytest.MonkeyPatch, spread: float, least: int, most: int
+) -> None:
+    device = Device(spread)
+    monkeypatch.setattr(_measure, "run", device.run)
+    told: list[tuple[int, int | None]] = []
+    found = repeat(store, ["x"], RepeatPolicy(most=150), on_run=lambda *one: told.append(one))
+    assert least <= device.runs == len(found.run_ids) <= most
+    assert found.is_precise
+    assert found.metrics["iops"].estimate.relative_half_width <= 0.0105
+    assert told[0] == (1, None)
+    assert told[-1] == (device.runs, device.runs)
+    experiment = store.experiments.get(found.experiment_id)
+    assert (experiment.state, experiment.run_count) == ("complete", device.runs)
+    assert experiment.outcome is not None
+    assert experiment.outcome["is_precise"]
+    assert found.steady is not None
+    assert found.steady.is_steady
+
+
+def test_it_ends_at_the_greatest_number_and_says_that_it_is_not_precise(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Device(0.2)
+    monkeypatch.setattr(_measure, "run", device.run)
+    found = repeat(store, ["x"], RepeatPolicy(pilot=5, most=8))
+    assert (device.runs, found.is_precise) == (8, False)
+
+
+def test_an_outlier_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device(0.01)
+    regular = device.run
+
+    def slow_once(arguments: Sequence[str], **more: object) -> fathom.Result:
+        result = regular(arguments, **more)
+        return result_with(0.5) if device.runs == 4 else result
+
+    monkeypatch.setattr(_measure, "run", slow_once)
+    found = repeat(store, ["x"], RepeatPolicy(most=10))
+    (outlier,) = found.metrics["iops"].outliers
+    assert outlier.index == 3
+    assert outlier.deviations < -10
+
+
+def test_a_failure_ends_it_and_what_was_done_is_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Device(0.01)
+    regular = device.run
+
+    def fail_late(arguments: Sequence[str], **more: object) -> fathom.Result:
+        result = regular(arguments, **more)
+        if device.runs == 3:
+            raise fathom.RunFailedError("the disk is gone", result)
+        return result
+
+    monkeypatch.setattr(_measure, "run", fail_late)
+    found = repeat(store, ["x"], RepeatPolicy())
+    assert found.failure == "the disk is gone"
+    experiment = store.experiments.get(found.experiment_id)
+    assert (experiment.state, experiment.run_count) == ("failed", 3)
+    assert len(found.run_ids) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pilot": 1},
+        {"pilot": 9, "most": 8},
+        {"confidence": 95},
+        {"relative_half_width": 0},
+        {"metric": "p98"},
+        {"metric": "both.p99"},
+    ],
+)
+def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"pilot|confidence|precision|metric"):
+        RepeatPolicy(**wrong)
+
+
+def repeated(store: Store, factor: float, seed: int, **profile: object) -> str:
+    """Save ten runs as an experiment, and return its reference."""
+    random = np.random.default_rng(seed)
+    experiment_id = store.experiments.begin("repeat", "made up", {"pilot": 10})
+    for _ in range(10):
+        speed = factor * (1 + 0.01 * random.standard_normal())
+        store.runs.save(result_with(speed, **profile), ["x"], experiment_id=experiment_id)
+    return f"e{experiment_id}"
+
+
+def test_equals_are_equal_and_a_slowdown_is_found(store: Store) -> None:
+    a, same, slow = (repeated(store, *one) for one in ((1, 1), (1, 2), (0.95, 3)))
+    found = compare_runs(store, a, same)
+    assert not found.metrics["iops"].is_different
+    assert (found.worse(), found.differences) == ([], [])
+    found = compare_runs(store, a, slow)
+    assert found.metrics["iops"].change == pytest.approx(-0.05, abs=0.015)
+    assert found.metrics["iops"].low < -0.05 < found.metrics["iops"].high
+    assert found.worse() == ["iops", "mib_per_s"]
+    # The latencies of all these runs are the same, which is no difference.
+    assert found.metrics["p99"].p_value == 1
+    assert found.latency is not None
+    assert found.latency.p_value == 1
+
+
+def test_a_single_run_is_judged_by_its_intervals_or_not_at_all(store: Store) -> None:
+    a, b = (str(store.runs.save(result_with(one), ["x"])) for one in (1, 1))
+    found = compare_runs(store, a, b)
+    series = interval_series(RESULT, "iops")
+    if series is None or series.size < 8:
+        assert "repeat it" in found.missing["iops"]
+    assert "repeat it" in found.missing["p99"]
+
+
+def test_intervals_are_those_of_the_result() -> None:
+    series = interval_series(RESULT, "iops")
+    assert series is not None
+    span = RESULT.raw["time_spans"][0]
+    seconds = span["interval_ns"] / 1e9
+    assert series.size == span["measured_ns"] // span["interval_ns"]
+    # The last one may be left out, being shorter.
+    assert 0.8 * RESULT.total.ios <= series.sum() * seconds <= RESULT.total.ios
+    parts = [interval_series(RESULT, f"{kind}.iops") for kind in ("read", "write")]
+    assert parts[0] is not None
+    assert parts[1] is not None
+    assert np.allclose(parts[0] + parts[1], series)
+    assert interval_series(RESULT, "p99") is None
+    latency = RESULT.total.latency
+    mean = interval_series(RESULT, "mean")
+    assert latency is not None
+    assert mean is not None
+    assert mean.mean() == pytest.approx(latency.mean_ns, rel=0.5)
+    assert metric_column("read.p99") == "read_latency_p99_ns"
+
+
+def test_what_differs_besides_is_told(store: Store) -> None:
+    a = repeated(store, 1, 1)
+    b = repeated(store, 1, 2, block_bytes=65536)
+    (sentence,) = compare_runs(store, a, b).differences
+    block = RESULT.raw["profile"]["time_spans"][0]["targets"][0]["block_bytes"]
+    assert sentence == f"The load differs: block_bytes is {block} in A and 65536 in B."
+    raw: dict[str, Any] = json.loads(TEXT)
+    raw["host"]["kernel"] = "Linux 9.9"
+    store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"], label="other")
+    (other,) = store.runs.list(label="other")
+    (sentence,) = compare_runs(store, a, str(other.id)).differences
+    assert sentence.startswith("The machine differs: kernel is Linux")
+    assert sentence.endswith("in A and Linux 9.9 in B.")
+
+
+def test_conditions_are_read() -> None:
+    condition = parse_condition("p99 > +5%")
+    assert (condition.metric, condition.is_above, condition.limit) == ("p99", True, 0.05)
+    assert parse_condition("read.iops<-2.5%").limit == -0.025
+    for wrong in ("p99", "p99>5", "p99=5%", "p98>5%", ">5%"):
+        with pytest.raises(ValueError, match=r"no condition|no metric"):
+            parse_condition(wrong)
+
+
+def test_the_exit_code_tells_a_slowdown() -> None:
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        a, slow = repeated(store, 1, 1), repeated(store, 0.9, 2)
+        other = repeated(store, 1, 3, block_bytes=65536)
+        store.baselines.set("golden", a)
+    assert command("compare", "golden", slow).returncode == 0
+    done = command("compare", "golden", slow, "--fail-if", "iops<-5%")
+    assert done.returncode == 5
+    assert done.stderr.startswith("error: iops<-5%: iops changed by -")
+    assert "worse" in done.stdout
+    # A change that is there, but within what is allowed.
+    assert command("compare", "golden", slow, "--fail-if", "iops<-15%").returncode == 0
+    refused = command("compare", "golden", other)
+    assert (refused.returncode, "--any-load" in refused.stderr) == (3, True)
+    assert command("compare", "golden", other, "--any-load").returncode == 0
+    assert command("compare", "golden", slow, "--fail-if", "p98>1%").returncode == 3
+    assert command("compare", "golden", "e999").returncode == 3
+    whole = json.loads(command("compare", "golden", slow, "--json").stdout)
+    assert whole["metrics"]["iops"]["a_runs"] == 10
+
+
+def test_a_real_file_is_repeated_and_compared(tmp_path: Path) -> None:
+    args = ["-c1M", "-b4K", "-r", "-w0", "-d1", "-W0", "-L", str(tmp_path / "scratch.dat")]
+    done = command("repeat", "--pilot", "2", "--most", "2", *args)
+    assert done.returncode == 0
+    assert "2 runs" in done.stdout
+    assert "Saved as experiment e1" in done.stdout
+    done = command("compare", "e1", "1")
+    assert done.returncode == 0
+    assert "single run" in done.stdout or "cannot be compared" in done.stdout
+    assert command("repeat", "--pilot", "1", *args).returncode == 3
+
+
+def test_the_public_names_are_these() -> None:
+    assert experiments.__all__ == sorted(experiments.__all__)
+    assert _repeat.TRACKED == ("iops", "mib_per_s", "mean", "p99")

@@ -1,0 +1,143 @@
+"""Percentiles of merged histograms, and whole distributions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fathom import Latency, Result
+from fathom.stats import Histograms, compare_distributions
+from fathom.stats._histogram import from_values
+
+RESULT = Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())
+IOS = 500
+
+
+def runs_of(
+    random: np.random.Generator, count: int, *, between: float, factor: float = 1.0
+) -> list[dict[int, int]]:
+    """Return histograms of log-normal latencies around 100 us, in runs that differ."""
+    levels = factor * np.exp(between * random.standard_normal((count, 1)))
+    return [from_values(1e5 * one) for one in levels * random.lognormal(0, 0.5, (count, IOS))]
+
+
+def test_buckets_are_those_of_the_engine() -> None:
+    latency = RESULT.total.latency
+    assert latency is not None
+    lower = np.array([*latency.buckets])
+    # A value at the beginning of each bucket falls into it, and so does the one in its middle.
+    assert [*from_values(lower)] == [*latency.buckets]
+    assert [*from_values(Histograms([latency.buckets]).middle_ns)] == [*latency.buckets]
+
+
+def test_quantiles_are_those_of_the_result() -> None:
+    latency = RESULT.total.latency
+    assert latency is not None
+    histograms = Histograms([latency.buckets])
+    for quantile in (0.1, 0.5, 0.9, 0.99, 0.999):
+        value = histograms.quantile(quantile).value_ns
+        assert min(max(value, latency.min_ns), latency.max_ns) == latency.quantile_ns(quantile)
+
+
+def test_merging_is_the_same_as_one_run() -> None:
+    random = np.random.default_rng(1)
+    values = random.lognormal(11, 0.5, (4, IOS))
+    merged = Histograms([from_values(one) for one in values])
+    whole = Histograms([from_values(values.reshape(-1))])
+    for quantile in (0.5, 0.99):
+        assert merged.quantile(quantile).value_ns == whole.quantile(quantile).value_ns
+    assert merged.counts.sum() == values.size
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9, 0.99])
+def test_the_interval_of_a_percentile_covers(quantile: float) -> None:
+    random = np.random.default_rng(int(quantile * 100))
+    between = 0.05
+    # The true quantile over all runs that there could be, from very many.
+    truth = np.quantile(
+        1e5
+        * np.exp(between * random.standard_normal(2_000_000))
+        * random.lognormal(0, 0.5, 2_000_000),
+        quantile,
+    )
+    covered = 0
+    for _ in range(400):
+        found = Histograms(runs_of(random, 12, between=between)).quantile(quantile)
+        low_ns, high_ns = found.low_ns * (1 - 1 / 1024), found.high_ns * (1 + 1 / 1024)
+        covered += bool(low_ns <= truth <= high_ns)
+        assert found.between_runs
+    assert covered / 400 >= 0.92
+
+
+def test_one_run_alone_says_that_it_knows_only_itself() -> None:
+    (run,) = runs_of(np.random.default_rng(2), 1, between=0)
+    found = Histograms([run]).quantile(0.5)
+    assert not found.between_runs
+    assert found.low_ns < found.value_ns < found.high_ns
+    assert Histograms([run]).quantile(1.0).value_ns == Histograms([run]).middle_ns[-1]
+
+
+def test_runs_of_one_kind_seldom_differ_in_distribution() -> None:
+    random = np.random.default_rng(3)
+    results = [
+        compare_distributions(
+            runs_of(random, 5, between=0.05), runs_of(random, 5, between=0.05), seed=number
+        )
+        for number in range(600)
+    ]
+    # At most 5 % in truth; of 600, chance moves it by 0.9 %.
+    assert np.mean([one.p_value <= 0.05 for one in results]) <= 0.068
+    assert np.mean([one.slower_share for one in results]) == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_slower_distribution_is_found_and_measured() -> None:
+    random = np.random.default_rng(4)
+    a, b = runs_of(random, 5, between=0.02), runs_of(random, 5, between=0.02, factor=1.2)
+    result = compare_distributions(a, b)
+    assert result.p_value == result.least_p_value == 2 / 252
+    assert result.log_shift == pytest.approx(np.log(1.2), rel=0.15)
+    assert result.quantile_ratios[0.5] == pytest.approx(1.2, rel=0.05)
+    assert result.slower_share > 0.55
+    swapped = compare_distributions(b, a)
+    assert swapped.slower_share == pytest.approx(1 - result.slower_share)
+
+
+def test_a_tail_is_found_where_the_means_are_alike() -> None:
+    # One I/O of 200 stalls in B, the others are a little faster.
+    random = np.random.default_rng(5)
+    a = [from_values(random.normal(1e5, 5e3, IOS)) for _ in range(6)]
+    stalls = [np.where(np.arange(IOS) % 200 == 0, 3e6, 8.5e4) for _ in range(6)]
+    b = [from_values(one + random.normal(0, 5e3, IOS)) for one in stalls]
+    result = compare_distributions(a, b)
+    assert result.quantile_ratios[0.999] > 20
+    assert result.quantile_ratios[0.5] < 0.9
+    assert result.p_value < 0.01
+
+
+def test_two_runs_are_too_few_for_a_test() -> None:
+    random = np.random.default_rng(6)
+    a, b = runs_of(random, 1, between=0), runs_of(random, 1, between=0, factor=9)
+    result = compare_distributions(a, b)
+    assert (result.p_value, result.least_p_value) == (1, 1)
+    assert result.greatest_gap > 0.9
+    with pytest.raises(ValueError, match="at least one run"):
+        compare_distributions(a, [])
+    with pytest.raises(ValueError, match="at least one I/O"):
+        Histograms([{}])
+
+
+def test_many_runs_are_dealt_at_random_with_a_seed() -> None:
+    random = np.random.default_rng(7)
+    a, b = runs_of(random, 12, between=0.05), runs_of(random, 12, between=0.05)
+    first, again = (compare_distributions(a, b, seed=9) for _ in range(2))
+    assert first == again
+    assert first.least_p_value == 1 / 2_000
+
+
+def test_a_stored_histogram_is_read() -> None:
+    raw = json.loads(json.dumps(dict(RESULT.raw)))
+    latency = Result.from_json(json.dumps(raw)).total.latency
+    assert isinstance(latency, Latency)
+    assert Histograms([latency.buckets]).counts.sum() == latency.count

@@ -1,0 +1,65 @@
+"""The Universal Scalability Law, and the knee."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fathom.stats import LoadPoint, find_knee, fit_scalability
+
+LOADS = [1, 2, 4, 8, 16, 32, 64, 128]
+
+
+def law(load: np.ndarray, rate: float, contention: float, coherence: float) -> np.ndarray:
+    """Return throughput by the formula of the paper."""
+    return np.asarray(rate * load / (1 + contention * (load - 1) + coherence * load * (load - 1)))
+
+
+@pytest.mark.parametrize(
+    ("rate", "contention", "coherence"),
+    [(1000, 0.05, 1e-4), (250_000, 0.3, 1e-3), (40, 0.0, 5e-4), (1000, 0.1, 0.0), (7, 0.0, 0.0)],
+)
+def test_the_law_is_found_again(rate: float, contention: float, coherence: float) -> None:
+    load = np.array(LOADS, float)
+    found = fit_scalability(load, law(load, rate, contention, coherence))
+    assert found.rate == pytest.approx(rate, rel=1e-3)
+    assert found.contention == pytest.approx(contention, abs=1e-4)
+    assert found.coherence == pytest.approx(coherence, abs=1e-6)
+    assert found.relative_error < 1e-3
+    if coherence > 1e-6:
+        assert found.best_load == pytest.approx(np.sqrt((1 - contention) / coherence), rel=0.01)
+
+
+def test_the_best_load_is_found_in_noise() -> None:
+    random = np.random.default_rng(1)
+    load = np.array(LOADS, float)
+    truth = law(load, 1000, 0.05, 5e-4)
+    found = [
+        fit_scalability(load, truth * (1 + 0.02 * random.standard_normal(load.size)))
+        for _ in range(50)
+    ]
+    best = np.sqrt(0.95 / 5e-4)
+    assert np.median([one.best_load for one in found]) == pytest.approx(best, rel=0.05)
+    limits = [one.limit for one in found]
+    assert np.median(limits) == pytest.approx(law(np.array([best]), 1000, 0.05, 5e-4)[0], rel=0.03)
+
+
+def test_too_few_loads_are_told() -> None:
+    with pytest.raises(ValueError, match="different loads"):
+        fit_scalability([1, 2, 2, 4], [1, 2, 2, 3])
+    with pytest.raises(ValueError, match="above 0"):
+        fit_scalability([1, 2, 4, 8], [1, 2, 0, 3])
+
+
+def test_the_knee_is_the_least_latency_near_the_greatest_throughput() -> None:
+    points = [
+        LoadPoint(1, 10_000, 100_000),
+        LoadPoint(8, 79_000, 101_000),
+        LoadPoint(16, 97_500, 164_000),
+        LoadPoint(32, 100_000, 320_000),
+        LoadPoint(64, 99_000, 640_000),
+    ]
+    assert find_knee(points).load == 16
+    assert find_knee(points, share=0.01).load == 32
+    assert find_knee(points, share=0.25).load == 8
+    with pytest.raises(ValueError, match="at least one"):
+        find_knee([])
