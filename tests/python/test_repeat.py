@@ -12,6 +12,7 @@ import fathom
 import numpy as np
 import pytest
 from fathom import experiments
+from fathom.cli import main
 from fathom.experiments import _measure, _repeat
 from fathom.experiments._compare import compare_runs, parse_condition
 from fathom.experiments._metrics import interval_series, metric_column
@@ -215,24 +216,34 @@ def test_conditions_are_read() -> None:
             parse_condition(wrong)
 
 
-def test_the_exit_code_tells_a_slowdown() -> None:
+def test_the_exit_code_tells_a_slowdown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compare(*args: str) -> tuple[object, str, str]:
+        """Run ``fathom compare`` in this process, which is faster; return what it ends with."""
+        monkeypatch.setattr(sys, "argv", ["fathom", "compare", *args])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        shown = capsys.readouterr()
+        return ended.value.code or 0, shown.out, shown.err
+
     with Store(os.environ["FATHOM_STORE"]) as store:
         a, slow = repeated(store, 1, 1), repeated(store, 0.9, 2)
         other = repeated(store, 1, 3, block_bytes=65536)
         store.baselines.set("golden", a)
-    assert command("compare", "golden", slow).returncode == 0
-    done = command("compare", "golden", slow, "--fail-if", "iops<-5%")
-    assert done.returncode == 5
-    assert done.stderr.startswith("error: iops<-5%: iops changed by -")
-    assert "worse" in done.stdout
+    assert compare("golden", slow)[0] == 0
+    code, out, err = compare("golden", slow, "--fail-if", "iops<-5%")
+    assert code == 5
+    assert err.startswith("error: iops<-5%: iops changed by -")
+    assert "worse" in out
     # A change that is there, but within what is allowed.
-    assert command("compare", "golden", slow, "--fail-if", "iops<-15%").returncode == 0
-    refused = command("compare", "golden", other)
-    assert (refused.returncode, "--any-load" in refused.stderr) == (3, True)
-    assert command("compare", "golden", other, "--any-load").returncode == 0
-    assert command("compare", "golden", slow, "--fail-if", "p98>1%").returncode == 3
-    assert command("compare", "golden", "e999").returncode == 3
-    whole = json.loads(command("compare", "golden", slow, "--json").stdout)
+    assert compare("golden", slow, "--fail-if", "iops<-15%")[0] == 0
+    code, _out, err = compare("golden", other)
+    assert (code, "--any-load" in err) == (3, True)
+    assert compare("golden", other, "--any-load")[0] == 0
+    assert compare("golden", slow, "--fail-if", "p98>1%")[0] == 3
+    assert compare("golden", "e999")[0] == 3
+    whole = json.loads(compare("golden", slow, "--json")[1])
     assert whole["metrics"]["iops"]["a_runs"] == 10
 
 
