@@ -230,7 +230,8 @@ def test_baselines_are_set_listed_and_removed(filled: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["--version"], ["run", "--help"], ["export", "--help"]]
+    "args",
+    [["--help"], ["--version"], ["run", "--help"], ["repeat", "--help"], ["compare", "--help"]],
 )
 def test_nothing_heavy_is_loaded_for_help(args: list[str]) -> None:
     done = subprocess.run(

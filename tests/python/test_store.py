@@ -57,6 +57,22 @@ def test_the_summary_repeats_the_result(store: Store) -> None:
     assert columns["warning_count"] == len(RESULT.warnings)
 
 
+def test_mixed_sizes_are_summarised_by_their_mean(store: Store) -> None:
+    raw = json.loads(TEXT)
+    target = raw["profile"]["time_spans"][0]["targets"][0]
+    mixes = {
+        "block_mix": [
+            {"block_bytes": 4096, "io_percent": 75},
+            {"block_bytes": 8192, "io_percent": 25},
+        ],
+        "write_block_mix": [{"block_bytes": 65536, "io_percent": 100}],
+    }
+    target |= {"write_percent": 50, "extensions": mixes}
+    store.runs.save(fathom.Result.from_json(json.dumps(raw)), ARGUMENTS)
+    (run,) = store.runs.list()
+    assert run.columns["block_bytes"] == (5120 + 65536) / 2
+
+
 def test_provenance_is_kept(store: Store, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch.dat"
     args = f"-c1M -b4K -r -d1 -W0 -L {scratch}".split()

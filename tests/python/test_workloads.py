@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
@@ -68,7 +68,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def targets_of(name: str) -> list[dict[str, object]]:
+def targets_of(name: str) -> list[dict[str, Any]]:
     """Return what each step of a workload does to its target."""
     profiles = [fathom.parse([*step.arguments, "x.dat"]) for step in find_workload(name).steps]
     return [profile["time_spans"][0]["targets"][0] for profile in profiles]
@@ -96,6 +96,13 @@ def test_loads_are_those_of_their_sources() -> None:
     assert {one["block_bytes"] for one in points} == {
         kib * 512 for kib in (1, 8, 16, 32, 64, 128, 256, 2048)
     }
+    (files,) = targets_of("file-server")
+    sizes = {512: 10, 1024: 5, 2048: 5, 4096: 60, 8192: 2, 16384: 4, 32768: 4, 65536: 10}
+    mix = files["extensions"]["block_mix"]
+    assert {one["block_bytes"]: one["io_percent"] for one in mix} == sizes
+    (etcd,) = targets_of("etcd")
+    assert etcd["block_bytes"] == 2300
+    assert etcd["extensions"]["sync"] == {"every_writes": 1, "data_only": True}
     latency = targets_of("snia-latency")
     assert {(one["outstanding"], one["threads"]) for one in latency} == {(1, 1)}
     assert len(latency) == 9
@@ -187,6 +194,10 @@ def test_a_wish_takes_the_place_of_the_workloads_own(tmp_path: Path) -> None:
     (target,) = fathom.parse(made)["time_spans"][0]["targets"]
     assert (target["block_bytes"], target["access"]["random_percent"]) == (65536, 0)
     assert not {"-Sh", "-r", "-b8K", "-d60", "-c4G"} & set(made)
+    # So do those that exclude it.
+    (step,) = find_workload("etcd").steps
+    made = run_arguments(workload, step, ["--fsync=8", "--block-mix=4K:50,8K:50"], [str(there)])
+    assert not {"--fdatasync=1", "-b2300"} & set(made)
     # Only a file that is missing is created.
     missing = str(tmp_path / "missing.dat")
     assert run_arguments(workload, step, [], [missing])[0] == "-c4G"
@@ -248,7 +259,7 @@ def test_workloads_are_listed_and_shown(own: Path) -> None:
     assert "snia-iops" in listed
     assert str(own) in listed
     shown = command("workloads", "etcd").stdout
-    for words in ("Sources:", "Left out:", "fdatasync", "diskspd -b4K"):
+    for words in ("Sources:", "Left out:", "--fdatasync=1", "diskspd -b2300"):
         assert words in shown
     names = [one["name"] for one in json.loads(command("workloads", "--json").stdout)]
     assert names == sorted([*PACKAGED, "mine"])

@@ -66,12 +66,27 @@ def _load(span: Mapping[str, Any]) -> dict[str, Any]:
         return sum(values) / len(values)
 
     return {
-        "block_bytes": max(target["block_bytes"] for target in targets),
+        "block_bytes": round(max(_block_bytes(target) for target in targets)),
         "thread_count": threads,
         "outstanding_per_thread": outstanding,
         "write_percent": mean([target["write_percent"] for target in targets]),
         "random_percent": mean([target["access"]["random_percent"] for target in targets]),
     }
+
+
+def _block_bytes(target: Mapping[str, Any]) -> float:
+    """Return the bytes of an I/O; where sizes are mixed, their mean by the shares asked for."""
+    more = target.get("extensions", {})
+
+    def mean(mix: Sequence[Mapping[str, int]]) -> float:
+        if not mix:
+            return float(target["block_bytes"])
+        return float(sum(one["block_bytes"] * one["io_percent"] for one in mix)) / 100
+
+    common = more.get("block_mix", [])
+    reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
+    share = target["write_percent"] / 100
+    return mean(reads) * (1 - share) + mean(writes) * share
 
 
 def _measured(result: Result) -> dict[str, Any]:

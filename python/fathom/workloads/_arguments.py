@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 __all__ = ["run_arguments"]
 
 # What a wish replaces: options that exclude each other, or could not stand twice.
-_FAMILIES = (("-S", "-h"), ("-r", "-s"), ("-Z",))
+_FAMILIES = (
+    ("-S", "-h"),
+    ("-r", "-s"),
+    ("-b", "--block-mix"),
+    ("--fsync", "--fdatasync"),
+)
 _LONG = re.compile(r"--[a-z-]+")
 
 
@@ -38,11 +43,5 @@ def run_arguments(
 def _family(option: str) -> str:
     """Return what names an option, the same for those that exclude each other."""
     long = _LONG.match(option)
-    if long:
-        return long[0]
-    if option.startswith("-rd"):
-        return "-rd"
-    for family in _FAMILIES:
-        if option[:2] in family:
-            return family[0]
-    return option[:2]
+    name = long[0] if long else "-rd" if option.startswith("-rd") else option[:2]
+    return next((family[0] for family in _FAMILIES if name in family), name)

@@ -76,7 +76,8 @@ class Workload:
         """Whether any of its runs writes."""
         profiles = (parse([*step.arguments, _NOWHERE]) for step in self.steps)
         spans = (span for profile in profiles for span in profile["time_spans"])
-        return any(target["write_percent"] for span in spans for target in span["targets"])
+        targets = (target for span in spans for target in span["targets"])
+        return any(one["write_percent"] or one["extensions"]["trim_percent"] for one in targets)
 
 
 def read_workload(path: Path) -> Workload:
