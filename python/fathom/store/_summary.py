@@ -86,7 +86,7 @@ def _block_bytes(target: Mapping[str, Any]) -> float:
     common = more.get("block_mix", [])
     reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
     share = target["write_percent"] / 100
-    return mean(reads) * (1 - share) + mean(writes) * share
+    return float(mean(reads) * (1 - share) + mean(writes) * share)
 
 
 def _measured(result: Result) -> dict[str, Any]:
