@@ -219,6 +219,19 @@ def test_deleting_asks_first(filled: Store) -> None:
     assert (filled.runs.list(), filled.experiments.list()) == ([], [])
 
 
+def test_a_no_deletes_nothing(filled: Store) -> None:
+    master, slave = os.openpty()
+    os.write(master, b"n\n")
+    done = subprocess.run(
+        [*COMMAND, "delete", "1"], stdin=slave, capture_output=True, text=True, check=False
+    )
+    os.close(master)
+    os.close(slave)
+    assert (done.returncode, "ended by the user" in done.stderr) == (130, True)
+    assert "Traceback" not in done.stderr
+    assert len(filled.runs.list()) == 3
+
+
 def test_baselines_are_set_listed_and_removed(filled: Store) -> None:
     assert command("baseline", "set", "golden", "e1").returncode == 0
     assert "golden" in command("baseline", "list").stdout

@@ -14,7 +14,8 @@ from alembic.script import ScriptDirectory
 from fathom import store as package
 from fathom.store import NotFoundError, Store, StoreError, StoreInUseError
 from fathom.store._migrate import alembic_config
-from fathom.store._tables import REVISION, VERSION_TABLE, metadata
+from fathom.store._records import pack_json
+from fathom.store._tables import REVISION, VERSION_TABLE, metadata, runs
 from fathom.store._where import default_path, store_url
 
 if TYPE_CHECKING:
@@ -102,6 +103,16 @@ def test_what_became_of_a_run_is_kept(store: Store) -> None:
     assert [one.outcome for one in found] == ["interrupted", "failed"]
     assert [one.failure for one in found] == [None, "the disk; is gone"]
     assert found[1].columns["total_iops"] is None
+
+
+def test_a_result_of_another_version_is_told_and_still_listed(store: Store) -> None:
+    run_id = store.runs.save(RESULT, ARGUMENTS)
+    with store._database.writing() as connection:
+        packed = pack_json(json.loads(TEXT) | {"schema_version": 99})
+        connection.execute(runs.update().values(result_json_zlib=packed))
+    with pytest.raises(StoreError, match=f"run {run_id} was saved by another version"):
+        store.runs.get(run_id)
+    assert len(store.runs.list()) == 1
 
 
 def test_lists_are_filtered(store: Store) -> None:

@@ -20,7 +20,7 @@ from fathom.cli import (
     _show,
     _workloads,
 )
-from fathom.cli._exit_codes import EXIT_INVALID
+from fathom.cli._exit_codes import EXIT_INTERRUPTED, EXIT_INVALID
 
 __all__ = ["app", "main"]
 
@@ -75,6 +75,10 @@ def main() -> None:
         # Typer's own code for wrong arguments is 2, which means "refused, to protect data" here.
         typer.echo(f"error: {error.format_message()}", err=True)
         code = EXIT_INVALID
+    except typer.Abort:
+        # The user said no to a question, or pressed Ctrl-C where no run was under way.
+        typer.echo("error: ended by the user", err=True)
+        code = EXIT_INTERRUPTED
     sys.exit(code)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from fathom._result import Result
-from fathom.store._errors import NotFoundError, StoreInUseError
+from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
 from fathom.store._records import RunSummary, StoredRun, unpack_json
 from fathom.store._summary import provenance_row, run_row, target_rows
 from fathom.store._tables import baselines, provenances, run_targets, runs, steps
@@ -104,6 +104,8 @@ class Runs:
         ------
         NotFoundError
             If the store has no such run.
+        StoreError
+            If its result is of a version of the format that this package does not read.
 
         """
         with self._database.reading() as connection:
@@ -116,7 +118,7 @@ class Runs:
             return StoredRun(
                 summary=_summary(row),
                 arguments=tuple(json.loads(row["arguments_json"])),
-                result=Result.from_json(unpack_json(row["result_json_zlib"])),
+                result=_result(run_id, row["result_json_zlib"]),
                 targets=tuple(dict(target) for target in targets),
             )
 
@@ -151,6 +153,16 @@ class Runs:
             raise NotFoundError(
                 f"there is no run {words} in {self._database.name}; nothing was deleted"
             )
+
+
+def _result(run_id: int, packed: bytes) -> Result:
+    try:
+        return Result.from_json(unpack_json(packed))
+    except ValueError as error:
+        raise StoreError(
+            f"run {run_id} was saved by another version of Fathom: {error}; "
+            "its summary is in fathom list"
+        ) from error
 
 
 def _inserted(connection: Connection, row: dict[str, Any]) -> int:
