@@ -14,7 +14,17 @@ from fathom._errors import (
     RunFailedError,
     RunInterrupted,
 )
-from fathom._result import Direction, Latency, Result, Thread, TimeSpan, Warning_
+from fathom._result import (
+    Direction,
+    KnownMean,
+    Latency,
+    Result,
+    SteadyWindow,
+    Stop,
+    Thread,
+    TimeSpan,
+    Warning_,
+)
 from fathom._run import EventCallback, parse, run, version
 
 __version__ = version()
@@ -24,11 +34,14 @@ __all__ = [
     "EventCallback",
     "FathomError",
     "InvalidRequestError",
+    "KnownMean",
     "Latency",
     "RefusedError",
     "Result",
     "RunFailedError",
     "RunInterrupted",
+    "SteadyWindow",
+    "Stop",
     "Thread",
     "TimeSpan",
     "Warning_",

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Direction", "Latency", "Result", "Thread", "TimeSpan", "Warning_"]
+__all__ = [
+    "Direction",
+    "KnownMean",
+    "Latency",
+    "Result",
+    "SteadyWindow",
+    "Stop",
+    "Thread",
+    "TimeSpan",
+    "Warning_",
+]
 
 # The version of the JSON format that is read here; the engine's constant has the same name.
 SCHEMA_VERSION = 1
@@ -164,18 +174,85 @@ class Thread:
 
 
 @dataclass(frozen=True)
+class SteadyWindow:
+    """The window of intervals by which steadiness was judged last, in percent of its mean.
+
+    ``range_percent`` is the greatest minus the least rate, ``slope_percent`` the rise or fall of
+    the line of least squares over the window; steady is what keeps both within their limits.
+    """
+
+    window_intervals: int
+    iops_mean: float
+    range_percent: float
+    range_percent_limit: float
+    slope_percent: float
+    slope_percent_limit: float
+
+
+@dataclass(frozen=True)
+class KnownMean:
+    """What is known of the mean IOPS behind the transient, at a level of confidence.
+
+    ``precision_percent`` is half of the interval from ``iops_low`` to ``iops_high`` in percent of
+    the mean, ``precision_percent_limit`` what was asked for. ``effective_samples`` independent
+    intervals would know the mean as well as the correlated ones do.
+    """
+
+    level_percent: float
+    iops_mean: float
+    iops_low: float
+    iops_high: float
+    precision_percent: float
+    precision_percent_limit: float
+    effective_samples: float
+    transient_intervals: int
+    transient_ns: int
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a time span with stop rules ended, and what its rules had found by then.
+
+    ``cause`` is ``duration``, ``interruption``, ``bytes``, ``ios``, ``pass``, ``steady`` or
+    ``confidence``. ``steady`` and ``confidence`` are None without the rule, or if there were too
+    few intervals to tell; ``interval_ns`` is 0 if no rule judged the rate.
+    """
+
+    cause: str
+    interval_ns: int
+    intervals: int
+    steady: SteadyWindow | None
+    confidence: KnownMean | None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any] | None) -> Self | None:
+        """Read the end of a time span of the JSON form; None if it had no rules."""
+        if data is None:
+            return None
+        steady, confidence = data["steady"], data["confidence"]
+        return cls(
+            cause=data["cause"],
+            interval_ns=data["interval_ns"],
+            intervals=data["intervals"],
+            steady=SteadyWindow(**steady) if steady else None,
+            confidence=KnownMean(**confidence) if confidence else None,
+        )
+
+
+@dataclass(frozen=True)
 class TimeSpan:
     """What one time span measured.
 
     ``failure`` says why it failed, and is None if it did not; a time span that is neither complete
-    nor failed was interrupted. ``cpu_percent`` is the mean use of the CPUs. ``own_ns_per_io`` is
-    the CPU time per I/O that the tool itself took, and ``kernel_ns_per_io`` what its threads spent
-    in the kernel; both are None if there was no I/O, or if an older version measured.
+    nor failed was interrupted. ``stop`` says what ended it; it is None if there were no stop rules.
+    ``cpu_percent`` is the mean use of the CPUs. ``own_ns_per_io`` is the CPU time per I/O that the
+    tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None if there was no I/O, or if an older version measured.
     """
 
     complete: bool
     failure: str | None
     measured_ns: int
+    stop: Stop | None
     read: Direction
     write: Direction
     total: Direction
@@ -196,6 +273,7 @@ class TimeSpan:
             complete=outcome == "complete",
             failure=outcome["failed"] if isinstance(outcome, dict) else None,
             measured_ns=measured_ns,
+            stop=Stop.from_dict(data.get("stop")),
             **_directions(targets, measured_ns),
             cpu_percent=sum(used) / len(used) if used else 0.0,
             own_ns_per_io=cost.get("own_ns_per_io"),

@@ -97,6 +97,7 @@ fn company(name: &str) -> &'static [&'static str] {
         "j" => &["-i5"],
         "-arrivals" => &["--rate=5"],
         "-fsync" | "-fdatasync" => &["-w50"],
+        "-stop-interval" => &["--stop-steady"],
         _ => &[],
     }
 }

@@ -4,10 +4,10 @@ use fathom_core::diskspd::flags;
 use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::profile_xml::{read, write};
 use fathom_core::profile::{
-    Access, AccessHints, BlockShare, ByteRange, Caching, CpuId, Distribution, DistributionRange,
-    Extensions, FlushMode, NamedEvents, Pattern, PatternOrder, Precreate, Priority, Profile, Rate,
-    Ratio, ResultFormat, SyncCadence, Target, ThreadTarget, TimeSpan, Tracing, WriteData,
-    WriteSource,
+    Access, AccessHints, BlockShare, ByteRange, Caching, ConfidenceRule, CpuId, Distribution,
+    DistributionRange, Extensions, FlushMode, NamedEvents, Pattern, PatternOrder, Precreate,
+    Priority, Profile, Rate, Ratio, ResultFormat, SteadyRule, StopRules, SyncCadence, Target,
+    ThreadTarget, TimeSpan, Tracing, WriteData, WriteSource,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -177,10 +177,30 @@ fn target() -> impl Strategy<Value = Target> {
     })
 }
 
+fn stop_rules() -> impl Strategy<Value = StopRules> {
+    let steady = (3_u32..1 << 31, 1_u32..=1_000_000, 1_u32..=1_000_000).prop_map(
+        |(intervals, range_milli, slope_milli)| SteadyRule { intervals, range_milli, slope_milli },
+    );
+    let confidence = (1_u32..=99_999, 1_u32..=100_000)
+        .prop_map(|(level_milli, precision_milli)| ConfidenceRule { level_milli, precision_milli });
+    let counts = (option::of(1_u64..), option::of(1_u64..), any::<bool>());
+    (counts, option::of(steady), option::of(confidence), option::of(1_u32..1 << 31)).prop_map(
+        |((bytes, ios, pass), steady, confidence, interval_ms)| StopRules {
+            bytes,
+            ios,
+            pass,
+            steady,
+            confidence,
+            interval_ms,
+        },
+    )
+}
+
 fn time_span() -> impl Strategy<Value = TimeSpan> {
     let cpus = vec((any::<u16>(), any::<u8>()), 0..3);
-    let parts = (any::<[bool; 4]>(), any::<[u32; 6]>(), 1_u32.., cpus, vec(target(), 1..3));
-    parts.prop_map(|(switches, numbers, interval_ms, cpus, targets)| TimeSpan {
+    let parts =
+        (any::<[bool; 4]>(), any::<[u32; 6]>(), 1_u32.., cpus, vec(target(), 1..3), stop_rules());
+    parts.prop_map(|(switches, numbers, interval_ms, cpus, targets, stop)| TimeSpan {
         alternate_completion: switches[0],
         measure_latency: switches[1],
         interval_series: switches[2],
@@ -192,6 +212,7 @@ fn time_span() -> impl Strategy<Value = TimeSpan> {
         thread_count: numbers[3],
         request_count: numbers[4],
         random_seed: numbers[5],
+        stop,
         interval_ms,
         targets,
     })

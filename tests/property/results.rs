@@ -51,6 +51,7 @@ fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         CpuUse { idle_percent: 75.0, user_percent: 20.0, kernel_percent: 5.0, ..CpuUse::default() };
     let span_result = TimeSpanResult {
         outcome: Outcome::Complete,
+        stop: None,
         measured_ns: 2_000_000_000,
         thread_count: u32::try_from(threads.len()).unwrap(),
         request_count: 0,

@@ -89,3 +89,36 @@ def test_an_interruption_carries_what_was_measured(tmp_path: Path) -> None:
     assert not span.complete
     assert span.failure is None
     assert span.total.ios > 0
+
+
+def test_a_stop_rule_ends_a_run_with_exactly_its_count(tmp_path: Path) -> None:
+    args = f"-c16M -b4K -r -o4 -t2 -d60 -W0 --stop-ios=1000 {tmp_path / 'scratch.dat'}"
+    assert fathom.parse(args)["time_spans"][0]["stop"]["ios"] == 1000
+    (span,) = fathom.run(args).time_spans
+    assert span.complete
+    assert span.stop is not None
+    assert (span.total.ios, span.stop.cause) == (1000, "ios")
+    assert span.measured_ns < 60_000_000_000
+
+
+def test_a_run_without_stop_rules_has_no_stop(tmp_path: Path) -> None:
+    (span,) = fathom.run(f"-c1M -d1 -W0 {tmp_path / 'scratch.dat'}").time_spans
+    assert span.stop is None
+
+
+def test_the_mean_is_known_as_well_as_was_asked_for() -> None:
+    # A rate that the engine keeps exactly is known as soon as there are enough intervals.
+    args = "--engine=null -d60 -W0 --rate=2000 --stop-interval=20 --stop-confidence=95:5 x.dat"
+    (span,) = fathom.run(args).time_spans
+    assert span.stop is not None
+    assert (span.stop.cause, span.stop.interval_ns, span.stop.steady) == (
+        "confidence",
+        20_000_000,
+        None,
+    )
+    known = span.stop.confidence
+    assert known is not None
+    assert known.iops_low <= known.iops_mean <= known.iops_high
+    assert known.precision_percent <= known.precision_percent_limit == 5.0
+    assert known.level_percent == 95.0
+    assert span.measured_ns >= (80 * span.stop.interval_ns)

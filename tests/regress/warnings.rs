@@ -26,6 +26,7 @@ fn result(warnings: Vec<Warning>, spans: usize) -> RunResult {
     };
     let plan = span(1 << 20);
     let ended = || SpanMeasurements {
+        stop: None,
         ending: Ending::Complete,
         measured_ns: 1_000_000_000,
         cpus: Vec::new(),

@@ -4,6 +4,8 @@
 mod plans;
 
 mod books;
+mod doubts;
 mod mix;
 mod offsets;
 mod pace;
+mod stop;

@@ -2,7 +2,7 @@
 
 use fathom_core::plan::{
     Arrivals, Assignment, Burst, EffectiveRange, EngineKind, OffsetPlan, OpenPlan, Order, Pace,
-    PayloadPlan, Skew, SpanPlan, TargetKind, TargetPlan, ThreadPlan,
+    PayloadPlan, Skew, SpanPlan, StopRules, TargetKind, TargetPlan, ThreadPlan,
 };
 use fathom_core::profile::Priority;
 use fathom_core::units::NANOS_PER_SEC;
@@ -40,6 +40,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
         create: Vec::new(),
         warm_up_ns: 0,
         measured_ns: NANOS_PER_SEC,
+        stop: StopRules::default(),
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: true,
@@ -77,6 +78,8 @@ pub trait Tell {
     fn pace(self, ios: u64, per_ns: u64) -> Self;
     /// Random arrivals for the rate of each thread.
     fn poisson(self) -> Self;
+    /// These rules end the measured time.
+    fn stop(self, rules: StopRules) -> Self;
     /// Bursts for each thread.
     fn bursts(self, ios: u32, gap_ns: u64) -> Self;
 }
@@ -172,6 +175,11 @@ impl Tell for SpanPlan {
                 pace.arrivals = Arrivals::Poisson;
             }
         }
+        self
+    }
+
+    fn stop(mut self, rules: StopRules) -> Self {
+        self.stop = rules;
         self
     }
 

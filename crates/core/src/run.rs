@@ -126,6 +126,7 @@ fn unresolved(
     result.time_spans.push(TimeSpanResult {
         outcome: Outcome::Failed(failures.join("; ")),
         measured_ns: 0,
+        stop: None,
         thread_count: 0,
         request_count: 0,
         interval_ns: 0,
@@ -209,6 +210,7 @@ impl Runner<'_> {
         SpanMeasurements {
             ending: if interrupted { Ending::Interrupted } else { Ending::Failed(reason) },
             measured_ns: 0,
+            stop: None,
             cpus: Vec::new(),
             threads: Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! The command line under construction: one time span, and one target whose settings all targets get.
 
 use crate::profile::{
-    Access, Caching, Profile, ResultFormat, RunOptions, Target, TimeSpan, Tracing,
+    Access, Caching, Profile, ResultFormat, RunOptions, StopRules, Target, TimeSpan, Tracing,
 };
 
 /// Settings gathered while options pass by.
@@ -55,6 +55,8 @@ pub struct Overrides {
     pub cool_down_s: Option<u32>,
     /// `-z`.
     pub random_seed: Option<u32>,
+    /// `--stop-...`.
+    pub stop: StopRules,
     /// `-R`, where it names a format.
     pub format: Option<ResultFormat>,
     /// `-v`.

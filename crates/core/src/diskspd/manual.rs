@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use super::flags::{self, Category, Flag};
 
-const CATEGORIES: [Category; 6] = [
+const CATEGORIES: [Category; 7] = [
     Category::Access,
     Category::Caching,
     Category::Load,
+    Category::Stop,
     Category::Output,
     Category::System,
     Category::Beyond,

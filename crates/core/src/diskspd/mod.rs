@@ -12,5 +12,6 @@ pub mod profile_text;
 pub mod profile_xml;
 pub mod result_text;
 pub mod result_xml;
+pub mod stop;
 pub mod validate;
 mod xml;

@@ -208,8 +208,11 @@ fn recognise_long<'a>(argument: &'a str, name: &'a str) -> Result<Switch<'a>, Pa
         return Err(error.into());
     };
     let wants_value = flag.form.contains('=');
+    let may_lack_value = flag.form.contains("[=");
     match (wants_value, value) {
-        (true, None) => Err(format!("'{argument}' needs a value: {}", flag.form).into()),
+        (true, None) if !may_lack_value => {
+            Err(format!("'{argument}' needs a value: {}", flag.form).into())
+        }
         (false, Some(_)) => Err(format!("'-{name}' takes no value").into()),
         (_, value) => Ok(Switch { argument, flag, value: value.unwrap_or_default() }),
     }
@@ -312,6 +315,7 @@ fn override_with(overrides: &Overrides, profile: &mut Profile) {
         span.warm_up_s = overrides.warm_up_s.unwrap_or(span.warm_up_s);
         span.cool_down_s = overrides.cool_down_s.unwrap_or(span.cool_down_s);
         span.random_seed = overrides.random_seed.unwrap_or(span.random_seed);
+        span.stop.override_with(&overrides.stop);
     }
 }
 

@@ -61,6 +61,9 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         lines.add(format!("gathering IOPS at intervals of {}ms", span.interval_ms));
     }
     lines.add(format!("random seed: {}", span.random_seed));
+    for (name, value) in super::stop::words(&span.stop) {
+        lines.add(format!("stop rule: {name} {value}").trim_end());
+    }
     if !span.cpus.is_empty() {
         let cpus = span.cpus.iter().map(|cpu| format!("{}/{}", cpu.group, cpu.index));
         let cpus = cpus.collect::<Vec<_>>().join(", ");

@@ -1,6 +1,6 @@
 //! Which settings exclude each other. All that is wrong is told, not only the first of it.
 
-use super::{distribution, extensions};
+use super::{distribution, extensions, stop};
 use crate::profile::{Caching, Profile, Target, TimeSpan, WriteSource};
 
 /// What is wrong with a profile, and what is doubtful, as sentences.
@@ -13,7 +13,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    fn error_if(&mut self, wrong: bool, sentence: &str) {
+    pub(super) fn error_if(&mut self, wrong: bool, sentence: &str) {
         if wrong {
             self.errors.push(sentence.to_owned());
         }
@@ -26,7 +26,7 @@ impl Findings {
         }
     }
 
-    fn warn_if(&mut self, doubtful: bool, sentence: &str) {
+    pub(super) fn warn_if(&mut self, doubtful: bool, sentence: &str) {
         if doubtful {
             self.warnings.push(sentence.to_owned());
         }
@@ -69,6 +69,7 @@ fn check_time_span(
         findings.errors.extend(extensions::check(target));
         findings.put_in_place(told, &place(Some(index)));
     }
+    stop::check(span, findings);
     // Several targets have the same settings on a command line: what is said once is enough.
     findings.errors.dedup();
     findings.warnings.dedup();

@@ -60,4 +60,14 @@ impl Schedule {
         let stop_ns = measure_until_ns.saturating_add(plan.cool_down_ns);
         Self { start_ns, measure_from_ns, measure_until_ns, stop_ns }
     }
+
+    /// Moves the end of the measured time; what follows it moves along.
+    #[inline]
+    pub fn end_measured_at(&mut self, until_ns: u64) {
+        if until_ns != self.measure_until_ns {
+            let cool_down_ns = self.stop_ns - self.measure_until_ns;
+            self.measure_until_ns = until_ns;
+            self.stop_ns = until_ns.saturating_add(cool_down_ns);
+        }
+    }
 }

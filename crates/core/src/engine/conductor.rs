@@ -13,9 +13,10 @@ use super::lane::{self, LaneContext, SharedTarget};
 use super::live::LiveBoard;
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout, Sources};
+use super::stop::Finish;
 use super::worker::{IoFault, Worker, WorkerOutcome, WorkerSetup};
 use crate::measure::{
-    BackendDescription, CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements,
+    BackendDescription, CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, StopCause,
     ThreadMeasurements,
 };
 use crate::plan::{EngineKind, SpanPlan, TargetKind, ThreadPlan};
@@ -55,6 +56,7 @@ fn failed(reason: String) -> SpanMeasurements {
     SpanMeasurements {
         ending: Ending::Failed(reason),
         measured_ns: 0,
+        stop: None,
         cpus: Vec::new(),
         threads: Vec::new(),
     }
@@ -84,6 +86,7 @@ struct Conductor<'a> {
     targets: Vec<SharedTarget>,
     gate: Gate,
     live: Option<LiveBoard>,
+    finish: Finish,
     /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
     halt: AtomicBool,
 }
@@ -97,6 +100,7 @@ impl<'a> Conductor<'a> {
             targets: plan.targets.iter().map(SharedTarget::new).collect(),
             gate: Gate::default(),
             live: control.live.then(|| LiveBoard::new(plan.threads.len())),
+            finish: Finish::new(plan),
             halt: AtomicBool::new(false),
         }
     }
@@ -147,20 +151,22 @@ impl<'a> Conductor<'a> {
 
     /// Opens the gate and follows the phases; returns the CPU times of the measured time.
     fn watch(&self) -> (Vec<CpuTimes>, Schedule) {
-        let schedule = Schedule::new(self.plan, RealClock.now_ns() + START_DELAY_NS);
+        let mut schedule = Schedule::new(self.plan, RealClock.now_ns() + START_DELAY_NS);
+        self.finish.open(schedule.measure_until_ns);
         self.gate.open(schedule);
         if self.plan.warm_up_ns > 0 {
             self.phase(Phase::WarmUp, self.plan.warm_up_ns);
         }
-        self.sleep_until(schedule.measure_from_ns);
+        self.sleep_until(|| schedule.measure_from_ns);
         let before = (self.control.cpu_times)();
         self.phase(Phase::Measured, self.plan.measured_ns);
-        self.sleep_until(schedule.measure_until_ns);
+        self.sleep_until(|| self.finish.until_ns());
+        schedule.end_measured_at(self.finish.until_ns());
         let after = (self.control.cpu_times)();
         if self.plan.cool_down_ns > 0 && !self.halt.load(Ordering::Relaxed) {
             self.phase(Phase::CoolDown, self.plan.cool_down_ns);
         }
-        self.sleep_until(schedule.stop_ns);
+        self.sleep_until(|| schedule.stop_ns);
         (difference(&before, &after), schedule)
     }
 
@@ -174,7 +180,8 @@ impl<'a> Conductor<'a> {
         (self.control.sink)(Event::PhaseStarted { span: self.plan.index, phase, planned_ns });
     }
 
-    fn sleep_until(&self, deadline_ns: u64) {
+    /// Sleeps until an instant that may move while it sleeps.
+    fn sleep_until(&self, deadline_ns: impl Fn() -> u64) {
         loop {
             if self.control.stop.load(Ordering::Relaxed) {
                 self.halt.store(true, Ordering::Relaxed);
@@ -183,6 +190,8 @@ impl<'a> Conductor<'a> {
                 board.tell(self.control.sink);
             }
             let now_ns = RealClock.now_ns();
+            self.finish.look(now_ns);
+            let deadline_ns = deadline_ns();
             if now_ns >= deadline_ns || self.halt.load(Ordering::Relaxed) {
                 return;
             }
@@ -196,6 +205,9 @@ impl<'a> Conductor<'a> {
         cpus: Vec<CpuTimes>,
         schedule: Schedule,
     ) -> SpanMeasurements {
+        if let Some(board) = &self.live {
+            board.tell_rest(self.control.sink);
+        }
         let mut threads = Vec::with_capacity(outcomes.len());
         let mut ended_ns = schedule.measure_from_ns;
         for outcome in outcomes {
@@ -214,8 +226,16 @@ impl<'a> Conductor<'a> {
         let complete = until_ns == schedule.measure_until_ns;
         let seconds = measured_ns as f64 / 1e9;
         self.step(|| format!("stopped measurements, total measured time {seconds:.2}s..."));
-        let ending = if complete { Ending::Complete } else { Ending::Interrupted };
-        SpanMeasurements { ending, measured_ns, cpus, threads }
+        let (ending, otherwise) = if complete {
+            (Ending::Complete, StopCause::Duration)
+        } else {
+            (Ending::Interrupted, StopCause::Interruption)
+        };
+        for thread in &mut threads {
+            thread.cut_series(measured_ns, self.plan.interval_ns);
+        }
+        let stop = self.finish.report(otherwise);
+        SpanMeasurements { ending, measured_ns, stop, cpus, threads }
     }
 
     fn report_fault(&self, thread: &ThreadMeasurements, fault: Option<IoFault>) {
@@ -312,6 +332,7 @@ impl<'a> Conductor<'a> {
             recorder,
             random: Random::new(thread.seed),
             stop: &self.halt,
+            finish: &self.finish,
             live: self.live.as_ref().map(|board| board.feed(schedule.start_ns)),
             progress_every_ios: self.plan.progress_every_ios,
             progress: &progress,

@@ -7,6 +7,7 @@ use super::pace::{Due, Pacer};
 use super::payload::{Payload, Piece};
 use super::random::Random;
 use super::setup::{SlotLayout, Sources};
+use super::stop::pool::Portions;
 use crate::measure::Recorder;
 use crate::plan::{Assignment, EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 
@@ -37,6 +38,8 @@ impl LaneData {
 pub struct Lane<'a> {
     /// Index of the target among the thread's open files.
     pub file: u32,
+    /// Index of the target in the time span.
+    pub target: usize,
     /// Bytes per I/O.
     pub block_bytes: u32,
     /// Share of writes, 0 to 100.
@@ -47,6 +50,10 @@ pub struct Lane<'a> {
     pub pacer: Pacer,
     /// What is written.
     pub data: LaneData,
+    /// I/Os that may be issued before the next portion is taken.
+    pub granted: u64,
+    /// How portions are taken.
+    pub portions: Portions,
     /// Slots that are not in flight; the first one is `first_slot`.
     pub free: Vec<u32>,
     /// The lowest slot of this lane; offsets count slots from it.
@@ -174,11 +181,14 @@ pub fn lanes<'a>(
         let start_bytes = assignment.start_bytes;
         lanes.push(Lane {
             file: u32::try_from(lanes.len()).unwrap_or(u32::MAX),
+            target: assignment.target,
             block_bytes: target.block_bytes,
             write_percent: target.write_percent,
             offsets: Offsets::new(&target.offsets, start_bytes, count as usize, &shared.offsets),
             pacer: pacer(thread, assignment, start_ns),
             data: LaneData::new(target, source_bytes),
+            granted: u64::MAX,
+            portions: Portions::default(),
             free: (first_slot..first_slot + count).rev().collect(),
             first_slot,
             writing: false,

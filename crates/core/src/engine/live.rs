@@ -61,12 +61,22 @@ impl LiveBoard {
 
     /// Tells every second that is complete, in their order.
     pub fn tell(&self, sink: EventSink<'_>) {
+        self.tell_while(sink, |second, index, last| {
+            second.reports >= self.threads || index + LATE_SECONDS <= last
+        });
+    }
+
+    /// Tells all that is left, once no thread has anything more to hand over.
+    pub fn tell_rest(&self, sink: EventSink<'_>) {
+        self.tell_while(sink, |_, _, _| true);
+    }
+
+    fn tell_while(&self, sink: EventSink<'_>, is_due: impl Fn(&Second, u64, u64) -> bool) {
         let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(last) = seconds.last_key_value().map(|(index, _)| *index)
             && let Some(first) = seconds.first_entry()
         {
-            let complete = first.get().reports >= self.threads;
-            if !complete && first.key() + LATE_SECONDS > last {
+            if !is_due(first.get(), *first.key(), last) {
                 return;
             }
             let (index, second) = first.remove_entry();
@@ -99,11 +109,12 @@ impl LiveFeed<'_> {
     #[inline]
     pub fn tick(&mut self, now_ns: u64, in_flight: usize) {
         let index = now_ns.saturating_sub(self.start_ns) / NANOS_PER_SEC;
-        if index > self.index {
+        while self.index < index {
+            // A thread that waited for a slow I/O has seconds in which nothing completed.
             self.current.in_flight = in_flight as u64;
             self.board.add(self.index, &self.current);
             self.current = Second::default();
-            self.index = index;
+            self.index += 1;
         }
     }
 }
@@ -144,6 +155,27 @@ mod tests {
             one.tick(second * NANOS_PER_SEC, 1);
         }
         assert_eq!(told(&board), [(1, 1, 1), (2, 1, 1)]);
+    }
+
+    #[test]
+    fn a_stall_is_told_as_seconds_without_ios() {
+        let board = LiveBoard::new(1);
+        let mut feed = board.feed(0);
+        feed.record(4096, 1_000);
+        feed.tick(3 * NANOS_PER_SEC + 1, 2);
+        assert_eq!(told(&board), [(1, 1, 2), (2, 0, 2), (3, 0, 2)]);
+    }
+
+    #[test]
+    fn the_last_second_is_told_although_a_thread_never_handed_it_over() {
+        let board = LiveBoard::new(2);
+        let mut one = board.feed(0);
+        one.record(4096, 1_000);
+        one.tick(NANOS_PER_SEC, 1);
+        assert!(told(&board).is_empty());
+        let rest = Mutex::new(0);
+        board.tell_rest(&|_| *rest.lock().unwrap() += 1);
+        assert_eq!(*rest.lock().unwrap(), 1);
     }
 
     #[test]

@@ -15,4 +15,5 @@ pub mod payload;
 pub mod random;
 pub mod setup;
 pub mod simulate;
+pub mod stop;
 pub mod worker;

@@ -12,8 +12,10 @@ use super::clock::Schedule;
 use super::lane::{self, LaneContext, SharedTarget};
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout};
+use super::stop::judge::Judge;
+use super::stop::{self, Finish};
 use super::worker::{IoFault, Worker, WorkerSetup};
-use crate::measure::{Ending, SpanMeasurements, ThreadMeasurements};
+use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 
 /// What a simulated time span gave.
@@ -39,30 +41,97 @@ pub enum SimulationError {
 }
 
 /// Runs a time span on a simulated device.
+///
+/// Threads know nothing of each other, so that a rule that judges their rates together is looked at when
+/// all have run; where it is met, they run again until the end of that interval, which repeats exactly.
+/// Counts that threads would share are divided among them.
 pub fn simulate(plan: &SpanPlan, device: &SimDevice) -> Result<Simulation, SimulationError> {
+    let until_ns = Schedule::new(plan, 0).measure_until_ns;
+    let mut judge = Judge::new(&plan.stop);
+    let first = simulate_until(plan, device, until_ns)?;
+    let met = first.judged(plan, &mut judge).filter(|(_, until_ns)| *until_ns < first.until_ns);
+    let (round, cause) = match met {
+        Some((cause, until_ns)) => (simulate_until(plan, device, until_ns)?, Some(cause)),
+        None => (first, None),
+    };
+    let cause = cause.or(round.cause).unwrap_or(StopCause::Duration);
+    let measured_ns = round.until_ns - plan.warm_up_ns;
+    let mut simulation = round.simulation;
+    let measurements = &mut simulation.measurements;
+    measurements.measured_ns = measured_ns;
+    measurements.stop = plan.stop.any().then(|| stop::report(cause, &plan.stop, &judge));
+    for thread in &mut measurements.threads {
+        thread.cut_series(measured_ns, plan.interval_ns);
+    }
+    Ok(simulation)
+}
+
+/// All threads once, up to some end of the measured time.
+struct Round {
+    simulation: Simulation,
+    /// The end of the measured time: that of the last thread.
+    until_ns: u64,
+    /// The rule by which the threads themselves ended it.
+    cause: Option<StopCause>,
+    /// I/Os per interval of all threads together.
+    intervals: Vec<u64>,
+}
+
+impl Round {
+    /// The rule about the rate that is met, if any, and the end of the interval in which it is.
+    fn judged(&self, plan: &SpanPlan, judge: &mut Judge) -> Option<(StopCause, u64)> {
+        for (index, &ios) in (1..).zip(&self.intervals) {
+            if let Some(cause) = judge.next(ios) {
+                return Some((cause, plan.warm_up_ns + index * judge.interval_ns()));
+            }
+        }
+        None
+    }
+
+    fn add_intervals(&mut self, counts: Vec<u64>) {
+        if self.simulation.records.len() == 1 {
+            self.intervals = counts;
+            return;
+        }
+        // An interval is complete when all threads have passed it.
+        self.intervals.truncate(counts.len());
+        self.intervals.iter_mut().zip(counts).for_each(|(sum, ios)| *sum += ios);
+    }
+}
+
+fn simulate_until(
+    plan: &SpanPlan,
+    device: &SimDevice,
+    until_ns: u64,
+) -> Result<Round, SimulationError> {
     let sources = setup::make_sources(plan)?;
     let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
     let context = LaneContext { plan, targets: &targets, sources: &sources };
-    let mut simulation = Simulation {
-        measurements: SpanMeasurements {
-            ending: Ending::Complete,
-            measured_ns: plan.measured_ns,
-            cpus: Vec::new(),
-            threads: Vec::new(),
-        },
-        records: Vec::new(),
-        faults: Vec::new(),
+    let measurements = SpanMeasurements {
+        ending: Ending::Complete,
+        measured_ns: 0,
+        stop: None,
+        cpus: Vec::new(),
+        threads: Vec::new(),
     };
-    for thread in &plan.threads {
-        simulate_thread(thread, &context, device, &mut simulation)?;
+    let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };
+    let mut round = Round { simulation, until_ns: 0, cause: None, intervals: Vec::new() };
+    for (index, thread) in plan.threads.iter().enumerate() {
+        let finish = Finish::of_thread(plan, index);
+        finish.open(until_ns);
+        simulate_thread(thread, &context, device, &finish, &mut round.simulation)?;
+        round.until_ns = round.until_ns.max(finish.until_ns());
+        round.cause = round.cause.or(finish.cause());
+        round.add_intervals(finish.take_intervals());
     }
-    Ok(simulation)
+    Ok(round)
 }
 
 fn simulate_thread(
     thread: &ThreadPlan,
     context: &LaneContext<'_>,
     device: &SimDevice,
+    finish: &Finish,
     simulation: &mut Simulation,
 ) -> Result<(), SimulationError> {
     let plan = context.plan;
@@ -70,7 +139,7 @@ fn simulate_thread(
     let clock = SimClock::default();
     let record = Rc::new(RefCell::new(Vec::new()));
     let device = SimDevice { seed: device.seed.wrapping_add(thread.seed), ..device.clone() };
-    let stop = AtomicBool::new(false);
+    let halt = AtomicBool::new(false);
     let setup = WorkerSetup {
         backend: SimBackend::new(clock.clone(), device, &layout.slot_bytes, Rc::clone(&record)),
         clock,
@@ -79,7 +148,8 @@ fn simulate_thread(
         slots: layout.slot_bytes.len(),
         recorder: lane::recorder(plan, thread),
         random: Random::new(thread.seed),
-        stop: &stop,
+        stop: &halt,
+        finish,
         live: None,
         progress_every_ios: 0,
         progress: &|| {},

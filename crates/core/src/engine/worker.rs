@@ -3,9 +3,12 @@
 //! Nothing in it allocates, locks or shares a cache line that is written. The clock is read at the
 //! edges of a batch: before a batch is issued and after a batch is reaped.
 
+mod cpu;
+mod quota;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_sys::clock::{ThreadCpu, thread_cpu};
+use fathom_sys::clock::ThreadCpu;
 
 use super::backend::{Backend, BackendError, Completion, Operation, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
@@ -14,7 +17,11 @@ use super::lane::Lane;
 use super::live::LiveFeed;
 use super::pace::Due;
 use super::random::Random;
+use super::stop::Finish;
+use super::stop::intervals::IntervalFeed;
 use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
+use cpu::CpuSampler;
+use quota::Quota;
 
 /// Waiting less than this is done by looking again, because a sleep would overshoot.
 const SPIN_BELOW_NS: u64 = 2_000;
@@ -40,6 +47,8 @@ pub struct WorkerSetup<'a, B, C> {
     pub random: Random,
     /// Ends the worker early when it turns true.
     pub stop: &'a AtomicBool,
+    /// The end of the measured time.
+    pub finish: &'a Finish,
     /// Tells the live figures; absent if nobody looks at them.
     pub live: Option<LiveFeed<'a>>,
     /// Called each time this many I/Os have completed; 0 never.
@@ -88,19 +97,17 @@ pub struct Worker<'a, B, C> {
     until_progress: u64,
     fault: Option<IoFault>,
     cpu: CpuSampler,
+    /// Where it stands, if a rule counts I/Os.
+    quota: Option<Quota>,
+    /// An I/O counts if it was submitted at this time or later.
+    counted_from_ns: u64,
+    intervals: Option<IntervalFeed<'a>>,
 }
 
 /// Slots that all lanes draw from, each lane by its weight.
 struct SharedSlots {
     free: Vec<u32>,
     cumulative: Vec<u64>,
-}
-
-/// The thread's CPU time at both ends of the measured time.
-#[derive(Default)]
-struct CpuSampler {
-    from: Option<ThreadCpu>,
-    until: Option<ThreadCpu>,
 }
 
 impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
@@ -121,6 +128,9 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             until_progress: setup.progress_every_ios,
             fault: None,
             cpu: CpuSampler::default(),
+            quota: setup.finish.counts().then_some(Quota::Before),
+            counted_from_ns: 0,
+            intervals: setup.finish.feed(schedule.measure_from_ns),
             setup,
         }
     }
@@ -128,11 +138,16 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     /// Runs all phases, and ends early when told to stop or when an I/O fails.
     pub fn run(mut self) -> Result<WorkerOutcome, BackendError> {
         let mut now_ns = self.setup.clock.now_ns();
+        self.follow_quota(now_ns);
         while now_ns < self.schedule.stop_ns && !self.must_stop() {
             self.cpu.sample(now_ns, &self.schedule);
             let next_due_ns = self.refill(now_ns);
+            self.tell_if_spent(now_ns);
             self.reap(now_ns, next_due_ns)?;
             now_ns = self.setup.clock.now_ns();
+            // Read behind the clock: what is told before an instant is known to all who are beyond it.
+            self.schedule.end_measured_at(self.setup.finish.until_ns());
+            self.follow_quota(now_ns);
             self.account(now_ns);
         }
         self.cpu.finish(now_ns, &self.schedule);
@@ -181,6 +196,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             if stream.free.is_empty() {
                 return None;
             }
+            if stream.granted == 0 && !self.take_portion(lane, now_ns) {
+                return None;
+            }
+            let stream = &mut self.setup.lanes[lane];
             let intended_ns = match stream.poll(now_ns) {
                 Due::Now { intended_ns } => intended_ns,
                 Due::At(due_ns) => return Some(due_ns),
@@ -197,6 +216,13 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             let Some(shared) = &mut self.shared else { return };
             let Some(slot) = shared.free.pop() else { return };
             let lane = shared.pick(&mut self.setup.random);
+            if self.setup.lanes[lane].granted == 0 && !self.take_portion(lane, now_ns) {
+                self.give_back(slot);
+                if self.is_dry() {
+                    return;
+                }
+                continue;
+            }
             self.issue(lane, slot, now_ns, now_ns);
         }
     }
@@ -204,7 +230,9 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     #[inline]
     fn issue(&mut self, lane: usize, slot: u32, now_ns: u64, intended_ns: u64) {
         let setup = &mut self.setup;
-        let transfer = setup.lanes[lane].next(slot, &mut setup.random, &mut setup.backend);
+        let stream = &mut setup.lanes[lane];
+        let transfer = stream.next(slot, &mut setup.random, &mut setup.backend);
+        stream.granted -= u64::from(transfer.operation.moves_bytes());
         #[expect(clippy::cast_possible_truncation, reason = "there are fewer lanes than 2^32")]
         let state = Slot {
             submitted_ns: now_ns,
@@ -251,10 +279,14 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let measured =
             (self.schedule.measure_from_ns..self.schedule.measure_until_ns).contains(&now_ns);
         let in_flight = self.in_flight;
+        if let Some(intervals) = &mut self.intervals {
+            let slots = self.done.iter().map(|completion| &self.slots[completion.slot as usize]);
+            intervals.add(now_ns, slots.filter(|slot| slot.operation.moves_bytes()).count());
+        }
         let mut done = std::mem::take(&mut self.done);
         for completion in done.drain(..) {
             let slot = self.slots[completion.slot as usize];
-            if measured {
+            if measured && slot.submitted_ns >= self.counted_from_ns {
                 self.record(&slot, completion.result, now_ns);
             }
             if let Some(live) = &mut self.setup.live
@@ -347,26 +379,5 @@ impl SharedSlots {
         let total = self.cumulative.last().copied().unwrap_or(1).max(1);
         let draw = random.below(total);
         self.cumulative.partition_point(|&bound| bound <= draw)
-    }
-}
-
-impl CpuSampler {
-    #[inline]
-    fn sample(&mut self, now_ns: u64, schedule: &Schedule) {
-        if self.from.is_none() && now_ns >= schedule.measure_from_ns {
-            self.from = Some(thread_cpu());
-        }
-        if self.until.is_none() && now_ns >= schedule.measure_until_ns {
-            self.until = Some(thread_cpu());
-        }
-    }
-
-    fn finish(&mut self, now_ns: u64, schedule: &Schedule) {
-        self.sample(now_ns, schedule);
-        self.until.get_or_insert_with(thread_cpu);
-    }
-
-    fn used(&self) -> ThreadCpu {
-        self.from.map_or_else(ThreadCpu::default, |from| self.until.unwrap_or(from).since(from))
     }
 }

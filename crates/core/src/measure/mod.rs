@@ -4,6 +4,8 @@ mod event;
 mod latency;
 mod recorder;
 mod series;
+pub mod stationarity;
+mod stop;
 
 pub use fathom_sys::transfer::Operation;
 
@@ -11,11 +13,12 @@ pub use event::{Event, EventSink, Phase};
 pub use latency::LatencyHistogram;
 pub use recorder::{DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries};
+pub use stop::{ConfidenceEvidence, SteadyEvidence, StopCause, StopReport};
 
 /// How a time span ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// The whole measured time passed.
+    /// The whole measured time passed, or a rule ended it.
     Complete,
     /// Somebody ended it early; what was measured until then is kept.
     Interrupted,
@@ -30,6 +33,8 @@ pub struct SpanMeasurements {
     pub ending: Ending,
     /// Length of the measured time that did pass.
     pub measured_ns: u64,
+    /// Why the measured time ended; absent without rules about it.
+    pub stop: Option<StopReport>,
     /// CPU use during the measured time, one entry per CPU of the host.
     pub cpus: Vec<CpuTimes>,
     /// What each thread saw.
@@ -51,6 +56,18 @@ pub struct ThreadMeasurements {
     pub cpu_ns: u64,
     /// The part of it outside the kernel, in nanoseconds.
     pub user_cpu_ns: u64,
+}
+
+impl ThreadMeasurements {
+    /// Leaves out the intervals that a measured time of this length never reached.
+    pub fn cut_series(&mut self, measured_ns: u64, interval_ns: u64) {
+        let reached = measured_ns.div_ceil(interval_ns.max(1));
+        let reached = usize::try_from(reached).unwrap_or(usize::MAX);
+        for target in &mut self.targets {
+            target.read.series.cells.truncate(reached);
+            target.write.series.cells.truncate(reached);
+        }
+    }
 }
 
 /// How a thread waited for completions and for its pace.

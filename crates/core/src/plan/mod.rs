@@ -12,7 +12,7 @@ pub mod signature;
 
 use std::path::PathBuf;
 
-pub use crate::profile::{Arrivals, Skew};
+pub use crate::profile::{Arrivals, Skew, StopRules};
 
 /// All time spans of a run, and the files to make beforehand.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +41,10 @@ pub struct SpanPlan {
     pub create: Vec<FilePlan>,
     /// Load before the measured time.
     pub warm_up_ns: u64,
-    /// Measured time.
+    /// Measured time; the longest, where rules end it.
     pub measured_ns: u64,
+    /// What ends the measured time earlier.
+    pub stop: StopRules,
     /// Load after the measured time.
     pub cool_down_ns: u64,
     /// Length of an interval of the time series; 0 keeps no series.

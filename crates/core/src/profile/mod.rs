@@ -6,6 +6,7 @@
 
 mod extensions;
 mod options;
+mod stop;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,7 @@ pub use extensions::{
     BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, SyncCadence,
 };
 pub use options::{Arrivals, EngineChoice, RunOptions, Skew};
+pub use stop::{ConfidenceRule, SteadyRule, StopRules};
 
 /// A whole request: one or more time spans that run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +137,9 @@ pub struct TimeSpan {
     pub interval_ms: u32,
     /// Seed of every random choice.
     pub random_seed: u32,
+    /// What ends the measured time before its duration.
+    #[serde(default)]
+    pub stop: StopRules,
     /// The targets, at least one.
     pub targets: Vec<Target>,
 }
@@ -364,6 +369,7 @@ impl Default for TimeSpan {
             request_count: 0,
             interval_ms: 1000,
             random_seed: 0,
+            stop: StopRules::default(),
             targets: Vec::new(),
         }
     }

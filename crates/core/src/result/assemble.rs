@@ -53,6 +53,7 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
             Ending::Failed(reason) => Outcome::Failed(reason.clone()),
         },
         measured_ns: measured.measured_ns,
+        stop: measured.stop.clone(),
         thread_count: number(plan.threads.len()),
         request_count: plan.shared_outstanding,
         interval_ns: plan.interval_ns,

@@ -5,6 +5,7 @@
 
 pub mod assemble;
 pub mod doubts;
+pub mod stop;
 pub mod totals;
 mod warning;
 
@@ -85,7 +86,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The whole measured time passed.
+    /// The whole measured time passed, or a rule ended it.
     Complete,
     /// Somebody ended it early; what was measured until then is here.
     Interrupted,
@@ -100,6 +101,9 @@ pub struct TimeSpanResult {
     pub outcome: Outcome,
     /// Length of the measured time, in nanoseconds.
     pub measured_ns: u64,
+    /// Why the measured time ended; absent without rules about it.
+    #[serde(default)]
+    pub stop: Option<crate::measure::StopReport>,
     /// Threads.
     pub thread_count: u32,
     /// I/Os outstanding per thread over all targets; 0 means per target.

@@ -52,6 +52,10 @@ pub enum WarningKind {
     SharedSequentialBlocks,
     /// A rate that was asked for was not reached.
     RateNotReached,
+    /// I/Os started later than they were due, which only their response times show.
+    ResponseBehindSchedule,
+    /// No rule to end the measured time was met before its duration had passed.
+    StopRuleNotMet,
     /// A core was at its limit, so the tool and not the device may have been measured.
     CoreSaturated,
     /// The hypervisor took CPU time away.

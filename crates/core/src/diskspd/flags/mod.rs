@@ -7,6 +7,7 @@ mod caching;
 mod long;
 mod mix;
 mod run;
+mod stop;
 
 use super::draft::Draft;
 
@@ -52,6 +53,8 @@ pub enum Category {
     Load,
     /// What is shown.
     Output,
+    /// What ends the measured time before its duration.
+    Stop,
     /// Other processes and the kernel.
     System,
     /// Options that `DiskSpd` lacks.
@@ -67,6 +70,7 @@ impl Category {
             Self::Caching => "Caches, hints and buffers",
             Self::Load => "Threads, rates and times",
             Self::Output => "Output",
+            Self::Stop => "End of the measured time",
             Self::System => "Events and tracing",
             Self::Beyond => "Beyond DiskSpd",
         }
@@ -95,9 +99,18 @@ const JUNK: &str = "DiskSpd lets characters behind the number pass; they are an 
 
 /// Every option, in the order of the usage.
 pub fn all() -> impl Iterator<Item = &'static Flag> {
-    [access::FLAGS, caching::FLAGS, run::LOAD, run::OUTPUT, run::SYSTEM, long::FLAGS, mix::FLAGS]
-        .into_iter()
-        .flatten()
+    [
+        access::FLAGS,
+        caching::FLAGS,
+        run::LOAD,
+        run::OUTPUT,
+        stop::FLAGS,
+        run::SYSTEM,
+        long::FLAGS,
+        mix::FLAGS,
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The option that an argument without its dash names, and its value: the longest name that fits.

@@ -1,6 +1,7 @@
 //! `DiskSpd`'s profile XML.
 //!
-//! What `DiskSpd`'s schema has no element for (new random data for each write, named events) is kept in
+//! What `DiskSpd`'s schema has no element for (new random data for each write, named events, rules that
+//! end the measured time) is kept in
 //! processing instructions named `fathom`, which `DiskSpd` ignores.
 
 mod attributes;

@@ -4,13 +4,16 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use thiserror::Error;
 
+use super::super::stop;
 use super::fields::{
     FieldError, attribute, boolean, children, error, number, repeated_children, some_children,
     text, unknown,
 };
 use super::target::read_target;
 use super::{INSTRUCTION, attributes, template};
-use crate::profile::{CpuId, NamedEvents, Precreate, Profile, ResultFormat, TimeSpan, Tracing};
+use crate::profile::{
+    CpuId, NamedEvents, Precreate, Profile, ResultFormat, StopRules, TimeSpan, Tracing,
+};
 
 /// A profile text may have at most this many bytes: a thousand targets take about one mebibyte.
 pub const TEXT_LIMIT_BYTES: usize = 64 << 20;
@@ -180,7 +183,7 @@ fn unescape(name: &str) -> String {
 }
 
 fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, FieldError> {
-    let mut span = TimeSpan::default();
+    let mut span = TimeSpan { stop: read_stop(node)?, ..TimeSpan::default() };
     let mut fresh_random = false;
     for child in children(node)? {
         match child.tag_name().name() {
@@ -221,6 +224,22 @@ fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, Fi
         span.interval_ms = 1000;
     }
     Ok(span)
+}
+
+/// Rules that end the measured time, which `DiskSpd`'s schema has no element for.
+fn read_stop(node: Node<'_, '_>) -> Result<StopRules, FieldError> {
+    let mut rules = StopRules::default();
+    for instruction in node.children().filter_map(|child| child.pi()) {
+        let words = instruction.value.unwrap_or_default().trim_end();
+        let Some(rule) = words.strip_prefix("stop-").filter(|_| instruction.target == INSTRUCTION)
+        else {
+            continue;
+        };
+        let (name, value) = rule.split_once(' ').unwrap_or((rule, ""));
+        stop::enter(&mut rules, name, value, 1)
+            .map_err(|reason| error(node, format!("has a wrong stop rule '{words}': {reason}")))?;
+    }
+    Ok(rules)
 }
 
 /// Either CPUs of the first group or CPUs with their group, as `DiskSpd`'s schema has it.

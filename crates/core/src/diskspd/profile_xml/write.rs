@@ -1,5 +1,6 @@
 //! A profile becomes XML, in the order of elements that `DiskSpd` writes.
 
+use super::super::stop;
 use super::super::xml::{Writer, escape};
 use super::{FRESH_RANDOM, INSTRUCTION, extensions};
 use crate::profile::{
@@ -104,6 +105,10 @@ fn write_time_span(xml: &mut Writer, span: &TimeSpan) {
     xml.element("RequestCount", span.request_count);
     xml.element("IoBucketDuration", span.interval_ms);
     xml.element("RandSeed", span.random_seed);
+    for (name, value) in stop::words(&span.stop) {
+        let space = if value.is_empty() { "" } else { " " };
+        xml.line(&format!("<?{INSTRUCTION} stop-{name}{space}{value}?>"));
+    }
     if !span.cpus.is_empty() {
         xml.group("Affinity", |xml| {
             for cpu in &span.cpus {

@@ -3,6 +3,7 @@
 mod head;
 mod latency;
 mod operations;
+mod stop;
 mod tables;
 mod tail;
 mod warnings;
@@ -36,6 +37,7 @@ pub fn write(result: &RunResult) -> String {
     for (index, span) in result.time_spans.iter().enumerate() {
         latency::write_response(&mut text, index, span);
         operations::write(&mut text, index, span);
+        stop::write(&mut text, index, span);
     }
     tail::write_engines(&mut text, result);
     tail::write_costs(&mut text, result);

@@ -3,6 +3,7 @@
 
 mod io;
 mod operations;
+mod stop;
 mod system;
 
 use super::profile_xml;
@@ -23,6 +24,7 @@ pub fn write(result: &RunResult) -> String {
         for (index, span) in result.time_spans.iter().enumerate() {
             io::write_response(xml, index, span);
             operations::write_distributions(xml, index, span);
+            stop::write(xml, index, span);
         }
         write_engines(xml, result);
         if !result.warnings.is_empty() {

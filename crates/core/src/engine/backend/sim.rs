@@ -38,6 +38,10 @@ pub struct SimDevice {
     pub seed: u64,
     /// Least service time of an I/O.
     pub latency_ns: u64,
+    /// Until this instant ...
+    pub fresh_until_ns: u64,
+    /// ... an I/O takes at least this long instead, as on a device whose cache is not full yet.
+    pub fresh_latency_ns: u64,
     /// Greatest random addition to it, drawn uniformly.
     pub jitter_ns: u64,
     /// I/Os served at the same time; the others wait for their turn.
@@ -59,6 +63,8 @@ impl Default for SimDevice {
         Self {
             seed: 0,
             latency_ns: 100_000,
+            fresh_until_ns: 0,
+            fresh_latency_ns: 0,
             jitter_ns: 0,
             channels: usize::MAX,
             error_ppm: 0,
@@ -130,7 +136,9 @@ impl SimBackend {
             start_ns = start_ns.max(free_ns);
         }
         let jitter_ns = self.random.below(self.device.jitter_ns + 1);
-        let mut end_ns = start_ns + self.device.latency_ns + jitter_ns;
+        let is_fresh = start_ns < self.device.fresh_until_ns;
+        let least_ns = if is_fresh { self.device.fresh_latency_ns } else { self.device.latency_ns };
+        let mut end_ns = start_ns + least_ns + jitter_ns;
         let stall_end_ns = self.device.stall_from_ns + self.device.stall_ns;
         if (self.device.stall_from_ns..stall_end_ns).contains(&end_ns) {
             end_ns = stall_end_ns;

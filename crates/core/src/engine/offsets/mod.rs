@@ -15,6 +15,8 @@ use crate::plan::{OffsetPlan, Order};
 #[derive(Debug)]
 pub struct SharedOffsets {
     next_position: Counter,
+    /// The same for a pass that is measured, which begins anew.
+    next_of_pass: Counter,
     places: Places,
 }
 
@@ -26,7 +28,11 @@ impl SharedOffsets {
     /// The counter at the first position of the plan's range, and the places of the plan.
     #[must_use]
     pub fn new(plan: &OffsetPlan) -> Self {
-        Self { next_position: Counter(AtomicU64::new(0)), places: Places::new(plan) }
+        Self {
+            next_position: Counter(AtomicU64::new(0)),
+            next_of_pass: Counter(AtomicU64::new(0)),
+            places: Places::new(plan),
+        }
     }
 
     /// A random offset.
@@ -41,7 +47,9 @@ impl SharedOffsets {
 pub struct Offsets<'a> {
     order: Order,
     shared: &'a SharedOffsets,
+    counter: &'a AtomicU64,
     base_bytes: u64,
+    start_bytes: u64,
     /// Where a walk begins again: the first position of this thread's own grid.
     wrap_bytes: u64,
     /// The greatest offset at which a whole block fits.
@@ -52,6 +60,12 @@ pub struct Offsets<'a> {
     /// The next sequential offset: one in all, or one per slot.
     next_bytes: Vec<u64>,
     continues: bool,
+}
+
+/// Positions at which a walk over the whole range stands.
+#[must_use]
+pub fn positions(plan: &OffsetPlan) -> u64 {
+    Grid::new(plan, plan.base_bytes, plan.end_bytes).positions
 }
 
 impl<'a> Offsets<'a> {
@@ -70,15 +84,16 @@ impl<'a> Offsets<'a> {
             _ => align_bytes,
         };
         let walks = if plan.order == Order::SameOffset { slots.max(1) } else { 1 };
-        let whole = Grid::new(plan, plan.base_bytes, plan.end_bytes);
         Self {
             order: plan.order,
             shared,
+            counter: &shared.next_position.0,
             base_bytes: plan.base_bytes,
+            start_bytes,
             wrap_bytes: plan.base_bytes + start_bytes.saturating_sub(plan.base_bytes) % align_bytes,
             last_bytes: plan.end_bytes.saturating_sub(plan.block_bytes),
             step_bytes,
-            positions: whole.positions,
+            positions: positions(plan),
             next_bytes: vec![start_bytes; walks],
             continues: false,
         }
@@ -93,6 +108,19 @@ impl<'a> Offsets<'a> {
             Order::SameOffset => self.walk(slot),
             Order::Interlocked => self.take_shared(),
             Order::Mixed { random_percent } => self.mixed(random_percent, random),
+        }
+    }
+
+    /// Begins a pass anew. Returns the positions that this thread's own walk makes of it, without limit
+    /// where the threads make it together or where there is no walk.
+    pub fn begin_pass(&mut self) -> u64 {
+        self.counter = &self.shared.next_of_pass.0;
+        self.next_bytes.fill(self.start_bytes);
+        match self.order {
+            Order::Sequential => {
+                self.last_bytes.saturating_sub(self.wrap_bytes) / self.step_bytes + 1
+            }
+            _ => u64::MAX,
         }
     }
 
@@ -115,7 +143,7 @@ impl<'a> Offsets<'a> {
 
     #[inline]
     fn take_shared(&self) -> u64 {
-        let position = self.shared.next_position.0.fetch_add(1, Ordering::Relaxed);
+        let position = self.counter.fetch_add(1, Ordering::Relaxed);
         self.base_bytes + position % self.positions * self.step_bytes
     }
 

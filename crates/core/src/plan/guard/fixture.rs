@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::plan::{
-    Assignment, EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, SpanPlan, TargetKind,
-    TargetPlan, ThreadPlan,
+    Assignment, EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, SpanPlan, StopRules,
+    TargetKind, TargetPlan, ThreadPlan,
 };
 
 /// A target that nothing has touched yet.
@@ -41,6 +41,7 @@ pub(crate) fn span(targets: Vec<TargetPlan>) -> SpanPlan {
         create: Vec::new(),
         warm_up_ns: 0,
         measured_ns: 1,
+        stop: StopRules::default(),
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: false,

@@ -52,15 +52,25 @@ fn rates(seen: &Seen) -> Rates {
     sum
 }
 
+/// Whether a rate was asked for and not delivered.
+pub(super) fn is_rate_missed(seen: &Seen) -> bool {
+    rates(seen).is_missed()
+}
+
+impl Rates {
+    fn is_missed(&self) -> bool {
+        // The I/O under way when the measured time ends is due in it but completes after it.
+        let delivered = self.delivered_ios as f64 + f64::from(self.paced_uses);
+        delivered < self.asked_ios * (1.0 - RATE_TOLERANCE)
+    }
+}
+
 fn rate_not_reached(seen: &Seen) -> Option<Warning> {
     let rates = rates(seen);
-    // The I/O under way when the measured time ends is due in it but completes after it.
-    let delivered = rates.delivered_ios as f64;
-    let is_reached =
-        delivered + f64::from(rates.paced_uses) >= rates.asked_ios * (1.0 - RATE_TOLERANCE);
-    if is_reached {
+    if !rates.is_missed() {
         return None;
     }
+    let delivered = rates.delivered_ios as f64;
     let seconds = seen.measured.measured_ns as f64 / NANOS_PER_SEC as f64;
     let evidence = format!(
         "{:.1} I/Os per second were asked for and {:.1} delivered, which is {:.1} %",

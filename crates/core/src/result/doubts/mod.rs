@@ -7,7 +7,9 @@ mod caching;
 mod data;
 mod faults;
 mod load;
+mod response;
 mod sharing;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -46,6 +48,8 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
         warnings.extend(caching::doubts(&seen, residency));
         warnings.extend(sharing::doubts(&seen));
         warnings.extend(load::doubts(&seen));
+        warnings.extend(response::doubts(&seen));
+        warnings.extend(stop::doubts(&seen));
     }
     warnings
 }

@@ -59,6 +59,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
     };
     TimeSpanResult {
         outcome: Outcome::Complete,
+        stop: None,
         measured_ns: SECOND,
         thread_count: number(threads.len()),
         request_count: 0,

@@ -1,0 +1,117 @@
+//! A worker's part in a measured time that ends after so many I/Os, so many bytes, or one pass.
+//!
+//! Each lane may issue what it has been granted. Before and after the measured time, and where no rule
+//! counts, that is without limit.
+
+use super::{Backend, Clock, Worker};
+use crate::engine::stop::Finish;
+use crate::engine::stop::pool::Portions;
+
+/// Where a worker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quota {
+    /// The measured time has not begun.
+    Before,
+    /// What is issued is taken from what may be counted.
+    Counting,
+    /// All that this worker may count has completed.
+    Spent,
+    /// The measured time has ended.
+    After,
+}
+
+impl<B: Backend, C: Clock> Worker<'_, B, C> {
+    /// Begins and ends the counting; called before a batch is entered and the next one issued.
+    pub(super) fn follow_quota(&mut self, now_ns: u64) {
+        match self.quota {
+            Some(Quota::Before) if now_ns >= self.schedule.measure_from_ns => {
+                self.begin_counting(now_ns);
+            }
+            Some(Quota::Counting | Quota::Spent) if now_ns >= self.schedule.measure_until_ns => {
+                self.quota = Some(Quota::After);
+                self.grant_all(u64::MAX);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells once that all this worker may count has completed; called after a batch is issued, so that
+    /// nothing in flight means that nothing is left.
+    pub(super) fn tell_if_spent(&mut self, now_ns: u64) {
+        if self.quota == Some(Quota::Counting) && self.in_flight == 0 && self.is_dry() {
+            self.quota = Some(Quota::Spent);
+            self.setup.finish.spent(now_ns);
+            self.schedule.end_measured_at(self.setup.finish.until_ns());
+        }
+    }
+
+    /// Whether no lane may issue anything more.
+    pub(super) fn is_dry(&self) -> bool {
+        self.setup.lanes.iter().all(|lane| lane.granted == 0 && lane.portions.is_dry)
+    }
+
+    /// Puts a slot back that all lanes share and that none may use.
+    pub(super) fn give_back(&mut self, slot: u32) {
+        if let Some(shared) = &mut self.shared {
+            shared.free.push(slot);
+        }
+    }
+
+    /// What is in flight completes in the measured time, and so counts as it does without a rule. Only
+    /// where that would exceed what may be counted, or where a pass begins anew, it does not.
+    fn begin_counting(&mut self, now_ns: u64) {
+        self.quota = Some(Quota::Counting);
+        let finish = self.setup.finish;
+        let (ios, bytes) = self.under_way();
+        if finish.is_pass() || !finish.pool().take_all(ios, bytes) {
+            self.counted_from_ns = now_ns;
+        }
+        for lane in &mut self.setup.lanes {
+            lane.portions = Portions::default();
+            if finish.is_pass() {
+                lane.portions.pass_left = lane.offsets.begin_pass();
+            }
+        }
+        self.grant_all(0);
+    }
+
+    fn grant_all(&mut self, ios: u64) {
+        for lane in &mut self.setup.lanes {
+            lane.granted = ios;
+        }
+    }
+
+    /// I/Os in flight, and their bytes.
+    fn under_way(&self) -> (u64, u64) {
+        let mut is_free = vec![false; self.slots.len()];
+        let lanes = self.setup.lanes.iter().flat_map(|lane| &lane.free);
+        let free = self.shared.as_ref().map(|shared| &shared.free);
+        // Where the lanes share their slots, their own lists do not tell which are free.
+        match free {
+            Some(free) => free.iter().for_each(|&slot| is_free[slot as usize] = true),
+            None => lanes.for_each(|&slot| is_free[slot as usize] = true),
+        }
+        let busy = self.slots.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        let ios = busy.map(|(slot, _)| slot).filter(|slot| slot.operation.moves_bytes());
+        ios.fold((0, 0), |(ios, bytes), slot| (ios + 1, bytes + u64::from(slot.bytes)))
+    }
+
+    /// Takes the next portion for a lane that has none left; false if there is none.
+    #[cold]
+    pub(super) fn take_portion(&mut self, lane: usize, now_ns: u64) -> bool {
+        let finish: &Finish = self.setup.finish;
+        let lane = &mut self.setup.lanes[lane];
+        if lane.portions.is_dry || !matches!(self.quota, Some(Quota::Counting)) {
+            return false;
+        }
+        let mut wanted = lane.portions.next_size(now_ns).min(lane.portions.pass_left);
+        if finish.is_pass() {
+            wanted = finish.take_of_pass(lane.target, wanted);
+        }
+        let taken = finish.pool().take(wanted, u64::from(lane.block_bytes));
+        lane.portions.pass_left -= taken;
+        lane.portions.is_dry = taken == 0;
+        lane.granted = taken;
+        taken > 0
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a measured time ended, with the evidence.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What ended a measured time for which there were rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// The longest time passed before any rule was met.
+    Duration,
+    /// Somebody, or an I/O that failed, ended it.
+    Interruption,
+    /// The number of bytes was reached.
+    Bytes,
+    /// The number of I/Os was reached.
+    Ios,
+    /// Every block of the range was moved once.
+    Pass,
+    /// The rate was steady.
+    Steady,
+    /// The mean of the rate was known well enough.
+    Confidence,
+}
+
+/// Why a measured time ended, with what its rules had found by then.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StopReport {
+    /// What ended it.
+    pub cause: StopCause,
+    /// Length of the intervals by which the rate was judged, in nanoseconds; 0 if no rule did.
+    pub interval_ns: u64,
+    /// Intervals that were judged.
+    pub intervals: u64,
+    /// The last window; absent without a rule about steadiness, or before the first window was full.
+    pub steady: Option<SteadyEvidence>,
+    /// What is known of the mean; absent without a rule about confidence, or if there were too few
+    /// intervals or the transient did not end.
+    pub confidence: Option<ConfidenceEvidence>,
+}
+
+/// The window of intervals that was judged last.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SteadyEvidence {
+    /// Intervals in the window.
+    pub window_intervals: u32,
+    /// Mean of the I/Os per second in it.
+    pub iops_mean: f64,
+    /// Greatest minus least rate, in percent of the mean.
+    pub range_percent: f64,
+    /// The range that counts as steady.
+    pub range_percent_limit: f64,
+    /// Rise or fall of the line of least squares over the window, in percent of the mean.
+    pub slope_percent: f64,
+    /// The slope that counts as steady.
+    pub slope_percent_limit: f64,
+}
+
+impl SteadyEvidence {
+    /// Whether both figures are within their limits.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.range_percent <= self.range_percent_limit
+            && self.slope_percent <= self.slope_percent_limit
+    }
+}
+
+/// What is known of the mean of the rate behind the transient.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfidenceEvidence {
+    /// The level of confidence, in percent.
+    pub level_percent: f64,
+    /// Mean of the I/Os per second.
+    pub iops_mean: f64,
+    /// With that confidence the true mean is at least this ...
+    pub iops_low: f64,
+    /// ... and at most this.
+    pub iops_high: f64,
+    /// Half of that interval, in percent of the mean.
+    pub precision_percent: f64,
+    /// The precision that was asked for, in percent of the mean.
+    pub precision_percent_limit: f64,
+    /// So many independent intervals would know the mean as well.
+    pub effective_samples: f64,
+    /// Intervals at the front that were left out as the transient.
+    pub transient_intervals: u64,
+    /// Length of the transient, in nanoseconds.
+    pub transient_ns: u64,
+}
+
+impl ConfidenceEvidence {
+    /// Whether the mean is known as well as was asked for.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.iops_mean > 0.0 && self.precision_percent <= self.precision_percent_limit
+    }
+}
