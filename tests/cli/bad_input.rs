@@ -25,7 +25,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("--stop-ios=0", "greater than 0"),
     ("--stop-ios", "value"),
     ("--stop-bytes=5X", "5X"),
-    ("--stop-bytes=1M --block-mix=4K/50:8K/50", "--stop-ios"),
+    ("--stop-bytes=1M --block-mix=4K:50,8K:50", "--stop-ios"),
     ("--stop-pass -r", "--stop-bytes"),
     ("--stop-pass -p", "-p"),
     ("--stop-pass --fsync=5 -w50", "--stop-pass"),

@@ -42,7 +42,7 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         name: "-stop-pass",
         form: "--stop-pass",
-        limits: "needs sequential I/O (no -r, no -rs); not with -p, patterns, mixes, syncs, trims",
+        limits: "sequential I/O only; not with -p, patterns, mixes, syncs or trims",
         short: "end the measured time after one pass over the range of each target",
         long: "With the measured time each walk begins anew, and every block of the range is moved \
                once: by all threads of a target together with -si, else by each thread on its own. A \
