@@ -31,10 +31,11 @@ pub const FLAGS: &[Flag] = &[
         limits: "greater than 0",
         short: "end the measured time after so many I/Os",
         long: "Exactly so many reads and writes are counted, of all threads and targets together. \
-               Threads take them in portions that last about a millisecond, so that none waits long for another; \
-               when no more are left, those under way are waited for, and the measured time ends \
-               with the last of them. The rates are those of the time that did pass. Each --stop \
-               rule ends the run as complete; the first that is met wins, and -d is the longest time.",
+               Threads take them in portions that last about a millisecond, so that none waits \
+               long for another; when no more are left, those under way are waited for, and the \
+               measured time ends with the last of them. The rates are those of the time that did \
+               pass. Each --stop rule ends the run as complete; the first that is met wins, and \
+               -d is the longest time.",
         example: "--stop-ios=1000000",
         apply: stop::ios,
         ..STOP
