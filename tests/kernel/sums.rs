@@ -147,8 +147,19 @@ fn live_figures_are_told_once_a_second_and_leave_the_result_alone() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     let lines: Vec<&str> = stderr.lines().filter(|line| line.contains(" IOPS ")).collect();
-    assert!((2..=3).contains(&lines.len()), "{stderr}");
-    let shown = |line: &&str| line.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap();
-    let sum: u64 = lines.iter().map(shown).sum();
-    assert!(sum > 0 && sum <= ios(&result) + 8, "{sum} of {}", ios(&result));
+    let column = |place: usize| -> Vec<f64> {
+        let words = lines.iter().map(|line| line.split_whitespace().nth(place).unwrap());
+        words.map(|word| word.parse().unwrap()).collect()
+    };
+    assert_eq!(column(0), [1.0, 2.0, 3.0], "{stderr}");
+    // The last second is told too, so that nothing is missing but what completed at its very end.
+    let (sum, all) = (column(2).iter().sum::<f64>(), ios(&result) as f64);
+    assert!(sum > 0.0 && (sum - all).abs() <= 8.0, "{sum} of {all}");
+    let (mib, ios, p50, p99, p999, queue) =
+        (column(4), column(2), column(7), column(9), column(11), column(14));
+    for second in 0..3 {
+        assert!((mib[second] - ios[second] / 256.0).abs() < 0.01, "{stderr}");
+        assert!(p50[second] <= p99[second] && p99[second] <= p999[second], "{stderr}");
+        assert!(queue[second] <= 8.0, "{stderr}");
+    }
 }

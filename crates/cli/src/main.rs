@@ -1,6 +1,7 @@
 //! `diskspd`: measure storage, with the command line and the results of Microsoft's `DiskSpd`.
 #![forbid(unsafe_code)]
 
+mod live;
 mod output;
 mod progress;
 mod run;

@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 
 use fathom_core::measure::Event;
-use fathom_core::units::MIB;
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::live::{self, Second};
 use crate::output::complain;
 
 /// Shows events. Steps and dots go to standard output as in `DiskSpd`, unless a machine reads it.
@@ -31,12 +31,13 @@ impl Progress {
             }
             Event::Progress => self.write("."),
             Event::Live { second, ios, bytes, in_flight, latency_ns } => {
-                let mib = *bytes as f64 / MIB as f64;
-                let [p50, p99, p999] = latency_ns.map(|nanos| nanos as f64 / 1e6);
-                complain(&format!(
-                    "{second:5} s {ios:10} IOPS {mib:10.2} MiB/s   p50 {p50:.3}  p99 {p99:.3}  \
-                     p99.9 {p999:.3} ms   queue {in_flight}"
-                ));
+                complain(&live::line(&Second {
+                    number: *second,
+                    ios: *ios,
+                    bytes: *bytes,
+                    in_flight: *in_flight,
+                    latency_ns: *latency_ns,
+                }));
             }
             Event::Filling { name, done_bytes, total_bytes } => {
                 self.fill(name, *done_bytes, *total_bytes);
