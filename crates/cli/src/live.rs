@@ -51,7 +51,7 @@ mod tests {
     fn the_line_reads_like_this() {
         assert_eq!(
             line(&BUSY),
-            "     1 s   12345678 IOPS   48225.31 MiB/s  p50      0.001  p99     98.765  \
+            "     1 s   12345678 IOPS   48225.30 MiB/s  p50      0.001  p99     98.765  \
              p99.9   4123.457 ms  queue   4096"
         );
         assert_eq!(
