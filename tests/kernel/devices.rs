@@ -10,10 +10,14 @@ const DEVICE_BYTES: u64 = 32 << 20;
 /// One test at a time has the device.
 static TURN: Mutex<()> = Mutex::new(());
 
+/// The right to use the device, for as long as it is kept.
+pub fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A loop device of this test's own, for as long as the first part is kept.
 fn attached() -> (MutexGuard<'static, ()>, Option<Loop>) {
-    let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    (turn, Loop::attach("/dev/loop2", DEVICE_BYTES))
+    (turn(), Loop::attach("/dev/loop2", DEVICE_BYTES))
 }
 
 #[test]

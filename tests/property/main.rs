@@ -1,5 +1,6 @@
 //! What must hold for every input, not only for those that somebody thought of.
 
+mod kernel_events;
 mod latency;
 mod profile;
 mod results;

@@ -30,7 +30,7 @@ fn direction(latencies_ns: &[u64]) -> DirectionResult {
 }
 
 /// A result of one time span with one target; each thread has these reads and writes.
-fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
+pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
     let target = Target { path: "a&b<c>.dat".to_owned(), ..Target::default() };
     let span = TimeSpan { measure_latency: true, targets: vec![target], ..TimeSpan::default() };
     let thread = |(index, (reads, writes)): (u32, &(Vec<u64>, Vec<u64>))| ThreadResult {
@@ -58,6 +58,7 @@ fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         interval_ns: 0,
         cpu: vec![cpu],
         cost: Some(IoCost { own_ns_per_io: 98.5, kernel_ns_per_io: 1201.25 }),
+        kernel_events: None,
         targets: vec![TargetFacts {
             path: "a&b<c>.dat".to_owned(),
             kind: "file".to_owned(),

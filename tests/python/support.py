@@ -12,6 +12,16 @@ READS_OF_A_RUN = 20_000
 LOOKS = 6_000
 
 
+def diskspd() -> Path:
+    """Return the command that cargo has built last."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
+    built = [target / kind / "diskspd" for kind in ("debug", "release")]
+    found = [path for path in built if path.exists()]
+    if not found:
+        raise FileNotFoundError("diskspd has not been built: run `cargo build` first")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
 def reads(pid: int) -> int:
     """Return how many read system calls all threads of a process have made."""
     counters = Path(f"/proc/{pid}/io").read_text()

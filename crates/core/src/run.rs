@@ -15,7 +15,7 @@ use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::facts::{self, EngineAvailability};
 use crate::plan::guard::{self, Refusals};
 use crate::plan::resolve::{self, ResolveErrors, Resolved};
-use crate::plan::{Plan, SpanPlan, prepare};
+use crate::plan::{Plan, SpanPlan, prepare, tracing};
 use crate::result::assemble::{Provenance, assemble};
 use crate::result::{Outcome, RunResult, TimeSpanResult, Warning, doubts};
 
@@ -132,6 +132,7 @@ fn unresolved(
         interval_ns: 0,
         cpu: Vec::new(),
         cost: None,
+        kernel_events: None,
         targets: Vec::new(),
         threads: Vec::new(),
     });
@@ -212,6 +213,7 @@ impl Runner<'_> {
             measured_ns: 0,
             stop: None,
             cpus: Vec::new(),
+            kernel_events: None,
             threads: Vec::new(),
         }
     }
@@ -230,8 +232,15 @@ impl Runner<'_> {
         let verbose = self.request.profile.verbose;
         let cpu_times = || cpu_times();
         let live = self.request.options.live;
-        let control =
-            Control { stop: self.stop, sink: &sink, cpu_times: &cpu_times, verbose, live };
+        let trace = tracing::request(&self.request.profile);
+        let control = Control {
+            stop: self.stop,
+            sink: &sink,
+            cpu_times: &cpu_times,
+            trace: trace.as_ref(),
+            verbose,
+            live,
+        };
         let measurements = run_span(span, &control);
         self.failures.extend(faults.into_inner().unwrap_or_default());
         if let Ending::Failed(reason) = &measurements.ending {

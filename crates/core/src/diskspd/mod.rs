@@ -3,6 +3,7 @@
 pub mod affinity;
 pub mod distribution;
 pub mod draft;
+mod etw;
 pub mod extensions;
 pub mod flags;
 pub mod manual;

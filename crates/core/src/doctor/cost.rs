@@ -101,8 +101,14 @@ fn null_engine(outstanding: u32) -> f64 {
     let Some(span) = resolved.plan.spans.first_mut() else { return 0.0 };
     span.measured_ns = RUN_NS;
     let stop = AtomicBool::new(false);
-    let control =
-        Control { stop: &stop, sink: &|_| {}, cpu_times: &Vec::new, verbose: false, live: false };
+    let control = Control {
+        stop: &stop,
+        sink: &|_| {},
+        cpu_times: &Vec::new,
+        trace: None,
+        verbose: false,
+        live: false,
+    };
     per_io(&run_span(span, &control))
 }
 

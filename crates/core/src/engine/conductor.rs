@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use fathom_sys::file::TargetFile;
+use fathom_sys::trace;
 
 use super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend};
 use super::clock::{Clock, LoopClock, RealClock, Schedule};
@@ -14,6 +15,7 @@ use super::live::LiveBoard;
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout, Sources};
 use super::stop::Finish;
+use super::tracer::Tracer;
 use super::worker::{IoFault, Worker, WorkerOutcome, WorkerSetup};
 use crate::measure::{
     BackendDescription, CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, StopCause,
@@ -34,6 +36,8 @@ pub struct Control<'a> {
     pub sink: EventSink<'a>,
     /// Time that each CPU has spent, by state.
     pub cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
+    /// Kernel events to count during the measured time.
+    pub trace: Option<&'a trace::Request>,
     /// Each step is told in words.
     pub verbose: bool,
     /// The figures of each second are told while the run is under way.
@@ -44,9 +48,12 @@ pub struct Control<'a> {
 #[must_use]
 pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
     let prepared = claim(plan).and_then(|claims| Ok((claims, setup::make_sources(plan)?)));
-    let measurements = match prepared {
-        Ok((_claims, sources)) => Conductor::new(plan, control, sources).run(),
-        Err(error) => failed(error.to_string()),
+    let measurements = match (prepared, Tracer::open(control.trace)) {
+        (Ok((_claims, sources)), Ok(tracer)) => {
+            Conductor::new(plan, control, sources, tracer).run()
+        }
+        (Err(error), _) => failed(error.to_string()),
+        (_, Err(error)) => failed(error.to_string()),
     };
     (control.sink)(Event::Finished { span: plan.index });
     measurements
@@ -58,6 +65,7 @@ fn failed(reason: String) -> SpanMeasurements {
         measured_ns: 0,
         stop: None,
         cpus: Vec::new(),
+        kernel_events: None,
         threads: Vec::new(),
     }
 }
@@ -87,12 +95,13 @@ struct Conductor<'a> {
     gate: Gate,
     live: Option<LiveBoard>,
     finish: Finish,
+    tracer: Tracer,
     /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
     halt: AtomicBool,
 }
 
 impl<'a> Conductor<'a> {
-    fn new(plan: &'a SpanPlan, control: &'a Control<'a>, sources: Sources) -> Self {
+    fn new(plan: &'a SpanPlan, control: &'a Control<'a>, sources: Sources, tracer: Tracer) -> Self {
         Self {
             plan,
             control,
@@ -101,6 +110,7 @@ impl<'a> Conductor<'a> {
             gate: Gate::default(),
             live: control.live.then(|| LiveBoard::new(plan.threads.len())),
             finish: Finish::new(plan),
+            tracer,
             halt: AtomicBool::new(false),
         }
     }
@@ -159,9 +169,11 @@ impl<'a> Conductor<'a> {
         }
         self.sleep_until(|| schedule.measure_from_ns);
         let before = (self.control.cpu_times)();
+        self.tracer.begin();
         self.phase(Phase::Measured, self.plan.measured_ns);
         self.sleep_until(|| self.finish.until_ns());
         schedule.end_measured_at(self.finish.until_ns());
+        self.tracer.end();
         let after = (self.control.cpu_times)();
         if self.plan.cool_down_ns > 0 && !self.halt.load(Ordering::Relaxed) {
             self.phase(Phase::CoolDown, self.plan.cool_down_ns);
@@ -189,6 +201,7 @@ impl<'a> Conductor<'a> {
             if let Some(board) = &self.live {
                 board.tell(self.control.sink);
             }
+            self.tracer.look();
             let now_ns = RealClock.now_ns();
             self.finish.look(now_ns);
             let deadline_ns = deadline_ns();
@@ -235,7 +248,8 @@ impl<'a> Conductor<'a> {
             thread.cut_series(measured_ns, self.plan.interval_ns);
         }
         let stop = self.finish.report(otherwise);
-        SpanMeasurements { ending, measured_ns, stop, cpus, threads }
+        let kernel_events = self.tracer.counted();
+        SpanMeasurements { ending, measured_ns, stop, cpus, kernel_events, threads }
     }
 
     fn report_fault(&self, thread: &ThreadMeasurements, fault: Option<IoFault>) {

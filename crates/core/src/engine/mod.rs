@@ -16,4 +16,5 @@ pub mod random;
 pub mod setup;
 pub mod simulate;
 pub mod stop;
+mod tracer;
 pub mod worker;

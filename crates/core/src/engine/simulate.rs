@@ -112,6 +112,7 @@ fn simulate_until(
         measured_ns: 0,
         stop: None,
         cpus: Vec::new(),
+        kernel_events: None,
         threads: Vec::new(),
     };
     let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };

@@ -37,6 +37,8 @@ pub struct SpanMeasurements {
     pub stop: Option<StopReport>,
     /// CPU use during the measured time, one entry per CPU of the host.
     pub cpus: Vec<CpuTimes>,
+    /// Kernel events of the measured time, if they were asked for.
+    pub kernel_events: Option<fathom_sys::trace::Counted>,
     /// What each thread saw.
     pub threads: Vec<ThreadMeasurements>,
 }

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 use fathom_sys::device::{self, Disk, PathFacts};
+use fathom_sys::trace::{Group, TraceError};
 use fathom_sys::{cpu, host};
 
 use crate::profile::{Profile, RunOptions, Target, WriteSource};
@@ -50,6 +51,8 @@ pub struct HostFacts {
     pub data_files: BTreeMap<String, Result<(), String>>,
     /// Which engines work here.
     pub engines: EngineAvailability,
+    /// Groups of kernel events that are asked for and cannot be counted here, with the reasons.
+    pub uncountable: Vec<(Group, TraceError)>,
 }
 
 impl HostFacts {
@@ -89,6 +92,7 @@ pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailabil
         data_files: targets().filter_map(data_file).collect(),
         disks,
         engines,
+        uncountable: super::tracing::uncountable(profile),
     }
 }
 

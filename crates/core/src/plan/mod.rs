@@ -9,6 +9,7 @@ pub mod mix;
 pub mod prepare;
 pub mod resolve;
 pub mod signature;
+pub mod tracing;
 
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
 //! Measurements and plan become a result.
 
 use super::{
-    Backend, CpuUse, DirectionResult, EffectiveShare, Host, IoCost, Outcome, RunResult,
-    SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
+    Backend, CpuUse, DirectionResult, EffectiveShare, Host, IoCost, KernelEvents, Outcome,
+    RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool,
+    Waits,
 };
 use crate::measure::{
     CpuTimes, DirectionRecord, Ending, SpanMeasurements, TargetRecord, ThreadMeasurements,
@@ -59,6 +60,7 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         interval_ns: plan.interval_ns,
         cpu: measured.cpus.iter().map(cpu_use).collect(),
         cost: io_cost(&measured.threads),
+        kernel_events: measured.kernel_events.as_ref().map(KernelEvents::of),
         targets: plan.targets.iter().map(target_facts).collect(),
         threads: measured
             .threads

@@ -6,6 +6,7 @@
 pub mod assemble;
 pub mod doubts;
 pub mod stop;
+mod kernel_events;
 pub mod totals;
 mod warning;
 
@@ -13,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::Profile;
+pub use kernel_events::{KernelEvent, KernelEventCount, KernelEvents, TraceClock};
 pub use warning::{Warning, WarningKind};
 
 /// Version of the result format. It grows with each change that an older reader would misread.
@@ -115,6 +117,9 @@ pub struct TimeSpanResult {
     /// What an I/O cost the threads in CPU time; absent if there was none.
     #[serde(default)]
     pub cost: Option<IoCost>,
+    /// Kernel events of the whole system during the measured time; absent if none were asked for.
+    #[serde(default)]
+    pub kernel_events: Option<KernelEvents>,
     /// The targets, as they were found.
     pub targets: Vec<TargetFacts>,
     /// What each thread measured.

@@ -70,6 +70,8 @@ pub enum WarningKind {
     NoEffect,
     /// The target is smaller than the range that was asked for.
     RangeBeyondTarget,
+    /// Not all kernel events were counted.
+    EventsNotCounted,
     /// The run ended before its time.
     Interrupted,
 }

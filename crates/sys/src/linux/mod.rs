@@ -21,6 +21,7 @@ pub mod space;
 mod stream;
 pub mod thread;
 pub mod tick_clock;
+pub mod trace;
 pub mod transfer;
 
 #[cfg(test)]

@@ -364,12 +364,23 @@ pub const SYSTEM: &[Flag] = &[
         name: "e",
         form: "-e<q|c|s|p> | -e<PROCESS|THREAD|IMAGE_LOAD|DISK_IO|MEMORY_PAGE_FAULTS|\
                MEMORY_HARD_FAULTS|NETWORK|REGISTRY>",
-        default: "no tracing",
+        unit: "events",
+        default: "nothing is counted",
         limits: "one letter or one name; repeatable",
         short: "count kernel events: what is counted, and by which clock",
-        long: "q, c and s choose the clock of the trace (performance counter, cycle counter, \
-               system time), p paged buffers; the names choose what is counted.",
-        here: "Event tracing arrives with a later version; a run that asks for it is refused.",
+        long: "The names choose what is counted on the whole system during the measured time; q, c \
+               and s choose the clock that tells for how long (performance counter, cycle counter, \
+               system time), p paged buffers. Of several clocks c wins over s, and s over q.",
+        here: "Most counts are differences of counters that the kernel keeps anyway. PROCESS and \
+               IMAGE_LOAD, and the disconnects of NETWORK, need perf events of the whole system: \
+               CAP_PERFMON or kernel.perf_event_paranoid of 0, and for PROCESS and disconnects a \
+               tracefs that can be read. Where they are missing, PROCESS and IMAGE_LOAD are refused \
+               before the run. Linux tells hard page faults and soft ones, and no kinds of the \
+               latter. There is no registry, and nothing that p could page out. The clocks are the \
+               monotonic one, the processor's cycle counter and the coarse monotonic one. The result \
+               says where each count comes from; see docs/kernel-events.md.",
+        deviation: "DiskSpd shows the start and the end of processes as those of threads. Its \
+                    statistics of trace buffers are left out: counters have none.",
         example: "-eDISK_IO",
         apply: apply::tracing,
         ..SYSTEM_PLAIN

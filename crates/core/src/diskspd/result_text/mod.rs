@@ -1,5 +1,6 @@
 //! `DiskSpd`'s text result, section by section and column by column. People split it by line and `|`.
 
+mod etw;
 mod head;
 mod latency;
 mod operations;
@@ -61,6 +62,9 @@ fn write_time_span(text: &mut String, result: &RunResult, index: usize, span: &T
     tables::write_io(text, span, with_latency, with_series);
     if with_latency {
         latency::write(text, span);
+    }
+    if let (Some(tracing), Some(events)) = (&result.profile.tracing, &span.kernel_events) {
+        etw::write(text, tracing, events);
     }
     if result.profile.wait_statistics {
         tail::write_waits(text, span);

@@ -1,6 +1,7 @@
 //! `DiskSpd`'s XML result. What `DiskSpd` has no element for (engine, warnings, our own version) stands in
 //! elements of its own, which its readers pass over.
 
+mod etw;
 mod io;
 mod operations;
 mod stop;
@@ -51,6 +52,9 @@ fn write_time_span(xml: &mut Writer, result: &RunResult, index: usize, span: &Ti
         io::write_latency(xml, span);
     }
     io::write_span_series(xml, span);
+    if let (Some(tracing), Some(events)) = (&result.profile.tracing, &span.kernel_events) {
+        etw::write(xml, tracing, events);
+    }
     io::write_threads(xml, span, with_latency, result.profile.wait_statistics);
 }
 

@@ -73,6 +73,17 @@ impl Findings {
         }
     }
 
+    /// Notes that something that was asked for changes nothing.
+    pub(super) fn no_effect(&mut self, evidence: &str, remedy: &str) {
+        self.warnings.push(Warning {
+            kind: WarningKind::NoEffect,
+            target: None,
+            time_span: None,
+            evidence: evidence.to_owned(),
+            remedy: remedy.to_owned(),
+        });
+    }
+
     /// Notes a doubt about one target.
     pub(super) fn warn(
         &mut self,

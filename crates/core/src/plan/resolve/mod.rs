@@ -14,6 +14,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod tracing;
 mod workers;
 
 use super::facts::HostFacts;
@@ -71,10 +72,7 @@ impl Resolver<'_> {
     }
 
     fn refuse_what_is_missing(&mut self) {
-        let remedy = "leave this option out";
-        if self.profile.tracing.is_some() {
-            self.findings.request("event tracing is not available in this version", remedy);
-        }
+        self.check_tracing();
         let events = &self.profile.events;
         let named = [&events.start, &events.finish, &events.wait, &events.stop];
         for name in named.into_iter().flatten() {

@@ -5,6 +5,7 @@
 
 mod caching;
 mod data;
+mod events;
 mod faults;
 mod load;
 mod response;
@@ -50,6 +51,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
         warnings.extend(load::doubts(&seen));
         warnings.extend(response::doubts(&seen));
         warnings.extend(stop::doubts(&seen));
+        warnings.extend(events::doubts(&seen));
     }
     warnings
 }

@@ -58,6 +58,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
         steal_percent: 0.0,
     };
     TimeSpanResult {
+        kernel_events: None,
         outcome: Outcome::Complete,
         stop: None,
         measured_ns: SECOND,

@@ -8,11 +8,12 @@ mod threads;
 use std::path::PathBuf;
 
 use fathom_sys::device::{PathFacts, PathKind};
+use fathom_sys::trace::{Group, TraceError};
 
 use super::*;
 use crate::plan::facts::{EngineAvailability, HostFacts};
-use crate::profile::Target;
-use crate::result::Cpu;
+use crate::profile::{Target, Tracing};
+use crate::result::{Cpu, WarningKind};
 use crate::units::{KIB, MIB};
 
 /// A host with two sockets, each a NUMA node of three CPUs, the last of them slow; a file
@@ -39,6 +40,7 @@ fn host() -> HostFacts {
         targets: std::collections::BTreeMap::new(),
         data_files: std::collections::BTreeMap::new(),
         engines: EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) },
+        uncountable: Vec::new(),
     };
     add(&mut facts, "t.dat", file(8 * MIB));
     facts
@@ -140,12 +142,25 @@ fn all_errors_of_all_time_spans_are_told() {
 }
 
 #[test]
-fn tracing_and_wrong_names_of_events_are_refused() {
+fn kernel_events_that_cannot_be_counted_are_refused_by_their_option() {
     let mut request = profile(vec![span(vec![target()])]);
-    request.tracing = Some(crate::profile::Tracing::default());
-    let errors = resolve(&request, &RunOptions::default(), &host()).expect_err("an error");
-    assert_says(&only(&errors), ErrorClass::Request, &["event tracing", "not available"]);
-    request.tracing = None;
+    request.tracing = Some(Tracing { process: true, registry: true, ..Tracing::default() });
+    let mut facts = host();
+    let resolved = resolve(&request, &RunOptions::default(), &facts).expect("a plan");
+    let [warning] = resolved.warnings.as_slice() else { panic!("{:?}", resolved.warnings) };
+    assert_eq!(warning.kind, WarningKind::NoEffect);
+    assert!(warning.evidence.contains("-eREGISTRY") && warning.evidence.contains("Windows"));
+    let why = "CAP_PERFMON is missing".to_owned();
+    let error = TraceError { why, remedy: "run as root".to_owned() };
+    facts.uncountable = vec![(Group::Process, error)];
+    let errors = resolve(&request, &RunOptions::default(), &facts).expect_err("an error");
+    let words = ["-ePROCESS", "CAP_PERFMON", "run as root"];
+    assert_says(&only(&errors), ErrorClass::Request, &words);
+}
+
+#[test]
+fn wrong_names_of_events_are_refused() {
+    let mut request = profile(vec![span(vec![target()])]);
     request.events.wait = Some("go/home".into());
     let errors = resolve(&request, &RunOptions::default(), &host()).expect_err("an error");
     assert_says(&only(&errors), ErrorClass::Request, &["'go/home'", "name"]);
