@@ -9,6 +9,7 @@ mod events;
 mod facts;
 mod guarded;
 mod kernel_events;
+mod latency;
 mod payload;
 mod prepare;
 mod rates;

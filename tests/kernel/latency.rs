@@ -1,0 +1,81 @@
+//! The latency that is told, on a target whose latency is known.
+
+#[path = "../support/slow_fs.rs"]
+mod slow_fs;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::bench::{Bench, skip};
+use slow_fs::SlowFs;
+
+const DELAY: Duration = Duration::from_millis(5);
+/// Other load only ever adds to a latency, so that one quiet run of these is enough.
+const TRIES: usize = 8;
+
+fn slow_fs(delay: Duration) -> Option<SlowFs> {
+    let mounted = SlowFs::mount(Path::new(env!("CARGO_TARGET_TMPDIR")), 8 << 20, delay);
+    if let Err(error) = &mounted {
+        skip(&format!("a FUSE file system cannot be mounted: {error}"));
+    }
+    mounted.ok()
+}
+
+fn histogram<'a>(result: &'a Value, kind: &str) -> &'a Value {
+    &result["time_spans"][0]["threads"][0]["targets"][0]["read"][kind]
+}
+
+fn mean_ns(result: &Value) -> f64 {
+    let latency = histogram(result, "latency");
+    latency["sum_ns"].as_f64().unwrap() / latency["count"].as_f64().unwrap()
+}
+
+/// How many I/Os of a histogram took at least this long.
+fn longer_than(histogram: &Value, nanos: u64) -> u64 {
+    let numbers = |name: &str| histogram[name].as_array().unwrap().iter().map(|one| one.as_u64());
+    let buckets = numbers("bucket_lower_ns").zip(numbers("bucket_counts"));
+    buckets.filter(|(lower_ns, _)| *lower_ns >= Some(nanos)).filter_map(|(_, count)| count).sum()
+}
+
+#[test]
+fn the_mean_latency_is_that_of_a_file_system_that_takes_5_ms() {
+    let Some(slow) = slow_fs(DELAY) else { return };
+    // At a greater queue depth FUSE serves one I/O of a ring after the other, as part of its submission.
+    for way in ["-o1", "-o1 --engine=uring", "-o1 -t4"] {
+        let mut ratios = Vec::new();
+        for _ in 0..TRIES {
+            slow.take_served();
+            let args = format!("-b4K -r {way} -L -Su {}", slow.file().display());
+            let told_ns = mean_ns(&Bench::new().measure(&args));
+            let (served, known_ns) = slow.take_served();
+            assert!(served > 20, "{served} requests with {way}");
+            assert!(known_ns >= 5e6, "{known_ns}");
+            ratios.push(told_ns / known_ns);
+            if ratios.iter().any(|ratio| (0.98..1.02).contains(ratio)) {
+                break;
+            }
+        }
+        println!("{way}: {ratios:?}");
+        // What is told cannot be less than what the file system took for it, but for the requests at
+        // both ends of the measured time.
+        assert!(ratios.iter().all(|ratio| *ratio > 0.98), "{way}: {ratios:?}");
+        assert!(ratios.iter().any(|ratio| *ratio < 1.02), "{way}: {ratios:?}");
+    }
+}
+
+#[test]
+fn a_stall_shows_in_the_response_time_of_every_io_that_was_due_meanwhile() {
+    let Some(slow) = slow_fs(Duration::ZERO) else { return };
+    let bench = Bench::new();
+    let args = format!("-W0 -d3 -Rjson -b4K -r -o1 -t1 -g200i -L -Su {}", slow.file().display());
+    let running = bench.start(&args);
+    slow.stall(Duration::from_millis(600));
+    let result: Value = serde_json::from_str(&running.wait().stdout).unwrap();
+    let served = longer_than(histogram(&result, "latency"), 200_000_000);
+    let due = longer_than(histogram(&result, "response"), 200_000_000);
+    // Only the I/O that was in flight saw the stall itself; 80 were due in its first 400 ms.
+    assert!((1..4).contains(&served), "{served} and {due}");
+    assert!(due >= 60, "{served} and {due}");
+}
