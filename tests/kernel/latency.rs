@@ -34,7 +34,7 @@ fn mean_ns(result: &Value) -> f64 {
 
 /// How many I/Os of a histogram took at least this long.
 fn longer_than(histogram: &Value, nanos: u64) -> u64 {
-    let numbers = |name: &str| histogram[name].as_array().unwrap().iter().map(|one| one.as_u64());
+    let numbers = |name: &str| histogram[name].as_array().unwrap().iter().map(Value::as_u64);
     let buckets = numbers("bucket_lower_ns").zip(numbers("bucket_counts"));
     buckets.filter(|(lower_ns, _)| *lower_ns >= Some(nanos)).filter_map(|(_, count)| count).sum()
 }
@@ -57,7 +57,6 @@ fn the_mean_latency_is_that_of_a_file_system_that_takes_5_ms() {
                 break;
             }
         }
-        println!("{way}: {ratios:?}");
         // What is told cannot be less than what the file system took for it, but for the requests at
         // both ends of the measured time.
         assert!(ratios.iter().all(|ratio| *ratio > 0.98), "{way}: {ratios:?}");

@@ -10,6 +10,7 @@ mod facts;
 mod guarded;
 mod kernel_events;
 mod latency;
+mod many;
 mod payload;
 mod prepare;
 mod rates;

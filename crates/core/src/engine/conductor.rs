@@ -129,7 +129,11 @@ impl<'a> Conductor<'a> {
                 match builder.spawn_scoped(scope, move || self.thread(thread, ready)) {
                     Ok(handle) => handles.push(handle),
                     Err(error) => {
-                        refused = Some(format!("cannot start thread {}: {error}", thread.index));
+                        refused = Some(format!(
+                            "cannot start thread {}: {error}. Use fewer threads, or raise the limit \
+                             of processes (ulimit -u, pids.max of the control group)",
+                            thread.index
+                        ));
                         break;
                     }
                 }

@@ -24,7 +24,7 @@ use crate::profile::Priority;
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// A target could not be opened.
-    #[error("cannot open '{name}' {how}: {source}")]
+    #[error("cannot open '{name}' {how}: {source}{}", too_many(.source))]
     Open {
         /// Name of the target.
         name: String,
@@ -91,6 +91,18 @@ pub enum SetupError {
     /// The native asynchronous I/O context could not be made.
     #[error(transparent)]
     Aio(#[from] fathom_sys::aio::AioError),
+}
+
+/// What to do when the limit of open files is used up, with a leading separator; else nothing. The soft
+/// limit has been raised to the hard one by then.
+fn too_many(error: &io::Error) -> &'static str {
+    // EMFILE is 24 on every architecture of Linux (asm-generic/errno-base.h).
+    if error.raw_os_error() == Some(24) {
+        ". Each thread opens each of its targets: raise the hard limit (ulimit -Hn), or use fewer \
+         threads"
+    } else {
+        ""
+    }
 }
 
 /// The source buffer of each target that is written; `None` for the others.
