@@ -7,7 +7,7 @@ use fathom_sys::aio::Aio;
 use fathom_sys::buffers::{Buffers, PageKind};
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
 use fathom_sys::mapping::Mapping;
-use fathom_sys::ring::Ring;
+use fathom_sys::ring::{Ring, RingError};
 use fathom_sys::thread::{
     IoPriority, own_open_files, pin_to_cpu, set_io_priority, use_precise_timers,
 };
@@ -86,8 +86,8 @@ pub enum SetupError {
     #[error("cannot set the I/O priority: {0}")]
     Priority(io::Error),
     /// The ring could not be made.
-    #[error(transparent)]
-    Ring(#[from] fathom_sys::ring::RingError),
+    #[error("{0}{hint}", hint = ring_hint(.0))]
+    Ring(#[from] RingError),
     /// The native asynchronous I/O context could not be made.
     #[error(transparent)]
     Aio(#[from] fathom_sys::aio::AioError),
@@ -102,6 +102,13 @@ fn too_many(error: &io::Error) -> &'static str {
          threads"
     } else {
         ""
+    }
+}
+
+fn ring_hint(error: &RingError) -> &'static str {
+    match error {
+        RingError::Setup { source, .. } => too_many(source),
+        RingError::Unavailable(_) => "",
     }
 }
 
