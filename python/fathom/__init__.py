@@ -8,6 +8,7 @@
 """
 
 from fathom._errors import (
+    DataFaultError,
     FathomError,
     InvalidRequestError,
     RefusedError,
@@ -30,6 +31,7 @@ from fathom._run import EventCallback, parse, run, version
 __version__ = version()
 
 __all__ = [
+    "DataFaultError",
     "Direction",
     "EventCallback",
     "FathomError",

@@ -6,6 +6,7 @@
     ├── InvalidRequestError   the arguments or the profile are wrong; nothing was touched
     ├── RefusedError          refused, to protect data; nothing was touched
     └── RunFailedError        the run began and failed; it carries the partial result
+        └── DataFaultError    verification found wrong data
 
     KeyboardInterrupt
     └── RunInterrupted        Ctrl-C ended the run; it carries the partial result
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from fathom._result import Result
 
 __all__ = [
+    "DataFaultError",
     "FathomError",
     "InvalidRequestError",
     "RefusedError",
@@ -50,6 +52,10 @@ class RunFailedError(FathomError):
     def __str__(self) -> str:
         """Return the message alone."""
         return str(self.args[0])
+
+
+class DataFaultError(RunFailedError):
+    """A run with ``--verify`` whose reads found wrong data; the result tells them."""
 
 
 class RunInterrupted(KeyboardInterrupt):

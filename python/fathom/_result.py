@@ -351,6 +351,13 @@ class Result:
         )
 
     @property
+    def faulty_blocks(self) -> int:
+        """Blocks that verification (``--verify``) found wrong; 0 if nothing was verified."""
+        kinds = ("corrupt", "misdirected", "stale", "torn", "newer")
+        targets = (self.raw.get("verification") or {}).get("targets", ())
+        return sum(target[f"{kind}_blocks"] for target in targets for kind in kinds)
+
+    @property
     def read(self) -> Direction:
         """Reads of the first time span."""
         return self.time_spans[0].read

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
-from fathom._errors import RunFailedError, RunInterrupted
+from fathom._errors import DataFaultError, RunFailedError, RunInterrupted
 from fathom._result import Result
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def run(
     args
         The arguments without the program's name: a list, or one text that is split as a shell does.
     check
-        Raise if the run began and failed; otherwise return the partial result.
+        Raise if the run began and failed, or if verification found wrong data; otherwise return
+        the result, which may be partial.
     on_event
         Called with the events of the run, in the thread that called ``run``; what it raises ends
         the run and is raised here.
@@ -66,6 +67,8 @@ def run(
         If a target holds data that must not be lost; nothing was touched.
     RunFailedError
         If the run began and failed, and ``check`` is true.
+    DataFaultError
+        If verification found wrong data, and ``check`` is true.
     RunInterrupted
         If Ctrl-C ended the run.
 
@@ -76,6 +79,9 @@ def run(
         raise RunInterrupted(result) from interruption
     if interruption is not None:
         raise interruption
+    if check and result.faulty_blocks:
+        words = f"verification found {result.faulty_blocks} faulty blocks"
+        raise DataFaultError("; ".join([words, *failures]), result)
     if check and failures:
         raise RunFailedError("; ".join(failures), result)
     return result

@@ -87,6 +87,12 @@ impl Running {
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     }
 
+    /// What `kill -9` does: nothing of the process is left when this returns.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub fn wait(mut self) -> Ended {
         let mut stdout = String::new();
         self.child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();

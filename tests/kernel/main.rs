@@ -20,3 +20,5 @@ mod stalling;
 mod stop;
 mod sums;
 mod time_spans;
+mod verify;
+mod verify_journal;

@@ -76,6 +76,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         host: Host { cpus: vec![Cpu::default()], ..Host::default() },
         profile: Profile { time_spans: vec![span], ..Profile::default() },
         time_spans: vec![span_result],
+        verification: None,
         warnings: Vec::new(),
     }
 }

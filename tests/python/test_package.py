@@ -17,6 +17,7 @@ RESULT = Result.from_json((Path(__file__).parent / "fixtures/result.json").read_
 def test_the_exported_names_are_these() -> None:
     assert fathom.__all__ == sorted(fathom.__all__)
     assert fathom.__all__ == [
+        "DataFaultError",
         "Direction",
         "EventCallback",
         "FathomError",
@@ -48,6 +49,7 @@ def test_the_version_is_that_of_the_workspace() -> None:
 def test_every_error_has_one_base() -> None:
     errors = (fathom.InvalidRequestError, fathom.RefusedError, fathom.RunFailedError)
     assert all(issubclass(error, fathom.FathomError) for error in errors)
+    assert issubclass(fathom.DataFaultError, fathom.RunFailedError)
 
 
 def test_an_interruption_is_no_error() -> None:

@@ -57,6 +57,24 @@ def test_somebodys_document_is_refused_and_unchanged(tmp_path: Path) -> None:
     assert hashlib.sha256(document.read_bytes()).digest() == before
 
 
+def test_wrong_data_are_an_error_that_carries_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good = fathom.run("--verify -c1M -b4K -w100 -o4 -d1 -W0 t.dat")
+    assert good.faulty_blocks == 0
+    contents = bytearray((tmp_path / "t.dat").read_bytes())
+    contents[5000] ^= 1
+    (tmp_path / "t.dat").write_bytes(contents)
+    with pytest.raises(fathom.DataFaultError, match="faulty") as caught:
+        fathom.run("--verify -b4K -o4 -d1 -W0 t.dat")
+    result = caught.value.result
+    fault = result.raw["verification"]["first_faults"][0]
+    assert (fault["kind"], fault["offset_bytes"]) == ("corrupt", 4096)
+    assert result.faulty_blocks == result.raw["verification"]["targets"][0]["corrupt_blocks"] > 0
+    assert fathom.run("--verify -b4K -o4 -d1 -W0 t.dat", check=False).faulty_blocks > 0
+
+
 def test_a_doubtful_request_warns_the_caller() -> None:
     # Several threads that read the same sequential blocks.
     with pytest.warns(UserWarning, match="-si") as caught:

@@ -9,3 +9,4 @@ mod mix;
 mod offsets;
 mod pace;
 mod stop;
+mod verify;

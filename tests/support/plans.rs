@@ -74,6 +74,8 @@ pub trait Tell {
     fn writes(self, percent: u32) -> Self;
     /// Measured for so many seconds.
     fn seconds(self, seconds: u64) -> Self;
+    /// Measured for so many milliseconds.
+    fn milliseconds(self, milliseconds: u64) -> Self;
     /// A rate for each thread.
     fn pace(self, ios: u64, per_ns: u64) -> Self;
     /// Random arrivals for the rate of each thread.
@@ -159,6 +161,11 @@ impl Tell for SpanPlan {
 
     fn seconds(mut self, seconds: u64) -> Self {
         self.measured_ns = seconds * NANOS_PER_SEC;
+        self
+    }
+
+    fn milliseconds(mut self, milliseconds: u64) -> Self {
+        self.measured_ns = milliseconds * 1_000_000;
         self
     }
 

@@ -54,6 +54,7 @@ fn act(invocation: Invocation) -> ExitCode {
         Invocation::ListDisks => print(&output::disks()),
         Invocation::Doctor(request) => doctor(&request),
         Invocation::SignalEvent(event) => signal(&event),
+        Invocation::VerifyOnly(request) => run::verify_only(&request),
         Invocation::Run(request) => {
             for warning in &request.warnings {
                 complain(&format!("WARNING: {warning}"));

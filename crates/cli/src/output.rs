@@ -21,6 +21,8 @@ pub enum Code {
     Refused = 2,
     /// The command line or the profile is wrong.
     Invalid = 3,
+    /// Verification found faults.
+    Faulty = 4,
     /// The run was interrupted.
     Interrupted = 130,
 }

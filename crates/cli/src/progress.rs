@@ -40,7 +40,10 @@ impl Progress {
                 }));
             }
             Event::Filling { name, done_bytes, total_bytes } => {
-                self.fill(name, *done_bytes, *total_bytes);
+                self.fill("creating", name, *done_bytes, *total_bytes);
+            }
+            Event::Verifying { name, done_bytes, total_bytes } => {
+                self.fill("verifying", name, *done_bytes, *total_bytes);
             }
             _ => {}
         }
@@ -56,12 +59,12 @@ impl Progress {
         };
     }
 
-    fn fill(&self, name: &str, done_bytes: u64, total_bytes: u64) {
+    fn fill(&self, doing: &str, name: &str, done_bytes: u64, total_bytes: u64) {
         if !io::stderr().is_terminal() {
             return;
         }
         let Ok(mut bar) = self.bar.lock() else { return };
-        let shown = bar.get_or_insert_with(|| new_bar(name, total_bytes));
+        let shown = bar.get_or_insert_with(|| new_bar(doing, name, total_bytes));
         shown.set_position(done_bytes);
         if done_bytes >= total_bytes {
             shown.finish_and_clear();
@@ -70,8 +73,8 @@ impl Progress {
     }
 }
 
-fn new_bar(name: &str, total_bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::new(total_bytes).with_message(format!("creating {name}"));
+fn new_bar(doing: &str, name: &str, total_bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::new(total_bytes).with_message(format!("{doing} {name}"));
     let form = "{msg} [{bar:30}] {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left";
     match ProgressStyle::with_template(form) {
         Ok(style) => bar.with_style(style),

@@ -1,14 +1,15 @@
 //! A run: signals, progress, result, exit code.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_core::diskspd::parse::Request;
+use fathom_core::diskspd::parse::{Request, VerifyRequest};
 use fathom_core::profile::ResultFormat;
 use fathom_core::report::json;
 use fathom_core::result::Outcome;
-use fathom_core::run::{Finished, RunError, run as run_request};
+use fathom_core::run::{Finished, RunError, run as run_request, verify_only as verify_request};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::output::{self, Code, complain, print};
@@ -34,9 +35,33 @@ pub fn run(request: &Request) -> ExitCode {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()
         }
+        Err(RunError::Journal(error)) if error.is_refusal() => {
+            complain(&format!("REFUSED: {error}"));
+            Code::Refused.into()
+        }
+        Err(RunError::Journal(error)) => {
+            complain(&format!("ERROR: {error}"));
+            Code::Failed.into()
+        }
         Err(RunError::Refused(refusals)) => {
             complain_all("REFUSED", &refusals.to_string());
             Code::Refused.into()
+        }
+    }
+}
+
+/// Verifies what an earlier run has left, prints what it found, and gives the exit code.
+pub fn verify_only(request: &VerifyRequest) -> ExitCode {
+    let stop = stop_flag();
+    let progress = Progress::new(request.format == ResultFormat::Text, false);
+    match verify_request(request, &stop, &|event| progress.show(&event)) {
+        Ok(finished) => {
+            let printed = show(&finished, request.json_file.as_deref());
+            exit_code(&finished, stop.load(Ordering::Relaxed), printed)
+        }
+        Err(error) => {
+            complain(&format!("ERROR: {error}"));
+            Code::Failed.into()
         }
     }
 }
@@ -65,21 +90,35 @@ fn stop_flag() -> Arc<AtomicBool> {
 }
 
 fn report(request: &Request, finished: &Finished, interrupted: bool) -> ExitCode {
-    for failure in &finished.failures {
-        complain(&format!("ERROR: {failure}"));
-    }
     if request.profile.progress_every_ios > 0 && request.profile.format == ResultFormat::Text {
         print("\n");
     }
+    let printed = show(finished, request.options.json_file.as_deref());
+    exit_code(finished, interrupted, printed)
+}
+
+/// Shows a result in all the forms that were asked for.
+fn show(finished: &Finished, json_file: Option<&Path>) -> ExitCode {
+    for failure in &finished.failures {
+        complain(&format!("ERROR: {failure}"));
+    }
     let printed = print(&output::result(&finished.result));
-    if let Some(path) = &request.options.json_file
+    if let Some(path) = json_file
         && let Some(code) = output::save(path, &json::write(&finished.result))
     {
         return code;
     }
+    printed
+}
+
+/// Wrong data weigh more than a run that did not end well.
+fn exit_code(finished: &Finished, interrupted: bool, printed: ExitCode) -> ExitCode {
+    let verification = finished.result.verification.as_ref();
     let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
     let spans = &finished.result.time_spans;
-    if interrupted {
+    if verification.is_some_and(|found| found.faulty_blocks() > 0) {
+        Code::Faulty.into()
+    } else if interrupted {
         Code::Interrupted.into()
     } else if !finished.failures.is_empty() || spans.iter().any(|span| failed(&span.outcome)) {
         Code::Failed.into()

@@ -8,6 +8,7 @@
 //! | resolve | [`plan`] | profile + facts of the host → [`plan::Plan`], numbers only |
 //! | do | [`engine`] | plan → [`measure::Event`]s and [`measure::SpanMeasurements`] |
 //! | see | [`measure`] | completions → histograms, counters, intervals, CPU use |
+//! | verify | [`verify`] | I/Os → stamps, verdicts and a journal that outlives the process |
 //! | mean | [`result`] | measurements → [`result::RunResult`], versioned and mergeable |
 //! | show | [`report`], [`diskspd`] | result → text, XML, JSON |
 //!
@@ -28,3 +29,4 @@ pub mod report;
 pub mod result;
 pub mod run;
 pub mod units;
+pub mod verify;

@@ -1,5 +1,6 @@
 //! A whole run: request → facts → plan → guard → files → time spans → result.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,17 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_sys::event::EventError;
 use thiserror::Error;
 
-use crate::diskspd::parse::Request;
+use crate::diskspd::parse::{Request, VerifyRequest};
 use crate::diskspd::profile_xml::TEXT_LIMIT_BYTES;
 use crate::engine::conductor::{Control, run_span};
 use crate::events::RunEvents;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::facts::{self, EngineAvailability};
 use crate::plan::guard::{self, Refusals};
+use crate::plan::prepare::Created;
 use crate::plan::resolve::{self, ResolveErrors, Resolved};
 use crate::plan::{Plan, SpanPlan, prepare, tracing};
+use crate::profile::{Profile, RunOptions};
 use crate::result::assemble::{Provenance, assemble};
-use crate::result::{Outcome, RunResult, TimeSpanResult, Warning, doubts};
+use crate::result::{Outcome, RunResult, TimeSpanResult, Verification, Warning, doubts};
+use crate::verify::Tables;
+use crate::verify::journal::JournalError;
+use crate::verify::pass::{self, PassError};
 
 /// Why nothing was run. A run that began and failed is a [`RunResult`] that says so.
 #[derive(Debug, Error)]
@@ -31,6 +37,9 @@ pub enum RunError {
     /// A named event cannot be used.
     #[error(transparent)]
     Event(#[from] EventError),
+    /// The journal of the verification cannot be made.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
 }
 
 /// A run that began: its result, and what went wrong, in words.
@@ -67,12 +76,15 @@ pub fn run(
         };
     guard::check(&plan, &request.options).map_err(RunError::Refused)?;
     let events = RunEvents::new(&request.profile.events)?;
+    let tables = plan.verify.as_ref().map(|verify| Tables::in_journal(verify, stamp_seed()));
+    let tables = tables.transpose()?;
     let (halt, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let stop_run = if events.can_stop() { &halt } else { stop };
     let mut runner = Runner {
         request,
         plan: &plan,
         events: &events,
+        tables: tables.as_ref(),
         stop: stop_run,
         sink,
         failures: Vec::new(),
@@ -88,7 +100,32 @@ pub fn run(
     let mut result = assemble(provenance, &request.profile, &spans);
     found.extend(doubts::after(&plan, &result, &residency));
     result.warnings = found.into_iter().map(Warning::in_sentences).collect();
-    Ok(Finished { result, failures: runner.failures })
+    let mut failures = runner.failures;
+    if let Some(tables) = &tables {
+        failures.extend(tables.close().err().map(|error| error.to_string()));
+        result.verification = Some(verification(tables));
+    }
+    Ok(Finished { result, failures })
+}
+
+/// Verifies what an earlier run has left, until `stop` turns true. The result has no time spans.
+///
+/// # Errors
+/// If nothing was verified.
+pub fn verify_only(
+    request: &VerifyRequest,
+    stop: &AtomicBool,
+    sink: EventSink<'_>,
+) -> Result<Finished, PassError> {
+    let started_at_unix_s = jiff::Timestamp::now().as_second();
+    let profile = Profile { format: request.format, time_spans: Vec::new(), ..Profile::default() };
+    let passed = pass::run(&request.journal, &request.targets, stop, sink)?;
+    let host = facts::gather(&profile, &RunOptions::default(), availability());
+    let command_line = request.command_line.clone();
+    let provenance = Provenance { command_line, started_at_unix_s, host: host.host() };
+    let mut result = assemble(provenance, &profile, &[]);
+    result.verification = Some(passed.verification);
+    Ok(Finished { result, failures: passed.failures })
 }
 
 /// Reads a profile file, and of a file that is larger than any profile no more than shows that it is.
@@ -100,6 +137,21 @@ pub fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
     let limit = TEXT_LIMIT_BYTES as u64 + 1;
     std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// What the stamps of one run have in common: it differs from run to run, also within one process, because
+/// the standard library's hasher has new keys each time.
+fn stamp_seed() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+fn verification(tables: &Tables) -> Verification {
+    let journal = tables.journal().map(|path| path.display().to_string());
+    let mut verification = Verification { journal, ..Verification::default() };
+    for (target, tally) in tables.tallies() {
+        verification.add(&target.name, target.block_bytes, 0, &tally);
+    }
+    verification
 }
 
 /// Which engines this process may use.
@@ -143,6 +195,7 @@ struct Runner<'a> {
     request: &'a Request,
     plan: &'a Plan,
     events: &'a RunEvents,
+    tables: Option<&'a Tables>,
     stop: &'a AtomicBool,
     sink: EventSink<'a>,
     failures: Vec<String>,
@@ -191,8 +244,12 @@ impl Runner<'_> {
                 format!("Creating file '{path}' of size {bytes}.")
             });
             let overwrite = self.request.options.overwrite;
-            prepare::create(file, overwrite, self.stop, self.sink)
+            let created = prepare::create(file, overwrite, self.stop, self.sink)
                 .map_err(|error| error.to_string())?;
+            if let (Some(tables), false) = (self.tables, created == Created::Kept) {
+                tables.forget(&file.path);
+                tables.learn(&file.path, true);
+            }
         }
         Ok(())
     }
@@ -240,6 +297,7 @@ impl Runner<'_> {
             trace: trace.as_ref(),
             verbose,
             live,
+            verification: self.tables,
         };
         let measurements = run_span(span, &control);
         self.failures.extend(faults.into_inner().unwrap_or_default());

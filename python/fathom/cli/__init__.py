@@ -28,7 +28,7 @@ app = typer.Typer(
     add_completion=False,
     help="The lab for measuring storage.",
     epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
-    "5 compare --fail-if; 130 interrupted, with the partial result.",
+    "4 verification found faults; 5 compare --fail-if; 130 interrupted, with the partial result.",
 )
 for _name, _verb in (("run", _run.run), ("repeat", _repeat.repeat)):
     app.command(

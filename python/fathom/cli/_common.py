@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import fathom
-from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID, EXIT_REFUSED
+from fathom.cli._exit_codes import (
+    EXIT_FAILED,
+    EXIT_FAULTY,
+    EXIT_INTERRUPTED,
+    EXIT_INVALID,
+    EXIT_REFUSED,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +46,8 @@ def exit_code(error: BaseException) -> int:
     """Return the exit code that stands for an error."""
     if isinstance(error, fathom.RefusedError):
         return EXIT_REFUSED
+    if isinstance(error, fathom.DataFaultError):
+        return EXIT_FAULTY
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     from fathom.store import NotFoundError  # noqa: PLC0415 - Slow to import.

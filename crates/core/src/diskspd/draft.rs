@@ -21,6 +21,8 @@ pub struct Draft {
     pub profile_only: bool,
     /// The profile comes from this file.
     pub profile_file: Option<String>,
+    /// The journal whose targets are verified instead of a run.
+    pub verify_only: Option<String>,
     /// An event to signal instead of a run.
     pub signal_event: Option<String>,
     /// What else was asked for instead of a run.

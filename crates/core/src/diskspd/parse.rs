@@ -27,6 +27,8 @@ pub enum Invocation {
     Doctor(DoctorRequest),
     /// To signal a named event.
     SignalEvent(String),
+    /// To verify what an earlier run has left.
+    VerifyOnly(Box<VerifyRequest>),
     /// A run, or only a look at its profile.
     Run(Box<Request>),
 }
@@ -55,6 +57,21 @@ pub struct Request {
     pub warnings: Vec<String>,
     /// Settings beside the profile.
     pub options: RunOptions,
+}
+
+/// A verification of what an earlier run has left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyRequest {
+    /// The command line as it was typed, with `diskspd` for the program.
+    pub command_line: String,
+    /// The journal of that run.
+    pub journal: PathBuf,
+    /// Its targets, if they have other names now.
+    pub targets: Vec<String>,
+    /// The form of the result.
+    pub format: ResultFormat,
+    /// The JSON result also goes to this file.
+    pub json_file: Option<PathBuf>,
 }
 
 /// Why a command line was refused: one sentence per line.
@@ -121,6 +138,13 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
     }
     let command_line = std::iter::once("diskspd").chain(args.iter().map(String::as_str));
     let command_line = command_line.collect::<Vec<_>>().join(" ");
+    if let Some(journal) = &draft.verify_only {
+        let (journal, targets) = (journal.into(), targets.to_vec());
+        let format = only_shown(&options, &draft)?;
+        let json_file = draft.options.json_file.clone();
+        let request = VerifyRequest { command_line, journal, targets, format, json_file };
+        return Ok(Invocation::VerifyOnly(Box::new(request)));
+    }
     finish(draft, targets, command_line, outside)
 }
 
@@ -130,6 +154,23 @@ fn doctor(draft: Draft, targets: &[String]) -> Result<DoctorRequest, ParseError>
         return Err("--doctor has no XML form: use -Rjson".to_owned().into());
     }
     Ok(DoctorRequest { targets: targets.to_vec(), format, json_file: draft.options.json_file })
+}
+
+/// The form of a verification's result; every option that does not say how to show it is refused.
+fn only_shown(
+    options: &[Result<Switch<'_>, ParseError>],
+    draft: &Draft,
+) -> Result<ResultFormat, ParseError> {
+    let others = options.iter().flatten();
+    let other = others
+        .filter(|option| !["R", "-json", "-verify-only"].contains(&option.flag.name))
+        .map(|option| option.argument)
+        .chain(draft.profile_only.then_some("-Rp"))
+        .next();
+    match other {
+        Some(other) => Err(format!("'{other}' cannot be used with --verify-only").into()),
+        None => Ok(draft.overrides.format.unwrap_or(draft.profile.format)),
+    }
 }
 
 /// All options come before the first target. `/` never begins an option, because it begins paths.

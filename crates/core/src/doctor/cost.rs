@@ -108,6 +108,7 @@ fn null_engine(outstanding: u32) -> f64 {
         trace: None,
         verbose: false,
         live: false,
+        verification: None,
     };
     per_io(&run_span(span, &control))
 }

@@ -22,6 +22,7 @@ use crate::measure::{
     ThreadMeasurements,
 };
 use crate::plan::{EngineKind, SpanPlan, TargetKind, ThreadPlan};
+use crate::verify::Tables;
 
 /// The conductor looks at least this often whether it must stop.
 const WATCH_EVERY_NS: u64 = 10_000_000;
@@ -42,6 +43,8 @@ pub struct Control<'a> {
     pub verbose: bool,
     /// The figures of each second are told while the run is under way.
     pub live: bool,
+    /// What writes may be found where, if the run is verified.
+    pub verification: Option<&'a Tables>,
 }
 
 /// Runs one time span to its end.
@@ -338,8 +341,12 @@ impl<'a> Conductor<'a> {
         let recorder = lane::recorder(self.plan, thread);
         ready.tell(Ok(()));
         let Some(schedule) = self.gate.wait() else { return Ok(None) };
-        let context =
-            LaneContext { plan: self.plan, targets: &self.targets, sources: &self.sources };
+        let context = LaneContext {
+            plan: self.plan,
+            targets: &self.targets,
+            sources: &self.sources,
+            verification: self.control.verification,
+        };
         let progress = || (self.control.sink)(Event::Progress);
         let setup = WorkerSetup {
             backend,

@@ -10,6 +10,7 @@ use super::setup::{SlotLayout, Sources};
 use super::stop::pool::Portions;
 use crate::measure::Recorder;
 use crate::plan::{Assignment, EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
+use crate::verify::{LaneVerifier, Tables};
 
 /// Where a lane's writes take their bytes.
 pub enum LaneData {
@@ -62,6 +63,8 @@ pub struct Lane<'a> {
     pub writing: bool,
     /// Operations beyond a share of writes; they then decide all of the next I/O.
     pub mix: Option<Box<Mix<'a>>>,
+    /// Stamps writes and checks reads, if the target is verified.
+    pub verifier: Option<LaneVerifier<'a>>,
 }
 
 impl Lane<'_> {
@@ -91,7 +94,12 @@ impl Lane<'_> {
         }
         let is_write = operation == Operation::Write;
         let source_offset = if is_write { self.source(slot, random, backend) } else { None };
-        Transfer { slot, file: self.file, operation, offset_bytes, bytes, source_offset }
+        let file = self.file;
+        let mut transfer = Transfer { slot, file, operation, offset_bytes, bytes, source_offset };
+        if let Some(verifier) = &mut self.verifier {
+            verifier.issue(&mut transfer, backend.slot_mut(slot as usize));
+        }
+        transfer
     }
 
     /// Reads and writes of one size.
@@ -162,6 +170,8 @@ pub struct LaneContext<'a> {
     pub targets: &'a [SharedTarget],
     /// The source buffer of each target that is written.
     pub sources: &'a Sources,
+    /// What writes may be found where, if the run is verified.
+    pub verification: Option<&'a Tables>,
 }
 
 /// The lanes of one thread, one per assignment, with their first I/O due at `start_ns`.
@@ -179,6 +189,10 @@ pub fn lanes<'a>(
         let source = context.sources[assignment.target].as_ref();
         let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
         let start_bytes = assignment.start_bytes;
+        let table = context.verification.and_then(|tables| tables.of(&target.path));
+        let verifier = |table| {
+            LaneVerifier::new(table, source.cloned(), (first_slot, count), target.block_bytes)
+        };
         lanes.push(Lane {
             file: u32::try_from(lanes.len()).unwrap_or(u32::MAX),
             target: assignment.target,
@@ -193,6 +207,7 @@ pub fn lanes<'a>(
             first_slot,
             writing: false,
             mix: shared.mix(target, start_bytes, count as usize, thread.seed).map(Box::new),
+            verifier: table.map(verifier),
         });
     }
     lanes

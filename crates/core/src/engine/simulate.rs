@@ -17,6 +17,7 @@ use super::stop::{self, Finish};
 use super::worker::{IoFault, Worker, WorkerSetup};
 use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
+use crate::verify::Tables;
 
 /// What a simulated time span gave.
 #[derive(Debug)]
@@ -46,12 +47,22 @@ pub enum SimulationError {
 /// all have run; where it is met, they run again until the end of that interval, which repeats exactly.
 /// Counts that threads would share are divided among them.
 pub fn simulate(plan: &SpanPlan, device: &SimDevice) -> Result<Simulation, SimulationError> {
+    simulate_verified(plan, device, None)
+}
+
+/// The same, with verification. The device should have a memory. Not with rules that judge the rate: a
+/// second round would meet the tables of the first.
+pub fn simulate_verified(
+    plan: &SpanPlan,
+    device: &SimDevice,
+    verification: Option<&Tables>,
+) -> Result<Simulation, SimulationError> {
     let until_ns = Schedule::new(plan, 0).measure_until_ns;
     let mut judge = Judge::new(&plan.stop);
-    let first = simulate_until(plan, device, until_ns)?;
+    let first = simulate_until(plan, device, verification, until_ns)?;
     let met = first.judged(plan, &mut judge).filter(|(_, until_ns)| *until_ns < first.until_ns);
     let (round, cause) = match met {
-        Some((cause, until_ns)) => (simulate_until(plan, device, until_ns)?, Some(cause)),
+        Some((cause, until_ns)) => (simulate_until(plan, device, verification, until_ns)?, Some(cause)),
         None => (first, None),
     };
     let cause = cause.or(round.cause).unwrap_or(StopCause::Duration);
@@ -102,11 +113,12 @@ impl Round {
 fn simulate_until(
     plan: &SpanPlan,
     device: &SimDevice,
+    verification: Option<&Tables>,
     until_ns: u64,
 ) -> Result<Round, SimulationError> {
     let sources = setup::make_sources(plan)?;
     let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
-    let context = LaneContext { plan, targets: &targets, sources: &sources };
+    let context = LaneContext { plan, targets: &targets, sources: &sources, verification };
     let measurements = SpanMeasurements {
         ending: Ending::Complete,
         measured_ns: 0,

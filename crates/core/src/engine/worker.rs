@@ -22,6 +22,7 @@ use super::stop::intervals::IntervalFeed;
 use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
 use cpu::CpuSampler;
 use quota::Quota;
+use crate::verify::lane::DoneIo;
 
 /// Waiting less than this is done by looking again, because a sleep would overshoot.
 const SPIN_BELOW_NS: u64 = 2_000;
@@ -303,11 +304,28 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                     errno: -completion.result,
                 });
             }
+            self.verify(&slot, completion, now_ns);
             self.release(slot.lane as usize, completion.slot, now_ns);
         }
         self.done = done;
         if let Some(live) = &mut self.setup.live {
             live.tick(now_ns, in_flight);
+        }
+    }
+
+    /// Hands what completed to the lane's verification, if it has one.
+    #[inline]
+    fn verify(&mut self, slot: &Slot, completion: Completion, at_ns: u64) {
+        let setup = &mut self.setup;
+        if let Some(verifier) = &mut setup.lanes[slot.lane as usize].verifier {
+            let io = DoneIo {
+                slot: completion.slot,
+                operation: slot.operation,
+                offset_bytes: slot.offset_bytes,
+                result: completion.result,
+                at_ns,
+            };
+            verifier.complete(io, setup.backend.slot_mut(completion.slot as usize));
         }
     }
 
@@ -350,12 +368,16 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
     }
 
-    /// Waits for what is in flight after the last phase; none of it is counted.
+    /// Waits for what is in flight after the last phase; none of it is counted, but all of it is verified.
     fn drain(&mut self) -> Result<(), BackendError> {
         while self.in_flight > 0 {
             self.setup.backend.reap(Wait::ForOne, &mut self.done)?;
             self.in_flight -= self.done.len();
-            self.done.clear();
+            let now_ns = self.setup.clock.now_ns();
+            for completion in std::mem::take(&mut self.done) {
+                let slot = self.slots[completion.slot as usize];
+                self.verify(&slot, completion, now_ns);
+            }
         }
         Ok(())
     }

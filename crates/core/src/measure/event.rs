@@ -25,6 +25,15 @@ pub enum Event {
         /// Bytes to write.
         total_bytes: u64,
     },
+    /// A target is being verified after its run.
+    Verifying {
+        /// Name of the target.
+        name: String,
+        /// Bytes verified so far.
+        done_bytes: u64,
+        /// Bytes to verify.
+        total_bytes: u64,
+    },
     /// A phase of a time span began.
     PhaseStarted {
         /// Position of the time span, from 0.

@@ -10,10 +10,12 @@ pub mod prepare;
 pub mod resolve;
 pub mod signature;
 pub mod tracing;
+pub mod verify;
 
 use std::path::PathBuf;
 
 pub use crate::profile::{Arrivals, Skew, StopRules};
+pub use verify::{VerifyPlan, VerifyTarget};
 
 /// All time spans of a run, and the files to make beforehand.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +24,8 @@ pub struct Plan {
     pub precreate: Vec<FilePlan>,
     /// The time spans in the order in which they run.
     pub spans: Vec<SpanPlan>,
+    /// The verification of the run, if its data are verified.
+    pub verify: Option<VerifyPlan>,
 }
 
 /// A file to make, filled with incompressible data.

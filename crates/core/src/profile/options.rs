@@ -19,6 +19,10 @@ pub struct RunOptions {
     pub arrivals: Arrivals,
     /// How random I/O is skewed; uniform, or as the profile says, if absent.
     pub skew: Option<Skew>,
+    /// Writes are stamped, and reads are checked.
+    pub verify: bool,
+    /// The file that keeps which writes may stand where; named after the result or the target if absent.
+    pub verify_journal: Option<PathBuf>,
 }
 
 /// How random I/O is skewed towards some places.

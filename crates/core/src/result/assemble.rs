@@ -41,6 +41,7 @@ pub fn assemble(
         host: provenance.host,
         profile: profile.clone(),
         time_spans: spans.iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
+        verification: None,
         warnings: Vec::new(),
     }
 }

@@ -8,6 +8,7 @@ pub mod doubts;
 pub mod stop;
 mod kernel_events;
 pub mod totals;
+mod verification;
 mod warning;
 
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::profile::Profile;
 pub use kernel_events::{KernelEvent, KernelEventCount, KernelEvents, TraceClock};
+pub use verification::{Verification, VerificationFault, VerifiedTarget};
 pub use warning::{Warning, WarningKind};
 
 /// Version of the result format. It grows with each change that an older reader would misread.
@@ -37,6 +39,9 @@ pub struct RunResult {
     pub profile: Profile,
     /// One entry per time span that was begun.
     pub time_spans: Vec<TimeSpanResult>,
+    /// What verification found; absent if nothing was verified.
+    #[serde(default)]
+    pub verification: Option<Verification>,
     /// What a reader must know before believing the numbers.
     pub warnings: Vec<Warning>,
 }

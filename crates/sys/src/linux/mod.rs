@@ -23,6 +23,7 @@ pub mod thread;
 pub mod tick_clock;
 pub mod trace;
 pub mod transfer;
+pub mod words;
 
 #[cfg(test)]
 mod transfer_tests;

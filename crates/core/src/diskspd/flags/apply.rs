@@ -507,10 +507,27 @@ pub fn overwrite(draft: &mut Draft, _suffix: &str) -> Applied {
     Ok(())
 }
 
+pub fn verify(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.options.verify = true;
+    Ok(())
+}
+
+pub fn verify_journal(draft: &mut Draft, value: &str) -> Applied {
+    draft.options.verify = true;
+    draft.options.verify_journal = Some(file_name(value)?.into());
+    Ok(())
+}
+
+pub fn verify_only(draft: &mut Draft, value: &str) -> Applied {
+    draft.verify_only = Some(file_name(value)?.to_owned());
+    Ok(())
+}
+
+fn file_name(value: &str) -> Result<&str, String> {
+    if value.is_empty() { Err("the name of the file is missing".to_owned()) } else { Ok(value) }
+}
+
 pub fn json_file(draft: &mut Draft, value: &str) -> Applied {
-    if value.is_empty() {
-        return Err("the name of the file is missing".to_owned());
-    }
-    draft.options.json_file = Some(value.into());
+    draft.options.json_file = Some(file_name(value)?.into());
     Ok(())
 }

@@ -103,6 +103,55 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-verify",
+        form: "--verify",
+        limits: "block size, alignment, stride, base and thread stride must be multiples of 512 bytes; at \
+                 most 4095 I/Os outstanding on a target over all threads; not with --engine=null",
+        short: "stamp what is written, and check what is read",
+        long: "Each sector of 512 bytes that is written carries a stamp of 48 bytes: target, offset, how \
+               many times its block was written, the run, and a CRC32C of the sector. The rest of it is \
+               the write data as -Z gives them. Each read is checked against what was written where; \
+               corrupt, misdirected, stale and torn blocks are counted, and the first 20 told with \
+               target and offset. A block that is read while a write of it is in flight may hold the \
+               data before or after it. What this run has not written is checked as far as it carries \
+               the stamps of an earlier run, and counted as not verifiable otherwise. A fault gives exit \
+               code 4. docs/verification.md has the details and the cost.",
+        example: "--verify",
+        apply: apply::verify,
+        ..LONG
+    },
+    Flag {
+        name: "-verify-journal",
+        form: "--verify-journal=<file>",
+        unit: "path",
+        default: "<result>.verify-journal beside the file of --json; without one, \
+                  <target>.verify-journal in the working folder, after the first target",
+        limits: "a path; a file that is no journal, and the journal of a run that did not end, are left \
+                 alone",
+        short: "where --verify keeps what was written; implies --verify",
+        long: "The journal says which writes may stand in each block, at every instant: it outlives a run \
+               that is killed. It takes 8 bytes per block of the target's range, and is kept after the \
+               run.",
+        example: "--verify-journal=run.journal",
+        apply: apply::verify_journal,
+        ..LONG
+    },
+    Flag {
+        name: "-verify-only",
+        form: "--verify-only=<journal>",
+        unit: "path",
+        default: "a run",
+        limits: "the journal of a run that has ended or was killed; beside it only -R, --json and targets",
+        short: "verify the targets of a journal instead of a run",
+        long: "Reads all that the journal is about, in order and in large pieces, past the page cache \
+               where possible, and reports as --verify does. Blocks whose writes were in flight when the \
+               run was killed may hold the data before or after them; all else must be what was written \
+               last. Targets that have moved are named behind, in the order of the journal.",
+        example: "--verify-only=run.journal",
+        apply: apply::verify_only,
+        ..LONG
+    },
+    Flag {
         name: "-live",
         form: "--live",
         short: "show the figures of each second while the run is under way",

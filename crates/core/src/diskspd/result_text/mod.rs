@@ -7,6 +7,7 @@ mod operations;
 mod stop;
 mod tables;
 mod tail;
+mod verification;
 mod warnings;
 
 pub(super) use head::start_time;
@@ -39,6 +40,9 @@ pub fn write(result: &RunResult) -> String {
         latency::write_response(&mut text, index, span);
         operations::write(&mut text, index, span);
         stop::write(&mut text, index, span);
+    }
+    if let Some(verification) = &result.verification {
+        verification::write(&mut text, verification);
     }
     tail::write_engines(&mut text, result);
     tail::write_costs(&mut text, result);

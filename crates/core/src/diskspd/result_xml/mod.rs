@@ -6,6 +6,7 @@ mod io;
 mod operations;
 mod stop;
 mod system;
+mod verification;
 
 use super::profile_xml;
 use super::result_text::NOTHING_MEASURED;
@@ -26,6 +27,9 @@ pub fn write(result: &RunResult) -> String {
             io::write_response(xml, index, span);
             operations::write_distributions(xml, index, span);
             stop::write(xml, index, span);
+        }
+        if let Some(verification) = &result.verification {
+            verification::write(xml, verification);
         }
         write_engines(xml, result);
         if !result.warnings.is_empty() {

@@ -4,9 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Backend, BackendError, Completion, Transfer, Wait};
+use super::{Backend, BackendError, Completion, Operation, Transfer, Wait};
 use crate::engine::random::Random;
 use crate::engine::worker::Clock;
 use crate::measure::BackendDescription;
@@ -56,6 +57,10 @@ pub struct SimDevice {
     pub stall_from_ns: u64,
     /// ... nothing completes for this long.
     pub stall_ns: u64,
+    /// What the device holds, from its first byte on; it holds nothing if absent. An I/O takes place when
+    /// it is submitted, when it completes, or up to some byte at first and from there on at last, as chance
+    /// has it. Only what is written from slots is kept.
+    pub memory: Option<Rc<RefCell<Vec<u8>>>>,
 }
 
 impl Default for SimDevice {
@@ -72,6 +77,7 @@ impl Default for SimDevice {
             short_ppm: 0,
             stall_from_ns: 0,
             stall_ns: 0,
+            memory: None,
         }
     }
 }
@@ -91,6 +97,8 @@ pub struct SimBackend {
     device: SimDevice,
     random: Random,
     buffers: Vec<Vec<u8>>,
+    /// What each slot is to do with the memory when it completes, and from which byte of it on.
+    postponed: Vec<Option<(Transfer, usize)>>,
     pending: BinaryHeap<Reverse<(u64, u32, i32)>>,
     channel_free_ns: BinaryHeap<Reverse<u64>>,
     record: Rc<RefCell<Vec<SimRecord>>>,
@@ -109,6 +117,7 @@ impl SimBackend {
             clock,
             random: Random::new(device.seed),
             device,
+            postponed: vec![None; slot_bytes.len()],
             buffers: slot_bytes.iter().map(|&bytes| vec![0; bytes]).collect(),
             pending: BinaryHeap::new(),
             channel_free_ns: BinaryHeap::new(),
@@ -127,6 +136,31 @@ impl SimBackend {
         }
         let short = draw < error_ppm + u64::from(self.device.short_ppm);
         (if short { transfer.bytes / 2 } else { transfer.bytes }).cast_signed()
+    }
+
+    fn begin_in_memory(&mut self, transfer: Transfer, result: i32) {
+        let length = usize::try_from(result).unwrap_or(0);
+        let at_first = match self.random.below(3) {
+            0 => length,
+            1 => usize::try_from(self.random.below(length as u64)).unwrap_or(0),
+            _ => 0,
+        };
+        self.do_in_memory(transfer, 0..at_first);
+        self.postponed[transfer.slot as usize] = Some((transfer, at_first));
+    }
+
+    /// Moves some bytes of the I/O.
+    fn do_in_memory(&mut self, transfer: Transfer, part: Range<usize>) {
+        let start = usize::try_from(transfer.offset_bytes).unwrap_or(usize::MAX);
+        let mut memory = self.device.memory.as_ref().map(|memory| memory.borrow_mut());
+        let place = start + part.start..start + part.end;
+        let held = memory.as_mut().and_then(|memory| memory.get_mut(place));
+        let slot = &mut self.buffers[transfer.slot as usize][part];
+        match held {
+            Some(held) if transfer.operation == Operation::Write => held.copy_from_slice(slot),
+            Some(held) if transfer.operation == Operation::Read => slot.copy_from_slice(held),
+            _ => {}
+        }
     }
 
     fn completion_ns(&mut self, now_ns: u64) -> u64 {
@@ -161,6 +195,9 @@ impl Backend for SimBackend {
         let at_ns = self.clock.now_ns();
         self.record.borrow_mut().push(SimRecord { at_ns, transfer: *transfer });
         let result = self.outcome(transfer);
+        if self.device.memory.is_some() {
+            self.begin_in_memory(*transfer, result);
+        }
         let end_ns = self.completion_ns(at_ns);
         self.pending.push(Reverse((end_ns, transfer.slot, result)));
     }
@@ -182,6 +219,9 @@ impl Backend for SimBackend {
                 break;
             }
             self.pending.pop();
+            if let Some((transfer, from)) = self.postponed[slot as usize].take() {
+                self.do_in_memory(transfer, from..usize::try_from(result).unwrap_or(0).max(from));
+            }
             done.push(Completion { slot, result });
         }
         Ok(())

@@ -8,12 +8,12 @@ use super::fixture::{span, target, thread};
 use super::*;
 
 fn writing(path: &Path) -> Plan {
-    Plan { precreate: Vec::new(), spans: vec![span(vec![target(path, 30)])] }
+    Plan { precreate: Vec::new(), spans: vec![span(vec![target(path, 30)])], verify: None }
 }
 
 fn creating(path: &Path) -> Plan {
     let file = FilePlan { path: path.to_owned(), size_bytes: 4096 };
-    Plan { precreate: vec![file], spans: Vec::new() }
+    Plan { precreate: vec![file], spans: Vec::new(), verify: None }
 }
 
 const ANYHOW: RunOptions = RunOptions {
@@ -24,6 +24,8 @@ const ANYHOW: RunOptions = RunOptions {
     total_iops: None,
     arrivals: crate::profile::Arrivals::Constant,
     skew: None,
+    verify: false,
+    verify_journal: None,
 };
 
 fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {
@@ -55,9 +57,14 @@ fn reading_needs_no_check() {
     let home = tempfile::tempdir().expect("a temporary directory");
     let path = home.path().join("notes");
     fs::write(&path, "milk, bread, and what else?\n").expect("a file");
-    let plan = Plan { precreate: Vec::new(), spans: vec![span(vec![target(&path, 0)])] };
+    let plan =
+        Plan { precreate: Vec::new(), spans: vec![span(vec![target(&path, 0)])], verify: None };
     assert_eq!(plain(&plan), []);
-    let folder = Plan { precreate: Vec::new(), spans: vec![span(vec![target(home.path(), 0)])] };
+    let folder = Plan {
+        precreate: Vec::new(),
+        spans: vec![span(vec![target(home.path(), 0)])],
+        verify: None,
+    };
     assert_eq!(plain(&folder), []);
 }
 
@@ -107,7 +114,8 @@ fn all_refusals_are_told_once_each() {
         fs::write(path, "some words of somebody").expect("a file");
     }
     let targets = || paths.iter().map(|path| target(path, 100)).collect();
-    let plan = Plan { precreate: Vec::new(), spans: vec![span(targets()), span(targets())] };
+    let plan =
+        Plan { precreate: Vec::new(), spans: vec![span(targets()), span(targets())], verify: None };
     let refusals = check(&plan, &RunOptions::default()).expect_err("refused");
     assert_eq!(refusals.0.len(), 2);
     assert_eq!(refusals.to_string().lines().count(), 2);

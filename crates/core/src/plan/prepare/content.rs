@@ -41,9 +41,9 @@ const fn unmix(mut word: u64) -> u64 {
 
 /// The data of one file, given by its seed and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Content {
-    pub(super) seed: u64,
-    pub(super) size_bytes: u64,
+pub(crate) struct Content {
+    pub(crate) seed: u64,
+    pub(crate) size_bytes: u64,
 }
 
 impl Content {
@@ -62,12 +62,21 @@ impl Content {
     }
 
     /// Fills `buffer` with what the file holds from `offset` on, which is the start of a block.
-    pub(super) fn fill(self, offset: u64, buffer: &mut [u8]) {
+    pub(crate) fn fill(self, offset: u64, buffer: &mut [u8]) {
         debug_assert_eq!(offset % BLOCK, 0);
         let first = offset / BLOCK;
         for (block, bytes) in (first..).zip(buffer.chunks_mut(BLOCK_BYTES)) {
             fill_block(self.key(block), bytes);
         }
+    }
+
+    /// Whether the file holds these bytes from `offset` on, a multiple of 8; they lie within one block, and
+    /// what is left of whole words is not looked at.
+    pub(crate) fn holds_at(self, offset: u64, bytes: &[u8]) -> bool {
+        let key = self.key(offset / BLOCK);
+        let word = |index: u64| mix(key.wrapping_add(STEP.wrapping_mul(index))).to_le_bytes();
+        let words = bytes.chunks_exact(8).zip(offset % BLOCK / 8..);
+        words.into_iter().all(|(bytes, index)| bytes == word(index))
     }
 
     fn holds(self, block: u64, bytes: &[u8]) -> bool {
@@ -202,6 +211,20 @@ mod tests {
         let mut piece = vec![0; 9000];
         content.fill(8192, &mut piece);
         assert_eq!(piece, whole[8192..17_192]);
+    }
+
+    #[test]
+    fn every_sector_is_known_and_no_changed_one_passes() {
+        let content = Content { seed: 17, size_bytes: 20_480 };
+        let mut whole = vec![0; 20_480];
+        content.fill(0, &mut whole);
+        for (index, sector) in whole.chunks_mut(512).enumerate() {
+            let offset = index as u64 * 512;
+            assert!(content.holds_at(offset, sector));
+            assert!(!content.holds_at((offset + 512) % 20_480, sector));
+            sector[index * 7 % 512] ^= 1;
+            assert!(!content.holds_at(offset, sector));
+        }
     }
 
     #[test]

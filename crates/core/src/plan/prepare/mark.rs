@@ -37,6 +37,18 @@ pub(crate) fn is_ours(file: &File, size_bytes: u64) -> io::Result<bool> {
     Ok(is_marked(file, size_bytes) || content::proven(file, size_bytes)?.is_some())
 }
 
+/// The data that `file` of `size_bytes` was made with, if this tool has made it: by its mark, or by what it
+/// holds. Runs may have written to it since.
+pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Content>> {
+    let value = attributes::get(file, NAME).ok().flatten().unwrap_or_default();
+    let text = String::from_utf8(value).unwrap_or_default();
+    let seed = text.split(' ').nth(2).and_then(|seed| u64::from_str_radix(seed, 16).ok());
+    match seed.filter(|_| is_marked(file, size_bytes)) {
+        Some(seed) => Ok(Some(Content { seed, size_bytes })),
+        None => content::proven(file, size_bytes),
+    }
+}
+
 /// Whether `file` carries the mark for `size_bytes`.
 pub(super) fn is_marked(file: &File, size_bytes: u64) -> bool {
     let value = attributes::get(file, NAME).ok().flatten().unwrap_or_default();
@@ -59,6 +71,8 @@ mod tests {
         }
         assert!(is_marked(file, 4096));
         assert!(!is_marked(file, 4097));
+        let content = Content { seed: 3, size_bytes: 4096 };
+        assert_eq!(content_of(file, 4096).expect("reads"), Some(content));
         remove(file).expect("removal");
         assert!(!is_marked(file, 4096));
     }

@@ -25,10 +25,10 @@ use fathom_sys::{extents, space};
 use super::FilePlan;
 use super::signature::{self, Samples};
 use crate::measure::{Event, EventSink};
-use content::Content;
+pub(crate) use content::Content;
 pub use error::PrepareError;
 use fill::{Filled, Filling};
-pub(crate) use mark::is_ours;
+pub(crate) use mark::{content_of, is_ours};
 pub use together::check_room;
 
 /// What became of a file.

@@ -15,6 +15,7 @@ mod targets;
 mod tests;
 mod threads;
 mod tracing;
+mod verify;
 mod workers;
 
 use super::facts::HostFacts;
@@ -48,13 +49,15 @@ pub fn resolve(
     resolver.refuse_what_is_missing();
     let mut files = Files::new(profile, facts, resolver.is_virtual());
     let spans = profile.time_spans.iter().enumerate();
-    let spans = spans.map(|(index, span)| resolver.span(index, span, &mut files)).collect();
+    let mut spans: Vec<SpanPlan> =
+        spans.map(|(index, span)| resolver.span(index, span, &mut files)).collect();
+    let verify = resolver.verify(&mut spans);
     let Findings { errors, warnings } = resolver.findings;
     if !errors.is_empty() {
         return Err(ResolveErrors(errors));
     }
     let precreate = files.precreate();
-    Ok(Resolved { plan: Plan { precreate, spans }, warnings })
+    Ok(Resolved { plan: Plan { precreate, spans, verify }, warnings })
 }
 
 /// A resolution under way.

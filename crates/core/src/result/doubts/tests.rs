@@ -91,9 +91,10 @@ impl Case {
             host: Host { cpus: vec![Cpu::default(); 8], ..Default::default() },
             profile: Profile::default(),
             time_spans: vec![time_span(measured)],
+            verification: None,
             warnings: Vec::new(),
         };
-        Self { plan: Plan { precreate: Vec::new(), spans: vec![span] }, result }
+        Self { plan: Plan { precreate: Vec::new(), spans: vec![span], verify: None }, result }
     }
 
     fn target(&mut self) -> &mut TargetPlan {

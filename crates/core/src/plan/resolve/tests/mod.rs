@@ -4,6 +4,7 @@ mod engines;
 mod files;
 mod targets;
 mod threads;
+mod verify;
 
 use std::path::PathBuf;
 

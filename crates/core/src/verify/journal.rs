@@ -1,0 +1,347 @@
+//! The journal: a file with the windows of all blocks, mapped into the memory of the run.
+//!
+//! A window is changed before its write is issued and after the write has completed. The mapping is the
+//! kernel's page cache, so that the journal is up to date at every instant for everybody who opens the file,
+//! also after the run was killed. It is put on stable storage when the run ends, and now and then by the
+//! kernel; a loss of power may thus leave a journal that is older than the data.
+//!
+//! The file: 24 bytes (magic, version, state, length and CRC32C of what follows), the targets as JSON, zeros
+//! up to a multiple of 4096, and words of 64 bits in the byte order of the host: for each target three about
+//! what its file was made with, and one per block.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::space;
+use fathom_sys::words::{MAP_ALIGN_BYTES, SharedWords, try_lock};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::origin::{ORIGIN_WORDS, Origin};
+
+const MAGIC: [u8; 8] = *b"FathomVJ";
+const VERSION: u32 = 1;
+const FIXED_BYTES: usize = 24;
+const STATE_AT: u64 = 12;
+const OPEN: u32 = 1;
+const CLOSED: u32 = 2;
+/// The targets of no run take more.
+const HEAD_BYTES_MAX: u32 = 64 << 20;
+const WORD_BYTES: u64 = 8;
+
+/// What a journal is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Seed of the run's stamps.
+    pub seed: u64,
+    /// The targets, in the order of their windows.
+    pub targets: Vec<JournalTarget>,
+}
+
+/// One target of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalTarget {
+    /// Its name, as it was given.
+    pub name: String,
+    /// Its path.
+    pub path: String,
+    /// Its identity in stamps.
+    pub identity: u64,
+    /// Bytes of a block.
+    pub block_bytes: u32,
+    /// The first block, from the start of the target.
+    pub start_bytes: u64,
+    /// Number of blocks.
+    pub blocks: u64,
+}
+
+/// Why a journal cannot be made or read.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// Another file stands in its place.
+    #[error(
+        "'{0}' is no journal of a verified run and is left alone; name another file with --verify-journal"
+    )]
+    NotOurs(PathBuf),
+    /// The journal of a run that did not end stands in its place.
+    #[error(
+        "'{0}' is the journal of a run that did not end; verify what it left with --verify-only={0}, then \
+         remove the journal, or name another with --verify-journal"
+    )]
+    Unfinished(PathBuf),
+    /// It would be made in the place of a target.
+    #[error("the journal '{0}' is a target too; name another file with --verify-journal")]
+    IsTarget(PathBuf),
+    /// Another process uses it.
+    #[error(
+        "the journal '{0}' belongs to a run that is under way; wait for its end, or name another"
+    )]
+    InUse(PathBuf),
+    /// It is no journal, or not one of this version.
+    #[error("'{path}' cannot be used as a journal: {why}; name the journal of a run with --verify")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The kernel refused.
+    #[error("cannot {doing} the journal '{path}': {source}{hint}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+        /// What to do, with a leading separator.
+        hint: &'static str,
+    },
+}
+
+impl JournalError {
+    /// Whether a file was left alone because it must not be lost.
+    #[must_use]
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, Self::NotOurs(_) | Self::Unfinished(_) | Self::IsTarget(_) | Self::InUse(_))
+    }
+}
+
+/// The kernel's refusal of one step, in words.
+fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> JournalError {
+    move |source| JournalError::Io {
+        path: path.to_owned(),
+        doing,
+        hint: match source.kind() {
+            io::ErrorKind::StorageFull => "; free some space, or name a file elsewhere",
+            io::ErrorKind::NotFound => "; correct the path",
+            _ => "; check the path and its file system",
+        },
+        source,
+    }
+}
+
+/// Makes the journal of a run and maps its windows, all of which are 0. The file stays locked until they are
+/// dropped. A journal of a run that has ended is written over; every other file is left alone.
+pub fn create(path: &Path, head: &Head) -> Result<SharedWords, JournalError> {
+    let (file, is_new) = claim(path)?;
+    let made = fill(path, &file, head).and_then(|words_at| {
+        let count = usize::try_from(head.words().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+        SharedWords::in_file(file, words_at, count).map_err(failed(path, "map"))
+    });
+    if made.is_err() && is_new {
+        // What cannot be removed holds nothing that could be taken for a journal.
+        let _removed = fs::remove_file(path);
+    }
+    made
+}
+
+/// Opens the file in the journal's place, and whether it is new; nothing is changed in it yet.
+fn claim(path: &Path) -> Result<(File, bool), JournalError> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let opened = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+            let file = opened.map_err(failed(path, "create"))?;
+            try_lock(&file).map_err(failed(path, "lock"))?;
+            return Ok((file, true));
+        }
+        Err(error) => return Err(failed(path, "look at")(error)),
+        // Asked before it is opened: opening a device or a pipe may itself have effects.
+        Ok(metadata) if !metadata.is_file() => return Err(JournalError::NotOurs(path.to_owned())),
+        Ok(_) => {}
+    }
+    let opened = OpenOptions::new().read(true).write(true).open(path);
+    let file = opened.map_err(failed(path, "open"))?;
+    if !try_lock(&file).map_err(failed(path, "lock"))? {
+        return Err(JournalError::InUse(path.to_owned()));
+    }
+    let length = file.metadata().map_err(failed(path, "look at"))?.len();
+    match Fixed::read(&file) {
+        Ok(fixed) if fixed.state == CLOSED => Ok((file, false)),
+        Ok(_) => Err(JournalError::Unfinished(path.to_owned())),
+        Err(_) if length == 0 => Ok((file, false)),
+        Err(_) => Err(JournalError::NotOurs(path.to_owned())),
+    }
+}
+
+/// Writes the head and reserves the windows; returns where they begin.
+fn fill(path: &Path, file: &File, head: &Head) -> Result<u64, JournalError> {
+    // Strings and numbers can always be written as JSON.
+    let json = serde_json::to_vec(head).unwrap_or_default();
+    let words_at = words_at(json.len() as u64);
+    let bytes =
+        head.words().unwrap_or(u64::MAX).saturating_mul(WORD_BYTES).saturating_add(words_at);
+    file.set_len(0).map_err(failed(path, "empty"))?;
+    reserve(file, bytes).map_err(failed(path, "reserve the space of"))?;
+    let json_bytes = u32::try_from(json.len()).unwrap_or(u32::MAX);
+    let fixed = Fixed { state: OPEN, json_bytes, checksum: crc32c::crc32c(&json) };
+    let bytes = [fixed.write().as_slice(), &json].concat();
+    file.write_all_at(&bytes, 0).and_then(|()| file.sync_all()).map_err(failed(path, "write"))?;
+    Ok(words_at)
+}
+
+/// Takes all blocks now, because a mapped page that finds no room later ends the process.
+fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    match space::reserve(file, bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => {
+            const PIECE: usize = 1 << 20;
+            let zeros = vec![0; PIECE];
+            for offset in (0..bytes).step_by(PIECE) {
+                let length = usize::try_from(bytes - offset).unwrap_or(PIECE).min(PIECE);
+                file.write_all_at(&zeros[..length], offset)?;
+            }
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// Says that the run has ended, with everything on stable storage before.
+pub fn close(path: &Path, words: &SharedWords) -> Result<(), JournalError> {
+    let Some(file) = words.file() else { return Ok(()) };
+    let closed = words.sync().and_then(|()| file.write_all_at(&CLOSED.to_ne_bytes(), STATE_AT));
+    closed.and_then(|()| file.sync_all()).map_err(failed(path, "close"))
+}
+
+fn words_at(json_bytes: u64) -> u64 {
+    (FIXED_BYTES as u64 + json_bytes).next_multiple_of(MAP_ALIGN_BYTES)
+}
+
+/// The part of the head that has a fixed place.
+#[derive(Debug, Clone, Copy)]
+struct Fixed {
+    state: u32,
+    json_bytes: u32,
+    checksum: u32,
+}
+
+impl Fixed {
+    fn write(self) -> [u8; FIXED_BYTES] {
+        let mut bytes = [0; FIXED_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        for (index, word) in
+            [VERSION, self.state, self.json_bytes, self.checksum].into_iter().enumerate()
+        {
+            bytes[8 + 4 * index..12 + 4 * index].copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn read(file: &File) -> Result<Self, String> {
+        let mut bytes = [0; FIXED_BYTES];
+        file.read_exact_at(&mut bytes, 0).map_err(|_| "it is too short".to_owned())?;
+        if bytes[..8] != MAGIC {
+            return Err("it does not begin as one".to_owned());
+        }
+        let word = |index: usize| {
+            u32::from_ne_bytes(std::array::from_fn(|byte| bytes[8 + 4 * index + byte]))
+        };
+        match (word(0), word(1)) {
+            (VERSION, state @ (OPEN | CLOSED)) => {
+                Ok(Self { state, json_bytes: word(2), checksum: word(3) })
+            }
+            (VERSION, state) => Err(format!("its state is {state}, which no journal has")),
+            _ => Err("it is of another version or of a host with another byte order".to_owned()),
+        }
+    }
+}
+
+/// A journal that is read.
+#[derive(Debug)]
+pub struct Journal {
+    /// What it is about.
+    pub head: Head,
+    /// Whether its run ended by itself.
+    pub is_closed: bool,
+    file: File,
+    words_at: u64,
+}
+
+impl Journal {
+    /// Opens the journal of a run that has ended in one way or another. It is not changed.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        if !fs::metadata(path).map_err(failed(path, "open"))?.is_file() {
+            return Err(damaged(path)("it is not a regular file".to_owned()));
+        }
+        let file = File::open(path).map_err(failed(path, "open"))?;
+        if !try_lock(&file).map_err(failed(path, "lock"))? {
+            return Err(JournalError::InUse(path.to_owned()));
+        }
+        Self::read(file).map_err(damaged(path))
+    }
+
+    fn read(file: File) -> Result<Self, String> {
+        let fixed = Fixed::read(&file)?;
+        if fixed.json_bytes > HEAD_BYTES_MAX {
+            return Err("its head is longer than any".to_owned());
+        }
+        let mut json = vec![0; fixed.json_bytes as usize];
+        let cut = |_| "it is cut short".to_owned();
+        file.read_exact_at(&mut json, FIXED_BYTES as u64).map_err(cut)?;
+        if crc32c::crc32c(&json) != fixed.checksum {
+            return Err("its head does not match its checksum".to_owned());
+        }
+        let head: Head = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
+        let words_at = words_at(u64::from(fixed.json_bytes));
+        head.check()?;
+        let expected = head.words().and_then(|words| words.checked_mul(WORD_BYTES));
+        let expected = expected.and_then(|bytes| bytes.checked_add(words_at));
+        let found = file.metadata().map_err(|error| error.to_string())?.len();
+        if expected != Some(found) {
+            let expected = expected.unwrap_or(u64::MAX);
+            return Err(format!("it has {found} bytes where {expected} belong to its targets"));
+        }
+        Ok(Self { head, is_closed: fixed.state == CLOSED, file, words_at })
+    }
+
+    /// The windows of `count` blocks of a target, from the block `first` on.
+    pub fn windows(&self, target: usize, first: u64, count: usize) -> io::Result<Vec<u64>> {
+        self.words(target, ORIGIN_WORDS as u64 + first, count)
+    }
+
+    /// What a target's file was made with, if that is known.
+    pub fn origin(&self, target: usize) -> io::Result<Option<Origin>> {
+        let words = self.words(target, 0, ORIGIN_WORDS)?;
+        Ok(Origin::from_words(std::array::from_fn(|index| words[index])))
+    }
+
+    fn words(&self, target: usize, first: u64, count: usize) -> io::Result<Vec<u64>> {
+        let earlier: u64 = self.head.targets[..target].iter().map(JournalTarget::words).sum();
+        let mut bytes = vec![0; count * 8];
+        self.file.read_exact_at(&mut bytes, self.words_at + (earlier + first) * WORD_BYTES)?;
+        let word = |word: &[u8]| u64::from_ne_bytes(std::array::from_fn(|index| word[index]));
+        Ok(bytes.chunks_exact(8).map(word).collect())
+    }
+}
+
+impl Head {
+    /// The number of all words; none if there are too many.
+    fn words(&self) -> Option<u64> {
+        self.targets.iter().try_fold(0_u64, |sum, target| sum.checked_add(target.words()))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for target in &self.targets {
+            let block_bytes = u64::from(target.block_bytes);
+            let sound = block_bytes > 0 && block_bytes % super::stamp::SECTOR_BYTES as u64 == 0;
+            let end = target.blocks.checked_mul(block_bytes);
+            let end = end.and_then(|bytes| bytes.checked_add(target.start_bytes));
+            if !sound || end.is_none() {
+                return Err(format!("its blocks of '{}' are impossible", target.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl JournalTarget {
+    fn words(&self) -> u64 {
+        self.blocks.saturating_add(ORIGIN_WORDS as u64)
+    }
+}
+
+fn damaged(path: &Path) -> impl Fn(String) -> JournalError {
+    move |why| JournalError::Damaged { path: path.to_owned(), why }
+}

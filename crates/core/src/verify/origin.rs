@@ -1,0 +1,73 @@
+//! What a file held before the first write of a run, where that is known: the data that this tool has made it
+//! with, of which every sector can be computed.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::plan::prepare::{Content, content_of};
+
+/// Words in which a journal keeps an origin.
+pub const ORIGIN_WORDS: usize = 3;
+
+/// The data that a file was made with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    content: Content,
+    /// The run itself has made the file, so that every sector that it has not written holds these data.
+    pub is_whole: bool,
+}
+
+impl Origin {
+    /// The origin of a file, if this tool has made it; `is_whole` if that was in this run.
+    pub fn of_file(path: &Path, is_whole: bool) -> io::Result<Option<Self>> {
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        let content = content_of(&File::open(path)?, metadata.len())?;
+        Ok(content.map(|content| Self { content, is_whole }))
+    }
+
+    /// Whether a sector is what the file was made with.
+    #[must_use]
+    pub fn holds(self, offset_bytes: u64, sector: &[u8]) -> bool {
+        self.content.holds_at(offset_bytes, sector)
+    }
+
+    /// As words; all are 0 for none.
+    #[must_use]
+    pub fn to_words(origin: Option<Self>) -> [u64; ORIGIN_WORDS] {
+        origin.map_or([0; ORIGIN_WORDS], |origin| {
+            let Content { seed, size_bytes } = origin.content;
+            [1 + u64::from(origin.is_whole), seed, size_bytes]
+        })
+    }
+
+    /// From words.
+    #[must_use]
+    pub fn from_words([state, seed, size_bytes]: [u64; ORIGIN_WORDS]) -> Option<Self> {
+        let content = Content { seed, size_bytes };
+        (state > 0).then_some(Self { content, is_whole: state > 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_keep_an_origin(seed in any::<u64>(), size_bytes in any::<u64>(), is_whole in any::<bool>()) {
+            let origin = Some(Origin { content: Content { seed, size_bytes }, is_whole });
+            prop_assert_eq!(Origin::from_words(Origin::to_words(origin)), origin);
+        }
+    }
+
+    #[test]
+    fn no_origin_is_no_words() {
+        assert_eq!(Origin::to_words(None), [0; ORIGIN_WORDS]);
+        assert_eq!(Origin::from_words([0; ORIGIN_WORDS]), None);
+    }
+}

@@ -1,0 +1,239 @@
+//! Verification afterwards: reads all that a journal is about, in order and in large pieces.
+//!
+//! Blocks that had writes in flight when the journal ended may hold either data; everything else must be what
+//! the journal says. Nothing is written, neither to the targets nor to the journal.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_sys::buffers::{Buffers, PageKind};
+use fathom_sys::file::{Advice, OpenFlags, TargetFile};
+use thiserror::Error;
+
+use super::check::{Owner, ReadBlock, check};
+use super::journal::{Journal, JournalError, JournalTarget};
+use super::tally::Tally;
+use super::window::Window;
+use crate::measure::{Event, EventSink};
+use crate::result::Verification;
+
+/// Bytes that are read at once, if blocks are not greater.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Why nothing was verified.
+#[derive(Debug, Error)]
+pub enum PassError {
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The targets on the command line are not as many as those of the journal.
+    #[error(
+        "the journal is about {known} targets, but {given} are named; name all of them in its order, or none"
+    )]
+    Targets {
+        /// Targets of the journal.
+        known: usize,
+        /// Targets on the command line.
+        given: usize,
+    },
+    /// A target is not there, or not what it was.
+    #[error(
+        "the target '{name}' {why}; name the targets behind --verify-only=JOURNAL if they have moved"
+    )]
+    Target {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Too little memory for a piece.
+    #[error("cannot allocate {0} bytes to read into: {1}")]
+    Memory(usize, io::Error),
+}
+
+/// What a pass found.
+#[derive(Debug)]
+pub struct Passed {
+    /// The counts and faults.
+    pub verification: Verification,
+    /// What could not be read, in words.
+    pub failures: Vec<String>,
+}
+
+/// Verifies the targets of a journal, or `names` in their places, until `stop` turns true.
+///
+/// # Errors
+/// If nothing was verified.
+pub fn run(
+    journal: &Path,
+    names: &[String],
+    stop: &AtomicBool,
+    sink: EventSink<'_>,
+) -> Result<Passed, PassError> {
+    let path = journal;
+    let journal = Journal::open(path)?;
+    let known = &journal.head.targets;
+    if !names.is_empty() && names.len() != known.len() {
+        return Err(PassError::Targets { known: known.len(), given: names.len() });
+    }
+    let mut readings = Vec::with_capacity(known.len());
+    for (index, target) in known.iter().enumerate() {
+        let path = names.get(index).unwrap_or(&target.path);
+        let name = names.get(index).unwrap_or(&target.name);
+        readings.push(Reading::new(&journal, index, name, Path::new(path))?);
+    }
+    let shown = Some(path.display().to_string());
+    let verification = Verification { journal: shown, ..Verification::default() };
+    let mut passed = Passed { verification, failures: Vec::new() };
+    for mut reading in readings {
+        let outcome = reading.run(stop, sink);
+        let (name, tally) = (reading.name, &reading.tally);
+        let (block_bytes, in_flight) = (reading.target.block_bytes, reading.in_flight);
+        passed.verification.add(name, block_bytes, in_flight, tally);
+        passed.failures.extend(outcome.err());
+        if tally.verified == 0 && tally.all_faulty() > 0 {
+            passed.failures.push(format!(
+                "no block of '{name}' is what the journal says: is it the target of this journal?"
+            ));
+        }
+    }
+    Ok(passed)
+}
+
+/// The pass over one target.
+struct Reading<'a> {
+    journal: &'a Journal,
+    index: usize,
+    target: &'a JournalTarget,
+    owner: Owner,
+    name: &'a str,
+    path: &'a Path,
+    file: TargetFile,
+    is_direct: bool,
+    buffer: Buffers,
+    tally: Tally,
+    in_flight: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(
+        journal: &'a Journal,
+        index: usize,
+        name: &'a str,
+        path: &'a Path,
+    ) -> Result<Self, PassError> {
+        let target = &journal.head.targets[index];
+        let wrong = |why: String| PassError::Target { name: name.to_owned(), why };
+        let origin = journal.origin(index);
+        let origin = origin.map_err(|error| wrong(format!("is not in the journal: {error}")))?;
+        let owner = Owner { target: target.identity, seed: journal.head.seed, origin };
+        let kind =
+            fs::metadata(path).map_err(|error| wrong(format!("cannot be found: {error}")))?;
+        let kind = kind.file_type();
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(wrong("is neither a regular file nor a block device".to_owned()));
+        }
+        let (file, is_direct) =
+            open(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let block_bytes = target.block_bytes as usize;
+        let bytes = (PIECE_BYTES / block_bytes).max(1) * block_bytes;
+        let buffer = Buffers::new(&[bytes], PageKind::Normal);
+        let buffer = buffer.map_err(|error| PassError::Memory(bytes, error))?;
+        let tally = Tally::default();
+        let in_flight = 0;
+        Ok(Self {
+            journal,
+            index,
+            target,
+            owner,
+            name,
+            path,
+            file,
+            is_direct,
+            buffer,
+            tally,
+            in_flight,
+        })
+    }
+
+    fn run(&mut self, stop: &AtomicBool, sink: EventSink<'_>) -> Result<(), String> {
+        let block_bytes = u64::from(self.target.block_bytes);
+        let piece_blocks = self.buffer.slot(0).len() as u64 / block_bytes;
+        let mut first = 0;
+        while first < self.target.blocks && !stop.load(Ordering::Relaxed) {
+            let count = piece_blocks.min(self.target.blocks - first);
+            self.piece(first, count)?;
+            first += count;
+            sink(Event::Verifying {
+                name: self.name.to_owned(),
+                done_bytes: first * block_bytes,
+                total_bytes: self.target.blocks * block_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    fn piece(&mut self, first: u64, count: u64) -> Result<(), String> {
+        let block_bytes = self.target.block_bytes as usize;
+        let offset_bytes = self.target.start_bytes + first * block_bytes as u64;
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let windows = self.journal.windows(self.index, first, count);
+        let windows = windows.map_err(|error| format!("cannot read the journal: {error}"))?;
+        self.read(offset_bytes, count * block_bytes).map_err(|error| {
+            format!("cannot read '{}' at offset {offset_bytes}: {error}", self.name)
+        })?;
+        let blocks = self.buffer.slot(0).chunks_exact(block_bytes);
+        for ((window, bytes), offset_bytes) in
+            windows.into_iter().zip(blocks).zip((offset_bytes..).step_by(block_bytes))
+        {
+            let window = Window(window);
+            self.in_flight += u64::from(window.in_flight() > 0);
+            let block = ReadBlock { bytes, offset_bytes, legal: window.legal_until(window) };
+            self.tally.add(check(&block, self.owner), &block, offset_bytes);
+        }
+        Ok(())
+    }
+
+    /// Reads a piece; what the target no longer has reads as zeros, which carry no stamp.
+    fn read(&mut self, offset_bytes: u64, length: usize) -> io::Result<()> {
+        let mut done = 0;
+        while done < length {
+            let rest = &mut self.buffer.slot_mut(0)[done..length];
+            match self.file.read_at(rest, offset_bytes + done as u64) {
+                Ok(0) => {
+                    rest.fill(0);
+                    return Ok(());
+                }
+                Ok(bytes) => done += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Past the page cache only whole sectors of the device can be read.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput && self.is_direct => {
+                    self.file = buffered(self.path)?;
+                    self.is_direct = false;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Past the page cache if possible, because what is to be verified is the target and not memory; and whether
+/// it is.
+fn open(path: &Path) -> io::Result<(TargetFile, bool)> {
+    let direct = OpenFlags { direct: true, ..OpenFlags::default() };
+    match TargetFile::open(path, direct) {
+        Ok(file) => Ok((file, true)),
+        Err(_) => Ok((buffered(path)?, false)),
+    }
+}
+
+fn buffered(path: &Path) -> io::Result<TargetFile> {
+    let file = TargetFile::open(path, OpenFlags::default())?;
+    file.advise(Advice::DontNeed)?;
+    file.advise(Advice::Sequential)?;
+    Ok(file)
+}

@@ -1,0 +1,286 @@
+//! The windows of all blocks of all targets of a run, shared by its threads without a lock.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fathom_sys::words::SharedWords;
+
+use super::check::Owner;
+use super::journal::{self, Head, JournalError, JournalTarget};
+use super::origin::{ORIGIN_WORDS, Origin};
+use super::stamp::identity;
+use super::tally::Tally;
+use super::window::Window;
+use crate::plan::{VerifyPlan, VerifyTarget};
+
+/// The windows of a run.
+#[derive(Debug)]
+pub struct Tables {
+    seed: u64,
+    words: SharedWords,
+    targets: Vec<Entry>,
+    journal: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    target: VerifyTarget,
+    identity: u64,
+    first_word: usize,
+    tally: Mutex<Tally>,
+}
+
+/// The windows of one target.
+#[derive(Debug, Clone, Copy)]
+pub struct TargetTable<'a> {
+    words: &'a [AtomicU64],
+    start_bytes: u64,
+    block_bytes: u64,
+    owner: Owner,
+    tally: &'a Mutex<Tally>,
+}
+
+impl Tables {
+    /// Windows that end with the process; nothing is written.
+    pub fn in_memory(targets: &[VerifyTarget], seed: u64) -> io::Result<Self> {
+        let words = SharedWords::in_memory(count(targets))?;
+        Ok(Self { seed, words, targets: entries(targets), journal: None })
+    }
+
+    /// Windows that stand in the journal that the plan names; the file is made.
+    ///
+    /// # Errors
+    /// If the file cannot be made, or is something else that must not be lost.
+    pub fn in_journal(plan: &VerifyPlan, seed: u64) -> Result<Self, JournalError> {
+        let targets = plan.targets.iter().map(|target| JournalTarget {
+            name: target.name.clone(),
+            path: target.path.to_string_lossy().into_owned(),
+            identity: identity_of(&target.path),
+            block_bytes: target.block_bytes,
+            start_bytes: target.start_bytes,
+            blocks: target.blocks(),
+        });
+        let head = Head { seed, targets: targets.collect() };
+        let words = journal::create(&plan.journal, &head)?;
+        // Names can differ and still lead to one file; now that the journal is there, that shows.
+        if plan.targets.iter().any(|target| is_same_file(&target.path, &plan.journal)) {
+            let _removed = fs::remove_file(&plan.journal);
+            return Err(JournalError::IsTarget(plan.journal.clone()));
+        }
+        let journal = Some(plan.journal.clone());
+        let tables = Self { seed, words, targets: entries(&plan.targets), journal };
+        for target in &plan.targets {
+            tables.learn(&target.path, false);
+        }
+        Ok(tables)
+    }
+
+    /// The windows of the target with this path; none if it is not verified.
+    #[must_use]
+    pub fn of(&self, path: &Path) -> Option<TargetTable<'_>> {
+        self.words_of(path).map(|(entry, origin, words)| {
+            let origin = std::array::from_fn(|index| origin[index].load(Ordering::Acquire));
+            let origin = Origin::from_words(origin);
+            TargetTable {
+                words,
+                start_bytes: entry.target.start_bytes,
+                block_bytes: u64::from(entry.target.block_bytes),
+                owner: Owner { target: entry.identity, seed: self.seed, origin },
+                tally: &entry.tally,
+            }
+        })
+    }
+
+    /// The entry of a target, the words of its origin, and those of its blocks.
+    fn words_of(&self, path: &Path) -> Option<(&Entry, &[AtomicU64], &[AtomicU64])> {
+        let entry = self.targets.iter().find(|entry| entry.target.path == path)?;
+        let words = &self.words.words()[entry.first_word..entry.first_word + entry.words()];
+        let (origin, blocks) = words.split_at(ORIGIN_WORDS);
+        Some((entry, origin, blocks))
+    }
+
+    /// Looks what a file that nobody has written in this run was made with; `is_whole` if this run has made
+    /// it. A file that cannot be looked at is one of which nothing is known.
+    pub fn learn(&self, path: &Path, is_whole: bool) {
+        let origin = Origin::of_file(path, is_whole).ok().flatten();
+        let words = self.words_of(path).into_iter().flat_map(|(_, origin, _)| origin);
+        for (word, value) in words.zip(Origin::to_words(origin)) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    /// Forgets what was written to a target, because its file was made anew.
+    pub fn forget(&self, path: &Path) {
+        for word in self.words_of(path).into_iter().flat_map(|(_, _, blocks)| blocks) {
+            word.store(0, Ordering::Release);
+        }
+    }
+
+    /// The targets and what reads of each have found so far.
+    pub fn tallies(&self) -> impl Iterator<Item = (&VerifyTarget, Tally)> {
+        let tally = |entry: &Entry| lock(&entry.tally).clone();
+        self.targets.iter().map(move |entry| (&entry.target, tally(entry)))
+    }
+
+    /// The file that holds the windows, if there is one.
+    #[must_use]
+    pub fn journal(&self) -> Option<&Path> {
+        self.journal.as_deref()
+    }
+
+    /// Says in the journal that the run has ended, and puts all of it on stable storage.
+    pub fn close(&self) -> Result<(), JournalError> {
+        match &self.journal {
+            Some(path) => journal::close(path, &self.words),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The identity of the target with this path.
+#[must_use]
+pub fn identity_of(path: &Path) -> u64 {
+    identity(path.as_os_str().as_encoded_bytes())
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Words of one target.
+fn words(target: &VerifyTarget) -> usize {
+    usize::try_from(target.blocks()).unwrap_or(usize::MAX).saturating_add(ORIGIN_WORDS)
+}
+
+fn count(targets: &[VerifyTarget]) -> usize {
+    targets.iter().map(words).fold(0, usize::saturating_add)
+}
+
+impl Entry {
+    fn words(&self) -> usize {
+        words(&self.target)
+    }
+}
+
+fn entries(targets: &[VerifyTarget]) -> Vec<Entry> {
+    let mut next = 0;
+    let entry = |target: &VerifyTarget| {
+        let first_word = next;
+        next += words(target);
+        let identity = identity_of(&target.path);
+        Entry { target: target.clone(), identity, first_word, tally: Mutex::default() }
+    };
+    targets.iter().map(entry).collect()
+}
+
+fn lock(tally: &Mutex<Tally>) -> std::sync::MutexGuard<'_, Tally> {
+    tally.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl TargetTable<'_> {
+    /// Bytes of a block.
+    #[inline]
+    #[must_use]
+    pub fn block_bytes(&self) -> usize {
+        usize::try_from(self.block_bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Whose stamps stand in this target.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    #[inline]
+    fn word(&self, offset_bytes: u64) -> &AtomicU64 {
+        let index = (offset_bytes - self.start_bytes) / self.block_bytes;
+        &self.words[usize::try_from(index).unwrap_or(usize::MAX)]
+    }
+
+    /// The window of the block at this offset.
+    #[inline]
+    #[must_use]
+    pub fn window(&self, offset_bytes: u64) -> Window {
+        Window(self.word(offset_bytes).load(Ordering::Acquire))
+    }
+
+    /// A write of the block at this offset is about to be issued; its generation. From now on the journal
+    /// says that it may have reached the target.
+    #[inline]
+    #[must_use]
+    pub fn begin_write(&self, offset_bytes: u64) -> u64 {
+        let begin = |word| Some(Window(word).begin().0);
+        let word = self.word(offset_bytes);
+        let before = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, begin);
+        before.map_or(0, |word| Window(word).begin().newest())
+    }
+
+    /// A write of the block at this offset has completed.
+    #[inline]
+    pub fn end_write(&self, offset_bytes: u64) {
+        let end = |word| Some(Window(word).end().0);
+        let _ = self.word(offset_bytes).fetch_update(Ordering::AcqRel, Ordering::Acquire, end);
+    }
+
+    /// Adds what one thread found.
+    pub fn hand_over(&self, tally: &Tally) {
+        lock(self.tally).merge(tally);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &str, start_bytes: u64, end_bytes: u64) -> VerifyTarget {
+        VerifyTarget {
+            path: path.into(),
+            name: path.to_owned(),
+            block_bytes: 4096,
+            start_bytes,
+            end_bytes,
+        }
+    }
+
+    #[test]
+    fn each_block_of_each_target_has_a_window_of_its_own() {
+        let targets = [target("a", 0, 8192), target("b", 4096, 16_384)];
+        let tables = Tables::in_memory(&targets, 1).unwrap();
+        let (a, b) = (tables.of(Path::new("a")).unwrap(), tables.of(Path::new("b")).unwrap());
+        assert_eq!((a.begin_write(4096), b.begin_write(4096), b.begin_write(4096)), (1, 1, 2));
+        b.end_write(4096);
+        assert_eq!((a.window(0).newest(), a.window(4096).in_flight()), (0, 1));
+        assert_eq!((b.window(4096).newest(), b.window(4096).in_flight()), (2, 1));
+        assert_eq!(b.window(12_288), Window::default());
+        assert!(tables.of(Path::new("c")).is_none());
+        tables.forget(Path::new("b"));
+        assert_eq!((a.window(4096).newest(), b.window(4096).newest()), (1, 0));
+    }
+
+    #[test]
+    fn no_write_of_any_thread_is_lost() {
+        const WRITES: u64 = 20_000;
+        let tables = Tables::in_memory(&[target("a", 0, 4096)], 1).unwrap();
+        let table = tables.of(Path::new("a")).unwrap();
+        let mut given: Vec<u64> = std::thread::scope(|scope| {
+            let write = || {
+                let write = |_| {
+                    let generation = table.begin_write(0);
+                    table.end_write(0);
+                    generation
+                };
+                (0..WRITES).map(write).collect::<Vec<u64>>()
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(write)).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+        });
+        given.sort_unstable();
+        assert_eq!(given, (1..=4 * WRITES).collect::<Vec<u64>>());
+        assert_eq!(table.window(0).in_flight(), 0);
+        assert_eq!(table.window(0).newest(), 4 * WRITES);
+    }
+}
