@@ -16,7 +16,7 @@ pub fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// A loop device of this test's own, for as long as the first part is kept.
-fn attached() -> (MutexGuard<'static, ()>, Option<Loop>) {
+pub fn attached() -> (MutexGuard<'static, ()>, Option<Loop>) {
     (turn(), Loop::attach("/dev/loop2", DEVICE_BYTES))
 }
 

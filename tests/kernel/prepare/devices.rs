@@ -115,7 +115,7 @@ fn room_that_runs_out_midway_leaves_nothing_behind() {
             fs::write(&rival, vec![1; 40 << 20]).expect("room for the rival");
         }
     };
-    let file = FilePlan { path: path.clone(), size_bytes: 40 * MIB };
+    let file = FilePlan { path: path.clone(), size_bytes: 40 * MIB, ..FilePlan::default() };
     let error = prepare::create(&file, false, &AtomicBool::new(false), &take_room);
     let error = error.expect_err("no room");
     assert!(matches!(error, PrepareError::RanOut { .. }), "{error}");

@@ -171,7 +171,7 @@ fn an_interrupted_creation_leaves_nothing() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let file = FilePlan { path: path.clone(), size_bytes: 256 * MIB };
+    let file = FilePlan { path: path.clone(), size_bytes: 256 * MIB, ..FilePlan::default() };
     let error = prepare::create(&file, false, &stop, &stop_soon).expect_err("stopped");
     assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
     assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);

@@ -66,7 +66,7 @@ fn size_of(path: &Path) -> u64 {
 /// Makes a file without asking anybody.
 pub fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     let ignore = |_: Event| {};
-    let file = FilePlan { path: path.to_owned(), size_bytes };
+    let file = FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() };
     prepare::create(&file, false, &AtomicBool::new(false), &ignore)
 }
 

@@ -1,11 +1,16 @@
 //! A lane: one thread's stream of I/Os to one target.
 
+use std::sync::Arc;
+
+use fathom_sys::buffers::Buffers;
+
 use super::backend::{Backend, Operation, Transfer};
 use super::mix::{Chosen, Mix, SharedMix};
 use super::offsets::{Offsets, SharedOffsets};
 use super::pace::{Due, Pacer};
 use super::payload::{Payload, Piece};
 use super::random::Random;
+use super::reduction::{ReducedData, new_nonce};
 use super::setup::{SlotLayout, Sources};
 use super::stop::pool::Portions;
 use crate::measure::Recorder;
@@ -18,15 +23,33 @@ pub enum LaneData {
     Constant,
     /// As the payload says, for each write.
     Varying(Payload),
+    /// Data that compress and repeat as far as was asked for, made in the slot.
+    Reduced(ReducedData),
 }
 
 impl LaneData {
-    /// The source for a target's writes; `source_bytes` is the size of its source buffer.
+    /// The source for a target's writes; `source` is the target's source buffer, `threads` share the
+    /// target, and the seed is that of one thread's data.
     #[must_use]
-    pub fn new(target: &TargetPlan, source_bytes: u64) -> Self {
-        match &target.payload {
-            PayloadPlan::CountingPattern | PayloadPlan::Zero => Self::Constant,
-            plan => {
+    pub fn new(
+        target: &TargetPlan,
+        source: Option<&Arc<Buffers>>,
+        threads: usize,
+        seed: u64,
+    ) -> Self {
+        let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
+        match (&target.payload, source) {
+            // Only a target that is not written has no source.
+            (PayloadPlan::CountingPattern | PayloadPlan::Zero, _)
+            | (PayloadPlan::Reduced(_), None) => Self::Constant,
+            (PayloadPlan::Reduced(reduction), Some(pool)) => {
+                let block_bytes = u64::from(target.block_bytes);
+                let room = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+                let blocks = room / block_bytes.max(1) / threads.max(1) as u64;
+                let pool = Arc::clone(pool);
+                Self::Reduced(ReducedData::new(*reduction, pool, block_bytes, blocks, seed))
+            }
+            (plan, _) => {
                 // DiskSpd takes pieces at multiples of 512 bytes; a greater sector needs greater ones.
                 let step_bytes = target.sector_bytes.max(512);
                 Self::Varying(Payload::new(plan, target.block_bytes, step_bytes, source_bytes))
@@ -93,7 +116,7 @@ impl Lane<'_> {
             self.pacer.issued();
         }
         let is_write = operation == Operation::Write;
-        let source_offset = if is_write { self.source(slot, random, backend) } else { None };
+        let source_offset = if is_write { self.source(slot, bytes, random, backend) } else { None };
         let file = self.file;
         let mut transfer = Transfer { slot, file, operation, offset_bytes, bytes, source_offset };
         if let Some(verifier) = &mut self.verifier {
@@ -121,13 +144,22 @@ impl Lane<'_> {
     fn source(
         &mut self,
         slot: u32,
+        bytes: u32,
         random: &mut Random,
         backend: &mut impl Backend,
     ) -> Option<u64> {
-        let LaneData::Varying(payload) = &mut self.data else { return Some(0) };
-        match payload.next(backend.slot_mut(slot as usize), random) {
-            Piece::Slot => None,
-            Piece::Source { offset } => Some(offset),
+        match &mut self.data {
+            LaneData::Constant => Some(0),
+            LaneData::Varying(payload) => {
+                match payload.next(backend.slot_mut(slot as usize), random) {
+                    Piece::Slot => None,
+                    Piece::Source { offset } => Some(offset),
+                }
+            }
+            LaneData::Reduced(data) => {
+                data.fill(&mut backend.slot_mut(slot as usize)[..bytes as usize], random);
+                None
+            }
         }
     }
 }
@@ -137,6 +169,8 @@ impl Lane<'_> {
 pub struct SharedTarget {
     offsets: SharedOffsets,
     mix: Option<SharedMix>,
+    /// What makes the data of this run differ from those of any other.
+    nonce: u64,
 }
 
 impl SharedTarget {
@@ -146,6 +180,7 @@ impl SharedTarget {
         Self {
             offsets: SharedOffsets::new(&target.offsets),
             mix: target.mix.as_ref().map(SharedMix::new),
+            nonce: new_nonce(),
         }
     }
 
@@ -187,7 +222,8 @@ pub fn lanes<'a>(
         let target = &context.plan.targets[assignment.target];
         let shared = &context.targets[assignment.target];
         let source = context.sources[assignment.target].as_ref();
-        let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
+        let threads = context.plan.threads_of(assignment.target);
+        let data_seed = Random::new(shared.nonce ^ thread.seed).bits();
         let start_bytes = assignment.start_bytes;
         let table = context.verification.and_then(|tables| tables.of(&target.path));
         let verifier = |table| {
@@ -200,7 +236,7 @@ pub fn lanes<'a>(
             write_percent: target.write_percent,
             offsets: Offsets::new(&target.offsets, start_bytes, count as usize, &shared.offsets),
             pacer: pacer(thread, assignment, start_ns),
-            data: LaneData::new(target, source_bytes),
+            data: LaneData::new(target, source, threads, data_seed),
             granted: u64::MAX,
             portions: Portions::default(),
             free: (first_slot..first_slot + count).rev().collect(),

@@ -13,6 +13,7 @@ pub mod offsets;
 pub mod pace;
 pub mod payload;
 pub mod random;
+pub mod reduction;
 pub mod setup;
 pub mod simulate;
 pub mod stop;

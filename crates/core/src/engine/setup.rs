@@ -17,6 +17,7 @@ use thiserror::Error;
 use super::backend::{MappedTarget, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
+use super::reduction::POOL_BYTES;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 use crate::profile::Priority;
 
@@ -126,6 +127,7 @@ fn make_source(index: usize, target: &TargetPlan) -> Result<Option<Arc<Buffers>>
         PayloadPlan::FreshRandom => return Ok(None),
         PayloadPlan::CountingPattern | PayloadPlan::Zero => u64::from(target.block_bytes),
         PayloadPlan::Buffer { bytes, .. } => *bytes,
+        PayloadPlan::Reduced(_) => POOL_BYTES + u64::from(target.block_bytes),
     };
     let mut source = allocate(&[to_usize(bytes)], target.huge_pages)?;
     let mut random = Random::new(index as u64);

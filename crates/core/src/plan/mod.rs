@@ -7,6 +7,7 @@ pub mod facts;
 pub mod guard;
 pub mod mix;
 pub mod prepare;
+mod reduction;
 pub mod resolve;
 pub mod signature;
 pub mod tracing;
@@ -15,6 +16,7 @@ pub mod verify;
 use std::path::PathBuf;
 
 pub use crate::profile::{Arrivals, Skew, StopRules};
+pub use reduction::Reduction;
 pub use verify::{VerifyPlan, VerifyTarget};
 
 /// All time spans of a run, and the files to make beforehand.
@@ -28,13 +30,15 @@ pub struct Plan {
     pub verify: Option<VerifyPlan>,
 }
 
-/// A file to make, filled with incompressible data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A file to make, filled with data that do not compress unless it is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilePlan {
     /// Where.
     pub path: PathBuf,
     /// Size in bytes.
     pub size_bytes: u64,
+    /// How far its data compress and repeat.
+    pub reduction: Reduction,
 }
 
 /// One time span, ready to run.
@@ -64,6 +68,17 @@ pub struct SpanPlan {
     pub targets: Vec<TargetPlan>,
     /// The threads.
     pub threads: Vec<ThreadPlan>,
+}
+
+impl SpanPlan {
+    /// Threads that use a target.
+    #[must_use]
+    pub fn threads_of(&self, target: usize) -> usize {
+        let uses = |thread: &&ThreadPlan| {
+            thread.assignments.iter().any(|assignment| assignment.target == target)
+        };
+        self.threads.iter().filter(uses).count()
+    }
 }
 
 /// How I/O reaches the kernel.
@@ -218,6 +233,8 @@ pub enum PayloadPlan {
     },
     /// New random data for each I/O.
     FreshRandom,
+    /// Data of a given compressibility, of which a given share repeats; different in each run.
+    Reduced(Reduction),
 }
 
 /// One thread of load.

@@ -228,6 +228,7 @@ impl Seen {
 mod tests {
     use super::*;
     use crate::plan::prepare::Content;
+    use crate::plan::Reduction;
 
     const BLOCK: usize = 4096;
     const OWNER: Owner = Owner { target: 7, seed: 99, origin: None };
@@ -313,7 +314,7 @@ mod tests {
 
     #[test]
     fn the_data_that_a_file_was_made_with_are_known_too() {
-        let content = Content { seed: 5, size_bytes: 1 << 20 };
+        let content = Content { seed: 5, size_bytes: 1 << 20, reduction: Reduction::default() };
         let mut made = vec![0; BLOCK];
         content.fill(AT, &mut made);
         let seen = |bytes: &[u8], (oldest, newest), is_whole: bool| {

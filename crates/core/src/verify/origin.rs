@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use crate::plan::Reduction;
 use crate::plan::prepare::{Content, content_of};
 
 /// Words in which a journal keeps an origin.
@@ -39,16 +40,20 @@ impl Origin {
     #[must_use]
     pub fn to_words(origin: Option<Self>) -> [u64; ORIGIN_WORDS] {
         origin.map_or([0; ORIGIN_WORDS], |origin| {
-            let Content { seed, size_bytes } = origin.content;
-            [1 + u64::from(origin.is_whole), seed, size_bytes]
+            let Content { seed, size_bytes, reduction } = origin.content;
+            let Reduction { compress_percent, dedupe_percent } = reduction;
+            let percents = u64::from(compress_percent) << 8 | u64::from(dedupe_percent) << 16;
+            [(1 + u64::from(origin.is_whole)) | percents, seed, size_bytes]
         })
     }
 
     /// From words.
     #[must_use]
     pub fn from_words([state, seed, size_bytes]: [u64; ORIGIN_WORDS]) -> Option<Self> {
-        let content = Content { seed, size_bytes };
-        (state > 0).then_some(Self { content, is_whole: state > 1 })
+        let [whole, compress_percent, dedupe_percent, ..] = state.to_le_bytes().map(u32::from);
+        let reduction = Reduction { compress_percent, dedupe_percent };
+        let content = Content { seed, size_bytes, reduction };
+        (state > 0).then_some(Self { content, is_whole: whole > 1 })
     }
 }
 
@@ -59,8 +64,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_keep_an_origin(seed in any::<u64>(), size_bytes in any::<u64>(), is_whole in any::<bool>()) {
-            let origin = Some(Origin { content: Content { seed, size_bytes }, is_whole });
+        fn words_keep_an_origin(
+            (seed, size_bytes, is_whole) in any::<(u64, u64, bool)>(),
+            (compress_percent, dedupe_percent) in (0..=100_u32, 0..=100_u32),
+        ) {
+            let reduction = Reduction { compress_percent, dedupe_percent };
+            let origin = Some(Origin { content: Content { seed, size_bytes, reduction }, is_whole });
             prop_assert_eq!(Origin::from_words(Origin::to_words(origin)), origin);
         }
     }

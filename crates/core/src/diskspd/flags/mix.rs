@@ -1,4 +1,4 @@
-//! Options of mixed operations, which `DiskSpd` lacks. A catalogue: every entry has the
+//! Options of mixed operations and of write data, which `DiskSpd` lacks. A catalogue: every entry has the
 //! same shape.
 
 use super::super::draft::Draft;
@@ -136,6 +136,36 @@ pub const FLAGS: &[Flag] = &[
         apply: trim,
         ..LONG
     },
+    Flag {
+        name: "-compress",
+        form: "--compress=<percent>",
+        unit: "percent",
+        default: "as -Z says",
+        limits: "0 to 100; not with -Z",
+        short: "share of the written data that a compressor saves",
+        long: "As fio's buffer_compress_percentage: 0 is incompressible, and data of 75 fill a quarter \
+               of their space once compressed. Each 512 bytes begin with random data and end with one \
+               repeated word, so that the share is the same at every block size; the words differ \
+               from I/O to I/O, so that no two I/Os hold the same data unless --dedupe asks for it. \
+               Files that -c creates are filled in the same way.",
+        example: "--compress=50",
+        apply: compress,
+        ..LONG
+    },
+    Flag {
+        name: "-dedupe",
+        form: "--dedupe=<percent>",
+        unit: "percent",
+        default: "as -Z says",
+        limits: "0 to 100; not with -Z",
+        short: "share of writes whose data repeat an earlier write's",
+        long: "As fio's dedupe_percentage, kept exactly by each thread: the data of so many percent of \
+               its writes are those of one of its earlier writes. Files that -c creates repeat blocks \
+               of 4 KiB in the same share.",
+        example: "--dedupe=30",
+        apply: dedupe,
+        ..LONG
+    },
 ];
 
 fn ratio(draft: &mut Draft, value: &str) -> Applied {
@@ -191,6 +221,16 @@ fn sync(draft: &mut Draft, value: &str, data_only: bool) -> Applied {
 
 fn trim(draft: &mut Draft, value: &str) -> Applied {
     draft.target.extensions.trim_percent = Some(percent(value)?);
+    Ok(())
+}
+
+fn compress(draft: &mut Draft, value: &str) -> Applied {
+    draft.target.extensions.compress_percent = Some(percent(value)?);
+    Ok(())
+}
+
+fn dedupe(draft: &mut Draft, value: &str) -> Applied {
+    draft.target.extensions.dedupe_percent = Some(percent(value)?);
     Ok(())
 }
 

@@ -14,6 +14,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::plan::Reduction;
+
 /// Bytes of a block, which has one key.
 pub(super) const BLOCK_BYTES: usize = 4096;
 const BLOCK: u64 = BLOCK_BYTES as u64;
@@ -39,26 +41,54 @@ const fn unmix(mut word: u64) -> u64 {
     word ^ (word >> 30) ^ (word >> 60)
 }
 
-/// The data of one file, given by its seed and its size.
+/// Repeats are of one of so many blocks at the start of the file.
+const REPEATED_MAX: u64 = 4096;
+
+/// The data of one file, given by its seed, its size, and how far they compress and repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) seed: u64,
     pub(crate) size_bytes: u64,
+    pub(crate) reduction: Reduction,
 }
 
 impl Content {
     fn key(self, block: u64) -> u64 {
+        let block = self.original(block);
         let place = if block == 0 { mix(self.size_bytes ^ STEP) } else { block.wrapping_mul(STEP) };
         mix(self.seed.wrapping_add(place))
     }
 
+    /// The block whose data stand in this one: itself, unless it is one of those that repeat another. The
+    /// repeats are spread evenly, so that their share is right to one block.
+    fn original(self, block: u64) -> u64 {
+        if !self.is_repeat(block) {
+            return block;
+        }
+        let mut original = mix(block) % block.min(REPEATED_MAX);
+        while self.is_repeat(original) {
+            original -= 1;
+        }
+        original
+    }
+
+    fn is_repeat(self, block: u64) -> bool {
+        let percent = u128::from(self.reduction.dedupe_percent.min(100));
+        let before = |block: u64| u128::from(block) * percent / 100;
+        block > 0 && before(block) > before(block - 1)
+    }
+
+    fn fill_block(self, block: u64, bytes: &mut [u8]) {
+        fill_block(self.key(block), bytes, self.reduction);
+    }
+
     /// The content of a file of `size_bytes` of which this is the start of a block.
-    fn of_block(bytes: &[u8], block: u64, size_bytes: u64) -> Option<Self> {
+    fn of_block(bytes: &[u8], block: u64, size_bytes: u64, reduction: Reduction) -> Option<Self> {
         let first = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
-        let blank = Self { seed: 0, size_bytes };
+        let blank = Self { seed: 0, size_bytes, reduction };
         let place = unmix(blank.key(block));
         let seed = unmix(unmix(first)).wrapping_sub(place);
-        Some(Self { seed, size_bytes })
+        Some(Self { seed, ..blank })
     }
 
     /// Fills `buffer` with what the file holds from `offset` on, which is the start of a block.
@@ -66,13 +96,20 @@ impl Content {
         debug_assert_eq!(offset % BLOCK, 0);
         let first = offset / BLOCK;
         for (block, bytes) in (first..).zip(buffer.chunks_mut(BLOCK_BYTES)) {
-            fill_block(self.key(block), bytes);
+            self.fill_block(block, bytes);
         }
     }
 
     /// Whether the file holds these bytes from `offset` on, a multiple of 8; they lie within one block, and
     /// what is left of whole words is not looked at.
     pub(crate) fn holds_at(self, offset: u64, bytes: &[u8]) -> bool {
+        if self.reduction != Reduction::default() {
+            let (block, skipped) = (offset / BLOCK, (offset % BLOCK) as usize);
+            let whole = bytes.len() / 8 * 8;
+            let mut expected = vec![0; skipped + whole];
+            self.fill_block(block, &mut expected);
+            return expected[skipped..] == bytes[..whole];
+        }
         let key = self.key(offset / BLOCK);
         let word = |index: u64| mix(key.wrapping_add(STEP.wrapping_mul(index))).to_le_bytes();
         let words = bytes.chunks_exact(8).zip(offset % BLOCK / 8..);
@@ -81,21 +118,37 @@ impl Content {
 
     fn holds(self, block: u64, bytes: &[u8]) -> bool {
         let mut expected = vec![0; bytes.len()];
-        fill_block(self.key(block), &mut expected);
+        self.fill_block(block, &mut expected);
         expected == bytes
     }
 }
 
-fn fill_block(key: u64, bytes: &mut [u8]) {
+/// Fills a block, or the start of one. What compresses is a repetition of the first word, so that this
+/// word is there in any case.
+fn fill_block(key: u64, bytes: &mut [u8], reduction: Reduction) {
+    let first = mix(key).to_le_bytes();
     let mut state = key;
+    for grain in bytes.chunks_mut(Reduction::GRAIN_BYTES) {
+        let noise_bytes = reduction.incompressible_bytes().min(grain.len());
+        let (noise, rest) = grain.split_at_mut(noise_bytes);
+        fill_words(&mut state, noise);
+        for word in rest.chunks_mut(8) {
+            word.copy_from_slice(&first[..word.len()]);
+        }
+    }
+}
+
+fn fill_words(state: &mut u64, bytes: &mut [u8]) {
     let mut words = bytes.chunks_exact_mut(8);
     for word in &mut words {
-        word.copy_from_slice(&mix(state).to_le_bytes());
-        state = state.wrapping_add(STEP);
+        word.copy_from_slice(&mix(*state).to_le_bytes());
+        *state = state.wrapping_add(STEP);
     }
     let rest = words.into_remainder();
-    let last = mix(state).to_le_bytes();
-    rest.copy_from_slice(&last[..rest.len()]);
+    if !rest.is_empty() {
+        rest.copy_from_slice(&mix(*state).to_le_bytes()[..rest.len()]);
+        *state = state.wrapping_add(STEP);
+    }
 }
 
 /// Fewer bytes do not prove anything.
@@ -105,12 +158,17 @@ const PROOF_BLOCKS: u64 = 30;
 
 /// The content of a file of `size_bytes`, if blocks at many places prove that it was completely
 /// created by this tool and not written since.
-pub(super) fn proven(file: &File, size_bytes: u64) -> io::Result<Option<Content>> {
+pub(super) fn proven(
+    file: &File,
+    size_bytes: u64,
+    reduction: Reduction,
+) -> io::Result<Option<Content>> {
     if size_bytes < PROOF_BYTES_MIN {
         return Ok(None);
     }
     let first = read_block(file, 0, size_bytes)?;
-    let Some(content) = Content::of_block(&first, 0, size_bytes) else { return Ok(None) };
+    let content = Content::of_block(&first, 0, size_bytes, reduction);
+    let Some(content) = content else { return Ok(None) };
     if !content.holds(0, &first) {
         return Ok(None);
     }
@@ -151,6 +209,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const PLAIN: Reduction = Reduction { compress_percent: 0, dedupe_percent: 0 };
+
     proptest! {
         #[test]
         fn mixing_can_be_undone(word in any::<u64>()) {
@@ -158,11 +218,17 @@ mod tests {
         }
 
         #[test]
-        fn any_block_shows_its_seed(seed in any::<u64>(), block in 0_u64..1 << 50) {
-            let content = Content { seed, size_bytes: 1 << 62 };
+        fn any_block_shows_its_seed(
+            seed in any::<u64>(),
+            block in 0_u64..1 << 50,
+            compress_percent in 0_u32..=100,
+        ) {
+            let reduction = Reduction { compress_percent, dedupe_percent: 0 };
+            let content = Content { seed, size_bytes: 1 << 62, reduction };
             let mut bytes = [0; 64];
-            fill_block(content.key(block), &mut bytes);
-            prop_assert_eq!(Content::of_block(&bytes, block, 1 << 62), Some(content));
+            content.fill_block(block, &mut bytes);
+            let found = Content::of_block(&bytes, block, 1 << 62, reduction);
+            prop_assert_eq!(found, Some(content));
         }
     }
 
@@ -177,35 +243,35 @@ mod tests {
     #[test]
     fn a_complete_file_is_proven() {
         for size_bytes in [16, 100, 4096, 4099, 8192, 1_000_003] {
-            let content = Content { seed: 99, size_bytes };
-            assert_eq!(proven(&file_of(content), size_bytes).expect("reads"), Some(content));
+            let content = Content { seed: 99, size_bytes, reduction: PLAIN };
+            assert_eq!(proven(&file_of(content), size_bytes, PLAIN).expect("reads"), Some(content));
         }
     }
 
     #[test]
     fn a_missing_block_a_changed_size_or_other_data_prove_nothing() {
         let size_bytes = 100_000;
-        let content = Content { seed: 5, size_bytes };
+        let content = Content { seed: 5, size_bytes, reduction: PLAIN };
         let without = |offset: u64| {
             let file = file_of(content);
             file.write_all_at(&[0; 8], offset).expect("a write");
-            proven(&file, size_bytes).expect("reads")
+            proven(&file, size_bytes, PLAIN).expect("reads")
         };
         assert_eq!(without(0), None);
         assert_eq!(without(40_960), None);
         assert_eq!(without(99_990), None);
         let file = file_of(content);
         file.set_len(90_112).expect("a length");
-        assert_eq!(proven(&file, 90_112).expect("reads"), None);
+        assert_eq!(proven(&file, 90_112, PLAIN).expect("reads"), None);
         file.set_len(0).expect("a length");
         file.set_len(size_bytes).expect("a length");
-        assert_eq!(proven(&file, size_bytes).expect("reads"), None);
-        assert_eq!(proven(&file, 4).expect("reads"), None);
+        assert_eq!(proven(&file, size_bytes, PLAIN).expect("reads"), None);
+        assert_eq!(proven(&file, 4, PLAIN).expect("reads"), None);
     }
 
     #[test]
     fn pieces_agree_with_the_whole() {
-        let content = Content { seed: 1, size_bytes: 20_000 };
+        let content = Content { seed: 1, size_bytes: 20_000, reduction: PLAIN };
         let mut whole = vec![0; 20_000];
         content.fill(0, &mut whole);
         let mut piece = vec![0; 9000];
@@ -214,8 +280,21 @@ mod tests {
     }
 
     #[test]
+    fn every_sector_of_reduced_data_is_known_too() {
+        let reduction = Reduction { compress_percent: 60, dedupe_percent: 20 };
+        let content = Content { seed: 17, size_bytes: 20_480, reduction };
+        let mut whole = vec![0; 20_480];
+        content.fill(0, &mut whole);
+        for (index, sector) in whole.chunks_mut(512).enumerate() {
+            assert!(content.holds_at(index as u64 * 512, sector));
+            sector[index * 7 % 512] ^= 1;
+            assert!(!content.holds_at(index as u64 * 512, sector));
+        }
+    }
+
+    #[test]
     fn every_sector_is_known_and_no_changed_one_passes() {
-        let content = Content { seed: 17, size_bytes: 20_480 };
+        let content = Content { seed: 17, size_bytes: 20_480, reduction: Reduction::default() };
         let mut whole = vec![0; 20_480];
         content.fill(0, &mut whole);
         for (index, sector) in whole.chunks_mut(512).enumerate() {
@@ -232,9 +311,25 @@ mod tests {
         let mut blocks = std::collections::HashSet::new();
         for seed in 0..4 {
             let mut data = vec![0; 64 * BLOCK_BYTES];
-            Content { seed, size_bytes: 1 << 30 }.fill(0, &mut data);
+            Content { seed, size_bytes: 1 << 30, reduction: PLAIN }.fill(0, &mut data);
             blocks.extend(data.chunks(BLOCK_BYTES).map(<[u8]>::to_vec));
         }
         assert_eq!(blocks.len(), 4 * 64);
+    }
+
+    #[test]
+    fn the_share_of_repeats_is_exact_and_the_file_is_still_proven() {
+        for dedupe_percent in [1, 30, 50, 99, 100] {
+            let reduction = Reduction { compress_percent: 40, dedupe_percent };
+            let content = Content { seed: 7, size_bytes: 10_001 * BLOCK, reduction };
+            let originals: std::collections::HashSet<u64> =
+                (0..10_001).map(|block| content.original(block)).collect();
+            assert!((0..10_001).all(|block| content.original(block) <= block));
+            assert_eq!(10_001 - originals.len(), 100 * dedupe_percent as usize);
+            let small = Content { size_bytes: 1_000_003, ..content };
+            let file = file_of(small);
+            assert_eq!(proven(&file, 1_000_003, reduction).expect("reads"), Some(small));
+            assert_eq!(proven(&file, 1_000_003, PLAIN).expect("reads"), None);
+        }
     }
 }

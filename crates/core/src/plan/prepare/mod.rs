@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::{extents, space};
 
-use super::FilePlan;
 use super::signature::{self, Samples};
+use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
 pub(crate) use content::Content;
 pub use error::PrepareError;
@@ -53,7 +53,8 @@ pub fn create(
     sink: EventSink,
 ) -> Result<Created, PrepareError> {
     let path = real_path(&file.path)?;
-    let making = Making { path: &path, size_bytes: file.size_bytes, stop, sink };
+    let (size_bytes, reduction) = (file.size_bytes, file.reduction);
+    let making = Making { path: &path, size_bytes, reduction, stop, sink };
     match open_existing(&path)? {
         None => making.make_new(),
         Some(existing) => making.keep_or_remake(&existing, overwrite),
@@ -121,6 +122,7 @@ fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
 struct Making<'a> {
     path: &'a Path,
     size_bytes: u64,
+    reduction: Reduction,
     stop: &'a AtomicBool,
     sink: EventSink<'a>,
 }
@@ -175,7 +177,10 @@ impl Making<'_> {
             return Ok(true);
         }
         if !mark::is_marked(file, size_bytes) {
-            return Ok(content::proven(file, size_bytes)?.is_some());
+            return Ok(content::proven(file, size_bytes, self.reduction)?.is_some());
+        }
+        if mark::reduction(file) != self.reduction {
+            return Ok(false);
         }
         // The mark says whose it is; runs may have punched holes or written zeros since.
         let unbacked =
@@ -185,7 +190,7 @@ impl Making<'_> {
 
     fn fill(&self, file: &File) -> Result<(), PrepareError> {
         let seed = RandomState::new().hash_one(self.path);
-        let content = Content { seed, size_bytes: self.size_bytes };
+        let content = Content { seed, size_bytes: self.size_bytes, reduction: self.reduction };
         self.reserve(file)?;
         let filling = Filling::new(file, self.path, content, self.stop, self.sink);
         match filling.run() {

@@ -10,7 +10,12 @@ static GO: AtomicBool = AtomicBool::new(false);
 fn quiet(_: Event) {}
 
 fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
-    create(&FilePlan { path: path.to_owned(), size_bytes }, false, &GO, &quiet)
+    create(
+        &FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() },
+        false,
+        &GO,
+        &quiet,
+    )
 }
 
 fn home() -> tempfile::TempDir {
@@ -27,7 +32,7 @@ fn files_of_odd_sizes_are_complete() {
         assert_eq!(file.metadata().expect("metadata").len(), size);
         let backing = extents::backing(&file, 0..size).expect("extents");
         assert_eq!(backing.unbacked_bytes(), 0, "{size}");
-        let proof = content::proven(&file, size).expect("reads");
+        let proof = content::proven(&file, size, Reduction::default()).expect("reads");
         assert_eq!(proof.is_some(), size >= 16, "{size}");
         let samples = Samples::read(&file, size).expect("reads");
         assert!(size < 64 || signature::recognise(&samples).is_none(), "{size}");
@@ -42,7 +47,8 @@ fn the_whole_content_is_as_its_seed_says() {
     make(&path, size_bytes).expect("made");
     let data = fs::read(&path).expect("a file");
     let file = File::open(&path).expect("a file");
-    let content = content::proven(&file, size_bytes).expect("reads").expect("ours");
+    let content =
+        content::proven(&file, size_bytes, Reduction::default()).expect("reads").expect("ours");
     let mut expected = vec![0; data.len()];
     content.fill(0, &mut expected);
     assert!(expected == data);
@@ -120,7 +126,7 @@ fn recognisable_data_stay_unless_told_otherwise() {
     assert!(matches!(error, PrepareError::Recognised { .. }), "{error}");
     assert!(error.to_string().contains("--overwrite"), "{error}");
     assert_eq!(fs::read_to_string(&path).expect("a file"), words);
-    let file = FilePlan { path: path.clone(), size_bytes: 8192 };
+    let file = FilePlan { path: path.clone(), size_bytes: 8192, ..FilePlan::default() };
     assert_eq!(create(&file, true, &GO, &quiet).expect("made again"), Created::Remade);
 }
 
@@ -134,7 +140,7 @@ fn links_lead_to_the_file_even_where_there_is_none_yet() {
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
     assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
     let stop = AtomicBool::new(true);
-    let file = FilePlan { path: link.clone(), size_bytes: 9000 };
+    let file = FilePlan { path: link.clone(), size_bytes: 9000, ..FilePlan::default() };
     assert!(create(&file, false, &stop, &quiet).is_err());
     assert!(!path.exists());
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
@@ -181,7 +187,7 @@ fn stopping_leaves_nothing() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let file = FilePlan { path: path.clone(), size_bytes };
+    let file = FilePlan { path: path.clone(), size_bytes, ..FilePlan::default() };
     let error = create(&file, false, &stop, &stop_at_once).expect_err("stopped");
     assert!(
         matches!(error, PrepareError::Interrupted { done_bytes, .. } if done_bytes < size_bytes),
@@ -197,7 +203,7 @@ fn progress_ascends_and_ends_with_all_bytes() {
     let seen = Mutex::new(Vec::new());
     let sink = |event: Event| seen.lock().expect("no panic").push(event);
     let size_bytes = (24 << 20) + 5;
-    create(&FilePlan { path, size_bytes }, false, &GO, &sink).expect("made");
+    create(&FilePlan { path, size_bytes, ..FilePlan::default() }, false, &GO, &sink).expect("made");
     let events = seen.into_inner().expect("no panic");
     let done: Vec<u64> = events
         .iter()

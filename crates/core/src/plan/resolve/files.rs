@@ -1,11 +1,11 @@
 //! Which files are made, when, and how large they are afterwards.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::HostFacts;
-use crate::plan::FilePlan;
-use crate::profile::{Precreate, Profile, Target, TimeSpan};
+use crate::plan::{FilePlan, Reduction};
+use crate::profile::{Extensions, Precreate, Profile, Target, TimeSpan};
 
 /// The files that this run makes, as far as it has been planned.
 ///
@@ -18,6 +18,8 @@ pub(super) struct Files {
     early: BTreeMap<PathBuf, u64>,
     /// Sizes in bytes of all that have been made by now.
     made: BTreeMap<PathBuf, u64>,
+    /// How their data compress and repeat, where the first target that makes a file says so.
+    reductions: BTreeMap<PathBuf, Reduction>,
 }
 
 impl Files {
@@ -27,15 +29,19 @@ impl Files {
             return Self { is_virtual, ..Self::default() };
         }
         let mut mentions: BTreeMap<PathBuf, Vec<u64>> = BTreeMap::new();
+        let mut reductions = BTreeMap::new();
         for target in profile.time_spans.iter().flat_map(|span| &span.targets) {
             let sizes = mentions.entry(path_of(target, facts)).or_default();
             sizes.push(create_bytes(target).unwrap_or(0));
+            if let (Some(reduction), Some(_)) = (reduction(target), create_bytes(target)) {
+                reductions.entry(path_of(target, facts)).or_insert(reduction);
+            }
         }
         let early = |(path, sizes): (PathBuf, Vec<u64>)| {
             Some((path, early_bytes(profile.precreate, &sizes)?))
         };
         let early: BTreeMap<PathBuf, u64> = mentions.into_iter().filter_map(early).collect();
-        Self { is_virtual, made: early.clone(), early }
+        Self { is_virtual, made: early.clone(), early, reductions }
     }
 
     /// The files to make before this time span. Of two sizes for one file the last one counts.
@@ -52,8 +58,8 @@ impl Files {
                 order.push(path);
             }
         }
-        let plan = |path: PathBuf| FilePlan { size_bytes: now[&path], path };
-        let plans = order.into_iter().map(plan).collect();
+        let plan = |path: PathBuf| self.plan(&path, now[&path]);
+        let plans: Vec<FilePlan> = order.into_iter().map(plan).collect();
         self.made.extend(now);
         plans
     }
@@ -65,12 +71,23 @@ impl Files {
 
     /// The files to make before the first time span.
     pub(super) fn precreate(&self) -> Vec<FilePlan> {
-        let plan = |(path, &size_bytes): (&PathBuf, &u64)| {
-            let path = path.clone();
-            FilePlan { path, size_bytes }
-        };
-        self.early.iter().map(plan).collect()
+        self.early.iter().map(|(path, &size_bytes)| self.plan(path, size_bytes)).collect()
     }
+
+    fn plan(&self, path: &Path, size_bytes: u64) -> FilePlan {
+        let reduction = self.reductions.get(path).copied().unwrap_or_default();
+        FilePlan { path: path.to_owned(), size_bytes, reduction }
+    }
+}
+
+/// How far the data that a target is made and written with compress and repeat; absent if nothing is
+/// said about that.
+pub(super) fn reduction(target: &Target) -> Option<Reduction> {
+    let Extensions { compress_percent, dedupe_percent, .. } = target.extensions;
+    (compress_percent.is_some() || dedupe_percent.is_some()).then(|| Reduction {
+        compress_percent: compress_percent.unwrap_or(0),
+        dedupe_percent: dedupe_percent.unwrap_or(0),
+    })
 }
 
 /// The size with which a target is to be made; a size of 0 makes nothing, as in `DiskSpd`.

@@ -9,7 +9,7 @@ use super::ranges::{self, Room};
 use super::{Place, Resolver, files, kind_of, names};
 use crate::plan::facts::disk_number;
 use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
-use crate::profile::{Access, Caching, Target, WriteData, WriteSource};
+use crate::profile::{Access, Caching, Target, WriteSource};
 use crate::result::WarningKind;
 use crate::units::GIB;
 
@@ -52,7 +52,7 @@ impl Resolver<'_> {
             offsets,
             write_percent: target.write_percent,
             mix: None,
-            payload: payload(&target.write_data),
+            payload: payload(target),
             huge_pages: target.large_pages,
             priority: target.priority,
         }
@@ -177,7 +177,11 @@ fn order(target: &Target) -> Order {
     }
 }
 
-fn payload(data: &WriteData) -> PayloadPlan {
+fn payload(target: &Target) -> PayloadPlan {
+    let data = &target.write_data;
+    if let Some(reduction) = files::reduction(target) {
+        return PayloadPlan::Reduced(reduction);
+    }
     if data.fresh_random {
         return PayloadPlan::FreshRandom;
     }

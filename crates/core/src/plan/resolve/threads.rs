@@ -258,6 +258,9 @@ fn shared_outstanding(span: &TimeSpan) -> Option<u32> {
 
 /// Bytes of the buffer that the writes to a target take pieces of.
 fn data_buffer_bytes(target: &Target) -> u64 {
+    if super::files::reduction(target).is_some() && target.write_percent > 0 {
+        return crate::units::MIB + u64::from(target.largest_block_bytes());
+    }
     match target.write_data.source {
         WriteSource::Buffer { bytes, .. } if target.write_percent > 0 => bytes,
         _ => 0,

@@ -58,6 +58,14 @@ impl Resolver<'_> {
             );
             self.findings.request(message, "leave --trim or --verify out");
         }
+        let reduced = asked.extensions.compress_percent.or(asked.extensions.dedupe_percent);
+        if reduced.is_some() && asked.write_percent > 0 {
+            let message = format!(
+                "--verify stamps each sector that is written to '{name}', so that its data would neither \
+                 compress nor repeat as asked"
+            );
+            self.findings.request(message, "leave --compress and --dedupe out, or --verify");
+        }
     }
 
     /// The word of a block can count so many writes in flight.

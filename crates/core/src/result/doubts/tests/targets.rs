@@ -73,7 +73,7 @@ fn only_reads_are_in_question_and_each_stretch_once() {
 fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
     let (mut case, _file) = on_file();
     let path = case.target().path.clone();
-    case.plan.precreate.push(FilePlan { path, size_bytes: MIB });
+    case.plan.precreate.push(FilePlan { path, size_bytes: MIB, ..FilePlan::default() });
     lacks(&before(&case.plan)[0].remedy, "-c");
 }
 
