@@ -243,10 +243,12 @@ class Stop:
 class TimeSpan:
     """What one time span measured.
 
-    ``failure`` says why it failed, and is None if it did not; a time span that is neither complete
-    nor failed was interrupted. ``stop`` says what ended it; it is None if there were no stop rules.
+    ``total`` is of reads and writes; ``sync`` and ``trim`` are counted apart. ``failure`` says why
+    it failed, and is None if it did not; a time span that is neither complete nor failed was
+    interrupted. ``stop`` says what ended it; it is None if there were no stop rules.
     ``cpu_percent`` is the mean use of the CPUs. ``own_ns_per_io`` is the CPU time per I/O that the
-    tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None if there was no I/O, or if an older version measured.
+    tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None
+    if there was no I/O, or if an older version measured.
     """
 
     complete: bool
@@ -256,6 +258,8 @@ class TimeSpan:
     read: Direction
     write: Direction
     total: Direction
+    sync: Direction
+    trim: Direction
     cpu_percent: float
     own_ns_per_io: float | None
     kernel_ns_per_io: float | None
@@ -275,6 +279,7 @@ class TimeSpan:
             measured_ns=measured_ns,
             stop=Stop.from_dict(data.get("stop")),
             **_directions(targets, measured_ns),
+            **_others(targets, measured_ns),
             cpu_percent=sum(used) / len(used) if used else 0.0,
             own_ns_per_io=cost.get("own_ns_per_io"),
             kernel_ns_per_io=cost.get("kernel_ns_per_io"),
@@ -291,6 +296,14 @@ def _directions(targets: Iterable[Mapping[str, Any]], measured_ns: int) -> dict[
         "write": Direction.merged(writes, measured_ns),
         "total": Direction.merged(reads + writes, measured_ns),
     }
+
+
+def _others(targets: Iterable[Mapping[str, Any]], measured_ns: int) -> dict[str, Direction]:
+    def merged(kind: str) -> Direction:
+        parts = [target[kind] for target in targets if target.get(kind)]
+        return Direction.merged(parts, measured_ns)
+
+    return {kind: merged(kind) for kind in ("sync", "trim")}
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::engine::backend::{Operation, SimDevice, Transfer};
 use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::plan::facts::{EngineAvailability, gather};
@@ -271,6 +271,45 @@ fn shared_slots_serve_mixed_operations() {
     }
 }
 
+/// The request of a command line with this profile in its only file.
+fn request(args: &str, profile: &str) -> Request {
+    let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+    let read_file = |_: &Path| Ok(profile.as_bytes().to_vec());
+    let outside = Outside { read_file: &read_file, fresh_seed: 1 };
+    match parse(&args, &outside) {
+        Ok(Invocation::Run(request)) => *request,
+        other => panic!("{args:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn settings_survive_a_profile_and_long_options_override_it() {
+    let options = "-b8K -r -w40 --ratio=drawn --read-pattern=random,align=4K,range=1M \
+                   --write-pattern=sequential,block=64K,range=0:1M --read-block-mix=4K:50,8K:50 \
+                   --fdatasync=9 --trim=3 --compress=40 --dedupe=20";
+    let asked = request(&format!("{options} t.dat"), "");
+    let xml = fathom_core::diskspd::profile_xml::write(&asked.profile);
+    let read = request("-Xp.xml", &xml);
+    assert_eq!(read.profile, asked.profile);
+    let changed = request("-Xp.xml --trim=7 --block-mix=4K:100", &xml);
+    let extensions = &changed.profile.time_spans[0].targets[0].extensions;
+    let before = &asked.profile.time_spans[0].targets[0].extensions;
+    assert_eq!((extensions.trim_percent, extensions.block_mix.len()), (Some(7), 1));
+    assert_eq!((extensions.sync, extensions.dedupe_percent), (before.sync, Some(20)));
+    let text = fathom_core::diskspd::profile_text::write(&asked.profile, "diskspd");
+    for words in [
+        "pattern of writes: sequential, block size 64KiB, range 0 - 1MiB",
+        "block sizes of reads: 50% 4KiB, 50% 8KiB",
+        "shares of operations: drawn",
+        "fdatasync behind every 9 writes",
+        "trims: 3% of I/Os",
+        "write data: 40% compressible",
+        "write data: 20% repeated",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_before_anything_runs() {
     for (line, word) in [
@@ -279,6 +318,7 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
         ("-f1M --block-mix=4K:50,2M:50", "too small"),
         ("-f1M --engine=aio --trim=5", "libaio"),
         ("-f1M --fsync=5", "need writes"),
+        ("-f1M -w50 --compress=20 -Zr", "leave -Z out"),
         ("-f1M -si --block-mix=4K:50,8K:50", "share one walk"),
     ] {
         let error = planned(line).unwrap_err();

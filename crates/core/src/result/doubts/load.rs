@@ -1,6 +1,6 @@
 //! Whether the load was what was asked for, and whether the host or the device was its limit.
 
-use super::super::{CpuUse, ThreadResult, Warning, WarningKind};
+use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
 use super::Seen;
 use super::words::{count, either, list};
 use crate::units::{MIB, NANOS_PER_SEC};
@@ -44,7 +44,11 @@ fn rates(seen: &Seen) -> Rates {
             });
             let measured_ns = seen.measured.measured_ns as f64;
             sum.asked_ios += measured_ns * pace.ios as f64 / pace.per_ns as f64;
-            sum.delivered_ios += used.map_or(0, |used| used.read.ios + used.write.ios);
+            // Syncs have no place in the schedule; trims have.
+            let trims = |trim: &DirectionResult| trim.ios;
+            sum.delivered_ios += used.map_or(0, |used| {
+                used.read.ios + used.write.ios + used.trim.as_ref().map_or(0, trims)
+            });
             sum.paced_uses += 1;
             sum.bursts |= assignment.burst.is_some();
         }

@@ -13,6 +13,7 @@ mod sharing;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod trims;
 mod words;
 
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
@@ -48,6 +49,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
         warnings.extend(faults::doubts(&seen));
         warnings.extend(caching::doubts(&seen, residency));
         warnings.extend(sharing::doubts(&seen));
+        warnings.extend(trims::doubts(&seen));
         warnings.extend(load::doubts(&seen));
         warnings.extend(response::doubts(&seen));
         warnings.extend(stop::doubts(&seen));
