@@ -276,6 +276,11 @@ fn a_rate_within_one_percent_is_reached() {
     paced(&mut case, 5);
     (0..2).for_each(|thread| case.used(thread).read.ios = 4);
     assert_eq!(case.all(), []);
+    // A trim takes its place in the schedule, as a read does.
+    paced(&mut case, 10);
+    case.only(WarningKind::RateNotReached);
+    (0..2).for_each(|thread| case.used(thread).trim = Some(direction(5)));
+    case.only(WarningKind::UnwrittenExtents);
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::{Case, has, lacks};
-use crate::plan::{FilePlan, TargetKind};
+use super::{Case, direction, has, lacks};
+use crate::plan::mix::{MixPlan, StreamPlan};
+use crate::plan::{FilePlan, OffsetPlan, TargetKind};
 use crate::result::doubts::{before, before_span, residency};
 use crate::result::{Warning, WarningKind};
-use crate::units::MIB;
+use crate::units::{GIB, MIB};
 
 /// A case whose target is a real file of 1 MiB, and that file.
 fn on_file() -> (Case, tempfile::NamedTempFile) {
@@ -86,4 +87,31 @@ fn residency_of_a_fresh_file_is_whole() {
     assert!(found[0].memory_bytes > MIB);
     case.target().path = "/nowhere/test.dat".into();
     assert_eq!(residency(&case.plan.spans[0]), []);
+}
+
+#[test]
+fn reads_beside_trims_are_doubted_unless_they_go_elsewhere() {
+    let mut case = Case::new(2);
+    assert_eq!(case.all(), []);
+    case.used(1).trim = Some(direction(77));
+    let found = case.all();
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["77 trims", "20000 reads"]);
+    let offsets = case.target().offsets.clone();
+    let stream = |base_bytes, end_bytes| StreamPlan {
+        offsets: OffsetPlan { base_bytes, end_bytes, ..offsets.clone() },
+        sizes: Vec::new(),
+    };
+    let mix = MixPlan {
+        exact: true,
+        trim_percent: 1,
+        sync: None,
+        separate: true,
+        read: stream(0, GIB / 2),
+        write: stream(GIB / 2, GIB),
+    };
+    case.target().mix = Some(mix.clone());
+    assert_eq!(case.all(), []);
+    case.target().mix = Some(MixPlan { read: stream(0, GIB), ..mix });
+    assert_eq!(case.all().len(), 1);
 }
