@@ -105,29 +105,21 @@ impl Lane<'_> {
     /// schedule.
     #[inline]
     pub fn next(&mut self, slot: u32, random: &mut Random, backend: &mut impl Backend) -> Transfer {
-        let index = (slot - self.first_slot) as usize;
-        let chosen = match &mut self.mix {
-            None => self.plain(index, random),
-            Some(mix) => mix.next(index, random),
-        };
-        let Chosen { operation, offset_bytes, bytes } = chosen;
-        let is_sync = matches!(operation, Operation::Fsync | Operation::Fdatasync);
-        if !is_sync {
-            self.pacer.issued();
-        }
-        let is_write = operation == Operation::Write;
-        let source_offset = if is_write { self.source(slot, bytes, random, backend) } else { None };
-        let file = self.file;
-        let mut transfer = Transfer { slot, file, operation, offset_bytes, bytes, source_offset };
+        let mut transfer = self.choose(slot, random, backend);
         if let Some(verifier) = &mut self.verifier {
             verifier.issue(&mut transfer, backend.slot_mut(slot as usize));
         }
         transfer
     }
 
-    /// Reads and writes of one size.
     #[inline]
-    fn plain(&mut self, index: usize, random: &mut Random) -> Chosen {
+    fn choose(&mut self, slot: u32, random: &mut Random, backend: &mut impl Backend) -> Transfer {
+        let index = (slot - self.first_slot) as usize;
+        if let Some(mix) = &mut self.mix {
+            let chosen = mix.next(index, random);
+            return self.mixed(slot, chosen, random, backend);
+        }
+        self.pacer.issued();
         let offset_bytes = self.offsets.next(index, random);
         if !self.offsets.continues_run() {
             self.writing = match self.write_percent {
@@ -136,8 +128,28 @@ impl Lane<'_> {
                 percent => random.percent(percent),
             };
         }
+        let bytes = self.block_bytes;
+        let source_offset =
+            if self.writing { self.source(slot, bytes, random, backend) } else { None };
         let operation = if self.writing { Operation::Write } else { Operation::Read };
-        Chosen { operation, offset_bytes, bytes: self.block_bytes }
+        Transfer { slot, file: self.file, operation, offset_bytes, bytes, source_offset }
+    }
+
+    /// The I/O that the mix has chosen. A sync takes no place in the schedule.
+    fn mixed(
+        &mut self,
+        slot: u32,
+        chosen: Chosen,
+        random: &mut Random,
+        backend: &mut impl Backend,
+    ) -> Transfer {
+        let Chosen { operation, offset_bytes, bytes } = chosen;
+        if !matches!(operation, Operation::Fsync | Operation::Fdatasync) {
+            self.pacer.issued();
+        }
+        let is_write = operation == Operation::Write;
+        let source_offset = if is_write { self.source(slot, bytes, random, backend) } else { None };
+        Transfer { slot, file: self.file, operation, offset_bytes, bytes, source_offset }
     }
 
     #[inline]
