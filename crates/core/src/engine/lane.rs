@@ -1,5 +1,6 @@
 //! A lane: one thread's stream of I/Os to one target.
 
+use std::hint::select_unpredictable;
 use std::sync::Arc;
 
 use fathom_sys::buffers::Buffers;
@@ -129,9 +130,13 @@ impl Lane<'_> {
             };
         }
         let bytes = self.block_bytes;
-        let source_offset =
-            if self.writing { self.source(slot, bytes, random, backend) } else { None };
-        let operation = if self.writing { Operation::Write } else { Operation::Read };
+        // Which of both it is may be chance, so that nothing here branches on it where data never change.
+        let source_offset = match self.data {
+            LaneData::Constant => self.writing.then_some(0),
+            _ if self.writing => self.source(slot, bytes, random, backend),
+            _ => None,
+        };
+        let operation = select_unpredictable(self.writing, Operation::Write, Operation::Read);
         Transfer { slot, file: self.file, operation, offset_bytes, bytes, source_offset }
     }
 

@@ -1,5 +1,7 @@
 //! One thread's own books: nothing shared, nothing allocated while I/Os complete.
 
+use std::hint::select_unpredictable;
+
 use super::{IntervalSeries, LatencyHistogram, Operation};
 use crate::plan::SpanPlan;
 
@@ -44,7 +46,7 @@ impl TargetRecord {
         if !operation.moves_bytes() {
             return self.other(operation);
         }
-        if operation == Operation::Write { &mut self.write } else { &mut self.read }
+        select_unpredictable(operation == Operation::Write, &mut self.write, &mut self.read)
     }
 
     #[cold]
