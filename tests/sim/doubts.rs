@@ -18,7 +18,7 @@ fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
     let mut result = assemble(provenance, &Profile::default(), &[(&span, measurements)]);
-    let plan = Plan { precreate: Vec::new(), spans: vec![span] };
+    let plan = Plan { precreate: Vec::new(), spans: vec![span], verify: None };
     result.warnings = doubts::after(&plan, &result, &[]);
     result.warnings = result.warnings.into_iter().map(Warning::in_sentences).collect();
     result

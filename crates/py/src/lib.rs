@@ -48,7 +48,11 @@ type Outcome = (String, Vec<String>, Option<PyErr>);
 #[pyfunction]
 #[pyo3(signature = (args, on_event=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn run_diskspd(py: Python<'_>, args: Vec<String>, on_event: Option<Py<PyAny>>) -> PyResult<Outcome> {
+fn run_diskspd(
+    py: Python<'_>,
+    args: Vec<String>,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<Outcome> {
     let mut request = request(py, &args)?;
     if let Some(reason) = not_here(&request) {
         return Err(InvalidRequestError::new_err(reason));

@@ -62,7 +62,9 @@ pub fn simulate_verified(
     let first = simulate_until(plan, device, verification, until_ns)?;
     let met = first.judged(plan, &mut judge).filter(|(_, until_ns)| *until_ns < first.until_ns);
     let (round, cause) = match met {
-        Some((cause, until_ns)) => (simulate_until(plan, device, verification, until_ns)?, Some(cause)),
+        Some((cause, until_ns)) => {
+            (simulate_until(plan, device, verification, until_ns)?, Some(cause))
+        }
         None => (first, None),
     };
     let cause = cause.or(round.cause).unwrap_or(StopCause::Duration);

@@ -5,6 +5,7 @@
 
 mod cpu;
 mod quota;
+mod shared;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,9 +21,10 @@ use super::random::Random;
 use super::stop::Finish;
 use super::stop::intervals::IntervalFeed;
 use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
+use crate::verify::lane::DoneIo;
 use cpu::CpuSampler;
 use quota::Quota;
-use crate::verify::lane::DoneIo;
+use shared::SharedSlots;
 
 /// Waiting less than this is done by looking again, because a sleep would overshoot.
 const SPIN_BELOW_NS: u64 = 2_000;
@@ -103,12 +105,6 @@ pub struct Worker<'a, B, C> {
     /// An I/O counts if it was submitted at this time or later.
     counted_from_ns: u64,
     intervals: Option<IntervalFeed<'a>>,
-}
-
-/// Slots that all lanes draw from, each lane by its weight.
-struct SharedSlots {
-    free: Vec<u32>,
-    cumulative: Vec<u64>,
 }
 
 impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
@@ -380,26 +376,5 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             }
         }
         Ok(())
-    }
-}
-
-impl SharedSlots {
-    fn new(slots: usize, weights: &[u32]) -> Self {
-        let mut sum = 0;
-        let cumulative = weights.iter().map(|&weight| {
-            sum += u64::from(weight);
-            sum
-        });
-        let cumulative = cumulative.collect();
-        #[expect(clippy::cast_possible_truncation, reason = "slots are counted in u32")]
-        let free = (0..slots as u32).rev().collect();
-        Self { free, cumulative }
-    }
-
-    #[inline]
-    fn pick(&self, random: &mut Random) -> usize {
-        let total = self.cumulative.last().copied().unwrap_or(1).max(1);
-        let draw = random.below(total);
-        self.cumulative.partition_point(|&bound| bound <= draw)
     }
 }

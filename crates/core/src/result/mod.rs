@@ -5,8 +5,8 @@
 
 pub mod assemble;
 pub mod doubts;
-pub mod stop;
 mod kernel_events;
+pub mod stop;
 pub mod totals;
 mod verification;
 mod warning;

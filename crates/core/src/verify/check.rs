@@ -227,8 +227,8 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::prepare::Content;
     use crate::plan::Reduction;
+    use crate::plan::prepare::Content;
 
     const BLOCK: usize = 4096;
     const OWNER: Owner = Owner { target: 7, seed: 99, origin: None };

@@ -1,0 +1,133 @@
+//! One thread of load: set up, run, and its books closed.
+
+use std::sync::atomic::Ordering;
+
+use super::super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend};
+use super::super::clock::{Clock, LoopClock, RealClock};
+use super::super::gate::Readiness;
+use super::super::lane::{self, LaneContext};
+use super::super::random::Random;
+use super::super::setup::{self, SetupError, SlotLayout};
+use super::super::worker::{Worker, WorkerOutcome, WorkerSetup};
+use super::{Conductor, ThreadResult};
+use crate::measure::{BackendDescription, Event, ThreadMeasurements};
+use crate::plan::{EngineKind, ThreadPlan};
+
+impl Conductor<'_> {
+    /// One thread of load, from its set-up to its books.
+    pub(super) fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> ThreadResult {
+        let layout = self.prepare(thread);
+        let outcome = layout.and_then(|layout| self.dispatch(thread, &layout, &mut ready));
+        outcome.inspect_err(|reason| {
+            self.halt.store(true, Ordering::Relaxed);
+            ready.tell(Err(reason.clone()));
+        })
+    }
+
+    fn prepare(&self, thread: &ThreadPlan) -> Result<SlotLayout, String> {
+        setup::prepare_thread(self.plan, thread).map_err(|error| error.to_string())?;
+        if let Some(pin) = thread.cpu {
+            self.step(|| {
+                let (thread, group, cpu) = (thread.index, pin.group, pin.index);
+                format!("thread {thread}: affinitizing to Group {group} / CPU {cpu}")
+            });
+        }
+        Ok(SlotLayout::new(self.plan, thread))
+    }
+
+    /// Makes the backend that the plan names, and runs the loop over it.
+    fn dispatch(
+        &self,
+        thread: &ThreadPlan,
+        layout: &SlotLayout,
+        ready: &mut Readiness,
+    ) -> ThreadResult {
+        let words = |error: SetupError| error.to_string();
+        let resources = |files| setup::resources(self.plan, thread, layout, &self.sources, files);
+        let open = || setup::open_all(self.plan, thread);
+        match thread.engine {
+            EngineKind::Uring => {
+                let ring = open().and_then(resources);
+                let ring = ring.and_then(|own| setup::ring(self.plan, thread, own));
+                self.load(thread, layout, ring.map_err(words)?, ready)
+            }
+            EngineKind::Aio => {
+                let aio = open().and_then(resources).and_then(setup::aio).map_err(words)?;
+                self.load(thread, layout, AioBackend::new(aio), ready)
+            }
+            EngineKind::Sync => {
+                let files = open().map_err(words)?;
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.load(thread, layout, SyncBackend::new(files, resources), ready)
+            }
+            EngineKind::Mapped => {
+                let maps = setup::map_all(self.plan, thread).map_err(words)?;
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.load(thread, layout, SyncBackend::new(maps, resources), ready)
+            }
+            EngineKind::Null => {
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.load(thread, layout, NullBackend::new(resources.buffers), ready)
+            }
+        }
+    }
+
+    fn load<B: Backend>(
+        &self,
+        thread: &ThreadPlan,
+        layout: &SlotLayout,
+        backend: B,
+        ready: &mut Readiness,
+    ) -> ThreadResult {
+        let recorder = lane::recorder(self.plan, thread);
+        ready.tell(Ok(()));
+        let Some(schedule) = self.gate.wait() else { return Ok(None) };
+        let context = LaneContext {
+            plan: self.plan,
+            targets: &self.targets,
+            sources: &self.sources,
+            verification: self.control.verification,
+        };
+        let progress = || (self.control.sink)(Event::Progress);
+        let setup = WorkerSetup {
+            backend,
+            clock: LoopClock::default(),
+            lanes: lane::lanes(thread, layout, &context, schedule.start_ns),
+            shared_weights: lane::shared_weights(self.plan, thread),
+            slots: layout.slot_bytes.len(),
+            recorder,
+            random: Random::new(thread.seed),
+            stop: &self.halt,
+            finish: &self.finish,
+            live: self.live.as_ref().map(|board| board.feed(schedule.start_ns)),
+            progress_every_ios: self.plan.progress_every_ios,
+            progress: &progress,
+        };
+        RealClock.sleep_until_ns(schedule.start_ns);
+        let outcome = Worker::new(setup, schedule).run();
+        self.finish(thread, outcome)
+    }
+
+    fn finish(
+        &self,
+        thread: &ThreadPlan,
+        outcome: Result<WorkerOutcome, BackendError>,
+    ) -> ThreadResult {
+        let outcome = outcome.map_err(|error| error.to_string())?;
+        if outcome.fault.is_some() {
+            self.halt.store(true, Ordering::Relaxed);
+        }
+        let measurements = ThreadMeasurements {
+            index: thread.index,
+            targets: outcome.targets,
+            waits: outcome.waits,
+            backend: BackendDescription {
+                fallback: thread.engine_fallback.clone(),
+                ..outcome.backend
+            },
+            cpu_ns: outcome.cpu.total_ns,
+            user_cpu_ns: outcome.cpu.user_ns,
+        };
+        Ok(Some((measurements, outcome.fault, outcome.ended_ns)))
+    }
+}
