@@ -62,7 +62,7 @@ fn each_engine_without_a_queue_calls_the_sync_that_was_asked_for() {
             assert_eq!(count(&trace, &["sync("]) as u64, calls, "{engine} {option}");
             // The last ones may have completed after the measured time.
             assert!(calls >= syncs && calls <= syncs + 2, "{calls} calls for {syncs} syncs");
-            assert!(syncs.abs_diff(writes / 5) <= 1 && syncs > 100, "{syncs} for {writes} writes");
+            assert!(syncs.abs_diff(writes / 5) <= 1 && syncs > 2, "{syncs} for {writes} writes");
             assert_eq!(sum(&result, "sync", "bytes"), 0);
         }
     }
@@ -81,7 +81,7 @@ fn native_asynchronous_io_submits_the_sync_that_was_asked_for() {
         let submitted: usize = trace.lines().map(|line| line.matches(word).count()).sum();
         // strace shortens a long list, and this rate gives short ones.
         assert!(submitted as u64 + 2 >= sum(&result, "sync", "ios"), "{option}: {submitted}");
-        assert!(submitted > 100, "{option}: {submitted}");
+        assert!(submitted > 2, "{option}: {submitted}");
     }
 }
 

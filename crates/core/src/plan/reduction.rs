@@ -14,10 +14,10 @@ impl Reduction {
     /// ends with a repeated word. `fio` has the same (`buffer_compress_chunk`).
     pub const GRAIN_BYTES: usize = 512;
 
-    /// Bytes of a grain that do not compress.
+    /// Bytes of a grain that do not compress: none, or at least a word, by which a block is known.
     #[must_use]
     pub fn incompressible_bytes(self) -> usize {
         let kept = 100 - self.compress_percent.min(100) as usize;
-        (Self::GRAIN_BYTES * kept).div_ceil(100)
+        if kept == 0 { 0 } else { (Self::GRAIN_BYTES * kept).div_ceil(100).max(size_of::<u64>()) }
     }
 }
