@@ -7,7 +7,8 @@ The peers are fio, and loops of pread and of io_uring without statistics (bare.c
 several ways that may be its best one, all of them are tried, and the best is the opponent. The two
 then take turns (A B A B ...), so that a change of the machine's speed meets both; the figure of a
 case is the median of the ratios of all pairs. Latency is measured by us and by fio. CPU time is
-that of getrusage for the whole process with its children and the kernel's workers.
+that of getrusage for the whole process with its children and the kernel's workers; the table tells
+how many cores were busy, because workers may run on others than the pinned one.
 
 A case that cannot run says why and is skipped. The exit code is 1 if a tool fails; with --strict
 also if a limit is broken or a case is skipped.
@@ -24,11 +25,14 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cases import CASES, Case, Setting
 from legs import Leg, LegError, Tool, run
 from places import MissingError, Places, fio_binary, zram_state
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SCREENING_LEGS = 2
 
@@ -55,6 +59,12 @@ class Outcome:
         """The median of the peer's figures."""
         figures = [self.case.figure.of(peer) for _, peer in self.pairs if peer is not None]
         return statistics.median(figures) if figures else None
+
+    def both(self, of: Callable[[Leg], float], form: str) -> str:
+        """Medians of another figure, ours and the peer's."""
+        sides = [[ours for ours, _ in self.pairs], [peer for _, peer in self.pairs if peer]]
+        medians = [statistics.median(of(leg) for leg in side) for side in sides if side]
+        return " / ".join(format(median, form) for median in medians)
 
     @property
     def values(self) -> list[float]:
@@ -151,10 +161,8 @@ def _best(case: Case, peers: list[Tool]) -> tuple[Tool | None, dict[str, float]]
 
 
 def _table(outcomes: list[Outcome]) -> str:
-    lines = [
-        "| case | ours | peer | judged | range | limit | kept |",
-        "|---|---:|---|---:|---:|---:|---|",
-    ]
+    columns = "case | ours | peer | judged | range | limit | kept | cores | CPU ns per I/O"
+    lines = [f"| {columns} |", "|---|---:|---|---:|---:|---:|---|---:|---:|"]
     for outcome in outcomes:
         case, values = outcome.case, outcome.values
         peer = "" if outcome.peer is None else f"{outcome.peer.name}: {outcome.peer_figure:,.4g}"
@@ -163,7 +171,9 @@ def _table(outcomes: list[Outcome]) -> str:
         lines.append(
             f"| {case.name} | {outcome.ours_figure:,.4g} {case.figure.unit} | {peer} "
             f"| {outcome.value:.3f} | {min(values):.3f} to {max(values):.3f} "
-            f"| {sign} {case.limit:g} | {kept} |"
+            f"| {sign} {case.limit:g} | {kept} "
+            f"| {outcome.both(lambda leg: leg.cores, '.2f')} "
+            f"| {outcome.both(lambda leg: leg.cpu_ns_per_io, ',.0f')} |"
         )
     return "\n".join(lines)
 
@@ -229,6 +239,7 @@ def _case(outcome: Outcome) -> dict[str, Any]:
         "place": outcome.place,
         "our_command": " ".join(outcome.ours.command[:40]),
         "peer_command": " ".join(peer.command) if peer else None,
+        "cores": outcome.both(lambda leg: leg.cores, ".2f"),
         "legs": [[asdict(leg) if leg else None for leg in pair] for pair in outcome.pairs],
     }
 

@@ -93,6 +93,20 @@ def _zram_against_bare(depth: int) -> Case:
     return Case(f"zram-{depth}-bare", title, IOPS, 0.97, at_most=False, duel=duel)
 
 
+def _one_core(depth: int) -> Case:
+    """Forbid the kernel to serve the ring by workers on other cores."""
+
+    def duel(setting: Setting) -> Duel:
+        load, fio = setting.zram(depth), fio_binary(setting.fio)
+        peers = tools.fio_variants(fio, load) + tools.bare_ring_variants(
+            setting.places.bare(), load
+        )
+        return Duel(tools.confined(tools.diskspd(setting.diskspd, load), 0), peers)
+
+    title = f"zram, queue depth {depth}, all on one core, against the best of fio and the bare ring"
+    return Case(f"zram-{depth}-one-core", title, IOPS, 0.97, at_most=False, duel=duel)
+
+
 def _two_threads(depth: int) -> Case:
     def duel(setting: Setting) -> Duel:
         cpus = _cpus()
@@ -176,6 +190,8 @@ CASES = [
     _zram_against_fio(128),
     _zram_against_bare(32),
     _zram_against_bare(128),
+    _one_core(32),
+    _one_core(128),
     _two_threads(32),
     _two_threads(128),
     Case(

@@ -39,6 +39,11 @@ class Leg:
     """Greatest resident size of the process."""
 
     @property
+    def cores(self) -> float:
+        """Cores that were busy for the tool, the kernel's workers included, on average."""
+        return self.cpu_s / self.wall_s
+
+    @property
     def cpu_ns_per_io(self) -> float:
         """CPU time per I/O, start and end of the process included."""
         return self.cpu_s * 1e9 / self.ios if self.ios else float("inf")

@@ -43,6 +43,11 @@ def diskspd(binary: Path, load: Load, *more: str, name: str = "diskspd") -> Tool
     return Tool(name, (*command, *more, *load.targets), read_diskspd)
 
 
+def confined(tool: Tool, cpu: int) -> Tool:
+    """Keep a tool, with all that the kernel does for it, to one core."""
+    return Tool(f"{tool.name} on one core", ("taskset", "-c", str(cpu), *tool.command), tool.read)
+
+
 def fio(binary: str, load: Load, name: str, *more: str) -> Tool:
     """Fio, with the latency of each I/O on; `more` sets the engine and its options."""
     command = [binary, "--name=bench", "--rw=randread", "--bs=4k", "--time_based", "--norandommap"]
