@@ -79,8 +79,11 @@ pub fn write_costs(text: &mut String, result: &RunResult) {
     for (index, span) in result.time_spans.iter().enumerate() {
         let Some(cost) = span.cost else { continue };
         let place = if many { format!(" of timespan {}", index + 1) } else { String::new() };
+        let features = span.threads.iter().flat_map(|thread| &thread.backend.features);
+        let by_workers = features.into_iter().any(|feature| feature.contains("kernel workers"));
+        let but = if by_workers { ", without that of the kernel's workers" } else { "" };
         text.push_str(&format!(
-            "CPU time per I/O{place}: {:.2} µs in this tool, {:.2} µs in the kernel\n",
+            "CPU time per I/O{place}: {:.2} µs in this tool, {:.2} µs in the kernel{but}\n",
             cost.own_ns_per_io / 1e3,
             cost.kernel_ns_per_io / 1e3
         ));
