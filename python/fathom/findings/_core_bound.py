@@ -1,0 +1,77 @@
+"""Core-bound: a core was at its limit, so the host and not the device may have been measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import Observed, TargetEvidence
+
+__all__ = ["RULE"]
+
+_IDLE_PERCENT = 50.0
+_HELPED = 1.10
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it, and add whether cores idled and more threads helped."""
+    bound = [one for one in evidence.observed if _warning(one) is not None]
+    if not bound:
+        return
+    worst = max(bound, key=lambda one: (_idle(one), one.iops))
+    warning = _warning(worst)
+    if warning is None:
+        return
+    told, remedy = _more_threads(evidence, worst)
+    load = worst.load
+    yield Noticed(
+        f"{load.words()}, {load.threads} threads x {load.depth}: {warning[0]}"
+        f" {_idle(worst)} of {len(_cpus(worst))} cores were at least half idle."
+        f" {len(bound)} of {len(evidence.observed)} runs were so.{told}",
+        remedy or warning[1],
+        "likely",
+    )
+
+
+def _warning(one: Observed) -> tuple[str, str] | None:
+    found = [warning for warning in one.result.warnings if warning.kind == "core_saturated"]
+    return (found[0].evidence, found[0].remedy) if found else None
+
+
+def _cpus(one: Observed) -> list[float]:
+    return [float(cpu["idle_percent"]) for cpu in one.result.raw["time_spans"][0]["cpu"]]
+
+
+def _idle(one: Observed) -> int:
+    return sum(idle >= _IDLE_PERCENT for idle in _cpus(one))
+
+
+def _more_threads(evidence: TargetEvidence, worst: Observed) -> tuple[str, str]:
+    """Return what runs of the same load with more threads say, and the remedy that follows."""
+    more = [
+        one
+        for family in evidence.families("threads")
+        if worst in family
+        for one in family
+        if one.load.threads > worst.load.threads
+    ]
+    if not more:
+        return "", ""
+    best = max(more, key=lambda one: one.iops)
+    gain = best.iops / worst.iops
+    words = f" {best.load.threads} threads gave {gain:.2f} times its {worst.iops:,.0f} IOPS."
+    if gain >= _HELPED:
+        return words, f"Use {best.load.threads} threads (-t{best.load.threads})."
+    return words, "More threads do not help: use larger blocks (-b), or a faster host."
+
+
+RULE = Rule(
+    "core-bound",
+    "A core was the limit, not the device",
+    "Microsoft, DiskSpd, read the CPU table first; the engine's warning core_saturated",
+    _look,
+)

@@ -1,0 +1,88 @@
+"""All rules, and applying them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._provenance import memory_bytes
+from fathom.findings import (
+    _bimodal,
+    _core_bound,
+    _device_cache,
+    _noisy_neighbour,
+    _not_enough_outstanding,
+    _not_steady,
+    _null_data,
+    _page_cache,
+    _past_the_knee,
+    _periodic_stalls,
+    _raid_penalty,
+    _rate_not_reached,
+    _too_good,
+    _working_set_small,
+    _write_through,
+)
+from fathom.findings._finding import Finding, Rule
+from fathom.findings._observed import Observed, TargetEvidence, observe, raid_level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fathom._result import Result
+
+__all__ = ["RULES", "apply", "find"]
+
+# What spoils the numbers stands before what they say.
+RULES: tuple[Rule, ...] = (
+    _page_cache.RULE,
+    _null_data.RULE,
+    _too_good.RULE,
+    _core_bound.RULE,
+    _noisy_neighbour.RULE,
+    _rate_not_reached.RULE,
+    _device_cache.RULE,
+    _working_set_small.RULE,
+    _write_through.RULE,
+    _raid_penalty.RULE,
+    _not_steady.RULE,
+    _periodic_stalls.RULE,
+    _bimodal.RULE,
+    _past_the_knee.RULE,
+    _not_enough_outstanding.RULE,
+)
+
+
+def find(results: Iterable[Result]) -> list[Finding]:
+    """Return the findings of results of any targets; those of several targets are left out.
+
+    Asks this machine for its memory, and for the array that a target lies on.
+    """
+    targets: dict[str, list[Observed]] = {}
+    for result in results:
+        observed = observe(result)
+        if observed is not None:
+            path = result.raw["time_spans"][0]["targets"][0]["path"]
+            targets.setdefault(path, []).append(observed)
+    memory = memory_bytes()
+    return [
+        finding
+        for path, observed_ones in targets.items()
+        for finding in apply(TargetEvidence(path, observed_ones, memory, raid_level(path)))
+    ]
+
+
+def apply(evidence: TargetEvidence) -> list[Finding]:
+    """Return the findings of one target."""
+    return [
+        Finding(
+            rule=rule.name,
+            title=rule.title,
+            target=evidence.target,
+            evidence=noticed.evidence,
+            remedy=noticed.remedy,
+            confidence=noticed.confidence,
+            source=rule.source,
+        )
+        for rule in RULES
+        for noticed in rule.look(evidence)
+    ]

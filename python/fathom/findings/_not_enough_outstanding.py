@@ -1,0 +1,46 @@
+"""Not enough outstanding I/O: throughput still grew with the last step of the load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+# Of the growth of the load: a device at its limit gives none of it.
+_GAINED_SHARE = 0.4
+_LEAST_STEP = 1.5
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    for family in evidence.families("depth"):
+        free = [one for one in family if not one.load.is_paced]
+        ordered = sorted(free, key=lambda one: one.load.outstanding)
+        if len(ordered) < 2:  # noqa: PLR2004 - A step has two ends.
+            continue
+        before, last = ordered[-2:]
+        step = last.load.outstanding / before.load.outstanding
+        gain = last.iops / before.iops
+        if step >= _LEAST_STEP and gain - 1 >= _GAINED_SHARE * (step - 1):
+            yield Noticed(
+                f"{last.load.words()}: from {before.load.outstanding} to "
+                f"{last.load.outstanding} outstanding I/Os the rate still grew from "
+                f"{before.iops:,.0f} to {last.iops:,.0f} IOPS.",
+                "Allow more outstanding I/O (-o) or threads (-t): this is not yet the device's "
+                "greatest rate.",
+                "likely",
+            )
+
+
+RULE = Rule(
+    "not-enough-outstanding",
+    "The device was not loaded to its limit",
+    "Little's law; Microsoft, DiskSpd command line: -o and -t",
+    _look,
+)

@@ -1,0 +1,57 @@
+"""Not steady: the rate wandered or drifted within a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.findings._finding import Noticed, Rule
+from fathom.findings._series import settled_rates
+from fathom.stats._steady import WINDOW_ROUNDS, check_window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+_PERCENT = 100
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Apply the rules of the SNIA to fifths of a run, and tell the worst run."""
+    worst = None
+    unsteady = judged = 0
+    for one in evidence.observed:
+        rates = settled_rates(one.result)
+        if rates is None or one.load.is_paced:
+            continue
+        judged += 1
+        fifths = np.array([part.mean() for part in np.array_split(rates, WINDOW_ROUNDS)])
+        check = check_window(fifths)
+        if check.is_steady:
+            continue
+        unsteady += 1
+        if worst is None or check.range_share > worst[1].range_share:
+            worst = (one, check, fifths)
+    if worst is not None:
+        one, check, fifths = worst
+        yield Noticed(
+            f"{one.load.words()}, {one.load.outstanding} outstanding: fifths of the run gave "
+            f"{fifths.min():,.0f} to {fifths.max():,.0f} IOPS (range "
+            f"{_PERCENT * check.range_share:.0f} % of the mean, drift "
+            f"{_PERCENT * check.fit_share:.0f} %; 20 % and 10 % are allowed). "
+            f"{unsteady} of {judged} runs were not steady.",
+            "Measure longer (-d, --stop-steady), and precondition the device for writes.",
+            "likely",
+        )
+
+
+RULE = Rule(
+    "not-steady",
+    "The rate was not steady",
+    "SNIA SSS PTS 2.0.2, 2.1.24: range 20 %, slope 10 % over a window of five rounds",
+    _look,
+)

@@ -1,0 +1,28 @@
+"""A rate was asked for and not reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: it looked while it measured."""
+    for warning in evidence.warnings("rate_not_reached"):
+        yield Noticed(warning.evidence, warning.remedy, "certain")
+
+
+RULE = Rule(
+    "rate-not-reached",
+    "The rate that was asked for was not reached",
+    "DiskSpd, -g; the engine's warning rate_not_reached",
+    _look,
+)

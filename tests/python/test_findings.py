@@ -1,0 +1,200 @@
+"""Findings: each rule fires on the case made to show it, and on no other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from fabricated import GIB, fabricated, latencies_ns
+from fathom.findings import RULES, TargetEvidence, find, raid_level
+from fathom.findings._find import apply
+from fathom.findings._observed import Observed, observe, size_words, time_words
+from simulated import autoregressive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom import Result
+    from fathom.stats._types import FloatArray
+
+ROOT = Path(__file__).parents[2]
+
+
+def noisy(level: float, share: float = 0.04, seed: int = 1) -> FloatArray:
+    """Return the rates of 10 s with noise in which neighbours resemble each other."""
+    noise = autoregressive(np.random.default_rng(seed), 0.5, (100,))
+    return np.asarray(level * (1 + share * noise))
+
+
+def stalls(period: int) -> FloatArray:
+    rates = noisy(10_000)
+    rates[period::period] = 500
+    return rates
+
+
+def two(low_us: float, high_us: float, share: float) -> FloatArray:
+    """Return latencies of two populations."""
+    count = int(4_000 * share)
+    return np.concatenate((latencies_ns(low_us)[count:], latencies_ns(high_us)[:count]))
+
+
+def sweep(*points: tuple[int, float, float]) -> list[Result]:
+    """Return results at these depths, with IOPS and latency in microseconds."""
+    return [fabricated(depth=depth, rates=rate, latency_ns=us) for depth, rate, us in points]
+
+
+def reads_and_writes(write_rate: float) -> list[Result]:
+    return [
+        fabricated(depth=32, rates=8_000.0, latency_ns=4_000.0),
+        fabricated(depth=32, rates=write_rate, latency_ns=4_000.0, write=100),
+    ]
+
+
+def write_through(durable_us: float, quick_us: float) -> list[Result]:
+    return [
+        fabricated(latency_ns=100.0),
+        fabricated(latency_ns=durable_us, write=100),
+        fabricated(latency_ns=quick_us, write=100, write_through=False),
+    ]
+
+
+CORE = ("core_saturated", "CPU 0 was 99.7 % busy.")
+# What each rule is made to show: the results of one target, and the level of its array.
+FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
+    "past-the-knee": (sweep((1, 10e3, 100.0), (8, 40e3, 200.0), (32, 40.4e3, 800.0)), None),
+    "not-enough-outstanding": (sweep((1, 10e3, 100.0), (2, 20e3, 100.0), (4, 38e3, 104.0)), None),
+    "core-bound": ([fabricated(idle_percent=(0.3, 97.0), warnings=[CORE])], None),
+    "page-cache": (
+        [fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])],
+        None,
+    ),
+    "null-data": ([fabricated(warnings=[("all_zero_data", "It holds only zeros.")])], None),
+    "rate-not-reached": (
+        [fabricated(rate={"iops": 9}, warnings=[("rate_not_reached", "8")])],
+        None,
+    ),
+    "device-cache": (
+        [
+            fabricated(rates=4_000.0, latency_ns=4_000.0),
+            fabricated(rates=4_000.0, latency_ns=300.0, limit=GIB),
+        ],
+        None,
+    ),
+    "write-through-not-honoured": (write_through(22.0, 20.0), None),
+    "working-set-small": ([fabricated(size=GIB // 4)], None),
+    "not-steady": ([fabricated(rates=np.linspace(15e3, 7e3, 100))], None),
+    "bimodal-latency": ([fabricated(latency_ns=two(90, 4_000, 0.3))], None),
+    "periodic-stalls": ([fabricated(rates=stalls(10))], None),
+    "noisy-neighbour": ([fabricated(rates=10e3), fabricated(rates=7e3)], None),
+    "raid-penalty-absent": (reads_and_writes(7_500.0), "raid5"),
+    "too-good": ([fabricated(latency_ns=1.5, rates=600e3)], None),
+}
+# Cases that show nothing; each is the near neighbour of one that does.
+SILENT: dict[str, tuple[Sequence[Result], str | None]] = {
+    "one run with noise": ([fabricated(rates=noisy(10e3))], None),
+    "a knee that is not passed": (
+        sweep((1, 10e3, 100.0), (8, 40e3, 200.0), (16, 44e3, 360.0)),
+        None,
+    ),
+    "a knee that is passed by a little": (
+        sweep((8, 40e3, 200.0), (10, 40.1e3, 250.0)),
+        None,
+    ),
+    "busy cores, but none at its limit": ([fabricated(idle_percent=(12.0, 10.0))], None),
+    "a large and a small working set alike": (
+        [fabricated(latency_ns=90.0), fabricated(latency_ns=84.0, limit=GIB)],
+        None,
+    ),
+    "durable writes that take their time": (write_through(4_000.0, 30.0), None),
+    "writes as slow as reads, durable or not": (write_through(95.0, 94.0), None),
+    "one population with a tail": ([fabricated(latency_ns=latencies_ns(100, 0.6))], None),
+    "a few slow ones": ([fabricated(latency_ns=two(90, 4_000, 0.02))], None),
+    "two stalls": ([fabricated(rates=np.where(np.arange(100) % 60 == 40, 500, 10e3))], None),
+    "a rate that is kept": ([fabricated(rate={"iops": 150}, rates=150.0)], None),
+    "the same twice, nearly": ([fabricated(rates=10e3), fabricated(rates=9.4e3)], None),
+    "parity RAID with its penalty": (reads_and_writes(2_000.0), "raid5"),
+    "writes as quick as reads without RAID": (reads_and_writes(7_500.0), None),
+    "a quick device": ([fabricated(latency_ns=9.0, rates=100e3)], None),
+    "a warning about something else": (
+        [fabricated(warnings=[("short_io", "3 were short.")])],
+        None,
+    ),
+}
+
+
+def fired(case: tuple[Sequence[Result], str | None]) -> list[str]:
+    results, raid = case
+    found = [observe(result) for result in results]
+    observed = [one for one in found if isinstance(one, Observed)]
+    assert len(observed) == len(results)
+    return [one.rule for one in apply(TargetEvidence("made-up.dat", observed, 16 * GIB, raid))]
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in RULES])
+def test_each_rule_fires_on_its_case_and_is_silent_on_the_others(name: str) -> None:
+    assert len(SILENT) >= 10
+    assert fired(FIRES[name]).count(name) == 1
+    others = {case: fired(FIRES[case]) for case in FIRES if case != name}
+    assert [case for case, found in others.items() if name in found] == []
+    assert [case for case, known in SILENT.items() if name in fired(known)] == []
+
+
+@pytest.mark.parametrize("case", SILENT)
+def test_cases_that_show_nothing_give_no_findings(case: str) -> None:
+    assert fired(SILENT[case]) == []
+
+
+def test_findings_have_numbers_remedy_source_and_target() -> None:
+    for results, _raid in FIRES.values():
+        for one in find(results):
+            assert one.target == "made-up.dat"
+            assert one.remedy.endswith(".")
+            assert one.source
+            assert one.confidence in ("certain", "likely", "possible")
+    (one,) = find(FIRES["device-cache"][0])
+    assert "1 GiB" in one.evidence
+    assert "64 GiB" in one.evidence
+    assert "306 us" in one.evidence or "us" in one.evidence
+
+
+@pytest.mark.parametrize(("rate", "remedy"), [(30e3, "Use 4 threads"), (10.2e3, "do not help")])
+def test_a_full_core_is_told_with_what_more_threads_gave(rate: float, remedy: str) -> None:
+    cell = {"idle_percent": (0.3, 97.0), "warnings": [CORE]}
+    one = fabricated(**cell)  # type: ignore[arg-type]
+    (found,) = find([one, fabricated(threads=4, rates=rate)])
+    assert found.rule == "core-bound"
+    assert "1 of 2 cores were at least half idle" in found.evidence
+    assert remedy in found.remedy
+
+
+def test_runs_of_several_targets_and_empty_ones_are_left_out() -> None:
+    empty = fabricated(rates=0.0)
+    assert observe(empty) is None
+    assert find([empty]) == []
+
+
+def test_the_level_of_an_array_is_the_kernel_s(tmp_path: Path) -> None:
+    path = tmp_path / "on-it.dat"
+    path.touch()
+    number = path.stat().st_dev
+    assert raid_level(path, sys=tmp_path) is None
+    folder = tmp_path / f"dev/block/{number >> 8 & 0xFFF}:{number & 0xFF}/md"
+    folder.mkdir(parents=True)
+    (folder / "level").write_text("raid6\n")
+    assert raid_level(path, sys=tmp_path) == "raid6"
+
+
+def test_sizes_and_times_in_words() -> None:
+    assert [size_words(one) for one in (512, 4096, 3 << 29)] == ["512 B", "4 KiB", "1.5 GiB"]
+    assert [time_words(one) for one in (85_000, 4_200_000)] == ["85 us", "4.2 ms"]
+
+
+def test_the_documentation_lists_the_rules() -> None:
+    text = (ROOT / "docs/findings.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \|", text, re.MULTILINE)
+    assert rows == [(rule.name, rule.title) for rule in RULES]
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names) == len(FIRES)
