@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -46,6 +47,21 @@ impl Stalling {
     /// The file.
     pub fn file(&self) -> PathBuf {
         self.folder.join(FILE_NAME)
+    }
+}
+
+impl Drop for Stalling {
+    /// A ring that is gone holds its files a moment longer, and the file system is busy until then; the
+    /// session itself would try once and leave it mounted.
+    fn drop(&mut self) {
+        let unmount = || Command::new("umount").arg(&self.folder).stderr(Stdio::null()).status();
+        for _ in 0..100 {
+            if unmount().is_ok_and(|status| status.success()) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        skip(&format!("{} could not be unmounted", self.folder.display()));
     }
 }
 
