@@ -215,6 +215,16 @@ def test_a_workload_is_run_by_name(own: Path, tmp_path: Path) -> None:
     assert (run.label, run.columns["block_bytes"], run.experiment_id) == ("mine", 8192, None)
 
 
+def test_the_syncs_of_a_workload_are_shown(tmp_path: Path) -> None:
+    done = command("run", "etcd", "-c1M", "-d1", "-W0", str(tmp_path / "scratch.dat"))
+    assert (done.returncode, done.stderr) == (0, "")
+    (row,) = [line for line in done.stdout.splitlines() if "sync" in line and "│" in line]
+    cells = [cell.strip() for cell in row.strip("│").split("│")]
+    assert cells[0] == "sync"
+    assert float(cells[1].replace(",", "")) > 0
+    assert float(cells[3]) > 0
+
+
 def test_several_runs_are_an_experiment_and_go_on_behind_a_failure(
     own: Path, tmp_path: Path
 ) -> None:

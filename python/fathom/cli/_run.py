@@ -88,8 +88,8 @@ def _single(
     done = measure(store, arguments, label=label, on_event=on_event, show=show)
     if store is not None and not as_json:
         typer.echo(f"Saved as run {done.run_id} in {store.name}")
-    if done.failure is not None:
-        fail(done.failure, EXIT_FAILED)
+    if done.error is not None:
+        fail(done.error, exit_code(done.error))
 
 
 def _steps(  # noqa: PLR0913, PLR0917 - One for each thing that the command was told.

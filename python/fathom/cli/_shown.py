@@ -75,6 +75,11 @@ def _span_table(number: int, span: TimeSpan) -> Table:
         table.add_row(name, *rates, *_cells(direction.latency))
         if paced:
             table.add_row("  response", "", "", *_cells(direction.response))
+    for name, others in (("sync", span.sync), ("trim", span.trim)):
+        # They are counted apart, and most runs have none.
+        if others.ios:
+            rates = (f"{others.iops:,.0f}", f"{others.mib_per_s:,.2f}" if others.bytes else "")
+            table.add_row(name, *rates, *_cells(others.latency))
     return table
 
 

@@ -20,11 +20,16 @@ __all__ = ["Measured", "measure"]
 
 @dataclass(frozen=True)
 class Measured:
-    """A run that ended; ``run_id`` is None if it was not saved, ``failure`` unless it failed."""
+    """A run that ended; ``run_id`` is None if it was not saved, ``error`` unless it failed."""
 
     run_id: int | None
     result: Result
-    failure: str | None
+    error: RunFailedError | None
+
+    @property
+    def failure(self) -> str | None:
+        """Why it failed, in words."""
+        return None if self.error is None else str(self.error)
 
 
 def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
@@ -69,7 +74,7 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
     try:
         result = run(arguments, on_event=on_event)
     except RunFailedError as error:
-        return Measured(saved(error.result, [str(error)]), error.result, str(error))
+        return Measured(saved(error.result, [str(error)]), error.result, error)
     except RunInterrupted as interruption:
         saved(interruption.result)
         raise
