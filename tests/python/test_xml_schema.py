@@ -38,6 +38,10 @@ RUNS = {
     "a name for readers to stumble over": "-d1 -b4K -r a&b<c>\"'.dat",
     "syncs": "-d1 -b4K -r -w50 -L --fsync=8 t.dat u.dat",
     "exact mix": "-d1 -w50 -L --ratio=exact --block-mix=4K:50,8K:50 -r t.dat",
+    "a stop rule": "-d5 -b4K -r -L --stop-ios=1000 t.dat",
+    "confidence": "-d3 -b4K -r -L --stop-confidence=90:20 t.dat",
+    "compressed and repeated": "-d1 -b4K -r -w100 --compress=50 --dedupe=20 t.dat",
+    "verified": "-d1 -b4K -r -w50 -L --verify t.dat u.dat",
     "events": "-d1 -b4K -r -ysschema-test-started t.dat",
     "profile": "-Xtwo.xml",
 }
