@@ -35,6 +35,28 @@ fn the_usage_names_every_option() {
 }
 
 #[test]
+fn the_system_alone_is_shown_in_every_form() {
+    let model = fathom_sys::cpu::model_name();
+    for args in [&["-Rs"][..], &["-Rstext"]] {
+        let text = stdout(&diskspd(args));
+        for words in ["System information:", "cpu count:", "cache information:", &model] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(!text.contains("Results for timespan"));
+    }
+    let xml = stdout(&diskspd(&["-Rsxml"]));
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    assert!(document.root_element().has_tag_name("System"));
+    let caches = document.descendants().filter(|node| node.has_tag_name("Cache"));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&diskspd(&["-Rsjson"]))).unwrap();
+    assert_eq!(json["host"]["cpu_model"], model);
+    assert_eq!(json["caches"].as_array().unwrap().len(), caches.count());
+    let output = diskspd(&["-Rs", "t.dat"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("only parameter"));
+}
+
+#[test]
 fn version_and_disks_are_shown() {
     assert!(stdout(&diskspd(&["--version"])).contains(env!("CARGO_PKG_VERSION")));
     assert_eq!(diskspd(&["--list"]).status.code(), Some(0));

@@ -87,6 +87,18 @@ impl Running {
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     }
 
+    /// The threads of the run: the name of each, and the CPUs that it may use.
+    pub fn threads(&self) -> Vec<(String, String)> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let describe = |task: PathBuf| {
+            let name = std::fs::read_to_string(task.join("comm")).ok()?;
+            let status = std::fs::read_to_string(task.join("status")).ok()?;
+            let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+            Some((name.trim().to_owned(), cpus.trim().to_owned()))
+        };
+        tasks.filter_map(|task| describe(task.ok()?.path())).collect()
+    }
+
     /// What `kill -9` does: nothing of the process is left when this returns.
     pub fn kill(mut self) {
         self.child.kill().unwrap();

@@ -1,5 +1,6 @@
 //! On a real kernel: what only real files, file systems and devices can show.
 
+mod affinity;
 mod bench;
 mod cost;
 mod devices;
@@ -22,5 +23,6 @@ mod stalling;
 mod stop;
 mod sums;
 mod time_spans;
+mod tuning;
 mod verify;
 mod verify_journal;

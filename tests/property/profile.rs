@@ -4,10 +4,11 @@ use fathom_core::diskspd::flags;
 use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::profile_xml::{read, write};
 use fathom_core::profile::{
-    Access, AccessHints, BlockShare, ByteRange, Caching, ConfidenceRule, CpuId, Distribution,
-    DistributionRange, Extensions, FlushMode, NamedEvents, Pattern, PatternOrder, Precreate,
-    Priority, Profile, Rate, Ratio, ResultFormat, SteadyRule, StopRules, SyncCadence, Target,
-    ThreadTarget, TimeSpan, Tracing, WriteData, WriteSource,
+    Access, AccessHints, BlockShare, BufferSeparation, ByteRange, Caching, ConfidenceRule, CpuId,
+    CpuOrder, Distribution, DistributionRange, EfficiencyOrder, Extensions, FlushMode, NamedEvents,
+    Pattern, PatternOrder, Precreate, Priority, Profile, Rate, Ratio, ResultFormat, RingBatch,
+    RingUse, SteadyRule, StopRules, SyncCadence, Target, ThreadTarget, TimeSpan, Tracing, Tuning,
+    WriteData, WriteSource,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -197,25 +198,69 @@ fn stop_rules() -> impl Strategy<Value = StopRules> {
 }
 
 fn time_span() -> impl Strategy<Value = TimeSpan> {
-    let cpus = vec((any::<u16>(), any::<u8>()), 0..3);
-    let parts =
-        (any::<[bool; 4]>(), any::<[u32; 6]>(), 1_u32.., cpus, vec(target(), 1..3), stop_rules());
-    parts.prop_map(|(switches, numbers, interval_ms, cpus, targets, stop)| TimeSpan {
-        alternate_completion: switches[0],
-        measure_latency: switches[1],
-        interval_series: switches[2],
-        disable_affinity: switches[3],
-        cpus: cpus.into_iter().map(|(group, index)| CpuId { group, index }).collect(),
-        duration_s: numbers[0],
-        warm_up_s: numbers[1],
-        cool_down_s: numbers[2],
-        thread_count: numbers[3],
-        request_count: numbers[4],
-        random_seed: numbers[5],
-        stop,
-        interval_ms,
-        targets,
+    let cpus = (vec((any::<u16>(), option::of(any::<u8>())), 0..3), cpu_order());
+    let parts = (
+        any::<[bool; 4]>(),
+        any::<[u32; 6]>(),
+        1_u32..,
+        cpus,
+        tuning(),
+        vec(target(), 1..3),
+        stop_rules(),
+    );
+    parts.prop_map(|(switches, numbers, interval_ms, (cpus, cpu_order), tuning, targets, stop)| {
+        TimeSpan {
+            alternate_completion: switches[0],
+            measure_latency: switches[1],
+            interval_series: switches[2],
+            disable_affinity: switches[3],
+            cpus: cpus.into_iter().map(|(group, index)| CpuId { group, index }).collect(),
+            cpu_order,
+            tuning,
+            duration_s: numbers[0],
+            warm_up_s: numbers[1],
+            cool_down_s: numbers[2],
+            thread_count: numbers[3],
+            request_count: numbers[4],
+            random_seed: numbers[5],
+            stop,
+            interval_ms,
+            targets,
+        }
     })
+}
+
+fn cpu_order() -> impl Strategy<Value = CpuOrder> {
+    let efficiency = prop_oneof![
+        Just(EfficiencyOrder::Unordered),
+        Just(EfficiencyOrder::FastFirst),
+        Just(EfficiencyOrder::SlowFirst),
+        Just(EfficiencyOrder::FillFast),
+        Just(EfficiencyOrder::FillSlow),
+    ];
+    (any::<bool>(), any::<bool>(), option::of(efficiency)).prop_map(
+        |(core_first, span_groups, efficiency)| CpuOrder { core_first, span_groups, efficiency },
+    )
+}
+
+fn tuning() -> impl Strategy<Value = Tuning> {
+    let batch = prop_oneof![
+        (1_u32..=65_536).prop_map(RingBatch::Ios),
+        (1_u32..=100).prop_map(RingBatch::Percent)
+    ];
+    let ring = (batch, any::<bool>())
+        .prop_map(|(batch, registered_buffers)| RingUse { batch, registered_buffers });
+    let separation = prop_oneof![
+        Just(BufferSeparation::SystemDefault),
+        Just(BufferSeparation::PageDirectoryLine)
+    ];
+    (option::of(ring), option::of(1_u32..=16), option::of(separation)).prop_map(
+        |(ring, completion_depth, buffer_separation)| Tuning {
+            ring,
+            completion_depth,
+            buffer_separation,
+        },
+    )
 }
 
 fn tracing() -> impl Strategy<Value = Tracing> {

@@ -37,6 +37,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         index,
         pinned_os_cpu: None,
         backend: Backend { name: "sim".to_owned(), ..Backend::default() },
+        submissions: None,
         cpu_ns: 0,
         user_cpu_ns: 0,
         waits: Waits::default(),

@@ -139,6 +139,7 @@ impl Tell for SpanPlan {
             engine: EngineKind::Null,
             worker_cpus: Vec::new(),
             engine_fallback: None,
+            tuning: fathom_core::plan::IoTuning::default(),
             seed: index as u64,
             assignments: vec![Assignment {
                 target: 0,

@@ -53,6 +53,7 @@ fn act(invocation: Invocation) -> ExitCode {
         Invocation::Version => print(&output::version()),
         Invocation::ListDisks => print(&output::disks()),
         Invocation::Doctor(request) => doctor(&request),
+        Invocation::ShowSystem(format) => print(&output::system(format)),
         Invocation::SignalEvent(event) => signal(&event),
         Invocation::VerifyOnly(request) => run::verify_only(&request),
         Invocation::Run(request) => {

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 
 use fathom_core::diskspd::number::show_size;
 use fathom_core::diskspd::parse::Request;
-use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml};
+use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml, system};
 use fathom_core::doctor::Diagnosis;
 use fathom_core::profile::ResultFormat;
 use fathom_core::report::{doctor, json};
 use fathom_core::result::RunResult;
+use fathom_core::run::look_at_system;
 
 /// Exit codes; they are documented in the usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +87,16 @@ pub fn save(path: &Path, json: &str) -> Option<ExitCode> {
     let error = std::fs::write(path, json).err()?;
     complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
     Some(Code::Failed.into())
+}
+
+/// What this host is, in the form that was asked for.
+pub fn system(format: ResultFormat) -> String {
+    let report = look_at_system();
+    match format {
+        ResultFormat::Text => system::text(&report),
+        ResultFormat::Xml => system::xml(&report),
+        ResultFormat::Json => json::write_system(&report),
+    }
 }
 
 /// The whole disks of this machine, in the order of their numbers.

@@ -20,7 +20,9 @@ use crate::plan::resolve::{self, ResolveErrors, Resolved};
 use crate::plan::{Plan, SpanPlan, prepare, tracing};
 use crate::profile::{Profile, RunOptions};
 use crate::result::assemble::{Provenance, assemble};
-use crate::result::{Outcome, RunResult, TimeSpanResult, Verification, Warning, doubts};
+use crate::result::{
+    Outcome, RunResult, SystemReport, TimeSpanResult, Verification, Warning, doubts,
+};
 use crate::verify::Tables;
 use crate::verify::journal::JournalError;
 use crate::verify::pass::{self, PassError};
@@ -137,6 +139,12 @@ pub fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
     let limit = TEXT_LIMIT_BYTES as u64 + 1;
     std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Looks at this host without a run.
+#[must_use]
+pub fn look_at_system() -> SystemReport {
+    facts::system(jiff::Timestamp::now().as_second())
 }
 
 /// What the stamps of one run have in common: it differs from run to run, also within one process, because

@@ -44,6 +44,8 @@ pub enum Instead {
     Disks,
     /// What slows a measurement on this machine.
     Doctor,
+    /// What the host is, in this form.
+    System(ResultFormat),
 }
 
 /// Settings that win over those of a profile file.

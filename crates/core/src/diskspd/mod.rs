@@ -14,5 +14,7 @@ pub mod profile_xml;
 pub mod result_text;
 pub mod result_xml;
 pub mod stop;
+pub mod system;
+mod topology;
 pub mod validate;
 mod xml;

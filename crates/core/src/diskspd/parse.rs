@@ -25,6 +25,8 @@ pub enum Invocation {
     ListDisks,
     /// What slows a measurement on this machine.
     Doctor(DoctorRequest),
+    /// What the host is, in this form.
+    ShowSystem(ResultFormat),
     /// To signal a named event.
     SignalEvent(String),
     /// To verify what an earlier run has left.
@@ -131,6 +133,10 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
             Instead::Version => Invocation::Version,
             Instead::Disks => Invocation::ListDisks,
             Instead::Doctor => Invocation::Doctor(doctor(draft, targets)?),
+            Instead::System(_) if args.len() > 1 => {
+                return Err("-Rs must be the only parameter".to_owned().into());
+            }
+            Instead::System(format) => Invocation::ShowSystem(format),
         });
     }
     if let Some(event) = draft.signal_event {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use super::affinity::order_in_words;
 use super::extensions;
 use super::number::show_size;
 use crate::profile::{
-    Caching, Distribution, DistributionRange, FlushMode, Priority, Profile, Rate, Target, TimeSpan,
-    WriteSource,
+    BufferSeparation, Caching, Distribution, DistributionRange, FlushMode, Priority, Profile, Rate,
+    RingBatch, Target, TimeSpan, Tuning, WriteSource,
 };
 
 /// From the blank line before `Command Line:` to the last line of the last target.
@@ -65,10 +66,18 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         lines.add(format!("stop rule: {name} {value}").trim_end());
     }
     if !span.cpus.is_empty() {
-        let cpus = span.cpus.iter().map(|cpu| format!("{}/{}", cpu.group, cpu.index));
+        let cpus = span.cpus.iter().map(|cpu| match cpu.index {
+            Some(index) => format!("{}/{index}", cpu.group),
+            None => format!("{}/*", cpu.group),
+        });
         let cpus = cpus.collect::<Vec<_>>().join(", ");
         lines.add(format!("advanced affinity round robin (group/core): {cpus}"));
     }
+    if span.cpu_order.is_given() {
+        let order = order_in_words(span.cpu_order);
+        lines.add(format!("affinity assignment: {order}"));
+    }
+    write_tuning(&mut lines, &span.tuning);
     if span.targets.iter().any(|target| target.write_data.fresh_random) {
         lines.add("generating random data for each write IO");
         lines.add("  WARNING: this increases the CPU cost of issuing writes and should only");
@@ -82,6 +91,28 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
     for target in &span.targets {
         lines.add(format!("path: '{}'", target.path));
         write_target(lines.text, span, target);
+    }
+}
+
+/// What `DiskSpd` 2.3 says about its own settings, where they were asked for.
+fn write_tuning(lines: &mut Lines<'_>, tuning: &Tuning) {
+    if let Some(ring) = tuning.ring {
+        let size = match ring.batch {
+            RingBatch::Percent(percent) => format!("{percent}%"),
+            RingBatch::Ios(ios) => ios.to_string(),
+        };
+        let with = if ring.registered_buffers { "with" } else { "without" };
+        lines.add(format!("using IoRing (batch size: {size}) {with} registered buffers"));
+    }
+    match tuning.buffer_separation {
+        None => {}
+        Some(BufferSeparation::SystemDefault) => lines.add("buffer separation: system default"),
+        Some(BufferSeparation::PageDirectoryLine) => {
+            lines.add("buffer separation: thread optimized");
+        }
+    }
+    if let Some(depth) = tuning.completion_depth {
+        lines.add(format!("completion depth: {depth}"));
     }
 }
 
@@ -111,7 +142,7 @@ fn write_target(text: &mut String, span: &TimeSpan, target: &Target) {
     if span.thread_count == 0 {
         lines.add(format!("threads per file: {}", target.threads));
     }
-    if target.outstanding > 1 && span.thread_count == 0 {
+    if target.outstanding > 1 && span.thread_count == 0 && span.tuning.ring.is_none() {
         lines.add(if span.alternate_completion {
             "using completion routines (ReadFileEx/WriteFileEx)"
         } else {

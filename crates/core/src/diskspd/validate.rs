@@ -1,5 +1,7 @@
 //! Which settings exclude each other. All that is wrong is told, not only the first of it.
 
+mod tuning;
+
 use super::{distribution, extensions, stop};
 use crate::profile::{Caching, Profile, Target, TimeSpan, WriteSource};
 
@@ -57,6 +59,7 @@ fn check_time_span(
         span.disable_affinity && !span.cpus.is_empty(),
         "-n (no affinity) and -a (CPU list) cannot be used together",
     );
+    tuning::check(span, findings);
     findings.put_in_place(told, &place(None));
     for (index, target) in span.targets.iter().enumerate() {
         let told = findings.errors.len();

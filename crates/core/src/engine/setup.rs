@@ -7,14 +7,14 @@ use fathom_sys::aio::Aio;
 use fathom_sys::buffers::{Buffers, PageKind};
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
 use fathom_sys::mapping::Mapping;
-use fathom_sys::ring::{Ring, RingError};
+use fathom_sys::ring::{Ring, RingError, RingOptions, SubmissionThread};
 use fathom_sys::thread::{
     IoPriority, own_open_files, pin_to_cpu, set_io_priority, use_precise_timers,
 };
 use fathom_sys::transfer::Resources;
 use thiserror::Error;
 
-use super::backend::{MappedTarget, UringBackend};
+use super::backend::{MappedTarget, TunedRing, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
 use super::reduction::POOL_BYTES;
@@ -83,6 +83,17 @@ pub enum SetupError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A target does not answer where completions are polled.
+    #[error(
+        "'{name}' does not complete I/O by polling ({source}); leave --polled out, or use a device \
+         whose driver has queues for it"
+    )]
+    Polled {
+        /// Name of the target.
+        name: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// The I/O priority was refused.
     #[error("cannot set the I/O priority: {0}")]
     Priority(io::Error),
@@ -109,7 +120,7 @@ fn too_many(error: &io::Error) -> &'static str {
 fn ring_hint(error: &RingError) -> &'static str {
     match error {
         RingError::Setup { source, .. } => too_many(source),
-        RingError::Unavailable(_) => "",
+        RingError::Unavailable(_) | RingError::Choice { .. } => "",
     }
 }
 
@@ -129,7 +140,7 @@ fn make_source(index: usize, target: &TargetPlan) -> Result<Option<Arc<Buffers>>
         PayloadPlan::Buffer { bytes, .. } => *bytes,
         PayloadPlan::Reduced(_) => POOL_BYTES + u64::from(target.block_bytes),
     };
-    let mut source = allocate(&[to_usize(bytes)], target.huge_pages)?;
+    let mut source = allocate(&[to_usize(bytes)], target.huge_pages, 0)?;
     let mut random = Random::new(index as u64);
     fill_source(&target.payload, source.slot_mut(0), |path| read_head(path, bytes), &mut random)
         .map_err(|source| SetupError::Source { name: target.name.clone(), source })?;
@@ -147,15 +158,19 @@ fn to_usize(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-fn allocate(slot_bytes: &[usize], huge: bool) -> Result<Buffers, SetupError> {
+fn allocate(
+    slot_bytes: &[usize],
+    huge: bool,
+    separation_bytes: usize,
+) -> Result<Buffers, SetupError> {
     let pages = if huge { PageKind::Huge } else { PageKind::Normal };
-    Buffers::new(slot_bytes, pages).map_err(|source| SetupError::Buffers {
+    Buffers::separated(slot_bytes, pages, separation_bytes).map_err(|source| SetupError::Buffers {
         bytes: slot_bytes.iter().map(|&bytes| bytes as u64).sum(),
         source,
-        hint: if huge {
-            ". Reserve huge pages first, for instance with sysctl vm.nr_hugepages=512"
-        } else {
-            ""
+        hint: match huge {
+            true => ". Reserve huge pages first, for instance with sysctl vm.nr_hugepages=512",
+            false if separation_bytes > 0 => ". With -bsn the buffers need fewer addresses",
+            false => "",
         },
     })
 }
@@ -265,7 +280,8 @@ pub fn resources(
     files: Vec<TargetFile>,
 ) -> Result<Resources, SetupError> {
     let huge = thread.assignments.iter().any(|lane| span.targets[lane.target].huge_pages);
-    let buffers = allocate(&layout.slot_bytes, huge)?;
+    let separation_bytes = to_usize(thread.tuning.buffer_separation_bytes);
+    let buffers = allocate(&layout.slot_bytes, huge, separation_bytes)?;
     let sources = thread.assignments.iter().map(|lane| sources[lane.target].clone()).collect();
     Ok(Resources { files, buffers, sources })
 }
@@ -326,7 +342,38 @@ fn batch(slots: usize) -> usize {
     (slots / 2).clamp(1, LARGEST)
 }
 
+/// A ring that is used as the thread's plan says; where completions are polled, each target has
+/// answered one read.
+pub fn tuned_ring(
+    span: &SpanPlan,
+    thread: &ThreadPlan,
+    resources: Resources,
+) -> Result<TunedRing, SetupError> {
+    let tuning = &thread.tuning;
+    let options = RingOptions {
+        unregistered_buffers: tuning.unregistered_buffers,
+        polled: tuning.polled,
+        submission_thread: tuning.submission_thread.map(|one| SubmissionThread { cpu: one.cpu }),
+    };
+    let mut ring = Ring::with_options(resources, options)?;
+    if !thread.worker_cpus.is_empty() {
+        ring.place_workers(&thread.worker_cpus);
+    }
+    if tuning.polled {
+        for (file, lane) in (0..).zip(&thread.assignments) {
+            let target = &span.targets[lane.target];
+            ring.try_read(file, target.sector_bytes)
+                .map_err(|source| SetupError::Polled { name: target.name.clone(), source })?;
+        }
+    }
+    Ok(TunedRing::new(ring, tuning))
+}
+
 /// A native asynchronous I/O context over the resources.
-pub fn aio(resources: Resources) -> Result<Aio, SetupError> {
-    Ok(Aio::new(resources)?)
+pub fn aio(thread: &ThreadPlan, resources: Resources) -> Result<Aio, SetupError> {
+    let mut aio = Aio::new(resources)?;
+    if let Some(depth) = thread.tuning.completion_depth {
+        aio.take_at_most(depth as usize);
+    }
+    Ok(aio)
 }

@@ -96,6 +96,9 @@ pub struct BackendDescription {
     pub features: Vec<String>,
     /// Why a better backend was not used, in words.
     pub fallback: Option<String>,
+    /// How often I/Os were handed over, from the first to the last of the whole run; absent if that
+    /// was not counted.
+    pub submissions: Option<u64>,
 }
 
 /// Time that one CPU spent, by state, in any one unit.

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use fathom_sys::device::{self, Disk, PathFacts};
 use fathom_sys::trace::{Group, TraceError};
-use fathom_sys::{cpu, host};
+use fathom_sys::{cache, cpu, host};
 
 use crate::profile::{Profile, RunOptions, Target, WriteSource};
-use crate::result::{Cpu, Host};
+use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
 
 /// Which of the kernel's asynchronous interfaces work here; where one does not, why, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct HostFacts {
     pub power_scheme: String,
     /// Its memory in bytes, if the kernel tells it.
     pub memory_bytes: Option<u64>,
+    /// Memory that the page directory entries in one cache line describe, in bytes.
+    pub page_directory_line_bytes: u64,
     /// The CPUs that are online, by group and index.
     pub cpus: Vec<Cpu>,
     /// The kernel's numbers of those that this process may use.
@@ -85,6 +87,7 @@ pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailabil
         cpu_model: cpu::model_name(),
         power_scheme: cpu::governor(),
         memory_bytes: host::memory_bytes(),
+        page_directory_line_bytes: cache::page_directory_line_bytes(),
         // Without a topology no CPU is known, and the plan says so to whoever asks for one.
         cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),
         usable_cpus: cpu::usable().unwrap_or_default().into_iter().collect(),
@@ -94,6 +97,31 @@ pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailabil
         engines,
         uncountable: super::tracing::uncountable(profile),
     }
+}
+
+/// Looks at this host alone, at the instant `seen_at_unix_s`.
+#[must_use]
+pub fn system(seen_at_unix_s: i64) -> SystemReport {
+    let cpus: Vec<Cpu> = cpu::topology().unwrap_or_default().iter().map(cpu_of).collect();
+    let os_ids: Vec<u32> = cpus.iter().map(|cpu| cpu.os_id).collect();
+    SystemReport {
+        tool: Tool::this(),
+        seen_at_unix_s,
+        host: Host {
+            name: host::name(),
+            kernel: host::kernel(),
+            cpu_model: cpu::model_name(),
+            power_scheme: cpu::governor(),
+            cpus,
+        },
+        page_bytes: cache::page_bytes(),
+        caches: cache::caches(&os_ids).into_iter().map(cache_of).collect(),
+    }
+}
+
+fn cache_of(cache: cache::Cache) -> Cache {
+    let cache::Cache { level, kind, size_bytes, line_bytes, ways, cpus } = cache;
+    Cache { level, kind, size_bytes, line_bytes, ways, os_cpus: cpus }
 }
 
 fn cpu_of(cpu: &cpu::Cpu) -> Cpu {

@@ -11,12 +11,14 @@ mod reduction;
 pub mod resolve;
 pub mod signature;
 pub mod tracing;
+mod tuning;
 pub mod verify;
 
 use std::path::PathBuf;
 
 pub use crate::profile::{Arrivals, Skew, StopRules};
 pub use reduction::Reduction;
+pub use tuning::{IoTuning, SubmissionThread};
 pub use verify::{VerifyPlan, VerifyTarget};
 
 /// All time spans of a run, and the files to make beforehand.
@@ -251,6 +253,8 @@ pub struct ThreadPlan {
     pub engine: EngineKind,
     /// Why a better engine is not used, in words; absent if none would be better.
     pub engine_fallback: Option<String>,
+    /// How its I/O is handed over and taken back.
+    pub tuning: IoTuning,
     /// Seed of its random choices.
     pub seed: u64,
     /// Its targets.

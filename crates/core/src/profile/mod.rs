@@ -7,6 +7,7 @@
 mod extensions;
 mod options;
 mod stop;
+mod tuning;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,8 +15,9 @@ use serde::{Deserialize, Serialize};
 pub use extensions::{
     BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, SyncCadence,
 };
-pub use options::{Arrivals, EngineChoice, RunOptions, Skew};
+pub use options::{Arrivals, EngineChoice, RunOptions, Skew, SubmissionThread};
 pub use stop::{ConfidenceRule, SteadyRule, StopRules};
+pub use tuning::{BufferSeparation, CpuOrder, EfficiencyOrder, RingBatch, RingUse, Tuning};
 
 /// A whole request: one or more time spans that run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -123,6 +125,12 @@ pub struct TimeSpan {
     pub disable_affinity: bool,
     /// CPUs to pin threads to, round robin; empty means all of them.
     pub cpus: Vec<CpuId>,
+    /// The order in which CPUs are given to threads.
+    #[serde(default)]
+    pub cpu_order: CpuOrder,
+    /// How I/O is handed over and taken back, and where its buffers lie.
+    #[serde(default)]
+    pub tuning: Tuning,
     /// Measured time in seconds.
     pub duration_s: u32,
     /// Load before the measured time, in seconds.
@@ -144,15 +152,15 @@ pub struct TimeSpan {
     pub targets: Vec<Target>,
 }
 
-/// A CPU by processor group (NUMA node on Linux) and index within the group.
+/// A CPU by processor group (NUMA node on Linux) and index within the group, or a whole group.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub struct CpuId {
     /// Processor group.
     pub group: u16,
-    /// Index within the group.
-    pub index: u8,
+    /// Index within the group; absent for all CPUs of the group.
+    pub index: Option<u8>,
 }
 
 /// One file or device, and what is done to it.
@@ -362,6 +370,8 @@ impl Default for TimeSpan {
             interval_series: false,
             disable_affinity: false,
             cpus: Vec::new(),
+            cpu_order: CpuOrder::default(),
+            tuning: Tuning::default(),
             duration_s: 10,
             warm_up_s: 5,
             cool_down_s: 0,

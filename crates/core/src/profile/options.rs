@@ -23,6 +23,17 @@ pub struct RunOptions {
     pub verify: bool,
     /// The file that keeps which writes may stand where; named after the result or the target if absent.
     pub verify_journal: Option<PathBuf>,
+    /// Completions are looked for at the device instead of being announced by an interrupt.
+    pub polled: bool,
+    /// A thread of the kernel takes what is queued; absent if the thread itself hands it over.
+    pub submission_thread: Option<SubmissionThread>,
+}
+
+/// A thread of the kernel that takes what is queued.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SubmissionThread {
+    /// The only CPU that it runs on, by the kernel's number; any if absent.
+    pub cpu: Option<u32>,
 }
 
 /// How random I/O is skewed towards some places.

@@ -2,7 +2,7 @@
 
 use crate::doctor::Diagnosis;
 use crate::profile::Profile;
-use crate::result::RunResult;
+use crate::result::{RunResult, SystemReport};
 
 /// The result, indented.
 #[must_use]
@@ -16,6 +16,14 @@ pub fn write(result: &RunResult) -> String {
 #[must_use]
 pub fn write_profile(profile: &Profile) -> String {
     let mut text = pretty(profile);
+    text.push('\n');
+    text
+}
+
+/// What a host is, indented.
+#[must_use]
+pub fn write_system(report: &SystemReport) -> String {
+    let mut text = pretty(report);
     text.push('\n');
     text
 }

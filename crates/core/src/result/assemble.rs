@@ -32,10 +32,7 @@ pub fn assemble(
 ) -> RunResult {
     RunResult {
         schema_version: SCHEMA_VERSION,
-        tool: Tool {
-            name: "Fathom diskspd".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        },
+        tool: Tool::this(),
         command_line: provenance.command_line,
         started_at_unix_s: provenance.started_at_unix_s,
         host: provenance.host,
@@ -142,6 +139,7 @@ fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64)
         },
         cpu_ns: thread.cpu_ns,
         user_cpu_ns: thread.user_cpu_ns,
+        submissions: thread.backend.submissions,
         waits: waits(thread.waits),
         targets: targets.map(target).collect(),
     }

@@ -7,6 +7,7 @@ pub mod assemble;
 pub mod doubts;
 mod kernel_events;
 pub mod stop;
+mod system;
 pub mod totals;
 mod verification;
 mod warning;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::profile::Profile;
 pub use kernel_events::{KernelEvent, KernelEventCount, KernelEvents, TraceClock};
+pub use system::{Cache, SystemReport};
 pub use verification::{Verification, VerificationFault, VerifiedTarget};
 pub use warning::{Warning, WarningKind};
 
@@ -53,6 +55,14 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
+}
+
+impl Tool {
+    /// This tool.
+    #[must_use]
+    pub fn this() -> Self {
+        Self { name: "Fathom diskspd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+    }
 }
 
 /// The host that was measured on.
@@ -196,6 +206,9 @@ pub struct ThreadResult {
     /// The part of it outside the kernel, in nanoseconds; 0 in results of versions that did not tell.
     #[serde(default)]
     pub user_cpu_ns: u64,
+    /// How often it handed I/Os over, warm-up and cool-down included; absent if that was not counted.
+    #[serde(default)]
+    pub submissions: Option<u64>,
     /// How it waited.
     pub waits: Waits,
     /// What it measured on each of its targets.

@@ -66,6 +66,8 @@ pub enum WarningKind {
     ShortIo,
     /// A better backend was not available.
     BackendFallback,
+    /// Threads ran on cores of different kinds.
+    MixedCores,
     /// A setting had no effect.
     NoEffect,
     /// The target is smaller than the range that was asked for.

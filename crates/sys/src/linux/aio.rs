@@ -91,6 +91,11 @@ impl Aio {
         })
     }
 
+    /// Limits the completions that one wait takes.
+    pub fn take_at_most(&mut self, completions: usize) {
+        self.events.truncate(completions.max(1));
+    }
+
     /// A slot's buffer, which must not be in flight.
     ///
     /// # Panics

@@ -3,6 +3,8 @@
 use std::io;
 use std::ptr::NonNull;
 
+use super::reserve::Reservation;
+
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 const ALIGN_BYTES: usize = 4096;
 
@@ -20,8 +22,32 @@ pub enum PageKind {
 #[derive(Debug)]
 pub struct Buffers {
     base: NonNull<u8>,
-    mapped_bytes: usize,
     slots: Vec<Span>,
+    /// Unmapped when it is dropped.
+    _mapping: Mapping,
+}
+
+/// Where the memory comes from.
+#[derive(Debug)]
+enum Mapping {
+    Own(OwnMapping),
+    Reserved(Reservation),
+}
+
+impl Mapping {
+    fn base(&self) -> NonNull<u8> {
+        match self {
+            Self::Own(own) => own.base,
+            Self::Reserved(reserved) => reserved.base(),
+        }
+    }
+}
+
+/// A mapping at an address of the kernel's choice.
+#[derive(Debug)]
+struct OwnMapping {
+    base: NonNull<u8>,
+    bytes: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -38,6 +64,20 @@ unsafe impl Sync for Buffers {}
 impl Buffers {
     /// One buffer per entry of `slot_bytes`, all zero and all resident.
     pub fn new(slot_bytes: &[usize], pages: PageKind) -> io::Result<Self> {
+        Self::separated(slot_bytes, pages, 0)
+    }
+
+    /// The same, in a stretch of addresses that begins at a multiple of `separation_bytes` and shares
+    /// no such stretch with anything else; 0 leaves the place to the kernel, and so do huge pages,
+    /// whose entries in the page directory stand for themselves.
+    ///
+    /// # Panics
+    /// If the separation is neither 0 nor a power of two of at least one page.
+    pub fn separated(
+        slot_bytes: &[usize],
+        pages: PageKind,
+        separation_bytes: usize,
+    ) -> io::Result<Self> {
         let mut slots = Vec::with_capacity(slot_bytes.len());
         let mut total = 0_usize;
         for &bytes in slot_bytes {
@@ -51,8 +91,21 @@ impl Buffers {
             ALIGN_BYTES
         };
         let mapped_bytes = total.max(1).checked_next_multiple_of(unit).ok_or_else(too_large)?;
-        let base = map(mapped_bytes, pages)?;
-        Ok(Self { base, mapped_bytes, slots })
+        let mapping = match separation_bytes {
+            separation if separation > 0 && pages == PageKind::Normal => {
+                Mapping::Reserved(Reservation::new(mapped_bytes, separation)?)
+            }
+            _ => Mapping::Own(OwnMapping::new(mapped_bytes, pages)?),
+        };
+        let base = mapping.base();
+        fault_in(base, mapped_bytes)?;
+        Ok(Self { base, slots, _mapping: mapping })
+    }
+
+    /// Address of the first slot.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.base.as_ptr() as usize
     }
 
     /// Number of slots.
@@ -100,11 +153,29 @@ impl Buffers {
     }
 }
 
-impl Drop for Buffers {
+impl OwnMapping {
+    fn new(bytes: usize, pages: PageKind) -> io::Result<Self> {
+        let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        if pages == PageKind::Huge {
+            flags |= libc::MAP_HUGETLB;
+        }
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: an anonymous mapping at an address of the kernel's choice aliases nothing.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(address.cast::<u8>());
+        let base = base.ok_or_else(|| io::Error::other("the kernel mapped the null page"))?;
+        Ok(Self { base, bytes })
+    }
+}
+
+impl Drop for OwnMapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this length and is unmapped only here; slices
-        // of it cannot outlive `self`, and a backend that has lent it to the kernel keeps it alive.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped_bytes) };
+        // SAFETY: the mapping was made with this length and is unmapped only here; slices of it
+        // cannot outlive `Buffers`, and a backend that has lent it to the kernel keeps it alive.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
 }
 
@@ -112,47 +183,28 @@ fn too_large() -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, "the I/O buffers exceed the address space")
 }
 
-fn map(bytes: usize, pages: PageKind) -> io::Result<NonNull<u8>> {
-    let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    if pages == PageKind::Huge {
-        flags |= libc::MAP_HUGETLB;
-    }
-    // SAFETY: an anonymous mapping at an address of the kernel's choice aliases nothing.
-    let address = unsafe {
-        libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
+/// Faults all pages in for writing, on huge ones where possible, so that no fault falls into the
+/// measured time.
+fn fault_in(base: NonNull<u8>, bytes: usize) -> io::Result<()> {
     if bytes >= HUGE_PAGE_BYTES {
         // SAFETY: the range was just mapped; the advice changes no contents, and its failure no meaning.
-        unsafe { libc::madvise(address, bytes, libc::MADV_HUGEPAGE) };
+        unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
     }
-    let base = NonNull::new(address.cast::<u8>())
-        .ok_or_else(|| io::Error::other("the kernel mapped the null page"))?;
-    populate(base, bytes)?;
-    Ok(base)
-}
-
-/// Faults all pages in for writing, so that no fault falls into the measured time.
-fn populate(base: NonNull<u8>, bytes: usize) -> io::Result<()> {
     // SAFETY: the range is mapped, writable and anonymous; populating it keeps its contents.
     let result = unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_POPULATE_WRITE) };
     if result == 0 {
         return Ok(());
     }
     let error = io::Error::last_os_error();
-    if error.raw_os_error() == Some(libc::EINVAL) {
-        // Kernels before 5.14 lack the advice: touch each page instead.
-        for offset in (0..bytes).step_by(ALIGN_BYTES) {
-            // SAFETY: the offset lies within the mapping, which nothing else refers to yet.
-            unsafe { base.as_ptr().add(offset).write_volatile(0) };
-        }
-        return Ok(());
+    if error.raw_os_error() != Some(libc::EINVAL) {
+        return Err(error);
     }
-    // SAFETY: the mapping was made by the caller and has not been handed out.
-    unsafe { libc::munmap(base.as_ptr().cast(), bytes) };
-    Err(error)
+    // Kernels before 5.14 lack the advice: touch each page instead.
+    for offset in (0..bytes).step_by(ALIGN_BYTES) {
+        // SAFETY: the offset lies within the mapping, which nothing else refers to yet.
+        unsafe { base.as_ptr().add(offset).write_volatile(0) };
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -171,6 +223,26 @@ mod tests {
             let value = u8::try_from(slot).unwrap() + 1;
             assert!(buffers.slot(slot).iter().all(|byte| *byte == value));
         }
+    }
+
+    #[test]
+    fn separated_buffers_share_no_stretch_of_addresses() {
+        const APART: usize = 16 << 20;
+        let make = |bytes: usize| Buffers::separated(&[bytes; 2], PageKind::Normal, APART).unwrap();
+        let buffers = [make(4096), make(3 << 20), make(4096), make(9 << 20)];
+        let mut stretches = Vec::new();
+        for buffer in &buffers {
+            assert_eq!(buffer.address() % APART, 0);
+            let last = buffer.slot(1).as_ptr_range().end as usize - 1;
+            stretches.extend(buffer.address() / APART..=last / APART);
+        }
+        let count = stretches.len();
+        stretches.sort_unstable();
+        stretches.dedup();
+        assert_eq!((count, stretches.len()), (5, 5));
+        // What the kernel places itself lies outside of them, too.
+        let plain = Buffers::new(&[4096], PageKind::Normal).unwrap();
+        assert!(!stretches.contains(&(plain.address() / APART)));
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn nodes(directory: &Path) -> BTreeMap<u32, u32> {
 /// The class of each CPU on a host with cores of different kinds; empty on any other.
 ///
 /// x86 lists its kinds of cores as performance counter units. Elsewhere the kernel tells the
-/// capacity of each CPU.
+/// capacity of each CPU. A guest or an old kernel may tell neither, but the greatest frequencies.
 fn efficiency_classes(devices: &Path, online: &[u32]) -> BTreeMap<u32, u8> {
     let kinds = ["cpu_lowpower", "cpu_atom", "cpu_core"]
         .map(|unit| fs::read_to_string(devices.join(unit).join("cpus")).unwrap_or_default());
@@ -126,10 +126,15 @@ fn efficiency_classes(devices: &Path, online: &[u32]) -> BTreeMap<u32, u8> {
     for (rank, list) in (0_u32..).zip(&kinds) {
         ranks.extend(parse_list(list).into_iter().map(|os_id| (os_id, rank)));
     }
+    let read_all = |name: &str| {
+        let read = |os_id: u32| read_number(&devices.join(format!("system/cpu/cpu{os_id}/{name}")));
+        online.iter().filter_map(|&os_id| Some((os_id, read(os_id)?))).collect()
+    };
     if ranks.is_empty() {
-        let capacity =
-            |os_id: u32| read_number(&devices.join(format!("system/cpu/cpu{os_id}/cpu_capacity")));
-        ranks.extend(online.iter().filter_map(|&os_id| Some((os_id, capacity(os_id)?))));
+        ranks = read_all("cpu_capacity");
+    }
+    if ranks.is_empty() {
+        ranks = frequency_ranks(read_all("cpufreq/cpuinfo_max_freq"));
     }
     let mut distinct: Vec<u32> = ranks.values().copied().collect();
     distinct.sort_unstable();
@@ -138,8 +143,21 @@ fn efficiency_classes(devices: &Path, online: &[u32]) -> BTreeMap<u32, u8> {
     ranks.into_iter().map(|(os_id, rank)| (os_id, class(rank).unwrap_or(u8::MAX))).collect()
 }
 
+/// Frequencies as ranks. Cores of one kind differ, too, because a processor favours its best ones; a
+/// core of another kind is at least a fifth faster.
+fn frequency_ranks(frequencies: BTreeMap<u32, u32>) -> BTreeMap<u32, u32> {
+    let mut distinct: Vec<u32> = frequencies.values().copied().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let starts = distinct.windows(2).filter(|pair| pair[1] - pair[0] >= pair[0] / 5);
+    let starts: Vec<u32> = starts.map(|pair| pair[1]).collect();
+    let rank = |frequency| starts.partition_point(|&start| start <= frequency);
+    let rank = |frequency| u32::try_from(rank(frequency)).unwrap_or(u32::MAX);
+    frequencies.into_iter().map(|(os_id, frequency)| (os_id, rank(frequency))).collect()
+}
+
 /// The numbers of a list such as `0-3,8,10-11`.
-fn parse_list(text: &str) -> Vec<u32> {
+pub(crate) fn parse_list(text: &str) -> Vec<u32> {
     let mut numbers = Vec::new();
     for part in text.trim().split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

@@ -95,6 +95,21 @@ fn big_and_little_cores_by_capacity() {
 }
 
 #[test]
+fn frequencies_tell_kinds_of_cores_apart_but_not_favoured_ones() {
+    let host = Host::new("0-5");
+    let classes = |frequencies: [u32; 6]| -> Vec<u8> {
+        for (os_id, frequency) in (0..).zip(frequencies) {
+            let path = format!("system/cpu/cpu{os_id}/cpufreq/cpuinfo_max_freq");
+            host.write(&path, &frequency.to_string());
+        }
+        host.cpus().iter().map(|cpu| cpu.efficiency_class).collect()
+    };
+    let hybrid = [5_800_000, 5_500_000, 5_500_000, 4_300_000, 4_300_000, 4_300_000];
+    assert_eq!(classes(hybrid), [1, 1, 1, 0, 0, 0]);
+    assert_eq!(classes([3_200_000, 3_100_000, 3_000_000, 2_900_000, 2_800_000, 2_700_000]), [0; 6]);
+}
+
+#[test]
 fn a_node_of_more_cpus_than_an_index_fills_several_groups() {
     let host = Host::new("0-299,300-309");
     host.write("system/node/node0/cpulist", "0-299");

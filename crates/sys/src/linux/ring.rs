@@ -14,6 +14,13 @@ use super::discard;
 use super::thread::cpu_mask;
 use super::transfer::{Completion, Lending, Operation, Resources, Transfer};
 
+mod options;
+#[cfg(test)]
+mod tests;
+mod tuned;
+
+pub use options::{RingOptions, SubmissionThread};
+
 /// The kernel registers at most this many bytes as one buffer (`io_uring_register(2)`).
 const REGISTERED_BUFFER_LIMIT_BYTES: usize = 1 << 30;
 
@@ -37,6 +44,14 @@ pub enum RingError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The kernel refused a choice.
+    #[error("the kernel refuses an io_uring with {choices} ({source}); leave the choice out")]
+    Choice {
+        /// What was chosen.
+        choices: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
 }
 
 /// A ring and everything that it lends to the kernel.
@@ -46,6 +61,7 @@ pub struct Ring {
     registered_files: bool,
     buffers: Registered,
     features: Vec<&'static str>,
+    options: RingOptions,
 }
 
 /// Which buffers the kernel has pinned beforehand.
@@ -60,10 +76,19 @@ impl Ring {
     /// A ring for as many outstanding I/Os as there are slots. It must be made by the thread that
     /// uses it, because the kernel then saves the cost of sharing.
     pub fn new(resources: Resources) -> Result<Self, RingError> {
+        Self::with_options(resources, RingOptions::default())
+    }
+
+    /// The same with choices in its set-up.
+    pub fn with_options(resources: Resources, options: RingOptions) -> Result<Self, RingError> {
         let slots = u32::try_from(resources.buffers.len()).unwrap_or(u32::MAX).max(1);
-        let (ring, mut features) = build(slots)?;
+        let (ring, mut features) = build(slots, &options)?;
         let registered_files = register_files(&ring, &resources);
-        let buffers = register_buffers(&ring, &resources);
+        let buffers = if options.unregistered_buffers {
+            Registered { slots: Vec::new(), sources: Vec::new() }
+        } else {
+            register_buffers(&ring, &resources)
+        };
         if registered_files {
             features.push("registered files");
         }
@@ -77,6 +102,7 @@ impl Ring {
             registered_files,
             buffers,
             features,
+            options,
         })
     }
 
@@ -270,19 +296,33 @@ const SETUPS: [(Configure, &[&str]); 3] = [
     (|builder| builder, &[]),
 ];
 
-fn build(slots: u32) -> Result<(IoUring, Vec<&'static str>), RingError> {
+/// The set-ups to try. The faster ones say how an interrupt reaches the thread: a kernel thread that
+/// submits excludes them, polling needs none of them, and with deferred task work a kernel (6.18)
+/// that refuses a polled I/O never tells.
+fn setups(options: &RingOptions) -> &'static [(Configure, &'static [&'static str])] {
+    let plain = options.submission_thread.is_some() || options.polled;
+    if plain { &SETUPS[SETUPS.len() - 1..] } else { &SETUPS }
+}
+
+fn build(slots: u32, options: &RingOptions) -> Result<(IoUring, Vec<&'static str>), RingError> {
+    let chosen = || options.features().collect::<Vec<_>>();
+    let explain = |error: io::Error| match chosen() {
+        choices if choices.is_empty() => classify(error, slots),
+        choices => RingError::Choice { choices: choices.join(" and "), source: error },
+    };
     let entries = slots.next_power_of_two().min(32_768);
     let mut last = None;
-    for (configure, features) in SETUPS {
+    for (configure, features) in setups(options) {
         let mut builder = IoUring::builder();
+        options.configure(&mut builder);
         builder.setup_clamp().setup_cqsize(slots.next_power_of_two().max(2) * 2);
         match configure(&mut builder).build(entries) {
-            Ok(ring) => return Ok((ring, features.to_vec())),
+            Ok(ring) => return Ok((ring, [features, chosen().as_slice()].concat())),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
-            Err(error) => return Err(classify(error, slots)),
+            Err(error) => return Err(explain(error)),
         }
     }
-    Err(classify(last.unwrap_or_else(io::Error::last_os_error), slots))
+    Err(explain(last.unwrap_or_else(io::Error::last_os_error)))
 }
 
 fn classify(error: io::Error, entries: u32) -> RingError {

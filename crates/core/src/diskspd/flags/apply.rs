@@ -2,7 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "the table wants one signature for all options")]
 
-use super::super::affinity;
+use super::super::affinity::{self, Affinity};
 use super::super::distribution;
 use super::super::draft::{Draft, Instead};
 use super::super::number::{count, not_negative, positive, seed as read_seed, size, size_prefix};
@@ -178,6 +178,12 @@ pub fn caching(draft: &mut Draft, value: &str) -> Applied {
                 draft.set_cache_mode(Caching::Unbuffered, "-Sh")?;
                 draft.set_write_through("-Sh")?;
             }
+            'y' | 'Y' => {
+                return Err(format!(
+                    "-S{letter} asks for BypassIO, which is Windows' way around the filters of its \
+                     storage stack; Linux has none. Use -Su to go past the page cache"
+                ));
+            }
             _ => return Err(format!("'{letter}' is not one of b, h, m, r, u and w")),
         }
     }
@@ -300,7 +306,10 @@ pub fn cool_down(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn affinity(draft: &mut Draft, value: &str) -> Applied {
-    draft.span.cpus.extend(affinity::parse(value)?);
+    match affinity::parse(value)? {
+        Affinity::Cpus(cpus) => draft.span.cpus.extend(cpus),
+        Affinity::Order(order) => affinity::add_order(&mut draft.span.cpu_order, order)?,
+    }
     Ok(())
 }
 
@@ -337,20 +346,38 @@ pub fn progress(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn format(draft: &mut Draft, value: &str) -> Applied {
+    if let Some(name) = value.strip_prefix('s') {
+        let format = if name.is_empty() { "text" } else { name };
+        let format = read_format(format).ok_or_else(|| not_a_format(value))?;
+        draft.instead = Some(Instead::System(format));
+        return Ok(());
+    }
     let (only, name) = match value.strip_prefix('p') {
         Some(name) => (true, name),
         None => (false, value),
     };
-    let format = match name {
-        "text" => Some(ResultFormat::Text),
-        "xml" => Some(ResultFormat::Xml),
-        "json" => Some(ResultFormat::Json),
-        "" if only || draft.profile_only => None,
-        _ => return Err(format!("'{value}' is not a result format: use [p]<text|xml|json>")),
+    let format = match read_format(name) {
+        None if !name.is_empty() || !(only || draft.profile_only) => {
+            return Err(not_a_format(value));
+        }
+        format => format,
     };
     draft.profile_only |= only;
     draft.overrides.format = format.or(draft.overrides.format);
     Ok(())
+}
+
+fn read_format(name: &str) -> Option<ResultFormat> {
+    match name {
+        "text" => Some(ResultFormat::Text),
+        "xml" => Some(ResultFormat::Xml),
+        "json" => Some(ResultFormat::Json),
+        _ => None,
+    }
+}
+
+fn not_a_format(value: &str) -> String {
+    format!("'{value}' is not a result format: use [p|s]<text|xml|json>")
 }
 
 pub fn verbose(draft: &mut Draft, value: &str) -> Applied {

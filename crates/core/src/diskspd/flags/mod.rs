@@ -8,6 +8,7 @@ mod long;
 mod mix;
 mod run;
 mod stop;
+pub(super) mod tuning;
 
 use super::draft::Draft;
 
@@ -99,18 +100,19 @@ const JUNK: &str = "DiskSpd lets characters behind the number pass; they are an 
 
 /// Every option, in the order of the usage.
 pub fn all() -> impl Iterator<Item = &'static Flag> {
-    [
+    let tables = [
         access::FLAGS,
         caching::FLAGS,
         run::LOAD,
+        tuning::FLAGS,
         run::OUTPUT,
         stop::FLAGS,
         run::SYSTEM,
         long::FLAGS,
         mix::FLAGS,
-    ]
-    .into_iter()
-    .flatten()
+        tuning::LONG,
+    ];
+    tables.into_iter().flatten()
 }
 
 /// The option that an argument without its dash names, and its value: the longest name that fits.

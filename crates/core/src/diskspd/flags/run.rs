@@ -150,13 +150,20 @@ pub const LOAD: &[Flag] = &[
     },
     Flag {
         name: "a",
-        form: "-a[g#,]#[,#...]",
+        form: "-a[g#,]#[-#][,#[-#]...] | -ag# | -a<c|s|p|P|e|E> | -aup",
         unit: "CPU numbers",
         default: "-ag: all CPUs, round robin",
-        limits: "CPU 0 to 255, group 0 to 65535; not with -n; they must exist when the run begins",
-        short: "CPUs that threads are pinned to, round robin; g# sets the group",
+        limits: "CPU 0 to 255, group 0 to 65535, one order of P- and E-cores; not with -n; the CPUs must \
+                 exist when the run begins",
+        short: "CPUs that threads are pinned to, round robin; g# sets the group; c, s, p, P, e, E: order",
         long: "Threads are pinned to the listed CPUs in turn. The option can be repeated; g# \
-               sets the group of the CPUs that follow.",
+               sets the group of the CPUs that follow, a-b is a range, and -ag# alone takes the whole \
+               group. Letters choose the order instead of the CPUs and can be combined: c takes one \
+               CPU of each physical core before the second of any; s takes CPUs of all groups in \
+               turn instead of filling one group after the other; p and e put P-cores or E-cores \
+               first in each pass over the cores; P and E use up all CPUs of that kind first; -aup \
+               orders no kinds. Without a list P-cores come first; a list keeps its own order unless \
+               letters are given.",
         here: "A group is a NUMA node, a CPU number counts within it; with one node they are the \
                plain CPU numbers.",
         deviation: "DiskSpd lets CPU numbers wrap at 2^32; they are an error here.",
@@ -231,12 +238,13 @@ pub const OUTPUT: &[Flag] = &[
     },
     Flag {
         name: "R",
-        form: "-R[p]<text|xml|json>",
+        form: "-R[p|s]<text|xml|json>",
         default: "-Rtext",
-        limits: "p alone means text",
-        short: "form of the result; p: only show the resolved profile",
+        limits: "p or s alone mean text; -Rs stands alone",
+        short: "form of the result; p: only show the resolved profile, s: only the system",
         long: "The result goes to standard output as text, as XML or as JSON. With p nothing \
-               runs and no target is touched: the profile is checked and shown in that form.",
+               runs and no target is touched: the profile is checked and shown in that form. With s \
+               nothing runs either: the host, its processors and their caches are shown.",
         here: "json is an addition of this tool.",
         first_pass: true,
         example: "-Rxml",

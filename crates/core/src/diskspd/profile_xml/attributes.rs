@@ -1,4 +1,4 @@
-//! The attributes that elements may have: `DiskSpd`'s schema knows four, and refuses all others.
+//! The attributes that elements may have: `DiskSpd`'s schema knows a few, and refuses all others.
 
 use roxmltree::Node;
 
@@ -14,6 +14,9 @@ pub fn check(root: Node<'_, '_>) -> Result<(), FieldError> {
             "Throughput" => &["unit"],
             "Range" => &["IO"],
             "AffinityGroupAssignment" => &["Group", "Processor"],
+            "AffinityTraversal" => &["Group", "Efficiency"],
+            "Group" => &["Group", "Mask"],
+            "IoRingBatchSize" => &["Percent"],
             _ => &[],
         };
         let unknown = node.attributes().find(|attribute| {

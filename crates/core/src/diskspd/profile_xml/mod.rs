@@ -11,6 +11,7 @@ mod lines;
 mod read;
 mod target;
 pub mod template;
+mod tuning;
 mod write;
 
 pub use lines::{SpanLines, lines};

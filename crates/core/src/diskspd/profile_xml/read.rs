@@ -6,14 +6,11 @@ use thiserror::Error;
 
 use super::super::stop;
 use super::fields::{
-    FieldError, attribute, boolean, children, error, number, repeated_children, some_children,
-    text, unknown,
+    FieldError, boolean, children, error, number, repeated_children, text, unknown,
 };
 use super::target::read_target;
-use super::{INSTRUCTION, attributes, template};
-use crate::profile::{
-    CpuId, NamedEvents, Precreate, Profile, ResultFormat, StopRules, TimeSpan, Tracing,
-};
+use super::{INSTRUCTION, attributes, template, tuning};
+use crate::profile::{NamedEvents, Precreate, Profile, ResultFormat, StopRules, TimeSpan, Tracing};
 
 /// A profile text may have at most this many bytes: a thousand targets take about one mebibyte.
 pub const TEXT_LIMIT_BYTES: usize = 64 << 20;
@@ -202,7 +199,6 @@ fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, Fi
             // What -Zr sets; DiskSpd reads it for the whole time span, and does not write it.
             "RandomWriteData" => fresh_random = boolean(child)?,
             "RandSeed" => span.random_seed = number(child)?,
-            "Affinity" => span.cpus = read_affinity(child)?,
             "Targets" => {
                 for target in repeated_children(child)? {
                     if target.tag_name().name() != "Target" {
@@ -211,6 +207,7 @@ fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, Fi
                     span.targets.push(read_target(target, substitutes)?);
                 }
             }
+            name if tuning::read(name, child, &mut span)? => {}
             _ => return Err(unknown(child, "TimeSpan")),
         }
     }
@@ -240,28 +237,4 @@ fn read_stop(node: Node<'_, '_>) -> Result<StopRules, FieldError> {
             .map_err(|reason| error(node, format!("has a wrong stop rule '{words}': {reason}")))?;
     }
     Ok(rules)
-}
-
-/// Either CPUs of the first group or CPUs with their group, as `DiskSpd`'s schema has it.
-fn read_affinity(node: Node<'_, '_>) -> Result<Vec<CpuId>, FieldError> {
-    let cpus = some_children(node, "AffinityGroupAssignment")?;
-    let first = cpus[0].tag_name().name();
-    let read_cpu = |child: Node<'_, '_>| {
-        let (group, index) = match child.tag_name().name() {
-            "AffinityAssignment" => (0, number(child)?),
-            "AffinityGroupAssignment" => {
-                (attribute(child, "Group", 65_535)?, attribute(child, "Processor", 255)?)
-            }
-            _ => return Err(unknown(child, "Affinity")),
-        };
-        if !child.has_tag_name(first) {
-            return Err(error(child, format!("stands beside <{first}>. Use one of the two")));
-        }
-        let beyond = || error(child, "names a CPU beyond 255");
-        Ok(CpuId {
-            group: u16::try_from(group).map_err(|_| beyond())?,
-            index: u8::try_from(index).map_err(|_| beyond())?,
-        })
-    };
-    cpus.into_iter().map(read_cpu).collect()
 }

@@ -71,6 +71,13 @@ fn read_setting(
         "DisableAllCache" => gathered.disable_all_cache = boolean(node)?,
         "DisableLocalCache" => gathered.disable_local_cache = boolean(node)?,
         "DisableOSCache" => gathered.disable_os_cache = boolean(node)?,
+        "BypassIO" => {
+            return Err(error(
+                node,
+                "asks for Windows' way around the filters of its storage stack; Linux has none. \
+                 Remove it; DisableOSCache goes past the page cache",
+            ));
+        }
         "WriteThrough" => target.write_through |= boolean(node)?,
         "MemoryMappedIo" => target.memory_mapped = boolean(node)?,
         "FlushType" => target.flush = Some(read_flush(node)?),

@@ -2,7 +2,7 @@
 
 use super::super::stop;
 use super::super::xml::{Writer, escape};
-use super::{FRESH_RANDOM, INSTRUCTION, extensions};
+use super::{FRESH_RANDOM, INSTRUCTION, extensions, tuning};
 use crate::profile::{
     Caching, Distribution, DistributionRange, FlushMode, NamedEvents, Precreate, Priority, Profile,
     Rate, ResultFormat, Target, TimeSpan, Tracing, WriteSource,
@@ -109,16 +109,9 @@ fn write_time_span(xml: &mut Writer, span: &TimeSpan) {
         let space = if value.is_empty() { "" } else { " " };
         xml.line(&format!("<?{INSTRUCTION} stop-{name}{space}{value}?>"));
     }
-    if !span.cpus.is_empty() {
-        xml.group("Affinity", |xml| {
-            for cpu in &span.cpus {
-                let (group, index) = (cpu.group, cpu.index);
-                xml.line(&format!(
-                    "<AffinityGroupAssignment Group=\"{group}\" Processor=\"{index}\"/>"
-                ));
-            }
-        });
-    }
+    tuning::write_ring(xml, span);
+    tuning::write_affinity(xml, span);
+    tuning::write_buffers(xml, span);
     xml.group("Targets", |xml| {
         for target in &span.targets {
             xml.group("Target", |xml| write_target(xml, target));

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::result::{Cpu, RunResult, TimeSpanResult};
+use crate::result::{Cpu, Host, TimeSpanResult};
 
 /// The block `System information:`.
-pub fn write_system(text: &mut String, result: &RunResult) {
-    let host = &result.host;
-    let started = start_time(result.started_at_unix_s);
+pub fn write_system(text: &mut String, host: &Host, started_at_unix_s: i64) {
+    let started = start_time(started_at_unix_s);
     let distinct = |key: fn(&Cpu) -> u32| host.cpus.iter().map(key).collect::<BTreeSet<_>>().len();
     let mixed = if distinct(|cpu| u32::from(cpu.efficiency_class)) > 1 { 'y' } else { 'n' };
     let scheme = if host.power_scheme.is_empty() { "<unknown>" } else { &host.power_scheme };

@@ -10,7 +10,7 @@ mod tail;
 mod verification;
 mod warnings;
 
-pub(super) use head::start_time;
+pub(super) use head::{start_time, write_system};
 pub(super) use tables::average;
 pub(super) use tail::engines;
 
@@ -28,7 +28,7 @@ const STARS: &str =
 #[must_use]
 pub fn write(result: &RunResult) -> String {
     let mut text = profile_text::write(&result.profile, &result.command_line);
-    head::write_system(&mut text, result);
+    head::write_system(&mut text, &result.host, result.started_at_unix_s);
     for (index, span) in result.time_spans.iter().enumerate() {
         text.push_str(&format!("\nResults for timespan {}:\n{STARS}\n", index + 1));
         write_time_span(&mut text, result, index, span);

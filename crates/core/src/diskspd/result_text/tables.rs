@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::diskspd::number::show_size;
 use crate::diskspd::profile_text::share_line;
+use crate::diskspd::topology::CoreNumbers;
 use crate::result::totals::{Kind, Sum, of_span, of_target};
 use crate::result::{Cpu, CpuUse, EffectiveShare, RunResult, TimeSpanResult};
 
@@ -17,15 +18,20 @@ const PLACES: [Place; 5] = [
     Place { title: "Socket", of: |cpu| cpu.socket },
     Place { title: "Node", of: |cpu| cpu.node },
     Place { title: "Group", of: |cpu| cpu.group.into() },
-    Place { title: "Core", of: |cpu| cpu.core },
-    Place { title: "Class", of: |cpu| cpu.efficiency_class.into() },
+    Place { title: CORE, of: |cpu| cpu.core },
+    Place { title: CLASS, of: |cpu| cpu.efficiency_class.into() },
 ];
+
+/// Cores count within their group.
+const CORE: &str = "Core";
+/// The fastest kind of cores is marked by a P.
+const CLASS: &str = "Class";
 
 /// Which places show: cores only where a core carries more than one CPU.
 fn shown_places(cpus: &[Cpu]) -> Vec<&'static Place> {
     let distinct = |place: &Place| cpus.iter().map(place.of).collect::<BTreeSet<_>>().len();
     let shows = |place: &&Place| match place.title {
-        "Core" => distinct(place) < cpus.len(),
+        CORE => distinct(place) < cpus.len(),
         _ => distinct(place) > 1,
     };
     PLACES.iter().filter(shows).collect()
@@ -35,6 +41,8 @@ fn shown_places(cpus: &[Cpu]) -> Vec<&'static Place> {
 pub fn write_cpus(text: &mut String, result: &RunResult, span: &TimeSpanResult) {
     let cpus = &result.host.cpus;
     let places = shown_places(cpus);
+    let numbers = CoreNumbers::new(cpus);
+    let fastest = cpus.iter().map(|cpu| u32::from(cpu.efficiency_class)).max().unwrap_or(0);
     let heads =
         places.iter().map(|place| format!("{} | ", place.title)).collect::<Vec<_>>().concat();
     let title = format!("{heads}CPU |  Usage |  User  | Kernel |  Idle");
@@ -43,8 +51,17 @@ pub fn write_cpus(text: &mut String, result: &RunResult, span: &TimeSpanResult) 
     for used in &span.cpu {
         let cpu = cpus.iter().find(|cpu| cpu.os_id == used.os_id);
         for place in &places {
-            let value = cpu.map_or(0, place.of);
-            text.push_str(&format!("{value:>width$} | ", width = place.title.len()));
+            let value = cpu.map_or(0, |cpu| match place.title {
+                CORE => numbers.of(cpu),
+                _ => (place.of)(cpu),
+            });
+            let mark = match place.title {
+                CLASS if value == fastest => "P",
+                CLASS => " ",
+                _ => "",
+            };
+            let width = place.title.len() + 1 - mark.len();
+            text.push_str(&format!("{value:>width$}{mark}| "));
         }
         let number = cpu.map_or(used.os_id, |cpu| shown_number(cpu, &places));
         text.push_str(&format!("{number:4}|{}\n", percents(used)));
@@ -180,5 +197,75 @@ impl Columns<'_> {
             row.push_str(" |       N/A");
         }
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use crate::result::Host;
+    use crate::result::assemble::{Provenance, assemble};
+
+    fn table(cpus: Vec<Cpu>) -> Vec<String> {
+        let used = |cpu: &Cpu| CpuUse {
+            os_id: cpu.os_id,
+            user_percent: 25.0,
+            kernel_percent: 25.0,
+            idle_percent: 50.0,
+            steal_percent: 0.0,
+        };
+        let cpu = cpus.iter().map(used).collect();
+        let host = Host { cpus, ..Host::default() };
+        let command_line = "diskspd".to_owned();
+        let provenance = Provenance { command_line, started_at_unix_s: 0, host };
+        let result = assemble(provenance, &Profile::default(), &[]);
+        let span = TimeSpanResult {
+            outcome: crate::result::Outcome::Complete,
+            measured_ns: 1,
+            thread_count: 1,
+            request_count: 0,
+            interval_ns: 0,
+            cost: None,
+            kernel_events: None,
+            stop: None,
+            cpu,
+            targets: Vec::new(),
+            threads: Vec::new(),
+        };
+        let mut text = String::new();
+        write_cpus(&mut text, &result, &span);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The columns and their widths are those of DiskSpd: seven for the socket, five for node, core and
+    /// class, six for the group, each followed by a bar.
+    #[test]
+    fn places_show_where_a_host_has_several_of_them() {
+        let cpu = |os_id: u32| Cpu {
+            os_id,
+            group: u16::from(os_id >= 4),
+            index: [0, 1, 2, 3][os_id as usize % 4],
+            node: os_id / 4,
+            socket: os_id / 4,
+            core: os_id / 2,
+            efficiency_class: u8::from(os_id % 4 < 2),
+        };
+        let lines = table((0..8).map(cpu).collect());
+        let title = "Socket | Node | Group | Core | Class | CPU |  Usage |  User  | Kernel |  Idle";
+        assert_eq!(lines[0], title);
+        assert_eq!(lines[1].len(), title.len() + 2);
+        let row = "      0|     0|      0|     0|     1P|    0|  50.00%|  25.00%|  25.00%|  50.00%";
+        assert_eq!(lines[2], row);
+        let row = "      1|     1|      1|     1|     0 |    3|  50.00%|  25.00%|  25.00%|  50.00%";
+        assert_eq!(lines[9], row);
+    }
+
+    #[test]
+    fn a_plain_host_shows_its_cpus_alone() {
+        let lines =
+            table((0..2).map(|os_id| Cpu { os_id, core: os_id, ..Cpu::default() }).collect());
+        assert_eq!(lines[0], "CPU |  Usage |  User  | Kernel |  Idle");
+        assert_eq!(lines[2], "   0|  50.00%|  25.00%|  25.00%|  50.00%");
     }
 }

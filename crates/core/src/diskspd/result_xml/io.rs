@@ -125,6 +125,7 @@ pub fn write_threads(xml: &mut Writer, span: &TimeSpanResult, latency: bool, wai
     for thread in &span.threads {
         xml.group("Thread", |xml| {
             xml.element("Id", thread.index);
+            xml.optional("SubmitCount", thread.submissions);
             for target in &thread.targets {
                 xml.group("Target", |xml| write_target(xml, span, target, latency));
             }

@@ -8,6 +8,8 @@ mod stop;
 mod system;
 mod verification;
 
+pub(super) use system::write as write_system;
+
 use super::profile_xml;
 use super::result_text::NOTHING_MEASURED;
 use super::xml::{Writer, escape};
@@ -18,7 +20,8 @@ use crate::result::{Outcome, RunResult, TimeSpanResult, Warning};
 pub fn write(result: &RunResult) -> String {
     let mut xml = Writer::new(0);
     xml.group("Results", |xml| {
-        system::write(xml, result);
+        let started_at = result.started_at_unix_s;
+        system::write(xml, &result.tool, &result.host, started_at, None);
         xml.raw(&profile_xml::write_indented(&result.profile, 1));
         for (index, span) in result.time_spans.iter().enumerate() {
             xml.group("TimeSpan", |xml| write_time_span(xml, result, index, span));

@@ -6,12 +6,14 @@ mod aio;
 mod null;
 mod sim;
 mod sync;
+mod tuned;
 mod uring;
 
 pub use aio::AioBackend;
 pub use null::NullBackend;
 pub use sim::{SimBackend, SimClock, SimDevice, SimRecord};
 pub use sync::{MappedTarget, SyncBackend};
+pub use tuned::TunedRing;
 pub use uring::UringBackend;
 
 pub use fathom_sys::transfer::{Completion, Operation, Transfer};

@@ -77,7 +77,7 @@ impl Backend for UringBackend {
         BackendDescription {
             name: crate::plan::EngineKind::Uring.name().to_owned(),
             features,
-            fallback: None,
+            ..BackendDescription::default()
         }
     }
 }

@@ -43,16 +43,26 @@ impl Conductor<'_> {
         ready: &mut Readiness,
     ) -> ThreadResult {
         let words = |error: SetupError| error.to_string();
-        let resources = |files| setup::resources(self.plan, thread, layout, &self.sources, files);
+        let resources = |files| {
+            let made = setup::resources(self.plan, thread, layout, &self.sources, files)?;
+            self.tell_buffers(thread, made.buffers.address());
+            Ok(made)
+        };
         let open = || setup::open_all(self.plan, thread);
         match thread.engine {
+            EngineKind::Uring if thread.tuning.changes_ring() => {
+                let tuned = |resources| setup::tuned_ring(self.plan, thread, resources);
+                let ring = open().and_then(resources).and_then(tuned).map_err(words)?;
+                self.load(thread, layout, ring, ready)
+            }
             EngineKind::Uring => {
                 let ring = open().and_then(resources);
                 let ring = ring.and_then(|own| setup::ring(self.plan, thread, own));
                 self.load(thread, layout, ring.map_err(words)?, ready)
             }
             EngineKind::Aio => {
-                let aio = open().and_then(resources).and_then(setup::aio).map_err(words)?;
+                let aio = |resources| setup::aio(thread, resources);
+                let aio = open().and_then(resources).and_then(aio).map_err(words)?;
                 self.load(thread, layout, AioBackend::new(aio), ready)
             }
             EngineKind::Sync => {
@@ -70,6 +80,16 @@ impl Conductor<'_> {
                 self.load(thread, layout, NullBackend::new(resources.buffers), ready)
             }
         }
+    }
+
+    fn tell_buffers(&self, thread: &ThreadPlan, address: usize) {
+        self.step(|| {
+            let apart = match thread.tuning.buffer_separation_bytes {
+                0 => "system default".to_owned(),
+                bytes => format!("{} MiB apart from others", bytes >> 20),
+            };
+            format!("thread {}: I/O buffers at {address:#x}, {apart}", thread.index)
+        });
     }
 
     fn load<B: Backend>(

@@ -69,6 +69,7 @@ pub(crate) fn thread(index: usize, engine: EngineKind, start_bytes: u64) -> Thre
         engine,
         worker_cpus: Vec::new(),
         engine_fallback: None,
+        tuning: crate::plan::IoTuning::default(),
         seed: 0,
         assignments: vec![assignment],
     }

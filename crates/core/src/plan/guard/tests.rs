@@ -26,6 +26,8 @@ const ANYHOW: RunOptions = RunOptions {
     skew: None,
     verify: false,
     verify_journal: None,
+    polled: false,
+    submission_thread: None,
 };
 
 fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {

@@ -31,6 +31,9 @@ impl Resolver<'_> {
         if let Some(choice) = self.options.engine {
             return (kind_of(choice), None);
         }
+        if self.wish_for_ring(span).is_some() {
+            return (EngineKind::Uring, None);
+        }
         if load.is_mapped {
             return (EngineKind::Mapped, None);
         }
@@ -70,7 +73,7 @@ impl Resolver<'_> {
     }
 
     /// Refuses an engine that was asked for and cannot trim what the time span trims.
-    fn check_trim_engine(&mut self, span: &TimeSpan, kind: EngineKind) {
+    pub(super) fn check_trim_engine(&mut self, span: &TimeSpan, kind: EngineKind) {
         let trims = || span.targets.iter().filter(|target| target.trim_percent() > 0);
         let load = Load {
             is_mapped: false,

@@ -3,6 +3,7 @@
 //! This is a pure function of the request and the facts, and it tells all that is wrong at once.
 
 mod checks;
+mod cpus;
 mod engines;
 mod files;
 mod findings;
@@ -15,6 +16,7 @@ mod targets;
 mod tests;
 mod threads;
 mod tracing;
+mod tuning;
 mod verify;
 mod workers;
 

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use super::engines::Load;
 use super::{EngineKind, Place, Resolver, workers};
-use crate::plan::{Assignment, Burst, CpuPin, Pace, TargetPlan, ThreadPlan};
-use crate::profile::{CpuId, Rate, Target, TimeSpan, WriteSource};
-use crate::result::Cpu;
+use crate::plan::{Assignment, Burst, Pace, TargetPlan, ThreadPlan};
+use crate::profile::{Rate, Target, TimeSpan, WriteSource};
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 
 /// More threads than this are a slip of the finger, and a danger to the host.
@@ -24,7 +23,8 @@ impl Resolver<'_> {
         targets: &[Option<TargetPlan>],
     ) -> Vec<ThreadPlan> {
         self.check_engine(span);
-        let pins = self.pins(span);
+        self.check_tuning(span_index, span);
+        let pins = self.pins(span_index, span);
         if !self.check_thread_count(span) {
             return Vec::new();
         }
@@ -36,12 +36,14 @@ impl Resolver<'_> {
         for (index, uses) in uses.iter().enumerate() {
             let (engine, engine_fallback) = self.thread_engine(span_index, span, index, uses);
             let cpu = pins.get(index % pins.len().max(1)).copied();
+            let outstanding = outstanding(span, uses);
             threads.push(ThreadPlan {
                 index,
                 cpu,
                 worker_cpus: workers::cpus(cpu, &idle),
                 engine,
                 engine_fallback,
+                tuning: self.tuning(span, engine, outstanding),
                 seed: u64::from(span.random_seed) + index as u64,
                 assignments: uses.iter().map(|&one| assignment(span, one)).collect(),
             });
@@ -151,8 +153,7 @@ impl Resolver<'_> {
             let message = format!("thread {thread} has targets with and without a memory mapping");
             self.findings.request(message, "use -Sm for all targets that a thread shares, or none");
         }
-        let each = targets().map(|target| u64::from(target.outstanding)).sum();
-        let outstanding = shared_outstanding(span).map_or(each, u64::from);
+        let outstanding = outstanding(span, uses);
         let trims = || targets().filter(|target| target.trim_percent() > 0);
         let load = Load {
             is_mapped: mapped > 0,
@@ -165,71 +166,10 @@ impl Resolver<'_> {
         for target in targets() {
             let asked = shared_outstanding(span).unwrap_or(target.outstanding);
             self.check_outstanding(Place { span_index, target }, kind, asked);
+            self.warn_of_depth(span, Place { span_index, target }, kind);
         }
         (kind, fallback)
     }
-
-    /// The CPUs to which threads are pinned, in turn; none if they are not pinned.
-    fn pins(&mut self, span: &TimeSpan) -> Vec<CpuPin> {
-        if span.disable_affinity {
-            return Vec::new();
-        }
-        if span.cpus.is_empty() {
-            let facts = self.facts;
-            let is_usable = |cpu: &&Cpu| facts.usable_cpus.contains(&cpu.os_id);
-            return facts.cpus.iter().filter(is_usable).map(pin).collect();
-        }
-        span.cpus.iter().filter_map(|&cpu| self.pin_to(cpu)).collect()
-    }
-
-    fn pin_to(&mut self, wanted: CpuId) -> Option<CpuPin> {
-        let CpuId { group, index } = wanted;
-        let facts = self.facts;
-        let groups: BTreeSet<u16> = facts.cpus.iter().map(|cpu| cpu.group).collect();
-        // An index between others that is not there belongs to a CPU that is switched off.
-        let indices = facts.cpus.iter().filter(|cpu| cpu.group == group).map(|cpu| cpu.index);
-        let members = indices.max().map_or(0, |last| usize::from(last) + 1);
-        let found = facts.cpus.iter().find(|cpu| (cpu.group, cpu.index) == (group, index));
-        let message = match found {
-            Some(cpu) if facts.usable_cpus.contains(&cpu.os_id) => return Some(pin(cpu)),
-            Some(_) => format!(
-                "affinity assignment to group {group} cpu {index} not possible; this process is \
-                 restricted to other cpus"
-            ),
-            None if members == 0 => format!(
-                "affinity assignment to group {group}; system only has {} groups",
-                groups.len()
-            ),
-            None if usize::from(index) < members => format!(
-                "affinity assignment to group {group} cpu {index} not possible; cpu is not active"
-            ),
-            None => format!(
-                "affinity assignment to group {group} cpu {index} not possible; group has a max \
-                 of {members} cpus"
-            ),
-        };
-        self.findings.request(message, self.cpu_list());
-        None
-    }
-
-    fn cpu_list(&self) -> String {
-        let usable =
-            self.facts.cpus.iter().filter(|cpu| self.facts.usable_cpus.contains(&cpu.os_id));
-        let mut groups: Vec<(u16, Vec<String>)> = Vec::new();
-        for cpu in usable {
-            match groups.last_mut() {
-                Some((group, list)) if *group == cpu.group => list.push(cpu.index.to_string()),
-                _ => groups.push((cpu.group, vec![cpu.index.to_string()])),
-            }
-        }
-        let lists =
-            groups.iter().map(|(group, list)| format!("group {group} cpu {}", list.join(",")));
-        format!("choose from {}", lists.collect::<Vec<_>>().join("; "))
-    }
-}
-
-fn pin(cpu: &Cpu) -> CpuPin {
-    CpuPin { os_id: cpu.os_id as usize, group: cpu.group, index: cpu.index }
 }
 
 /// The uses of threads that each belong to one target.
@@ -249,6 +189,12 @@ fn shared_weight(target: &Target, thread: u32) -> Option<u32> {
     }
     let named = target.thread_targets.iter().find(|named| named.thread == thread)?;
     Some(if named.weight == 0 { target.weight } else { named.weight })
+}
+
+/// I/Os that a thread with these uses has outstanding in all.
+fn outstanding(span: &TimeSpan, uses: &[Use]) -> u64 {
+    let each = || uses.iter().map(|one| u64::from(span.targets[one.0].outstanding)).sum();
+    shared_outstanding(span).map_or_else(each, u64::from)
 }
 
 /// I/Os outstanding per thread over all its targets, where they are counted so.

@@ -42,6 +42,7 @@ fn thread_result(index: u32, reads: u64, writes: u64) -> ThreadResult {
         index,
         pinned_os_cpu: Some(index),
         backend: Backend { name: "io_uring".to_owned(), ..Default::default() },
+        submissions: None,
         cpu_ns: SECOND / 2,
         user_cpu_ns: SECOND / 4,
         waits: Waits::default(),

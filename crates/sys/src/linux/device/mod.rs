@@ -53,6 +53,8 @@ pub struct PathFacts {
     pub physical_sector_bytes: u32,
     /// Whether I/O past the page cache is possible; absent if the system does not tell.
     pub is_direct_possible: Option<bool>,
+    /// Whether its device completes I/O that is polled for; absent if the system does not tell.
+    pub is_polling_possible: Option<bool>,
     /// Type of the file system that holds it, such as `ext4`; empty for a device.
     pub file_system: String,
     /// The file system is served by another host.
@@ -78,6 +80,7 @@ impl Default for PathFacts {
             logical_sector_bytes: 512,
             physical_sector_bytes: 4096,
             is_direct_possible: None,
+            is_polling_possible: None,
             file_system: String::new(),
             is_remote: false,
             discard_granularity_bytes: None,
@@ -198,6 +201,7 @@ fn fill_from_queue(facts: &mut PathFacts, directory: &Path) {
         facts.logical_sector_bytes = bytes;
         facts.physical_sector_bytes = limit("physical_block_size").unwrap_or(bytes);
     }
+    facts.is_polling_possible = limit("io_poll").map(|flag| flag == 1);
     facts.is_rotational = limit("rotational").map(|flag| flag == 1);
     facts.model = disks::model(disk);
     facts.serial = disks::serial(disk);

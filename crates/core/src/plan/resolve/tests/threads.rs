@@ -14,7 +14,7 @@ fn uses(thread: &ThreadPlan) -> Vec<(usize, u32, u32)> {
 }
 
 fn cpu(group: u16, index: u8) -> CpuId {
-    CpuId { group, index }
+    CpuId { group, index: Some(index) }
 }
 
 #[test]
