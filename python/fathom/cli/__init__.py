@@ -18,6 +18,7 @@ from fathom.cli import (
     _repeat,
     _run,
     _show,
+    _sweep,
     _workloads,
 )
 from fathom.cli._exit_codes import EXIT_INTERRUPTED, EXIT_INVALID
@@ -36,6 +37,11 @@ for _name, _verb in (("run", _run.run), ("repeat", _repeat.repeat)):
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
         options_metavar="[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS...",
     )(_verb)
+app.command(
+    "sweep",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    options_metavar="[OPTIONS] TARGET|DISKSPD_ARGUMENTS...",
+)(_sweep.sweep)
 app.command("compare")(_compare.compare)
 app.command("workloads")(_workloads.workloads)
 app.command("list")(_list.list_)

@@ -23,6 +23,7 @@ from fathom.stats._spread import (
     find_outliers,
 )
 from fathom.stats._steady import SteadyState, WindowCheck, find_steady_state
+from fathom.stats._surface import Surface, fit_surface
 from fathom.stats._transient import Transient, find_transient
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "QuantileEstimate",
     "ScalabilityLaw",
     "SteadyState",
+    "Surface",
     "Transient",
     "WindowCheck",
     "coefficient_of_variation",
@@ -47,6 +49,7 @@ __all__ = [
     "find_steady_state",
     "find_transient",
     "fit_scalability",
+    "fit_surface",
     "independent_mean",
     "long_run",
     "planned_count",

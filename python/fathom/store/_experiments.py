@@ -14,7 +14,7 @@ from fathom.store._records import Experiment, Step
 from fathom.store._tables import baselines, experiments, runs, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlalchemy.engine import Connection, RowMapping
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from fathom.store._records import ExperimentState, StepState
 
 __all__ = ["Experiments"]
+
+# More in one statement than any database takes as parameters is changed in pieces.
+_PIECE = 500
 
 
 class Experiments:
@@ -76,6 +79,14 @@ class Experiments:
             done = connection.execute(steps.update().where(steps.c.id == step_id).values(values))
             if not done.rowcount:
                 raise NotFoundError(f"there is no step {step_id} in {self._database.name}")
+
+    def skip_steps(self, step_ids: Collection[int]) -> None:
+        """Note that steps will not be run, all at once."""
+        with self._database.writing() as connection:
+            for first in range(0, len(step_ids), _PIECE):
+                piece = sorted(step_ids)[first : first + _PIECE]
+                update = steps.update().where(steps.c.id.in_(piece))
+                connection.execute(update.values(state="skipped", failure=None))
 
     def finish(
         self,

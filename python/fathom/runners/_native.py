@@ -1,0 +1,85 @@
+"""The engine in this process; each run is saved as it ends."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fathom.experiments._measure import measure
+from fathom.runners._runner import Figures, RunOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom._result import Direction, Result
+    from fathom._run import EventCallback
+    from fathom.store import Store
+
+__all__ = ["NativeRunner", "stored_figures"]
+
+_NANOS_PER_SECOND = 1e9
+
+
+class NativeRunner:
+    """Runs with Fathom's own engine."""
+
+    def __init__(self, store: Store | None, *, on_event: EventCallback | None = None) -> None:
+        """Save into this store, or nowhere; ``on_event`` gets the events of each run."""
+        self._store = store
+        self._on_event = on_event
+
+    def clock(self) -> float:
+        """Return seconds of a clock that nobody sets."""
+        return time.monotonic()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> RunOutcome:
+        """Run and save; see ``Runner.run``."""
+        found = measure(
+            self._store,
+            arguments,
+            label=label,
+            experiment_id=experiment_id,
+            step_id=step_id,
+            on_event=self._on_event,
+        )
+        if found.failure is not None:
+            return RunOutcome(found.run_id, None, found.failure)
+        return RunOutcome(found.run_id, stored_figures(found.result), None)
+
+
+def stored_figures(result: Result) -> Figures:
+    """Return the figures of a result's first time span, such as one that the store kept."""
+    span = result.time_spans[0]
+    known = span.stop.confidence if span.stop is not None else None
+    iops, mib_per_s = span.total.iops, span.total.mib_per_s
+    if known is not None and iops:
+        # The rule knows the mean behind the transient; bytes follow I/Os.
+        mib_per_s *= known.iops_mean / iops
+        iops = known.iops_mean
+    used = [
+        cpu["user_percent"] + cpu["kernel_percent"] for cpu in result.raw["time_spans"][0]["cpu"]
+    ]
+    return Figures(
+        iops=iops,
+        mib_per_s=mib_per_s,
+        relative_half_width=None if known is None else known.precision_percent / 100,
+        measured_s=span.measured_ns / _NANOS_PER_SECOND,
+        latency_mean_ns=None if span.total.latency is None else span.total.latency.mean_ns,
+        latency_p50_ns=_quantile(span.total, 0.5),
+        latency_p95_ns=_quantile(span.total, 0.95),
+        latency_p99_ns=_quantile(span.total, 0.99),
+        latency_p999_ns=_quantile(span.total, 0.999),
+        cpu_percent=span.cpu_percent,
+        busiest_cpu_percent=max(used, default=None),
+    )
+
+
+def _quantile(direction: Direction, quantile: float) -> float | None:
+    return None if direction.latency is None else direction.latency.quantile_ns(quantile)

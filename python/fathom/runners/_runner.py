@@ -1,0 +1,78 @@
+"""The seam between experiments and what runs their measurements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Figures", "RunOutcome", "Runner"]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What an experiment needs to know of a run.
+
+    Attributes
+    ----------
+    iops, mib_per_s
+        Of reads and writes, behind the transient where a stop rule found one.
+    relative_half_width
+        Half of the interval of ``iops`` as a share of it; None if no stop rule told.
+    measured_s
+        How long was measured, in seconds.
+    latency_mean_ns, latency_p50_ns, latency_p95_ns, latency_p99_ns, latency_p999_ns
+        Of the whole measured time; None without ``-L``.
+    cpu_percent, busiest_cpu_percent
+        Mean use of the CPUs, and that of the busiest one; None if unknown.
+
+    """
+
+    iops: float
+    mib_per_s: float
+    relative_half_width: float | None
+    measured_s: float
+    latency_mean_ns: float | None
+    latency_p50_ns: float | None
+    latency_p95_ns: float | None
+    latency_p99_ns: float | None
+    latency_p999_ns: float | None
+    cpu_percent: float | None
+    busiest_cpu_percent: float | None
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """A run that ended: ``figures`` is None if it failed, and ``failure`` says why it did."""
+
+    run_id: int | None
+    figures: Figures | None
+    failure: str | None
+
+
+class Runner(Protocol):
+    """Runs DiskSpd arguments."""
+
+    def clock(self) -> float:
+        """Return seconds on the clock by which runs take their time."""
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> RunOutcome:
+        """Run, and save the run where runs are saved.
+
+        Raises
+        ------
+        InvalidRequestError, RefusedError
+            If nothing was run.
+        RunInterrupted
+            If Ctrl-C ended the run.
+
+        """

@@ -1,0 +1,110 @@
+"""A sweep that is killed loses no finished run, and goes on where it was."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections import Counter
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom import RunInterrupted
+from fathom.experiments._axes import parse_axes
+from fathom.experiments._sweep import resume_sweep, sweep
+from fathom.experiments._sweep_plan import plan_sweep
+from fathom.runners import NativeRunner
+from fathom.store import Store
+from store_worker import CONTEXT, RESULT
+from sweep_worker import CELLS, begin_or_resume
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fathom.runners import RunOutcome
+
+KILLS = 20
+LATEST_KILL_S = 0.5
+SIZE_BYTES = 1 << 20
+
+
+def killed_after(seconds: float, store_path: str, target: str) -> list[int]:
+    """Let a process sweep for so long, kill it, and return the runs that it told."""
+    mine, theirs = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=begin_or_resume, args=(store_path, target, theirs))
+    process.start()
+    theirs.close()
+    wait([mine])
+    time.sleep(seconds)
+    process.kill()
+    process.join()
+    told: list[int] = []
+    try:
+        while True:
+            message = mine.recv()
+            if message != "ready":
+                told.append(message)
+    except EOFError:
+        return told
+
+
+def test_a_sweep_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path: Path) -> None:
+    moments = random.Random(7)  # noqa: S311 - No secret.
+    address, target = str(tmp_path / "store.sqlite"), tmp_path / "x.dat"
+    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - The same.
+    told: list[int] = []
+    for _ in range(KILLS):
+        told += killed_after(moments.uniform(0, LATEST_KILL_S), address, str(target))
+        with Store(address) as store:
+            assert set(told) <= {run.id for run in store.runs.list()}
+    assert told, "no process lived long enough to measure anything"
+    with Store(address) as store:
+        before = {run.id for run in store.runs.list()}
+        assert len(before) < CELLS, "the sweep ended before the last kill"
+    begin_or_resume(address, str(target), None)
+    with Store(address) as store:
+        (listed,) = store.experiments.list(verb="sweep")
+        experiment = store.experiments.get(listed.id)
+        runs = store.runs.list()
+        assert experiment.state == "complete"
+        assert {step.state for step in experiment.steps} == {"done"}
+        assert before <= {run.id for run in runs}
+        # No cell was measured again that had been: a run and its step are saved together.
+        assert Counter(run.step_id for run in runs) == {step.id: 1 for step in experiment.steps}
+        assert experiment.outcome is not None
+        cells = experiment.outcome["cells"]
+        assert len(cells) == CELLS
+        assert {cell["run_id"] for cell in cells} == {run.id for run in runs}
+    check = sqlite3.connect(address).execute("PRAGMA integrity_check").fetchall()
+    assert check == [("ok",)]
+
+
+def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "x.dat"
+    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - No secret.
+    plan, _ = plan_sweep(["-r", str(target)], parse_axes({"depth": "1..8"}), duration_s=1)
+    regular = NativeRunner.run
+    runs = 0
+
+    def interrupted_late(
+        runner: NativeRunner, arguments: Sequence[str], **more: object
+    ) -> RunOutcome:
+        nonlocal runs
+        runs += 1
+        if runs == 3:
+            raise RunInterrupted(RESULT)
+        return regular(runner, arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(NativeRunner, "run", interrupted_late)
+    with Store(tmp_path / "store.sqlite") as store:
+        with pytest.raises(RunInterrupted):
+            sweep(store, NativeRunner(store), plan)
+        (experiment,) = store.experiments.list(verb="sweep")
+        assert (experiment.state, experiment.run_count) == ("interrupted", 2)
+        found = resume_sweep(store, experiment.id, NativeRunner(store))
+        assert found.count("measured") == 4
+        assert runs == 5
