@@ -197,7 +197,7 @@ def _stopped(series: FloatArray, level: float, precision: float) -> tuple[int, f
             batches = rest[-size * _BATCHES :].reshape(_BATCHES, size).mean(axis=1)
             error = float(batches.std(ddof=1)) / np.sqrt(_BATCHES)
             mean = float(rest.mean())
-            half = float(stdtrit(_BATCHES - 1, (1 + level) / 2)) * error / mean
+            half = float(stdtrit(_BATCHES - 1, (1 + level) / 2) * error / mean)
             if half <= precision:
                 return seen.size, mean, half
         if looked >= len(series):

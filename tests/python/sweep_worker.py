@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CELLS", "begin_or_resume"]
 
-CELLS = 160
+CELLS = 80
 
 
 class TellingRunner(NativeRunner):
@@ -56,7 +56,7 @@ def begin_or_resume(store_path: str, target: str, told: Connection | None) -> No
             return
         # Each run ends after a few I/Os, so that a kill meets all that a sweep does.
         arguments = ("-L", "-r", "--stop-ios=50", target)
-        named = {"block": "4K,8K,16K,32K", "depth": "1..8", "write": "0,1,2,3,4,5,6,7,8,9"}
+        named = {"block": "4K,8K", "depth": "1..8", "write": "0,1,2,3,4,5,6,7,8,9"}
         axes = parse_axes(named)
         plan = SweepPlan(arguments, axes, mode="fixed", duration_s=1, tolerance=0.0)
         sweep(store, runner, plan)

@@ -6,7 +6,6 @@ import random
 import sqlite3
 import time
 from collections import Counter
-from multiprocessing.connection import wait
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,28 +25,27 @@ if TYPE_CHECKING:
     from fathom.runners import RunOutcome
 
 KILLS = 20
-LATEST_KILL_S = 0.5
+# So that all moments are met: opening the store, resuming, measuring, saving.
+MOST_RUNS = 2
+LATEST_KILL_S = 0.03
 SIZE_BYTES = 1 << 20
 
 
-def killed_after(seconds: float, store_path: str, target: str) -> list[int]:
-    """Let a process sweep for so long, kill it, and return the runs that it told."""
+def killed_after(runs: int, seconds: float, store_path: str, target: str) -> list[int]:
+    """Let a process sweep for so many runs and so long, kill it, and return the runs it told."""
     mine, theirs = CONTEXT.Pipe(duplex=False)
     process = CONTEXT.Process(target=begin_or_resume, args=(store_path, target, theirs))
     process.start()
     theirs.close()
-    wait([mine])
+    told = [mine.recv() for _ in range(runs + 1)]
     time.sleep(seconds)
     process.kill()
     process.join()
-    told: list[int] = []
     try:
         while True:
-            message = mine.recv()
-            if message != "ready":
-                told.append(message)
+            told.append(mine.recv())
     except EOFError:
-        return told
+        return [one for one in told if one != "ready"]
 
 
 def test_a_sweep_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path: Path) -> None:
@@ -56,13 +54,13 @@ def test_a_sweep_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path
     target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - The same.
     told: list[int] = []
     for _ in range(KILLS):
-        told += killed_after(moments.uniform(0, LATEST_KILL_S), address, str(target))
+        runs, seconds = moments.randint(0, MOST_RUNS), moments.uniform(0, LATEST_KILL_S)
+        told += killed_after(runs, seconds, address, str(target))
         with Store(address) as store:
             assert set(told) <= {run.id for run in store.runs.list()}
-    assert told, "no process lived long enough to measure anything"
     with Store(address) as store:
         before = {run.id for run in store.runs.list()}
-        assert len(before) < CELLS, "the sweep ended before the last kill"
+        assert 0 < len(before) < CELLS
     begin_or_resume(address, str(target), None)
     with Store(address) as store:
         (listed,) = store.experiments.list(verb="sweep")
@@ -86,7 +84,7 @@ def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
 ) -> None:
     target = tmp_path / "x.dat"
     target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - No secret.
-    plan, _ = plan_sweep(["-r", str(target)], parse_axes({"depth": "1..8"}), duration_s=1)
+    plan, _ = plan_sweep(["-r", str(target)], parse_axes({"depth": "1..4"}), duration_s=1)
     regular = NativeRunner.run
     runs = 0
 
@@ -95,7 +93,7 @@ def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
     ) -> RunOutcome:
         nonlocal runs
         runs += 1
-        if runs == 3:
+        if runs == 2:
             raise RunInterrupted(RESULT)
         return regular(runner, arguments, **more)  # type: ignore[arg-type]
 
@@ -104,7 +102,7 @@ def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
         with pytest.raises(RunInterrupted):
             sweep(store, NativeRunner(store), plan)
         (experiment,) = store.experiments.list(verb="sweep")
-        assert (experiment.state, experiment.run_count) == ("interrupted", 2)
+        assert (experiment.state, experiment.run_count) == ("interrupted", 1)
         found = resume_sweep(store, experiment.id, NativeRunner(store))
-        assert found.count("measured") == 4
-        assert runs == 5
+        assert found.count("measured") == 3
+        assert runs == 4

@@ -69,8 +69,8 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
 ) -> None:
     """Measure all combinations of parameters, such as --block 4K..2M --threads 1..64 --depth 1..64.
 
-    A range doubles; a list has commas. The rest are DiskSpd's arguments, or a target alone, which is
-    read at random past the cache. Cells are measured in an order by chance until their mean is
+    A range doubles; a list has commas. The rest are DiskSpd's arguments, or a target alone, which
+    is read at random past the cache. Cells are measured in an order by chance until their mean is
     known; those that the others tell are interpolated, and marked so.
     """
     from fathom.experiments._axes import parse_axes  # noqa: PLC0415 - Loads NumPy.

@@ -57,7 +57,9 @@ class NativeRunner:
 def stored_figures(result: Result) -> Figures:
     """Return the figures of a result's first time span, such as one that the store kept."""
     span = result.time_spans[0]
-    known = span.stop.confidence if span.stop is not None else None
+    # Where the rule was not met, what it takes for the transient may be any stall.
+    is_known = span.stop is not None and span.stop.cause == "confidence"
+    known = span.stop.confidence if is_known and span.stop is not None else None
     iops, mib_per_s = span.total.iops, span.total.mib_per_s
     if known is not None and iops:
         # The rule knows the mean behind the transient; bytes follow I/Os.
