@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["CONTEXT", "save_runs"]
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["store_worker", "sweep_worker", "alembic.command", "psycopg"])
+CONTEXT.set_forkserver_preload(
+    ["store_worker", "fathom.experiments._sweep", "fathom.store", "alembic.command", "psycopg"]
+)
 
 RESULT = fathom.Result.from_json(
     (Path(__file__).parent / "fixtures/result.json").read_text(),

@@ -54,8 +54,8 @@ def test_a_sweep_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path
     target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - The same.
     told: list[int] = []
     for _ in range(KILLS):
-        runs, seconds = moments.randint(0, MOST_RUNS), moments.uniform(0, LATEST_KILL_S)
-        told += killed_after(runs, seconds, address, str(target))
+        count, seconds = moments.randint(0, MOST_RUNS), moments.uniform(0, LATEST_KILL_S)
+        told += killed_after(count, seconds, address, str(target))
         with Store(address) as store:
             assert set(told) <= {run.id for run in store.runs.list()}
     with Store(address) as store:
