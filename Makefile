@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
 PYTHON_CODE := benches python scripts tests/python
 SOAK_SECONDS ?= 300
+SCRATCH ?= target
 # maturin finds the interpreter by this.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_NO_CACHE_DIR := 1
@@ -62,9 +63,10 @@ bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram
 	cargo build --release --locked -p diskspd
 	@$(PYTHON) benches/bench.py --diskspd $(DISKSPD) $(BENCH)
 
-demo: ## A mixed random load on a scratch file, with a result to read.
-	cargo build --release --locked -p diskspd
-	@scripts/demo.sh $(DISKSPD)
+demo: $(BIN)/.ready ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
+	$(BIN)/maturin develop --quiet --release --locked
+	@mkdir -p target $(SCRATCH)
+	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
 
 soak: build ## Hundreds of drawn runs in one process: sums, open files, threads, memory (SOAK_SECONDS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)

@@ -10,6 +10,7 @@ import typer
 
 import fathom
 from fathom.cli import (
+    _assess,
     _baseline,
     _compare,
     _delete,
@@ -42,6 +43,7 @@ app.command(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     options_metavar="[OPTIONS] TARGET|DISKSPD_ARGUMENTS...",
 )(_sweep.sweep)
+app.command("assess")(_assess.assess)
 app.command("compare")(_compare.compare)
 app.command("workloads")(_workloads.workloads)
 app.command("list")(_list.list_)

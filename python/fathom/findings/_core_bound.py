@@ -29,7 +29,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     told, remedy = _more_threads(evidence, worst)
     load = worst.load
     yield Noticed(
-        f"{load.words()}, {load.threads} threads x {load.depth}: {warning[0]}"
+        f"{load.words()}, {load.threads} x {load.depth} outstanding: {warning[0]}"
         f" {_idle(worst)} of {len(_cpus(worst))} cores were at least half idle."
         f" {len(bound)} of {len(evidence.observed)} runs were so.{told}",
         remedy or warning[1],

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE"]
 
-# Of the growth of the load: a device at its limit gives none of it.
-_GAINED_SHARE = 0.4
+# Throughput grows with this power of the load at least; a device at its limit has 0.
+_LEAST_POWER = 0.5
 _LEAST_STEP = 1.5
+# Of a wider step nobody knows where between its ends the growth was.
+_MOST_STEP = 8
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -27,7 +29,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         before, last = ordered[-2:]
         step = last.load.outstanding / before.load.outstanding
         gain = last.iops / before.iops
-        if step >= _LEAST_STEP and gain - 1 >= _GAINED_SHARE * (step - 1):
+        if _LEAST_STEP <= step <= _MOST_STEP and gain >= step**_LEAST_POWER:
             yield Noticed(
                 f"{last.load.words()}: from {before.load.outstanding} to "
                 f"{last.load.outstanding} outstanding I/Os the rate still grew from "
