@@ -205,9 +205,11 @@ def _caches(past: str, target: AssessedTarget, effort: Effort) -> list[Cell]:
         label = f"4K random read, depth 1, first {reach} MiB"
         if reach << 20 < target.size_bytes:
             cells.append(Cell(f"set-{reach}", part, label, (*_random(0, 1, past), f"-f{reach}M")))
-    label = "4K random read, depth 1, page cache"
     if target.is_direct:
-        cached = _random(0, 1, "-Sb")
+        # Little enough to be in the page cache soon.
+        reach = min([*reaches, max(target.size_bytes >> 20, 1)])
+        label = f"4K random read, depth 1, first {reach} MiB, page cache"
+        cached = (*_random(0, 1, "-Sb"), f"-f{reach}M")
         cells.append(Cell("cached", part, label, cached, for_findings=False))
     return cells
 

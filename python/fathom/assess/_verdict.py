@@ -181,4 +181,4 @@ def _caches(results: Mapping[str, Result]) -> list[str]:
     if one is None or cached is None or not one.total.iops:
         return []
     gain = cached.total.iops / one.total.iops
-    return [f"Through the page cache, single random reads are {gain:.1f} times as fast."]
+    return [f"From the page cache, single random reads are {gain:.1f} times as fast."]
