@@ -128,6 +128,10 @@ class SimulatedDevice:
         """Return the seconds that have passed on the device's clock."""
         return self.now_s
 
+    def true_figures(self, load: Load) -> Figures:
+        """Return what a run without any noise would find."""
+        return _figures(load, self.shape(load), None, 1.0)
+
     def run(
         self,
         arguments: Sequence[str],

@@ -20,6 +20,7 @@ from fathom.cli import (
     _run,
     _show,
     _sweep,
+    _tune,
     _workloads,
 )
 from fathom.cli._exit_codes import EXIT_INTERRUPTED, EXIT_INVALID
@@ -38,11 +39,12 @@ for _name, _verb in (("run", _run.run), ("repeat", _repeat.repeat)):
         context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
         options_metavar="[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS...",
     )(_verb)
-app.command(
-    "sweep",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-    options_metavar="[OPTIONS] TARGET|DISKSPD_ARGUMENTS...",
-)(_sweep.sweep)
+_OF_DISKSPD = {"allow_extra_args": True, "ignore_unknown_options": True}
+_TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
+app.command("sweep", context_settings=_OF_DISKSPD, options_metavar=_TARGET_OR_ARGUMENTS)(
+    _sweep.sweep
+)
+app.command("tune", context_settings=_OF_DISKSPD, options_metavar=_TARGET_OR_ARGUMENTS)(_tune.tune)
 app.command("assess")(_assess.assess)
 app.command("compare")(_compare.compare)
 app.command("workloads")(_workloads.workloads)

@@ -1,0 +1,196 @@
+"""Where on a grid of threads and depths the best load lies, found with few runs.
+
+Surfaces go through what was measured: one of throughput, one of latency. What they say is the best
+load is measured next, then what lies around it, until all of that has been measured. Cells that
+cannot be the answer are never run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from fathom.stats import LoadPoint, find_knee, fit_surface
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.runners import Figures
+    from fathom.stats import Surface
+    from fathom.stats._types import FloatArray
+
+__all__ = ["Goal", "KneeSearch", "Load"]
+
+_BATCH = 3
+_LEAST_FOR_SURFACE = 5
+Load = tuple[int, int]
+"""Threads and depth; their product is what is outstanding."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the best load is.
+
+    Attributes
+    ----------
+    metric
+        The latency that counts: ``mean``, ``p50``, ``p95``, ``p99`` or ``p999``.
+    limit_ns
+        The greatest latency that is allowed: the load of the greatest throughput is looked for.
+        None looks for the knee: the least latency within ``share`` of the greatest throughput.
+    share
+        Of the knee.
+
+    """
+
+    metric: Literal["mean", "p50", "p95", "p99", "p999"] = "mean"
+    limit_ns: float | None = None
+    share: float = 0.03
+
+    def latency_ns(self, figures: Figures) -> float | None:
+        """Return the latency that counts; None if it was not measured."""
+        found: float | None = getattr(figures, f"latency_{self.metric}_ns")
+        return found
+
+    def best(self, points: Mapping[Load, tuple[float, float]]) -> Load | None:
+        """Return the best of loads, given throughput and latency of each; None if none will do."""
+        if self.limit_ns is not None:
+            allowed = [load for load, (_, ns) in points.items() if ns <= self.limit_ns]
+            # Of equals the least load: fewer threads, then fewer I/Os.
+            return max(
+                allowed,
+                key=lambda load: (points[load][0], -math.prod(load), -load[0]),
+                default=None,
+            )
+        ordered = sorted(points, key=lambda load: (math.prod(load), load[0]))
+        knee = find_knee(
+            [LoadPoint(place, *points[load]) for place, load in enumerate(ordered)],
+            share=self.share,
+        )
+        return ordered[int(knee.load)]
+
+
+class KneeSearch:
+    """Says which load to measure next, until it knows the best.
+
+    Attributes
+    ----------
+    loads
+        All of the grid.
+    measured
+        What was found so far.
+
+    """
+
+    def __init__(self, threads: Sequence[int], depths: Sequence[int], goal: Goal) -> None:
+        """Search the combinations of these, which rise."""
+        self._axes = (list(threads), list(depths))
+        self.goal = goal
+        self.loads: list[Load] = list(product(threads, depths))
+        self.measured: dict[Load, list[Figures]] = {}
+        self._failed: set[Load] = set()
+        self._points = {load: self._coordinates(load) for load in self.loads}
+        self._surfaces: tuple[Surface, Surface] | None = None
+
+    def add(self, load: Load, figures: Figures | None) -> None:
+        """Take what a run at a load found; None if it failed."""
+        if figures is None or not figures.iops or self.goal.latency_ns(figures) is None:
+            self._failed.add(load)
+            return
+        self.measured.setdefault(load, []).append(figures)
+
+    def next_loads(self) -> list[Load]:
+        """Return the loads to measure next; none if the search is over."""
+        first = [load for load in self._design() if not self._is_tried(load)]
+        if first:
+            return first
+        best = self.best()
+        if best is None:
+            # Nothing will do so far: the least load comes closest.
+            wanted = [min(self.loads, key=math.prod)]
+        else:
+            wanted = [best, self._fastest(), *self._around(best)]
+        return [load for load in dict.fromkeys(wanted) if not self._is_tried(load)][:_BATCH]
+
+    def best(self) -> Load | None:
+        """Return the best load as far as it is known; None if none will do."""
+        return self.goal.best(self.expected()) if self.measured else None
+
+    def expected(self) -> dict[Load, tuple[float, float]]:
+        """Return throughput and latency of every load that has not failed, by the surfaces.
+
+        Where there are too few points for a surface, of the loads that were measured.
+        """
+        if len(self.measured) < _LEAST_FOR_SURFACE:
+            return {load: self._mean(load) for load in self.measured}
+        self._fit()
+        assert self._surfaces is not None  # noqa: S101 - Fitted above.
+        loads = [load for load in self.loads if load not in self._failed]
+        places = np.array([self._points[load] for load in loads])
+        iops, ns = (np.exp(surface.predict(places)[0]) for surface in self._surfaces)
+        return {
+            load: (float(one), float(other))
+            for load, one, other in zip(loads, iops, ns, strict=True)
+        }
+
+    def _is_tried(self, load: Load) -> bool:
+        return load in self.measured or load in self._failed
+
+    def _mean(self, load: Load) -> tuple[float, float]:
+        """Return the mean throughput and latency of the runs at a load."""
+        runs = self.measured[load]
+        latencies = [self.goal.latency_ns(one) or 0.0 for one in runs]
+        return sum(one.iops for one in runs) / len(runs), sum(latencies) / len(runs)
+
+    def _coordinates(self, load: Load) -> FloatArray:
+        """Return the logarithms of product and ratio, without an axis that has one value."""
+        threads, depth = (math.log2(one) for one in load)
+        if min(len(axis) for axis in self._axes) == 1:
+            return np.array([threads + depth])
+        return np.array([threads + depth, threads - depth]) / math.sqrt(2)
+
+    def _design(self) -> list[Load]:
+        """Return the ends and the middle of each axis, and what lies between on the diagonal."""
+        picks = [sorted({0, (len(axis) - 1) // 2, len(axis) - 1}) for axis in self._axes]
+        lattice = [(self._axes[0][a], self._axes[1][b]) for a, b in product(*picks)]
+        most = max(len(axis) for axis in self._axes) - 1
+        diagonal = [
+            tuple(axis[round(step * (len(axis) - 1) / max(most, 1))] for axis in self._axes)
+            for step in range(0, most + 1, 2)
+        ]
+        return list(dict.fromkeys([*lattice, *((one[0], one[1]) for one in diagonal)]))
+
+    def _around(self, load: Load) -> list[Load]:
+        """Return the loads one step away along one axis."""
+        at = [axis.index(one) for axis, one in zip(self._axes, load, strict=True)]
+        found = []
+        for axis, step in product((0, 1), (-1, 1)):
+            places = list(at)
+            places[axis] += step
+            if 0 <= places[axis] < len(self._axes[axis]):
+                found.append((self._axes[0][places[0]], self._axes[1][places[1]]))
+        return found
+
+    def _fastest(self) -> Load:
+        """Return the load of the greatest throughput, the least of those that are as good."""
+        points = self.expected()
+        return max(points, key=lambda load: points[load][0])
+
+    def _fit(self) -> None:
+        loads = [load for load, runs in self.measured.items() for _ in runs]
+        places = np.array([self._points[load] for load in loads])
+        runs = [one for found in self.measured.values() for one in found]
+        heights = (
+            [math.log(one.iops) for one in runs],
+            [math.log(self.goal.latency_ns(one) or 1.0) for one in runs],
+        )
+        starts = (None, None) if self._surfaces is None else self._surfaces
+        iops, ns = (
+            fit_surface(places, height, start=None if start is None else start.parameters)
+            for height, start in zip(heights, starts, strict=True)
+        )
+        self._surfaces = (iops, ns)

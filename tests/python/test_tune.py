@@ -1,0 +1,156 @@
+"""Tuning of devices whose knee is known."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from fathom.cli import main
+from fathom.experiments._knee_search import Goal, KneeSearch
+from fathom.experiments._tune import plan_tune, tune
+from fathom.store import Store
+from simulated_device import SHAPES, Load, SimulatedDevice
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+THREADS = (1, 2, 4, 8, 16, 32)
+DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
+SEEDS = 200
+TIMES = ["-b4K", "-d10", "-W0", "--stop-confidence=95:2", "x"]
+
+
+def true_points(device: SimulatedDevice, goal: Goal) -> dict[tuple[int, int], tuple[float, float]]:
+    """Return throughput and latency of every load without noise."""
+    found = {}
+    for threads in THREADS:
+        for depth in DEPTHS:
+            figures = device.true_figures(Load(4096, threads, depth))
+            found[threads, depth] = (figures.iops, goal.latency_ns(figures) or 0.0)
+    return found
+
+
+def is_near_the_best(found: tuple[int, int] | None, device: SimulatedDevice, goal: Goal) -> bool:
+    """Whether a load lies within one step of the best, or of one that is as good."""
+    points = true_points(device, goal)
+    best = goal.best(points)
+    assert best is not None
+    iops, ns = points[best]
+    equals = [
+        load
+        for load, (other, latency) in points.items()
+        if other >= iops * (1 - 1e-9) and latency <= ns * (1 + 1e-9)
+    ]
+    return found is not None and any(
+        all(abs(math.log2(a / b)) <= 1 for a, b in zip(found, load, strict=True)) for load in equals
+    )
+
+
+def searched(device: SimulatedDevice, goal: Goal) -> KneeSearch:
+    """Search until the best is known."""
+    search = KneeSearch(THREADS, DEPTHS, goal)
+    while loads := search.next_loads():
+        for threads, depth in loads:
+            figures = device.run([f"-t{threads}", f"-o{depth}", *TIMES]).figures
+            search.add((threads, depth), figures)
+    return search
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_knee_is_found_within_one_step(shape: str) -> None:
+    seeds = range(SEEDS // len(SHAPES))
+    right, runs = 0, 0
+    for seed in seeds:
+        device = SimulatedDevice(SHAPES[shape], seed=seed)
+        found = searched(device, Goal())
+        right += is_near_the_best(found.best(), device, Goal())
+        runs += len(device.loads)
+    assert right >= 0.95 * len(seeds)
+    # Fewer than half of the loads are ever run.
+    assert runs < 0.5 * len(THREADS) * len(DEPTHS) * len(seeds)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_greatest_throughput_under_a_limit_is_found_within_one_step(shape: str) -> None:
+    goal = Goal("p99", 2e6)
+    right = 0
+    for seed in range(10):
+        device = SimulatedDevice(SHAPES[shape], seed=seed)
+        right += is_near_the_best(searched(device, goal).best(), device, goal)
+    assert right >= 9
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Store:
+    """Return a store in a file; what is tested here does not depend on its kind."""
+    return Store(tmp_path / "store.sqlite")
+
+
+def test_tuning_says_why_confirms_and_keeps_everything(kept: Store) -> None:
+    device = SimulatedDevice(SHAPES["thrashing"])
+    found = tune(kept, device, plan_tune(["-b4K", "-r", "x"], "1..32", "1..128"))
+    assert is_near_the_best((found.threads or 0, found.depth or 0), device, Goal())
+    assert found.is_confirmed
+    assert found.points[-1].role == "confirm"
+    assert any(one.startswith(("Plateau", "Past the peak")) for one in found.reasons)
+    assert found.law is not None
+    assert any("Universal Scalability Law" in one for one in found.reasons)
+    experiment = kept.experiments.get(found.experiment_id)
+    assert (experiment.state, len(experiment.steps)) == ("complete", len(found.points))
+    assert experiment.outcome is not None
+    assert (experiment.outcome["threads"], experiment.outcome["depth"]) == (
+        found.threads,
+        found.depth,
+    )
+
+
+def test_a_limit_that_more_load_would_break_is_given_as_the_reason(kept: Store) -> None:
+    device = SimulatedDevice(SHAPES["saturation"])
+    plan = plan_tune(["-b4K", "-r", "-t1", "x"], "1..32", "1..128", goal=Goal("p99", 5e5))
+    found = tune(kept, device, plan)
+    assert found.threads == 1
+    assert found.latency_ns is not None
+    assert found.latency_ns <= 5e5
+    assert any("beyond the p99 of 0.5 ms" in one for one in found.reasons)
+
+
+def test_a_limit_that_nothing_keeps_ends_without_a_best(kept: Store) -> None:
+    device = SimulatedDevice(SHAPES["saturation"])
+    plan = plan_tune(["-b4K", "-r", "x"], "1..4", "1..8", goal=Goal("mean", 1000.0))
+    found = tune(kept, device, plan)
+    assert (found.threads, found.is_confirmed) == (None, False)
+    assert "No load" in found.reasons[0]
+
+
+def test_loads_that_fail_are_noted_and_never_the_answer(kept: Store) -> None:
+    device = SimulatedDevice(SHAPES["saturation"], fails=lambda load: load.depth > 8)
+    found = tune(kept, device, plan_tune(["-b4K", "-r", "x"], "1..2", "1..128"))
+    assert found.depth is not None
+    assert found.depth <= 8
+    failed = [point for point in found.points if point.failure]
+    assert failed
+    states = [step.state for step in kept.experiments.get(found.experiment_id).steps]
+    assert states.count("failed") == len(failed)
+
+
+@pytest.mark.parametrize("arguments", [["-t2", "-o8", "x"], ["-d5", "x"], ["-Sh"]])
+def test_what_leaves_nothing_to_choose_is_refused(arguments: list[str]) -> None:
+    with pytest.raises(fathom.InvalidRequestError):
+        plan_tune(arguments, "1..4", "1..8")
+
+
+def test_the_command_tunes_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["fathom", "tune", "--json", "--longest", "1", "--depth", "1,2", "-t1"]
+    arguments = ["-c1M", "-b4K", "-r", str(tmp_path / "x.dat")]
+    monkeypatch.setattr("sys.argv", [*words, *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["threads"], found["depth"] in {1, 2}) == (1, True)
+    assert all(point["run_id"] for point in found["points"])
