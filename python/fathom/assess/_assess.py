@@ -179,7 +179,9 @@ class _Run:
         return done
 
     def _tell(self, target: AssessedTarget, cell: Cell, share_s: float) -> None:
-        mean_s = sum(self._took_s) / len(self._took_s) if self._took_s else share_s
+        # No run measures for less than a second.
+        planned_s = max(share_s, 1.0) + _OVERHEAD_S
+        mean_s = sum(self._took_s) / len(self._took_s) if self._took_s else planned_s
         name = f"{target.name}: " if len(self._found.targets) > 1 else ""
         words = f"{name}{cell.part}: {cell.label}"
         self._on_cell(words, self.count - self.left + 1, self.count, mean_s * self.left)
