@@ -103,6 +103,10 @@ SILENT: dict[str, tuple[Sequence[Result], str | None]] = {
         sweep((8, 40e3, 200.0), (10, 40.1e3, 250.0)),
         None,
     ),
+    "a disturbed run before the last one": (
+        sweep((8, 40e3, 200.0), (16, 4e3, 210.0), (32, 39.5e3, 220.0)),
+        None,
+    ),
     "busy cores, but none at its limit": ([fabricated(idle_percent=(12.0, 10.0))], None),
     "a large and a small working set alike": (
         [fabricated(latency_ns=90.0), fabricated(latency_ns=84.0, limit=GIB)],

@@ -29,7 +29,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         before, last = ordered[-2:]
         step = last.load.outstanding / before.load.outstanding
         gain = last.iops / before.iops
-        if _LEAST_STEP <= step <= _MOST_STEP and gain >= step**_LEAST_POWER:
+        # A run that somebody disturbed makes the one behind it look like growth.
+        is_greatest = last.iops >= max(one.iops for one in free)
+        if _LEAST_STEP <= step <= _MOST_STEP and gain >= step**_LEAST_POWER and is_greatest:
             yield Noticed(
                 f"{last.load.words()}: from {before.load.outstanding} to "
                 f"{last.load.outstanding} outstanding I/Os the rate still grew from "
