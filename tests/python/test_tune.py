@@ -42,7 +42,7 @@ def is_near_the_best(found: tuple[int, int] | None, device: SimulatedDevice, goa
     equals = [
         load
         for load, (other, latency) in points.items()
-        if other >= iops * (1 - 1e-9) and latency <= ns * (1 + 1e-9)
+        if other >= iops * (1 - 1e-9) and latency <= (goal.limit_ns or ns * (1 + 1e-9))
     ]
     return found is not None and any(
         all(abs(math.log2(a / b)) <= 1 for a, b in zip(found, load, strict=True)) for load in equals
