@@ -10,9 +10,6 @@ const RATE: &str = "a rate that DiskSpd rounds to no limit is a rate here, and e
 /// Whether a CPU exists is checked when the run is resolved against the machine.
 const ON_RUN: &str = "whether a CPU or group exists is checked when a run is resolved";
 
-/// DiskSpd 2.3 takes what 2.2 refused.
-const WHOLE_GROUP: &str = "a group alone stands for all of its CPUs, as in DiskSpd 2.3";
-
 /// Case and reason.
 pub const DEVIATIONS: &[(&str, &str)] = &[
     ("general//Rpxml /b4K t.dat", SLASH),
@@ -22,8 +19,6 @@ pub const DEVIATIONS: &[(&str, &str)] = &[
     ("norp/-a77 t.dat", ON_RUN),
     ("b/-b0", "a block of 0 bytes is refused"),
     ("ovf/-a4294967296", "a CPU number beyond 255 is refused (DiskSpd lets it wrap)"),
-    ("a/-ag0", WHOLE_GROUP),
-    ("unittest/325", WHOLE_GROUP),
     ("d/-dx", JUNK),
     ("d/-d5x", JUNK),
     ("C/-C7s", JUNK),

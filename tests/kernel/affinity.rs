@@ -59,7 +59,7 @@ fn each_way_of_ordering_gives_each_thread_one_cpu_of_its_own() {
     if !two_cpus() {
         return;
     }
-    for args in ["", "-ag", "-ag0", "-ac", "-as", "-acs", "-ap", "-aP", "-ae", "-aE", "-aup"] {
+    for args in ["", "-ag", "-ac", "-as", "-acs", "-ap", "-aP", "-ae", "-aE", "-aup"] {
         let (seen, told) = places(&format!("-t2 {args}"));
         let mut cpus: Vec<String> = seen.values().cloned().collect();
         let told: Vec<String> = told.values().map(|cpu| cpu.unwrap().to_string()).collect();

@@ -1,5 +1,5 @@
-//! `-a` in all its forms: `-a[g#,]#[-#][,#...]` lists CPUs, `-ag#` names a whole group, and letters
-//! choose the order in which CPUs are given to threads (`DiskSpd` 2.3).
+//! `-a` in all its forms: `-a[g#,]#[-#][,#...]` lists CPUs, and letters choose
+//! the order in which CPUs are given to threads (`DiskSpd` 2.3).
 
 use crate::profile::{CpuId, CpuOrder, EfficiencyOrder};
 
@@ -66,10 +66,6 @@ fn parse_order(text: &str) -> Result<CpuOrder, String> {
 }
 
 fn parse_cpus(text: &str) -> Result<Vec<CpuId>, String> {
-    if let Some(number) = text.strip_prefix('g').filter(|number| !number.contains(',')) {
-        let group = parse_part(number, text, "group", &u16::MAX)?;
-        return Ok(vec![CpuId { group, index: None }]);
-    }
     let mut cpus = Vec::new();
     let mut group = 0;
     let mut complete = false;
@@ -82,7 +78,11 @@ fn parse_cpus(text: &str) -> Result<Vec<CpuId>, String> {
             cpus.extend(range.map(|index| CpuId { group, index: Some(index) }));
         }
     }
-    if complete { Ok(cpus) } else { Err(format!("'{text}' ends with a group: name its CPUs too")) }
+    if complete {
+        Ok(cpus)
+    } else {
+        Err(format!("'{text}' ends with a group: name its CPUs too, as in g0,0-3"))
+    }
 }
 
 /// One CPU, or a range of CPUs with both its ends.
@@ -139,10 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn ranges_have_both_ends_and_groups_come_whole() {
+    fn ranges_have_both_ends_and_groups_have_cpus() {
         let expected = [(0, Some(0)), (0, Some(1)), (0, Some(2)), (0, Some(9)), (1, Some(3))];
         assert_eq!(parse("0-2,9,g1,3-3"), Ok(cpus(&expected)));
-        assert_eq!(parse("g7"), Ok(cpus(&[(7, None)])));
+        // DiskSpd 2.3 takes the whole group; 2.2 says that the list is incomplete, and so do we.
+        assert!(parse("g7").is_err() && parse("0,g7").is_err());
     }
 
     #[test]

@@ -157,8 +157,8 @@ pub const LOAD: &[Flag] = &[
                  exist when the run begins",
         short: "CPUs that threads are pinned to, round robin; g# sets the group; c, s, p, P, e, E: order",
         long: "Threads are pinned to the listed CPUs in turn. The option can be repeated; g# \
-               sets the group of the CPUs that follow, a-b is a range, and -ag# alone takes the whole \
-               group. Letters choose the order instead of the CPUs and can be combined: c takes one \
+               sets the group of the CPUs that follow, a-b is a range. \
+               Letters choose the order instead of the CPUs and can be combined: c takes one \
                CPU of each physical core before the second of any; s takes CPUs of all groups in \
                turn instead of filling one group after the other; p and e put P-cores or E-cores \
                first in each pass over the cores; P and E use up all CPUs of that kind first; -aup \
