@@ -95,11 +95,22 @@ fn difference(run: &Run) -> Option<String> {
     Some(format!("line {at}\n    ours   {:?}\n    golden {:?}", line(&ours), line(&golden)))
 }
 
+/// The recording shows a host without large pages; one that has some runs what was refused there.
+#[expect(clippy::print_stderr, reason = "a skipped run says why")]
+fn fits_host(run: &Run) -> bool {
+    let reserved = std::fs::read_to_string("/proc/sys/vm/nr_hugepages").unwrap_or_default();
+    let fits = run.name != "63-large-pages" || ["", "0"].contains(&reserved.trim());
+    if !fits {
+        eprintln!("skipped: {}: {} huge pages are reserved here", run.name, reserved.trim());
+    }
+    fits
+}
+
 #[test]
 fn all_43_whole_results_have_diskspds_layout() {
     let runs = runs();
     assert_eq!(runs.len(), 43);
-    let queue = Mutex::new(runs.iter());
+    let queue = Mutex::new(runs.iter().filter(|run| fits_host(run)));
     let wrong = Mutex::new(Vec::new());
     // The runs last a second each and are light: a few at a time keep the test short.
     std::thread::scope(|scope| {
