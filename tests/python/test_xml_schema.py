@@ -24,7 +24,7 @@ RUNS = {
     "shared threads": "-d1 -b4K -r -F2 -O8 -L t.dat u.dat",
     "pinned": "-d1 -b4K -r -a0 -t2 t.dat",
     "not pinned": "-d1 -b4K -r -n t.dat",
-    "whole group in order": "-d1 -b4K -r -ag0 -acsE -t2 t.dat",
+    "a CPU of a group, in order": "-d1 -b4K -r -ag0,0 -acsE -t2 t.dat",
     "batches": "-d1 -b4K -r -o8 -un4 -oc2 -bsn t.dat",
     "percentages": "-d1 -b4K -r -rdpct90/10:5/20 t.dat",
     "ranges": "-d1 -b4K -r -rdabs90/1M:0/1M:10/2M t.dat",
