@@ -7,6 +7,7 @@
 //! again, so that a steered clock is followed and errors do not add up.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 
 use super::clock::now_ns;
 
@@ -133,11 +134,14 @@ fn pair() -> (Pair, bool) {
     (best.1, best.0 < BAD_PAIR_TICKS)
 }
 
-/// Whether the kernel's own clock is the cycle counter.
+/// Whether the kernel's own clock is the cycle counter; asked once, as thousands of threads want to know.
 fn kernel_keeps_time_by_the_counter() -> bool {
     const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    cfg!(target_arch = "x86_64")
-        && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        cfg!(target_arch = "x86_64")
+            && std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
+    })
 }
 
 #[cfg(target_arch = "x86_64")]

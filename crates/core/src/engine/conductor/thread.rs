@@ -100,6 +100,7 @@ impl Conductor<'_> {
         ready: &mut Readiness,
     ) -> ThreadResult {
         let recorder = lane::recorder(self.plan, thread);
+        let clock = LoopClock::default();
         ready.tell(Ok(()));
         let Some(schedule) = self.gate.wait() else { return Ok(None) };
         let context = LaneContext {
@@ -111,7 +112,7 @@ impl Conductor<'_> {
         let progress = || (self.control.sink)(Event::Progress);
         let setup = WorkerSetup {
             backend,
-            clock: LoopClock::default(),
+            clock,
             lanes: lane::lanes(thread, layout, &context, schedule.start_ns),
             shared_weights: lane::shared_weights(self.plan, thread),
             slots: layout.slot_bytes.len(),
