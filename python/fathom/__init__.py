@@ -7,6 +7,11 @@
 >>> result.total.iops  # doctest: +SKIP
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from fathom._errors import (
     DataFaultError,
     FathomError,
@@ -15,18 +20,20 @@ from fathom._errors import (
     RunFailedError,
     RunInterrupted,
 )
-from fathom._result import (
-    Direction,
-    KnownMean,
-    Latency,
-    Result,
-    SteadyWindow,
-    Stop,
-    Thread,
-    TimeSpan,
-    Warning_,
-)
 from fathom._run import EventCallback, parse, run, version
+
+if TYPE_CHECKING:
+    from fathom._result import (
+        Direction,
+        KnownMean,
+        Latency,
+        Result,
+        SteadyWindow,
+        Stop,
+        Thread,
+        TimeSpan,
+        Warning_,
+    )
 
 __version__ = version()
 
@@ -52,3 +59,13 @@ __all__ = [
     "run",
     "version",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import the types of results when one is asked for (PEP 562): help needs none of them."""
+    # Submodules are asked for here too, so that only what stands in __all__ may import anything.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module("fathom._result"), name)
+    globals()[name] = found
+    return found

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
 from fathom._errors import DataFaultError, RunFailedError, RunInterrupted
-from fathom._result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from fathom._result import Result
 
 __all__ = ["EventCallback", "parse", "run", "version"]
 
@@ -73,6 +74,8 @@ def run(
         If Ctrl-C ended the run.
 
     """
+    from fathom._result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
+
     text, failures, interruption = _fathom.run_diskspd(_split(args), on_event)
     result = Result.from_json(text)
     if isinstance(interruption, KeyboardInterrupt):

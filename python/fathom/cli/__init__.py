@@ -1,4 +1,4 @@
-"""The command ``fathom``: one file per verb."""
+"""The command ``fathom``: one file per verb, and ``_verbs`` that knows which."""
 
 from __future__ import annotations
 
@@ -9,50 +9,18 @@ from typing import Annotated
 import typer
 
 import fathom
-from fathom.cli import (
-    _assess,
-    _baseline,
-    _compare,
-    _delete,
-    _export,
-    _list,
-    _repeat,
-    _run,
-    _show,
-    _sweep,
-    _tune,
-    _workloads,
-)
 from fathom.cli._exit_codes import EXIT_INTERRUPTED, EXIT_INVALID
+from fathom.cli._verbs import VerbGroup
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
+    cls=VerbGroup,
     add_completion=False,
     help="The lab for measuring storage.",
     epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
     "4 verification found faults; 5 compare --fail-if; 130 interrupted, with the partial result.",
 )
-for _name, _verb in (("run", _run.run), ("repeat", _repeat.repeat)):
-    app.command(
-        _name,
-        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
-        options_metavar="[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS...",
-    )(_verb)
-_OF_DISKSPD = {"allow_extra_args": True, "ignore_unknown_options": True}
-_TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
-app.command("sweep", context_settings=_OF_DISKSPD, options_metavar=_TARGET_OR_ARGUMENTS)(
-    _sweep.sweep
-)
-app.command("tune", context_settings=_OF_DISKSPD, options_metavar=_TARGET_OR_ARGUMENTS)(_tune.tune)
-app.command("assess")(_assess.assess)
-app.command("compare")(_compare.compare)
-app.command("workloads")(_workloads.workloads)
-app.command("list")(_list.list_)
-app.command("show")(_show.show)
-app.command("export")(_export.export)
-app.command("delete")(_delete.delete)
-app.add_typer(_baseline.app, name="baseline")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - Typer calls it so.

@@ -1,0 +1,129 @@
+"""The verbs of ``fathom``. A verb's module is imported when the verb is called.
+
+``fathom --help`` then costs this table only. The texts in it are the first sentences of what the
+verbs say of themselves, which a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["VERBS", "Verb", "VerbGroup", "load"]
+
+
+class Verb(NamedTuple):
+    """A verb's place, and what the list of verbs says of it.
+
+    ``attribute`` of ``fathom.cli.<module>`` is a function, or a ``typer.Typer`` with verbs of its
+    own. ``settings`` are those of its context.
+    """
+
+    module: str
+    attribute: str
+    help: str
+    options_metavar: str = "[OPTIONS]"
+    settings: Mapping[str, bool] = MappingProxyType({})
+
+
+_OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
+_WORKLOAD_OR_ARGUMENTS = "[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS..."
+_TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
+
+# In the order of the help.
+VERBS: Mapping[str, Verb] = {
+    "run": Verb(
+        "_run", "run", "Measure, and save what was measured.", _WORKLOAD_OR_ARGUMENTS, _OF_DISKSPD
+    ),
+    "repeat": Verb(
+        "_repeat",
+        "repeat",
+        "Repeat a run until the interval of its mean is narrow enough.",
+        _WORKLOAD_OR_ARGUMENTS,
+        _OF_DISKSPD,
+    ),
+    "sweep": Verb(
+        "_sweep",
+        "sweep",
+        "Measure all combinations of parameters, such as --block 4K..2M --threads 1..64.",
+        _TARGET_OR_ARGUMENTS,
+        _OF_DISKSPD,
+    ),
+    "tune": Verb(
+        "_tune",
+        "tune",
+        "Find the threads and the queue depth of the knee, or under a limit of latency.",
+        _TARGET_OR_ARGUMENTS,
+        _OF_DISKSPD,
+    ),
+    "assess": Verb(
+        "_assess", "assess", "Measure what storage can do, and say what it is good for."
+    ),
+    "compare": Verb(
+        "_compare",
+        "compare",
+        "Compare saved runs: change, interval, test, and whole distributions of latency.",
+    ),
+    "workloads": Verb(
+        "_workloads", "workloads", "List the workloads: those of Fathom, and your own."
+    ),
+    "list": Verb("_list", "list_", "List saved runs, or experiments, the newest first."),
+    "show": Verb("_show", "show", "Show runs or an experiment."),
+    "export": Verb("_export", "export", "Export runs as csv, json, parquet or xlsx."),
+    "delete": Verb("_delete", "delete", "Delete runs, or experiments with their runs."),
+    "baseline": Verb("_baseline", "app", "Names for runs to compare with."),
+}
+
+
+# Of help that another program reads, which has no terminal's width.
+_WIDTH_OF_A_PIPE = 100
+
+
+def _markup_mode() -> Literal["rich"] | None:
+    """Return how help is drawn: with Rich on a terminal, as plain text for other programs."""
+    return "rich" if sys.stdout.isatty() else None
+
+
+def _context_settings(more: Mapping[str, bool]) -> dict[str, object]:
+    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    return {**more, "terminal_width": width}
+
+
+def load(name: str) -> TyperCommand | TyperGroup:
+    """Import a verb's module, and return the verb."""
+    verb = VERBS[name]
+    found = getattr(import_module(f"fathom.cli.{verb.module}"), verb.attribute)
+    if isinstance(found, typer.Typer):
+        found.rich_markup_mode = _markup_mode()
+        return typer.main.get_group(found)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=_markup_mode())
+    settings = _context_settings(verb.settings)
+    alone.command(name, options_metavar=verb.options_metavar, context_settings=settings)(found)
+    return cast("TyperCommand", typer.main.get_command(alone))
+
+
+class _Later(TyperCommand):
+    """Stands for a verb until it is called."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - As Typer calls it.
+        """Let the verb itself read its arguments."""
+        return load(self.name or "").make_context(*args, **more)
+
+
+class VerbGroup(TyperGroup):
+    """Knows the verbs by name and text alone."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's.
+        """Add the verbs to Typer's settings."""
+        drawing = {"rich_markup_mode": _markup_mode(), "context_settings": _context_settings({})}
+        super().__init__(**{**settings, **drawing})
+        for name, verb in VERBS.items():
+            self.add_command(_Later(name, help=verb.help))
