@@ -67,6 +67,9 @@ VERBS: Mapping[str, Verb] = {
     "assess": Verb(
         "_assess", "assess", "Measure what storage can do, and say what it is good for."
     ),
+    "prepare": Verb(
+        "_prepare", "app", "Get a target ready: what it holds, fill it, precondition it."
+    ),
     "compare": Verb(
         "_compare",
         "compare",
