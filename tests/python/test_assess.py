@@ -1,4 +1,4 @@
-"""Assessing: on a simulated device, and on real files."""
+"""Assessing one target: on simulated storage, and on real files."""
 
 from __future__ import annotations
 
@@ -6,70 +6,42 @@ import json
 import os
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fabricated import fabricated
 from fathom import assess as package
-from fathom.assess import EFFORTS, TargetError, assess, opened_target, plan_cells
+from fathom import runners
+from fathom.assess import (
+    EFFORTS,
+    AssessmentInterrupted,
+    TargetError,
+    assess,
+    opened_target,
+    plan_cells,
+)
 from fathom.cli import main
-from fathom.experiments import _measure
 from fathom.store import Store
+from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from fathom import Result
+    from fathom.assess import Assessment, Effort
 
 MIB = 1 << 20
 QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)
 SERVERS = 16
-SERVICE_US = 100.0
-
-
-class Device:
-    """Stands for the engine: so many I/Os at once, each in the same time; the others wait."""
-
-    def __init__(self) -> None:
-        """Begin without runs."""
-        self.asked: list[dict[str, object]] = []
-        self.arguments: list[list[str]] = []
-        self.fails_at = self.interrupted_at = 0
-
-    def run(self, arguments: Sequence[str], **_more: object) -> Result:
-        """Return the next result."""
-        profile = fathom.parse(list(arguments))["time_spans"][0]
-        (target,) = profile["targets"]
-        self.asked.append(target)
-        self.arguments.append(list(arguments))
-        outstanding = target["outstanding"] * target["threads"]
-        result = fabricated(
-            rates=min(outstanding, SERVERS) * 1e6 / SERVICE_US,
-            latency_ns=SERVICE_US * max(outstanding / SERVERS, 1),
-            path=target["path"],
-            block_bytes=target["block_bytes"],
-            random=target["access"].get("random_percent", 0),
-            write=target["write_percent"],
-            threads=target["threads"],
-            depth=target["outstanding"],
-            caching=target["caching"],
-            write_through=target["write_through"],
-            limit=target["limit_bytes"],
-        )
-        if len(self.asked) == self.fails_at:
-            raise fathom.RunFailedError("the disk is gone", result)
-        if len(self.asked) == self.interrupted_at:
-            raise fathom.RunInterrupted(result)
-        return result
 
 
 @pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Device:
-    made = Device()
-    monkeypatch.setattr(_measure, "run", made.run)
-    return made
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
+    """Return simulated storage with a store, which the command uses too."""
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        made = SimulatedStorage(store)
+        monkeypatch.setattr(runners, "NativeRunner", lambda *_store, **_more: made)
+        yield made
 
 
 @pytest.fixture
@@ -81,25 +53,38 @@ def own(tmp_path: Path) -> Path:
     return folder
 
 
-def opened() -> Store:
-    return Store(os.environ["FATHOM_STORE"])
+def assessed(
+    device: SimulatedStorage,
+    *names: Path | str,
+    effort: Effort = QUICK,
+    **more: Any,  # noqa: ANN401 - Of assess.
+) -> Assessment:
+    assert device.store is not None
+    return assess(device.store, device, [str(one) for one in names], effort, **more)
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: Path | str) -> int:
+    """Run ``fathom assess`` quickly and return its exit code."""
+    words = ["fathom", "assess", "--quick", "--size-mib", "64", *map(str, arguments)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
 
 
 def test_a_folder_is_assessed_with_a_scratch_file_that_is_removed(
-    own: Path, device: Device
+    own: Path, device: SimulatedStorage
 ) -> None:
     told: list[tuple[str, int, int, float]] = []
-    with opened() as store:
-        found = assess(store, [str(own)], QUICK, on_cell=lambda *one: told.append(one))
-        experiment = store.experiments.get(found.experiment_id)
-        runs = store.runs.list(experiment_id=found.experiment_id)
+    found = assessed(device, own, on_cell=lambda *one: told.append(one))
+    assert device.store is not None
+    experiment = device.store.experiments.get(found.experiment_id)
+    runs = device.store.runs.list(experiment_id=found.experiment_id)
     assert [one.name for one in own.iterdir()] == ["mine.txt"]
     assert (experiment.verb, experiment.state) == ("assess", "complete")
     done = [step for step in experiment.steps if step.state == "done"]
     assert len(done) == len(runs) == len(device.asked) == len(told)
     assert all(run.step_id is not None for run in runs)
-    assert experiment.outcome is not None
-    assert experiment.outcome["verdicts"][0]["sentences"] == found.verdicts[0].sentences
     # Filled once, by the first run, and always the same file.
     created = [target["create_bytes"] for target in device.asked]
     assert created == [64 * MIB] + [None] * (len(created) - 1)
@@ -107,10 +92,11 @@ def test_a_folder_is_assessed_with_a_scratch_file_that_is_removed(
     assert [number for _, number, _, _ in told] == sorted(number for _, number, _, _ in told)
 
 
-def test_every_part_is_measured_at_the_knee_of_the_device(own: Path, device: Device) -> None:
-    with opened() as store:
-        found = assess(store, [str(own)], QUICK)
-    parts = list(dict.fromkeys(done.cell.part for done in found.cells[0]))
+def test_every_part_is_measured_at_the_knee_of_the_device(
+    own: Path, device: SimulatedStorage
+) -> None:
+    (target,) = assessed(device, own).targets
+    parts = list(dict.fromkeys(one.cell.part for one in target.plan.cells))
     assert parts == [
         "baseline latency",
         "random saturation",
@@ -121,9 +107,8 @@ def test_every_part_is_measured_at_the_knee_of_the_device(own: Path, device: Dev
         "workloads",
         "baseline again",
     ]
-    by_key = {
-        done.cell.key: target for done, target in zip(found.cells[0], device.asked, strict=True)
-    }
+    done = target.plan.done()
+    by_key = {one.cell.key: asked for one, asked in zip(done, device.asked, strict=True)}
     assert by_key["random-write"]["outstanding"] == by_key["mix-30"]["outstanding"] == SERVERS
     assert by_key["sequential-write"]["outstanding"] == SERVERS
     assert by_key["read-1"]["caching"] == "unbuffered"
@@ -135,92 +120,165 @@ def test_every_part_is_measured_at_the_knee_of_the_device(own: Path, device: Dev
         assert any(one.startswith("-D") for one in arguments)
 
 
-def test_the_verdict_is_in_words_with_the_numbers(own: Path, device: Device) -> None:
-    with opened() as store:
-        (verdict,) = assess(store, [str(own)], QUICK).verdicts
-    assert device.asked
+def test_the_verdict_is_in_words_with_the_true_numbers(own: Path, device: SimulatedStorage) -> None:
+    device.truths = {"": Truth(read_us=200.0, durable_us=400.0, mib_per_s=8_000.0)}
+    (verdict,) = assessed(device, own).verdicts
     text = " ".join(verdict.sentences)
-    assert "in the class of flash (NVMe or SATA): a random read of 4 KiB takes 102 us" in text
-    assert "at most 160,000 random reads of 4 KiB a second, and 160,000 writes" in text
+    assert "in the class of flash (NVMe or SATA)" in verdict.headline
+    assert "A random read of 4 KiB takes 200 us on average" in text
+    assert "at most 80,000 random reads of 4 KiB a second, and 40,000 writes" in text
     assert "For a transaction database it is well suited" in text
     assert "For a database's log it is very well suited" in text
-    assert "1 TiB takes 13 s" in text
-    assert verdict.left_out == []
+    assert "A backup reads 8,000 MiB/s: 1 TiB takes 2 minutes" in text
+    assert (verdict.left_out, verdict.partial) == ([], None)
 
 
-def test_what_exists_is_only_read_and_the_verdict_says_so(own: Path, device: Device) -> None:
-    with opened() as store:
-        found = assess(store, [str(own / "mine.txt")], QUICK)
+def test_what_exists_is_only_read_and_the_verdict_says_so(
+    own: Path, device: SimulatedStorage
+) -> None:
+    (verdict,) = assessed(device, own / "mine.txt").verdicts
     assert len(device.asked) > 5
     assert all(target["write_percent"] == 0 for target in device.asked)
     assert all(target["create_bytes"] is None for target in device.asked)
-    (verdict,) = found.verdicts
     assert "Nothing was written" in " ".join(verdict.sentences)
     assert "SQL Server OLTP, 70 % reads of 8K" in verdict.left_out
-    device.asked.clear()
-    with opened() as store:
-        assess(store, [str(own / "mine.txt")], QUICK, writes=True, overwrite=True)
-    assert any(target["write_percent"] == 100 for target in device.asked)
-    for target, arguments in zip(device.asked, device.arguments[-len(device.asked) :], strict=True):
-        assert ("--overwrite" in arguments) == (target["write_percent"] != 0)
+    before = len(device.asked)
+    assessed(device, own / "mine.txt", writes=True, overwrite=True)
+    asked, arguments = device.asked[before:], device.arguments[before:]
+    # The first run writes, so that the guard speaks before anything is measured.
+    assert asked[0]["write_percent"] == 100
+    for target, words in zip(asked, arguments, strict=True):
+        assert ("--overwrite" in words) == (target["write_percent"] != 0)
 
 
-def test_what_cannot_grow_any_more_is_skipped(own: Path, device: Device) -> None:
+def test_what_cannot_grow_any_more_is_skipped(own: Path, device: SimulatedStorage) -> None:
     deep = replace(EFFORTS["thorough"], size_bytes=64 * MIB)
-    with opened() as store:
-        found = assess(store, [str(own)], deep)
-        experiment = store.experiments.get(found.experiment_id)
-    skipped = [step.label for step in experiment.steps if step.state == "skipped"]
-    assert [label.rpartition(": ")[2] for label in skipped] == [
-        "4K random read, depth 128",
-        "4K random read, depth 256",
-    ]
-    assert len(device.asked) == len(experiment.steps) - len(skipped)
+    found = assessed(device, own, effort=deep)
+    cells = found.targets[0].plan.cells
+    skipped = [one.cell.label for one in cells if one.state == "skipped"]
+    assert skipped == ["4K random read, depth 128", "4K random read, depth 256"]
+    assert len(device.asked) == len(cells) - len(skipped)
     assert "past-the-knee" in [one.rule for one in found.findings]
 
 
-def test_ctrl_c_keeps_what_is_done_and_removes_the_scratch_file(own: Path, device: Device) -> None:
+def test_ctrl_c_gives_a_partial_verdict_and_removes_the_scratch_file(
+    own: Path,
+    device: SimulatedStorage,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     device.interrupted_at = 4
-    with opened() as store:
-        with pytest.raises(fathom.RunInterrupted):
-            assess(store, [str(own), str(own / "new.dat")], QUICK)
-        (experiment,) = store.experiments.list(verb="assess")
+    assert command(monkeypatch, own) == 130
+    shown = capsys.readouterr()
+    assert "This verdict is partial: 3 measurements were made" in " ".join(shown.out.split())
+    assert "was interrupted" in shown.err
+    assert device.store is not None
+    (experiment,) = device.store.experiments.list(verb="assess")
     assert (experiment.state, experiment.run_count) == ("interrupted", 4)
+    assert experiment.outcome is not None
+    (target,) = experiment.outcome["targets"]
+    assert experiment.outcome["state"] == "interrupted"
+    assert [one["state"] for one in target["cells"]].count("done") == 3
+    assert target["key_figures"][0]["value"] == pytest.approx(100e3, rel=0.001)
+    assert target["key_figures"][2]["value"] == 10_000
+    assert target["key_figures"][3]["value"] is None
     assert [one.name for one in own.iterdir()] == ["mine.txt"]
 
 
+def test_ctrl_c_between_two_runs_is_partial_too(own: Path, device: SimulatedStorage) -> None:
+    def interrupt(number: int) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    device.before_run = interrupt
+    with pytest.raises(AssessmentInterrupted) as ended:
+        assessed(device, own)
+    (verdict,) = ended.value.assessment.verdicts
+    assert verdict.partial is not None
+    assert "2 measurements" in verdict.partial
+
+
 def test_a_cell_that_fails_is_recorded_and_the_others_go_on(
-    own: Path, device: Device, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own: Path,
+    device: SimulatedStorage,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     device.fails_at = 3
-    monkeypatch.setattr(sys, "argv", ["fathom", "assess", "--quick", "--size-mib", "64", str(own)])
-    with pytest.raises(SystemExit) as ended:
-        main()
+    assert command(monkeypatch, own) == 1
     shown = capsys.readouterr()
-    assert ended.value.code == 1
     assert "the disk is gone" in shown.err
-    assert "Verdict on" in shown.out
-    with opened() as store:
-        (experiment,) = store.experiments.list(verb="assess")
-        steps = store.experiments.get(experiment.id).steps
+    assert "measurements were made, and 1 failed." in " ".join(shown.out.split())
+    assert device.store is not None
+    (experiment,) = device.store.experiments.list(verb="assess")
+    steps = device.store.experiments.get(experiment.id).steps
     assert [step.state for step in steps].count("failed") == 1
     assert experiment.state == "failed"
 
 
-def test_several_targets_stand_side_by_side_in_one_experiment(
-    own: Path, device: Device, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_target_that_vanishes_half_way_is_given_up(
+    own: Path, device: SimulatedStorage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = [str(own), str(own / "mine.txt")]
-    arguments = ["fathom", "assess", "--quick", "--size-mib", "64", "--json", *names]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert not ended.value.code
+    mine = own / "mine.txt"
+
+    def vanish(number: int) -> None:
+        if number == 5:
+            mine.unlink()
+            raise fathom.InvalidRequestError("mine.txt: no such file")
+
+    device.before_run = vanish
+    found = assessed(device, mine)
+    assert len(device.asked) == 5
+    (target,) = found.targets
+    assert target.plan.lost == f"{mine} is gone: No such file or directory"
+    assert target.verdict.partial is not None
+    assert "4 measurements were made, then" in target.verdict.partial
+    assert found.state == "failed"
+    states = [one.state for one in target.plan.cells if one.state != "left_out"]
+    assert states[:5] == ["done"] * 4 + ["failed"]
+    assert set(states[5:]) == {"skipped"}
+    assert not capsys.readouterr().out
+
+
+def test_json_and_the_store_have_everything(
+    own: Path,
+    device: SimulatedStorage,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert command(monkeypatch, own, "--json", "--steady", "375") == 0
     whole = json.loads(capsys.readouterr().out)
-    assert [one["target"] for one in whole["verdicts"]] == names
-    assert {one["target"] for one in whole["cells"]} == set(names)
-    assert len(whole["cells"]) == len(device.asked)
-    assert all(one["run_id"] for one in whole["cells"])
+    assert device.store is not None
+    experiment = device.store.experiments.get(whole.pop("experiment_id"))
+    assert experiment.outcome == whole
+    (target,) = whole["targets"]
+    assert [len(target["key_figures"]), target["kind"], whole["state"]] == [
+        5,
+        "scratch",
+        "complete",
+    ]
+    roles = list(dict.fromkeys(one["role"] for one in target["cells"]))
+    assert roles == [
+        "baseline",
+        "saturation",
+        "thread_scaling",
+        "mix",
+        "cache_step",
+        "workload",
+        "preconditioning",
+        "steady_round",
+        "baseline_again",
+    ]
+    for one in target["cells"]:
+        if one["state"] != "done":
+            continue
+        run = device.store.runs.get(one["run_id"])
+        assert list(run.arguments) == one["arguments"]
+        assert one["figures"]["iops"] == pytest.approx(run.result.total.iops)
+        assert one["parameters"]["threads"] >= 1
+    for finding in target["findings"]:
+        assert all(finding[part] for part in ("source", "evidence", "confidence", "remedy"))
+    assert target["knees"] == {"random": SERVERS, "sequential": SERVERS}
 
 
 def test_what_cannot_be_assessed_is_refused_before_anything_is_made(own: Path) -> None:
@@ -245,7 +303,7 @@ def test_what_cannot_be_assessed_is_refused_before_anything_is_made(own: Path) -
     "wrong", [["--quick", "--thorough"], ["--seconds", "1"], ["--overwrite"], ["--no-such"]]
 )
 def test_wrong_options_are_told(
-    wrong: list[str], own: Path, device: Device, monkeypatch: pytest.MonkeyPatch
+    wrong: list[str], own: Path, device: SimulatedStorage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["fathom", "assess", *wrong, str(own)])
     with pytest.raises(SystemExit) as ended:
@@ -272,13 +330,15 @@ def test_every_cell_is_a_command_line_that_the_engine_takes(effort: str, own: Pa
 def test_a_real_file_is_assessed_and_stays_as_it_is(own: Path) -> None:
     little = replace(QUICK, seconds=5, depths=(4,), sequential_depths=(1,), working_sets=())
     before = (own / "mine.txt").stat()
-    with opened() as store:
-        found = assess(store, [str(own / "mine.txt")], little)
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runner = runners.NativeRunner(store)
+        found = assess(store, runner, [str(own / "mine.txt")], little)
     after = (own / "mine.txt").stat()
     assert (after.st_mtime_ns, after.st_size) == (before.st_mtime_ns, before.st_size)
     assert (own / "mine.txt").read_bytes() == b"mine" * MIB
     assert found.failures == {}
-    assert all(done.result.total.ios for done in found.cells[0])
+    (target,) = found.targets
+    assert all(one.figures is not None for one in target.plan.done())
     assert "working-set-small" in [one.rule for one in found.findings]
 
 

@@ -3,88 +3,25 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
+from fathom.assess._cell import KNEE, PARTS, SEQUENTIAL_KNEE, Cell
+from fathom.assess._steady import steady_cells
 from fathom.workloads import find_workload, run_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.assess._cell import Effort
     from fathom.assess._target import AssessedTarget
 
-__all__ = ["EFFORTS", "KNEE", "SEQUENTIAL_KNEE", "Cell", "Effort", "plan_cells"]
+__all__ = ["plan_cells"]
 
-# Stands for the depth that the cells before have found.
-KNEE = "{knee}"
-SEQUENTIAL_KNEE = "{sequential_knee}"
-_GIB = 1 << 30
 _BLOCK = "-b4K"
 _LARGE_BLOCK = "-b512K"
 _RANDOM_DATA = "-Z1M"
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much to measure.
-
-    Attributes
-    ----------
-    seconds
-        Of all cells of one target together; most cells end before their share of it is over.
-    size_bytes
-        Of a scratch file.
-    precision_percent
-        A cell ends as soon as its mean is known to within this, at 95 % confidence.
-    depths, sequential_depths
-        Outstanding I/Os of the saturation, in rising order.
-    write_percents
-        Of the mixes.
-    working_sets
-        Shares of the target that are read for themselves.
-
-    """
-
-    seconds: float
-    size_bytes: int
-    precision_percent: int
-    depths: tuple[int, ...]
-    sequential_depths: tuple[int, ...]
-    write_percents: tuple[int, ...]
-    working_sets: tuple[float, ...]
-
-
-EFFORTS = {
-    "quick": Effort(30, _GIB // 4, 3, (4, 16, 64), (1, 4, 16), (30,), (1 / 16,)),
-    "default": Effort(120, _GIB, 2, (2, 4, 8, 16, 32, 64), (1, 4, 16), (30, 70), (1 / 64, 1 / 8)),
-    "thorough": Effort(
-        7200,
-        64 * _GIB,
-        1,
-        (2, 4, 8, 16, 32, 64, 128, 256),
-        (1, 2, 4, 8, 16, 32, 64),
-        (5, 10, 30, 50, 70, 90),
-        (1 / 256, 1 / 64, 1 / 16, 1 / 4),
-    ),
-}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One run: ``key`` names it for the verdict, ``part`` for the reader.
-
-    ``saturates`` is the family of rising depths to which it belongs; the rest of a family is
-    skipped once its throughput has stopped growing. ``for_findings`` is false where what would be
-    a finding is on purpose.
-    """
-
-    key: str
-    part: str
-    label: str
-    arguments: tuple[str, ...]
-    writes: bool = False
-    saturates: str | None = None
-    for_findings: bool = True
 
 
 def plan_cells(
@@ -93,17 +30,22 @@ def plan_cells(
     """Return the cells of a target, and those that are left out because nothing may be written."""
     past = "-Sh" if target.is_direct else "-Sb"
     cells = [
-        *_latency(past, plain="-Su" if target.is_direct else None),
+        *_latency(past, target),
         *_saturation(past, effort),
         *_threads(past),
         *_mixes(past, effort),
         *_caches(past, target, effort),
         *_workloads(past, target),
-        *_steady(past, steady_seconds, writes=target.writes),
+        *steady_cells(past, target, steady_seconds),
         _single_read("again", "baseline again", past),
     ]
-    kept = [cell for cell in cells if target.writes or not cell.writes]
-    return kept, [cell for cell in cells if cell not in kept]
+    order = list(PARTS)
+    numbers = {part: count() for part in order}
+    placed = [
+        replace(cell, place=(order.index(cell.part), next(numbers[cell.part]))) for cell in cells
+    ]
+    kept = [cell for cell in placed if target.writes or not cell.writes]
+    return kept, [cell for cell in placed if cell not in kept]
 
 
 def _random(write_percent: int, depth: int | str, past: str, threads: int = 1) -> tuple[str, ...]:
@@ -115,15 +57,15 @@ def _single_read(key: str, part: str, past: str) -> Cell:
     return Cell(key, part, "4K random read, depth 1", _random(0, 1, past))
 
 
-def _latency(past: str, plain: str | None) -> list[Cell]:
+def _latency(past: str, target: AssessedTarget) -> list[Cell]:
     part = "baseline latency"
     label = "4K random write, depth 1"
-    cells = [
-        _single_read("read-1", part, past),
-        Cell("write-1", part, f"{label}, write-through", _random(100, 1, past), writes=True),
-    ]
-    if plain is not None:
-        arguments = _random(100, 1, plain)
+    read = _single_read("read-1", part, past)
+    durable = Cell("write-1", part, f"{label}, write-through", _random(100, 1, past), writes=True)
+    # What the guard refuses is refused by the first write: before anything is measured.
+    cells = [read, durable] if target.is_scratch else [durable, read]
+    if target.is_direct:
+        arguments = _random(100, 1, "-Su")
         cells.append(Cell("plain-write-1", part, label, arguments, writes=True))
     return cells
 
@@ -225,12 +167,3 @@ def _workloads(past: str, target: AssessedTarget) -> list[Cell]:
         kept = tuple(one for one in arguments[:-1] if not one.startswith(own))
         cells.append(Cell(key, "workloads", workload.title, kept, writes=workload.writes))
     return cells
-
-
-def _steady(past: str, seconds: int, *, writes: bool) -> list[Cell]:
-    if not seconds:
-        return []
-    kind, percent = ("write", 100) if writes else ("read", 0)
-    arguments = (*_random(percent, KNEE, past), f"-d{seconds}", "--stop-steady")
-    label = f"4K random {kind} at the knee until steady"
-    return [Cell("steady", "steady state", label, arguments, writes=writes)]

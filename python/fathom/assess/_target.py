@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from fathom._errors import FathomError
+from fathom.assess._scratch import TargetError, scratch_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["AssessedTarget", "TargetError", "opened_target"]
+__all__ = ["AssessedTarget", "Kind", "TargetError", "opened_target"]
+
+Kind = Literal["scratch", "file", "device"]
 
 _MIB = 1 << 20
 _LEAST_BYTES = 64 * _MIB
-
-
-class TargetError(FathomError):
-    """A target cannot be assessed; nothing was measured."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +51,33 @@ class AssessedTarget:
     writes: bool
     is_direct: bool
 
+    @property
+    def kind(self) -> Kind:
+        """What it is: a scratch file, a file that was there, or a block device."""
+        if self.is_scratch:
+            return "scratch"
+        return "device" if self.path.is_block_device() else "file"
+
+    def lost(self) -> str | None:
+        """Return why the target cannot be measured any more; None if it is there."""
+        try:
+            with self.path.open("rb") as opened:
+                size_bytes = opened.seek(0, os.SEEK_END)
+        except OSError as error:
+            return f"{self.name} is gone: {error.strerror}"
+        # A device that was pulled keeps its name, and has no size.
+        return None if size_bytes else f"{self.name} is gone: it has no bytes any more"
+
 
 @contextmanager
-def opened_target(name: str, size_bytes: int, *, writes: bool) -> Iterator[AssessedTarget]:
+def opened_target(
+    name: str, size_bytes: int, *, writes: bool, room_share: int = 2
+) -> Iterator[AssessedTarget]:
     """Return the target that a name stands for, and remove what was made for it.
 
-    In a folder, and where nothing has this name yet, a scratch file is made, of at most half of the
-    room that is left. What exists is only read, unless ``writes`` is true.
+    In a folder, and where nothing has this name yet, a scratch file is made, which takes at most
+    one part in ``room_share`` of the room that is left. What exists is only read, unless ``writes``
+    is true.
 
     Raises
     ------
@@ -69,52 +86,32 @@ def opened_target(name: str, size_bytes: int, *, writes: bool) -> Iterator[Asses
 
     """
     path = Path(name)
-    if path.is_dir():
-        with _scratch_folder(path) as folder:
-            yield _scratch(name, folder / "scratch.dat", size_bytes)
-    elif path.exists():
+    if path.exists() and not path.is_dir():
         yield _existing(name, path, writes=writes)
-    else:
-        yielded = _scratch(name, path, size_bytes)
-        try:
-            yield yielded
-        finally:
-            path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _scratch_folder(folder: Path) -> Iterator[Path]:
-    try:
-        made = Path(tempfile.mkdtemp(prefix="fathom-assess-", dir=folder))
-    except OSError as error:
-        raise TargetError(f"{folder}: no scratch file can be made: {error.strerror}") from error
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-
-
-def _scratch(name: str, path: Path, size_bytes: int) -> AssessedTarget:
-    """Make an empty file, which must not have been there."""
-    try:
-        room = shutil.disk_usage(path.parent).free // 2
-    except OSError as error:
-        raise TargetError(f"{name}: {error.strerror}: {path.parent}") from error
-    if path.absolute().parent == Path("/dev"):
+        return
+    if path.absolute().parent == Path("/dev") and not path.is_dir():
         raise TargetError(f"{name}: there is no such device")
+    folder = path if path.is_dir() else path.parent
+    size_bytes = _room_bytes(name, folder, size_bytes, room_share)
+    with scratch_file(name, folder) as scratch:
+        yield AssessedTarget(
+            name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=_is_direct(scratch)
+        )
+
+
+def _room_bytes(name: str, folder: Path, size_bytes: int, room_share: int) -> int:
+    """Return how large a scratch file may be, in whole MiB."""
+    try:
+        room = shutil.disk_usage(folder).free // room_share
+    except OSError as error:
+        raise TargetError(f"{name}: {error.strerror}: {folder}") from error
     size_bytes = min(size_bytes, room) // _MIB * _MIB
     if size_bytes < _LEAST_BYTES:
         raise TargetError(
             f"{name}: a scratch file of {size_bytes // _MIB} MiB is too small; at least "
-            f"{_LEAST_BYTES // _MIB} MiB, and twice that of free room, are needed"
+            f"{_LEAST_BYTES // _MIB} MiB, and {room_share} times that of free room, are needed"
         )
-    try:
-        path.open("xb").close()
-    except OSError as error:
-        raise TargetError(f"{name}: no scratch file can be made: {error.strerror}") from error
-    return AssessedTarget(
-        name, path, size_bytes, is_scratch=True, writes=True, is_direct=_is_direct(path)
-    )
+    return size_bytes
 
 
 def _existing(name: str, path: Path, *, writes: bool) -> AssessedTarget:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fathom.findings._observed import time_words
+from fathom.assess._key_figures import best_cell, value_words
+from fathom.assess._steady import POINTS, rounds_of, steady_state
+from fathom.findings import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fathom._result import Direction, Result
-    from fathom.assess._plan import Cell
-    from fathom.assess._target import AssessedTarget
+    from fathom.assess._session import TargetCells
     from fathom.findings import Finding
+    from fathom.runners import Figures
 
-__all__ = ["Verdict", "verdict_of"]
+__all__ = ["Verdict", "suited_for", "verdict_of"]
 
 _MICRO = 1_000
 _MILLI = 1_000_000
@@ -23,16 +24,22 @@ _MIB_OF_TIB = 1 << 20
 _MINUTE_S = 60
 # By the mean of a 4 KiB random read at depth 1: what such a latency is usual for.
 _CLASSES = (
-    (5 * _MICRO, "answers like memory, not like a device"),
-    (60 * _MICRO, "is in the class of the fastest flash (NVMe)"),
-    (250 * _MICRO, "is in the class of flash (NVMe or SATA)"),
-    (1 * _MILLI, "is in the class of flash behind a network or controller"),
-    (4 * _MILLI, "is in the class of networked or hybrid storage"),
+    (5 * _MICRO, "as fast as memory, and faster than any device"),
+    (60 * _MICRO, "in the class of the fastest flash (NVMe)"),
+    (250 * _MICRO, "in the class of flash (NVMe or SATA)"),
+    (1 * _MILLI, "in the class of flash behind a network or controller"),
+    (4 * _MILLI, "in the class of networked or hybrid storage"),
 )
-_SLOWEST = "is in the class of rotating disks"
+_SLOWEST = "in the class of rotating disks"
 # Microsoft, SQL Server I/O guidance: mean latency of data files and of the log.
-_OLTP = ((10 * _MILLI, "well suited"), (20 * _MILLI, "sufficient"))
-_LOG = ((1 * _MILLI, "very well suited"), (5 * _MILLI, "well suited"), (15 * _MILLI, "sufficient"))
+_LIMITS = {
+    "oltp": ((10 * _MILLI, "well suited"), (20 * _MILLI, "sufficient")),
+    "log": (
+        (1 * _MILLI, "very well suited"),
+        (5 * _MILLI, "well suited"),
+        (15 * _MILLI, "sufficient"),
+    ),
+}
 _TOO_SLOW = "too slow"
 # Findings which say that something else than the device was measured.
 _SPOILING = ("page-cache", "null-data", "too-good", "core-bound", "noisy-neighbour", "not-steady")
@@ -40,25 +47,39 @@ _SPOILING = ("page-cache", "null-data", "too-good", "core-bound", "noisy-neighbo
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a target is good for; ``left_out`` are the parts that would have written."""
+    """What a target is good for.
+
+    Attributes
+    ----------
+    target
+        What the user called it.
+    headline
+        The verdict in one sentence.
+    sentences
+        What it stands on, with numbers.
+    left_out
+        The cells that would have written, where nothing may be written.
+    partial
+        Why not all could be measured, in a sentence; None if all was.
+
+    """
 
     target: str
+    headline: str
     sentences: list[str]
     left_out: list[str]
+    partial: str | None = None
 
 
 def verdict_of(
-    target: AssessedTarget,
-    results: Mapping[str, Result],
-    left_out: Sequence[Cell],
-    findings: Sequence[Finding],
+    plan: TargetCells, findings: Sequence[Finding], *, interrupted: bool = False
 ) -> Verdict:
-    """Return the verdict; ``results`` are by the keys of their cells."""
-    parts = (_class, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
-    sentences = [sentence for part in parts for sentence in part(results)]
-    if not sentences:
-        sentences = ["Nothing could be measured."]
-    missing = list(dict.fromkeys(cell.label for cell in left_out))
+    """Return the verdict on what was measured."""
+    figures = plan.figures()
+    parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
+    sentences = [sentence for part in parts for sentence in part(figures)]
+    sentences += _steady(plan)
+    missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
     if missing:
         sentences.append(
             "Nothing was written, so that how it writes is not known; --write measures that, and "
@@ -68,117 +89,170 @@ def verdict_of(
     if doubts:
         words = "; ".join(dict.fromkeys(doubts))
         sentences.append(f"Before you rely on these numbers, read the findings: {words}.")
-    return Verdict(target.name, sentences, missing)
+    partial = _partial(plan, interrupted=interrupted)
+    return Verdict(plan.target.name, _headline(figures), sentences, missing, partial)
 
 
-def _class(results: Mapping[str, Result]) -> list[str]:
-    one = results.get("read-1")
-    if one is None or one.total.latency is None:
-        return []
-    latency = one.total.latency
-    words = next((words for limit, words in _CLASSES if latency.mean_ns < limit), _SLOWEST)
-    return [
-        (
-            f"It {words}: a random read of 4 KiB takes {time_words(latency.mean_ns)} on average, "
-            f"and 99 of 100 take at most {time_words(latency.quantile_ns(0.99))}."
-        )
+def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
+    """Return why there is less than was planned; what was skipped for being needless is not."""
+    failed = sum(one.state == "failed" for one in plan.cells)
+    unreached = sum(one.state == "pending" for one in plan.cells)
+    if plan.lost is None and not interrupted and not failed:
+        return None
+    count = len(plan.done())
+    words = f"This verdict is partial: {count} measurements were made"
+    if plan.lost is not None:
+        return f"{words}, then {plan.lost}."
+    if interrupted and unreached:
+        return f"{words}, and {unreached} were not when it was interrupted."
+    return f"{words}, and {failed} failed." if failed else None
+
+
+def _headline(figures: Mapping[str, Figures]) -> str:
+    read = figures.get("read-1")
+    if read is None or read.latency_mean_ns is None:
+        return "Too little was measured for a verdict."
+    uses = [
+        f"{words} for {use}"
+        for key, use in (("oltp", "a transaction database"), ("log", "its log"))
+        if (words := suited_for(key, figures))
     ]
+    words = f"It is {_class(read.latency_mean_ns)}"
+    return f"{words}; {' and '.join(uses)}." if uses else f"{words}, as far as reading tells."
 
 
-def _best(results: Mapping[str, Result], *prefixes: str) -> tuple[str, Result] | None:
-    """Return the cell with the most IOPS of those whose key begins so."""
-    found = [(key, one) for key, one in results.items() if key.startswith(prefixes)]
-    return max(found, key=lambda pair: pair[1].total.iops, default=None)
+def _class(mean_ns: float) -> str:
+    return next((words for limit, words in _CLASSES if mean_ns < limit), _SLOWEST)
 
 
-def _saturation(results: Mapping[str, Result]) -> list[str]:
-    reads = {key: one for key, one in results.items() if key != "random-write"}
-    read = _best(reads, "read-1", "random-", "threads-")
-    if read is None:
-        return []
-    words = f"It completes at most {read[1].total.iops:,.0f} random reads of 4 KiB a second"
-    write = results.get("random-write")
-    if write is not None:
-        words += f", and {write.total.iops:,.0f} writes"
-    return [f"{words}."]
-
-
-def _sequential(results: Mapping[str, Result]) -> list[str]:
-    reads = {key: one for key, one in results.items() if key != "sequential-write"}
-    read = _best(reads, "sequential-")
-    if read is None:
-        return []
-    words = f"In order it reads {read[1].total.mib_per_s:,.0f} MiB/s"
-    write = results.get("sequential-write")
-    if write is not None:
-        words += f" and writes {write.total.mib_per_s:,.0f} MiB/s"
-    return [f"{words}."]
-
-
-def _durable(results: Mapping[str, Result]) -> list[str]:
-    one, plain = results.get("write-1"), results.get("plain-write-1")
-    if one is None or one.total.latency is None:
-        return []
-    words = f"A write that has to survive an outage takes {time_words(one.total.latency.mean_ns)}"
-    if plain is not None and plain.total.latency is not None:
-        words += f", one that need not {time_words(plain.total.latency.mean_ns)}"
-    return [f"{words}."]
-
-
-def _suited(direction: Direction, limits: Sequence[tuple[int, str]]) -> str:
-    mean_ns = direction.latency.mean_ns if direction.latency is not None else 0.0
+def suited_for(key: str, figures: Mapping[str, Figures]) -> str | None:
+    """Return how well the workload ``oltp`` or ``log`` is served; None if it was not measured."""
+    one = figures.get(key)
+    if one is None or one.latency_mean_ns is None:
+        return None
+    limits = _LIMITS[key]
+    mean_ns = one.latency_mean_ns
     return next((words for limit, words in limits if mean_ns < limit), _TOO_SLOW)
 
 
-def _oltp(results: Mapping[str, Result]) -> list[str]:
-    one = results.get("oltp")
-    if one is None or one.total.latency is None:
+def _latency(figures: Mapping[str, Figures]) -> list[str]:
+    one = figures.get("read-1")
+    if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
         return []
-    latency = one.total.latency
     return [
         (
-            f"For a transaction database it is {_suited(one.total, _OLTP)}: {one.total.iops:,.0f} "
-            f"I/Os of 8 KiB a second, 70 % of them reads, in {time_words(latency.mean_ns)} on "
-            f"average and {time_words(latency.quantile_ns(0.99))} for 99 of 100."
+            f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
+            f"and 99 of 100 take at most {time_words(one.latency_p99_ns)}."
         )
     ]
 
 
-def _log(results: Mapping[str, Result]) -> list[str]:
-    one = results.get("log")
-    if one is None or one.total.latency is None:
+def _saturation(figures: Mapping[str, Figures]) -> list[str]:
+    key = best_cell(figures, "read-1", "random-", "threads-")
+    if key is None:
+        return []
+    words = f"It completes at most {figures[key].iops:,.0f} random reads of 4 KiB a second"
+    write = figures.get("random-write")
+    if write is not None:
+        words += f", and {write.iops:,.0f} writes"
+    return [f"{words}."]
+
+
+def _sequential(figures: Mapping[str, Figures]) -> list[str]:
+    key = best_cell(figures, "sequential-")
+    if key is None:
+        return []
+    words = f"In order it reads {figures[key].mib_per_s:,.0f} MiB/s"
+    write = figures.get("sequential-write")
+    if write is not None:
+        words += f" and writes {write.mib_per_s:,.0f} MiB/s"
+    return [f"{words}."]
+
+
+def _durable(figures: Mapping[str, Figures]) -> list[str]:
+    one, plain = figures.get("write-1"), figures.get("plain-write-1")
+    if one is None or one.latency_mean_ns is None:
+        return []
+    words = f"A write that has to survive an outage takes {time_words(one.latency_mean_ns)}"
+    if plain is not None and plain.latency_mean_ns is not None:
+        words += f", one that need not {time_words(plain.latency_mean_ns)}"
+    return [f"{words}."]
+
+
+def _oltp(figures: Mapping[str, Figures]) -> list[str]:
+    one, words = figures.get("oltp"), suited_for("oltp", figures)
+    if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
         return []
     return [
         (
-            f"For a database's log it is {_suited(one.total, _LOG)}: a full log buffer is written "
-            f"in {time_words(one.total.latency.mean_ns)}, {one.total.iops:,.0f} times a second."
+            f"For a transaction database it is {words}: {one.iops:,.0f} reads and writes of 8 KiB "
+            f"a second, 70 % of them reads, in {time_words(one.latency_mean_ns)} on average and "
+            f"{time_words(one.latency_p99_ns)} for 99 of 100."
         )
     ]
 
 
-def _backup(results: Mapping[str, Result]) -> list[str]:
-    one = results.get("backup")
-    if one is None or not one.total.mib_per_s:
+def _log(figures: Mapping[str, Figures]) -> list[str]:
+    one, words = figures.get("log"), suited_for("log", figures)
+    if one is None or one.latency_mean_ns is None:
         return []
-    seconds = _MIB_OF_TIB / one.total.mib_per_s
+    return [
+        (
+            f"For a database's log it is {words}: a full log buffer is written in "
+            f"{time_words(one.latency_mean_ns)}, {value_words(one.iops, 'ios_per_s')}."
+        )
+    ]
+
+
+def _backup(figures: Mapping[str, Figures]) -> list[str]:
+    one = figures.get("backup")
+    if one is None or not one.mib_per_s:
+        return []
+    seconds = _MIB_OF_TIB / one.mib_per_s
     long = seconds >= 2 * _MINUTE_S
     words = f"{seconds / _MINUTE_S:,.0f} minutes" if long else f"{seconds:.0f} s"
-    return [f"A backup reads {one.total.mib_per_s:,.0f} MiB/s: 1 TiB takes {words}."]
+    return [f"A backup reads {value_words(one.mib_per_s, 'mib_per_s')}: 1 TiB takes {words}."]
 
 
-def _threads(results: Mapping[str, Result]) -> list[str]:
-    many = _best(results, "threads-")
-    single = _best({k: v for k, v in results.items() if k != "random-write"}, "random-")
+def _threads(figures: Mapping[str, Figures]) -> list[str]:
+    many, single = best_cell(figures, "threads-"), best_cell(figures, "random-")
     if many is None or single is None:
         return []
-    count = many[0].removeprefix("threads-")
-    gain = many[1].total.iops / single[1].total.iops
+    gain = figures[many].iops / figures[single].iops
+    count = many.removeprefix("threads-")
     return [f"{count} threads complete {gain:.2f} times the random reads of one."]
 
 
-def _caches(results: Mapping[str, Result]) -> list[str]:
-    one, cached = results.get("read-1"), results.get("cached")
-    if one is None or cached is None or not one.total.iops:
+def _caches(figures: Mapping[str, Figures]) -> list[str]:
+    one, cached = figures.get("read-1"), figures.get("cached")
+    if one is None or cached is None:
         return []
-    gain = cached.total.iops / one.total.iops
-    return [f"From the page cache, single random reads are {gain:.1f} times as fast."]
+    gain = cached.iops / one.iops
+    return [
+        f"What the system holds in its own memory (page cache) is read {gain:.1f} times as fast."
+    ]
+
+
+def _steady(plan: TargetCells) -> list[str]:
+    """Tell whether the rounds of the SNIA were steady, and what they gave at last."""
+    figures = plan.figures()
+    series = rounds_of({key: one.iops for key, one in figures.items()})
+    rounds = min(len(one) for one in series.values())
+    if not any(one.cell.role == "steady_round" for one in plan.cells):
+        return []
+    found = steady_state(series)
+    if found is None:
+        return [f"Whether it is steady is not known: {rounds} rounds were made, and it takes 5."]
+    labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
+    rates = "; ".join(
+        f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} a second"
+        for point in POINTS
+    )
+    if found.is_steady:
+        return [f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."]
+    return [
+        (
+            f"It was not steady within {found.rounds} rounds by the rules of the SNIA, so that it "
+            f"will go on changing under load; at last: {rates}."
+        )
+    ]

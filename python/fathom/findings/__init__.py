@@ -9,7 +9,7 @@ numbers, a confidence and a remedy.
 
 from fathom.findings._find import RULES, find
 from fathom.findings._finding import Confidence, Finding, Rule
-from fathom.findings._observed import Load, Observed, TargetEvidence, raid_level
+from fathom.findings._observed import Load, Observed, TargetEvidence, raid_level, time_words
 
 __all__ = [
     "RULES",
@@ -21,4 +21,5 @@ __all__ = [
     "TargetEvidence",
     "find",
     "raid_level",
+    "time_words",
 ]

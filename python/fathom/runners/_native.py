@@ -50,8 +50,8 @@ class NativeRunner:
             on_event=self._on_event,
         )
         if found.failure is not None:
-            return RunOutcome(found.run_id, None, found.failure)
-        return RunOutcome(found.run_id, stored_figures(found.result), None)
+            return RunOutcome(found.run_id, None, found.failure, found.result)
+        return RunOutcome(found.run_id, stored_figures(found.result), None, found.result)
 
 
 def stored_figures(result: Result) -> Figures:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom._result import Result
+
 __all__ = ["Figures", "RunOutcome", "Runner"]
 
 
@@ -45,11 +47,25 @@ class Figures:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """A run that ended: ``figures`` is None if it failed, and ``failure`` says why it did."""
+    """A run that ended.
+
+    Attributes
+    ----------
+    run_id
+        In the store; None if it was not saved.
+    figures
+        None if the run failed.
+    failure
+        Why it failed, if it did.
+    result
+        All that was measured, for what figures do not tell; None if the runner has no more.
+
+    """
 
     run_id: int | None
     figures: Figures | None
     failure: str | None
+    result: Result | None = None
 
 
 class Runner(Protocol):
