@@ -65,8 +65,9 @@ class AssessedTarget:
                 size_bytes = opened.seek(0, os.SEEK_END)
         except OSError as error:
             return f"{self.name} is gone: {error.strerror}"
-        # A device that was pulled keeps its name, and has no size.
-        return None if size_bytes else f"{self.name} is gone: it has no bytes any more"
+        # A device that was detached may keep its name, and has no size.
+        is_empty = not size_bytes and self.kind == "device"
+        return f"{self.name} is gone: it has no bytes any more" if is_empty else None
 
 
 @contextmanager
