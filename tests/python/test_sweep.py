@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fathom.cli import main
 from fathom.experiments._axes import Grid, load_arguments, parse_axes
-from fathom.experiments._sweep import Sweep, SweepProgress, sweep
+from fathom.experiments._sweep import Progress, Sweep, sweep
 from fathom.experiments._sweep_plan import plan_sweep
 from fathom.stats import fit_surface
 from fathom.store import Store
@@ -48,11 +48,26 @@ def errors(found: Sweep, device: SimulatedDevice) -> np.ndarray:
     return np.array([abs(iops / true - 1) if iops else np.inf for iops, true in pairs])
 
 
+def latency_errors(found: Sweep, device: SimulatedDevice) -> np.ndarray:
+    """Return how far mean and p99 of the cells that were not measured are from the truth."""
+    shares = []
+    for cell in found.cells:
+        if cell.source == "interpolated":
+            assert cell.figures is None
+            assert cell.estimated_latency is not None
+            true = device.true_figures(load_of(cell.parameters))
+            for name in ("latency_mean_ns", "latency_p99_ns"):
+                one = cell.estimated_latency[name]
+                assert one.low_ns < one.value_ns < one.high_ns
+                shares.append(abs(one.value_ns / getattr(true, name) - 1))
+    return np.array(shares)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_adaptive_sweep_is_right_in_a_tenth_of_the_scripts_time(kept: Store, shape: str) -> None:
     device = SimulatedDevice(SHAPES[shape], seed=5)
     plan, _ = plan_sweep(["x"], parse_axes(SCRIPT), seed=5)
-    told: list[SweepProgress] = []
+    told: list[Progress] = []
     found = sweep(kept, device, plan, on_progress=told.append)
     assert np.mean(errors(found, device) <= 0.05) >= 0.95
     assert found.elapsed_s <= SCRIPT_S / 10
@@ -60,6 +75,7 @@ def test_an_adaptive_sweep_is_right_in_a_tenth_of_the_scripts_time(kept: Store, 
     assert found.count("measured") == len(device.loads) == len(set(device.loads))
     assert found.count("measured") + found.count("interpolated") == 441
     assert found.checked >= found.within >= 9
+    assert np.mean(latency_errors(found, device) <= 0.1) >= 0.95
     early = next(one for one in told if one.elapsed_s >= found.elapsed_s / 10)
     forecast_s = early.elapsed_s + early.remaining_s
     assert forecast_s == pytest.approx(found.elapsed_s, rel=0.2)
@@ -113,7 +129,7 @@ def test_a_cell_that_fails_is_noted_and_the_others_are_measured(kept: Store) -> 
     assert by_depth["4"].iops is None
     assert found.count("measured") == 4
     experiment = kept.experiments.get(found.experiment_id)
-    assert (experiment.state, experiment.failure) == ("complete", "1 cells failed")
+    assert (experiment.state, experiment.failure) == ("complete", "1 cell failed")
     assert sorted(step.state for step in experiment.steps) == ["done"] * 4 + ["failed"]
 
 
@@ -127,6 +143,10 @@ def test_what_is_interpolated_is_marked_in_the_store(kept: Store) -> None:
     assert experiment.outcome is not None
     sources = [cell["source"] for cell in experiment.outcome["cells"]]
     assert sources.count("interpolated") == found.count("interpolated")
+    # What is told of a cell that was not measured never looks like a measurement.
+    for cell in experiment.outcome["cells"]:
+        measured = cell["source"] == "measured"
+        assert (cell["figures"] is not None, cell["estimated_latency"] is None) == (measured,) * 2
     # The order is that of the plan, by chance but always the same.
     labels = [step.label for step in experiment.steps]
     grid = Grid(plan.axes)

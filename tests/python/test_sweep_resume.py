@@ -9,11 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom import RunInterrupted
+from fathom import InvalidRequestError, RunInterrupted
 from fathom.experiments._axes import parse_axes
 from fathom.experiments._sweep import resume_sweep, sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.runners import NativeRunner
+from fathom.experiments._sweep_plan import SweepPlan, plan_sweep
+from fathom.runners import NativeRunner, RunOutcome
 from fathom.store import Store
 from store_worker import CONTEXT, RESULT
 from sweep_worker import CELLS, begin_or_resume
@@ -21,8 +21,6 @@ from sweep_worker import CELLS, begin_or_resume
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-    from fathom.runners import RunOutcome
 
 KILLS = 20
 # So that all moments are met: opening the store, resuming, measuring, saving.
@@ -106,3 +104,48 @@ def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
         found = resume_sweep(store, experiment.id, NativeRunner(store))
         assert found.count("measured") == 3
         assert runs == 4
+
+
+class FailingRunner(NativeRunner):
+    """Fails at these depths, and counts what it is asked for."""
+
+    def __init__(self, store: Store, fails: set[str]) -> None:
+        """Save into this store."""
+        super().__init__(store)
+        self._fails = fails
+        self.asked: list[Sequence[str]] = []
+
+    def run(self, arguments: Sequence[str], **more: object) -> RunOutcome:
+        """Run, or fail."""
+        self.asked.append(arguments)
+        if self._fails & set(arguments):
+            return RunOutcome(None, None, "the device said no")
+        return super().run(arguments, **more)  # type: ignore[arg-type]
+
+
+def test_what_failed_in_a_sweep_that_ended_is_tried_again_and_nothing_else(tmp_path: Path) -> None:
+    target = tmp_path / "x.dat"
+    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - No secret.
+    axes = parse_axes({"block": "4K..256K", "depth": "1..64"})
+    arguments = ("-L", "-r", "--stop-ios=50", str(target))
+    # The tolerance is so wide that cells are left out whatever this machine does.
+    plan = SweepPlan(arguments, axes, mode="fixed", duration_s=1, tolerance=1000.0)
+    with Store(tmp_path / "store.sqlite") as store:
+        found = sweep(store, FailingRunner(store, {"-o1", "-o2"}), plan)
+        failed = found.count("failed")
+        assert failed > 1
+        assert found.count("interpolated") > 0
+        runner = FailingRunner(store, {"-o2"})
+        again = resume_sweep(store, found.experiment_id, runner)
+        assert len(runner.asked) == failed
+        assert 0 < again.count("failed") < failed
+        assert again.count("interpolated") == found.count("interpolated")
+        assert (again.checked, again.within) == (found.checked, found.within)
+        kept = store.experiments.get(found.experiment_id)
+        assert kept.state == "complete"
+        assert kept.failure == f"{again.count('failed')} cells failed"
+        last = resume_sweep(store, found.experiment_id, FailingRunner(store, set()))
+        assert last.count("failed") == 0
+        assert store.experiments.get(found.experiment_id).failure is None
+        with pytest.raises(InvalidRequestError, match="no cell failed"):
+            resume_sweep(store, found.experiment_id, FailingRunner(store, set()))

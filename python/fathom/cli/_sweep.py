@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +10,15 @@ import typer
 
 import fathom
 from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
-from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli._sweep_shown import SweepLine, show_forecast, show_sweep
+from fathom.cli._exit_codes import EXIT_FAILED
+from fathom.cli._experiment_line import experiment_line
+from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
+from fathom.cli._sweep_shown import show_forecast, show_sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from fathom.experiments._sweep import Sweep, SweepProgress
+    from fathom.experiments._sweep import Sweep
     from fathom.experiments._sweep_plan import Forecast, SweepPlan
+    from fathom.runners import Runner
     from fathom.store import Store
 
 __all__ = ["sweep"]
@@ -61,7 +61,10 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
     ] = False,
     resume: Annotated[
-        str | None, typer.Option(help="Go on with a sweep: its experiment, such as e7, or last.")
+        str | None,
+        typer.Option(
+            help="Go on with a sweep, and try again what failed: e7, its experiment, or last."
+        ),
     ] = None,
     label: Annotated[str | None, typer.Option(help="A word to find the sweep by.")] = None,
     as_json: JsonOption = False,
@@ -77,10 +80,12 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
     from fathom.experiments._sweep_plan import plan_sweep  # noqa: PLC0415 - The same.
 
     try:
-        if resume is not None:
-            _resume(resume, context.args, store, as_json=as_json)
-            return
         named = {"block": block, "threads": threads, "depth": depth, "write": write}
+        if resume is not None:
+            more = {"vary": vary, "duration": duration, "dry-run": dry_run, "label": label}
+            refuse_what_a_plan_has("sweep", context.args, {**named, **more})
+            _resume(resume, store, as_json=as_json)
+            return
         axes = parse_axes({name: one for name, one in named.items() if one is not None}, vary or [])
         fixed = duration is not None
         plan, forecast = plan_sweep(
@@ -108,40 +113,29 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
 
 def _begin(store: Store, plan: SweepPlan, forecast: Forecast, label: str, *, as_json: bool) -> None:
     from fathom.experiments._sweep import sweep as run_sweep  # noqa: PLC0415 - Loads NumPy.
-    from fathom.runners import NativeRunner  # noqa: PLC0415 - The same.
 
     if not as_json:
         show_forecast(plan, forecast, short=True)
-    with _progress(quiet=as_json) as on_progress:
-        runner = NativeRunner(store)
-        found = run_sweep(store, runner, plan, label=label, on_progress=on_progress)
+    with experiment_line("cells", quiet=as_json) as tell:
+        found = run_sweep(store, _runner(store), plan, label=label, on_progress=tell)
     _end(store, found, as_json=as_json)
 
 
-def _resume(reference: str, rest: list[str], where: str | None, *, as_json: bool) -> None:
+def _resume(reference: str, where: str | None, *, as_json: bool) -> None:
     from fathom.experiments._sweep import resume_sweep  # noqa: PLC0415 - Loads NumPy.
-    from fathom.runners import NativeRunner  # noqa: PLC0415 - The same.
 
-    if rest:
-        fail(f"{rest[0]}: a sweep is resumed as it was planned, without arguments", EXIT_INVALID)
     with opened_store(where) as store:
-        experiment_id = _experiment_id(store, reference)
-        with _progress(quiet=as_json) as on_progress:
-            runner = NativeRunner(store)
-            found = resume_sweep(store, experiment_id, runner, on_progress=on_progress)
+        experiment_id = resumed_id(store, "sweep", reference)
+        with experiment_line("cells", quiet=as_json) as tell:
+            found = resume_sweep(store, experiment_id, _runner(store), on_progress=tell)
         _end(store, found, as_json=as_json)
 
 
-def _experiment_id(store: Store, reference: str) -> int:
-    if reference == "last":
-        found = [one.id for one in store.experiments.list(verb="sweep") if one.state != "complete"]
-        if not found:
-            fail(f"{store.name} has no sweep to go on with", EXIT_INVALID)
-        return found[0]
-    number = reference.removeprefix("e")
-    if not number.isdecimal():
-        fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
-    return int(number)
+def _runner(store: Store) -> Runner:
+    """Return what measures the cells."""
+    from fathom.runners import NativeRunner  # noqa: PLC0415 - Loads NumPy.
+
+    return NativeRunner(store)
 
 
 def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
@@ -151,13 +145,6 @@ def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
         show_sweep(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.count("failed"):
-        fail(f"{found.count('failed')} cells failed", EXIT_FAILED)
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[SweepProgress], None]]:
-    if quiet:
-        yield lambda _progress: None
-        return
-    with SweepLine() as line:
-        yield line.tell
+        failed = found.count("failed")
+        again = f"try them again with: fathom sweep --resume e{found.experiment_id}"
+        fail(f"{failed} of {len(found.cells)} cells failed; {again}", EXIT_FAILED)

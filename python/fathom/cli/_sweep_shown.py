@@ -1,35 +1,27 @@
-"""A sweep on the terminal: what it will take, how far it is, what it found."""
+"""A sweep on the terminal: what it will take, what it found."""
 
 from __future__ import annotations
 
 import json
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
+from fathom.cli._experiment_line import time_words
 from fathom.cli._shown import console, local_time, text_table
 
 if TYPE_CHECKING:
-    from fathom.experiments._sweep import Sweep, SweepProgress, SweptCell
+    from fathom.experiments._sweep import Sweep, SweptCell
     from fathom.experiments._sweep_plan import Forecast, SweepPlan
 
-__all__ = ["SweepLine", "show_forecast", "show_sweep", "time_words"]
+__all__ = ["show_forecast", "show_sweep"]
 
 _NANOS_PER_MILLI = 1_000_000
-_SECONDS_PER_MINUTE = 60
 _SHOWN_CELLS = 20
 _RATES_MIB_PER_S = (100, 1000)
-
-
-def time_words(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds."""
-    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+_SHOWN_LATENCIES = ("latency_mean_ns", "latency_p99_ns")
 
 
 def show_forecast(
@@ -75,58 +67,6 @@ def _written_words(forecast: Forecast) -> str:
     )
 
 
-class SweepLine:
-    """A bar with the time that is left; where the error output is no terminal, a line now and then.
-
-    The bar counts measured cells.
-    """
-
-    def __init__(self) -> None:
-        """Draw on the error output, so that results alone go to the standard output."""
-        terminal = Console(stderr=True)
-        self._told = 0
-        self._progress: Progress | None = None
-        if terminal.is_terminal:
-            columns = (
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TextColumn("{task.fields[figures]}", markup=False),
-            )
-            self._progress = Progress(*columns, console=terminal, transient=True)
-            self._task = self._progress.add_task("sweep", total=None, figures="")
-
-    def __enter__(self) -> Self:
-        """Begin to draw."""
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *_reason: object) -> None:
-        """Remove the bar."""
-        if self._progress is not None:
-            self._progress.stop()
-
-    def tell(self, progress: SweepProgress) -> None:
-        """Show how far it is, and what failed."""
-        figures = (
-            f"{progress.done} of about {progress.expected:.0f} cells, "
-            f"{time_words(progress.remaining_s)} left"
-        )
-        if progress.failure is not None:
-            typer.echo(f"{progress.label} failed: {progress.failure}", err=True)
-        if self._progress is not None:
-            self._progress.update(
-                self._task,
-                description=progress.label,
-                completed=progress.done,
-                total=progress.expected,
-                figures=figures,
-            )
-        elif progress.done * 10 // max(round(progress.expected), 1) > self._told:
-            self._told = progress.done * 10 // max(round(progress.expected), 1)
-            typer.echo(figures, err=True)
-
-
 def show_sweep(found: Sweep) -> None:
     """Print all cells, and in words which of them were measured."""
     names = list(found.cells[0].parameters)
@@ -139,6 +79,8 @@ def show_sweep(found: Sweep) -> None:
         if found.count(source)
     ]
     typer.echo(f"{len(found.cells)} cells: {', '.join(parts)}, in {time_words(found.elapsed_s)}.")
+    if found.count("interpolated"):
+        typer.echo(_interpolated_words(found))
     if found.checked:
         typer.echo(
             f"Of {found.checked} cells that could have been interpolated and were measured to "
@@ -158,12 +100,41 @@ def _figures(cell: SweptCell) -> list[str]:
     width = "-"
     if cell.iops_low is not None and cell.iops_high is not None:
         width = f"{50 * (cell.iops_high - cell.iops_low) / cell.iops:.1f}"
-    known = cell.figures
-    latencies = (None, None) if known is None else (known.latency_mean_ns, known.latency_p99_ns)
     return [
         f"{cell.iops:,.0f}",
         width,
         f"{cell.mib_per_s:,.2f}",
-        *("-" if one is None else f"{one / _NANOS_PER_MILLI:.3f}" for one in latencies),
+        *(_latency(cell, name) for name in _SHOWN_LATENCIES),
         cell.source + (" ~" if cell.is_precise is False else ""),
     ]
+
+
+def _latency(cell: SweptCell, name: str) -> str:
+    """Return a latency in milliseconds, marked where it is an estimate."""
+    measured: float | None = getattr(cell.figures, name, None)
+    if measured is not None:
+        return f"{measured / _NANOS_PER_MILLI:.3f}"
+    estimated = (cell.estimated_latency or {}).get(name)
+    return (
+        "-"
+        if estimated is None
+        else f"\N{ALMOST EQUAL TO}{estimated.value_ns / _NANOS_PER_MILLI:.3f}"
+    )
+
+
+def _interpolated_words(found: Sweep) -> str:
+    """Say what the figures of cells that were not measured are worth."""
+    latencies = [
+        cell.estimated_latency[_SHOWN_LATENCIES[-1]]
+        for cell in found.cells
+        if cell.estimated_latency and _SHOWN_LATENCIES[-1] in cell.estimated_latency
+    ]
+    if not latencies:
+        return "Interpolated cells were not measured: they have no latencies."
+    widths = sorted(one.high_ns / one.value_ns - 1 for one in latencies)
+    return (
+        "Interpolated cells were not measured: their rates are known to within +/- %, their "
+        "latencies (\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
+        f"to within {100 * widths[len(widths) // 2]:.0f} % at the median, "
+        f"{100 * widths[-1]:.0f} % at most (95 %)."
+    )

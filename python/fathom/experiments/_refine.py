@@ -115,7 +115,7 @@ class Refinement:
             return rest[: max(chance - tried, 1)]
         if self._whole or not rest:
             return []
-        self._fit(known)
+        self.fit(known)
         if tried < self.design:
             return self._spread_out(rest, min(_BATCH, self.design - tried))
         self._judge_check(known)
@@ -144,7 +144,8 @@ class Refinement:
     def _is_sure(self, value: Value) -> bool:
         return _DEVIATIONS * value.deviation <= self._tolerance
 
-    def _fit(self, known: Mapping[int, float]) -> None:
+    def fit(self, known: Mapping[int, float]) -> None:
+        """Lay the surface through what was measured."""
         cells = list(known)
         start = None if self._surface is None else self._surface.parameters
         heights = [known[cell] for cell in cells]

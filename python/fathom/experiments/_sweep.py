@@ -4,104 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._axes import Grid
+from fathom.experiments._progress import Progress
+from fathom.experiments._refine import Check
+from fathom.experiments._sweep_latency import estimate_latencies
 from fathom.experiments._sweep_plan import SweepPlan
+from fathom.experiments._sweep_result import Sweep, SweptCell
 from fathom.runners import Figures, stored_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fathom.experiments._refine import Value
+    from fathom.experiments._sweep_latency import Latencies
     from fathom.runners import Runner, RunOutcome
-    from fathom.store import ExperimentState, Store
+    from fathom.store import Experiment, ExperimentState, Store
 
-__all__ = ["Sweep", "SweepProgress", "SweptCell", "resume_sweep", "sweep"]
+__all__ = ["Progress", "Sweep", "SweptCell", "resume_sweep", "sweep"]
 
 _BYTES_PER_MIB = 1 << 20
 _DEVIATIONS = 1.96
-Source = Literal["measured", "interpolated", "failed", "pending"]
-
-
-@dataclass(frozen=True)
-class SweptCell:
-    """One combination of parameters.
-
-    Attributes
-    ----------
-    parameters
-        The value of each by its name.
-    source
-        Where its figures come from; they are None of a cell that failed or is pending.
-    iops, mib_per_s
-        Of reads and writes.
-    iops_low, iops_high
-        The interval of ``iops``; None if no stop rule told.
-    is_precise
-        Whether the interval is as narrow as was asked for; None where nothing was asked.
-    figures
-        All figures of a cell that was measured.
-    run_id, failure
-        Its run in the store; why it failed.
-
-    """
-
-    parameters: dict[str, str]
-    source: Source
-    iops: float | None = None
-    mib_per_s: float | None = None
-    iops_low: float | None = None
-    iops_high: float | None = None
-    is_precise: bool | None = None
-    figures: Figures | None = None
-    run_id: int | None = None
-    failure: str | None = None
-
-
-@dataclass(frozen=True)
-class SweepProgress:
-    """How far a sweep is; counts are of measured cells, times in seconds."""
-
-    done: int
-    expected: float
-    failed: int
-    elapsed_s: float
-    remaining_s: float
-    label: str
-    failure: str | None
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """What a sweep found.
-
-    Attributes
-    ----------
-    experiment_id
-        In the store.
-    cells
-        All of them, in the order of their parameters.
-    checked, within
-        How many cells that could have been interpolated were measured all the same, and how many of
-        them lay within the tolerance.
-    elapsed_s
-        How long this session took, in seconds.
-
-    """
-
-    experiment_id: int
-    cells: list[SweptCell]
-    checked: int
-    within: int
-    elapsed_s: float
-
-    def count(self, source: Source) -> int:
-        """Return how many cells have this source."""
-        return sum(cell.source == source for cell in self.cells)
 
 
 def sweep(
@@ -110,7 +37,7 @@ def sweep(
     plan: SweepPlan,
     *,
     label: str = "",
-    on_progress: Callable[[SweepProgress], None] = lambda _progress: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Sweep:
     """Sweep as planned; each run is saved as it ends, and a cell that fails is noted.
 
@@ -137,26 +64,30 @@ def resume_sweep(
     experiment_id: int,
     runner: Runner,
     *,
-    on_progress: Callable[[SweepProgress], None] = lambda _progress: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Sweep:
-    """Go on with a sweep that was killed or interrupted; cells that failed are tried again.
+    """Go on with a sweep that was killed or interrupted; cells that failed are tried again first.
+
+    Of a sweep that ended, only these are run.
 
     Raises
     ------
     InvalidRequestError
-        If the experiment is no sweep, or is complete.
+        If the experiment is no sweep, or is complete and no cell failed.
     NotFoundError
         If the store has no such experiment.
 
     """
     experiment = store.experiments.get(experiment_id)
-    if experiment.verb != "sweep" or experiment.state == "complete":
-        what = "complete" if experiment.verb == "sweep" else f"a {experiment.verb}, no sweep"
-        raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
+    failed = any(step.state == "failed" for step in experiment.steps)
+    if experiment.verb != "sweep":
+        raise InvalidRequestError(f"experiment e{experiment_id} is a {experiment.verb}, no sweep")
+    if experiment.state == "complete" and not failed:
+        raise InvalidRequestError(f"experiment e{experiment_id} is complete, and no cell failed")
     plan = SweepPlan.from_dict(experiment.plan)
     store.experiments.finish(experiment_id, "running")
     session = _Session(store, runner, plan, experiment_id, on_progress)
-    session.take_up()
+    session.take_up(experiment)
     return session.run()
 
 
@@ -166,7 +97,7 @@ class _Session:
     runner: Runner
     plan: SweepPlan
     experiment_id: int
-    on_progress: Callable[[SweepProgress], None]
+    on_progress: Callable[[Progress], None]
     measured: dict[int, tuple[Figures, int | None]] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
 
@@ -178,17 +109,29 @@ class _Session:
         self.step_ids = {int(step.parameters["cell"]): step.id for step in found}
         self.began_s = self.runner.clock()
         self.runs = 0
+        self.again: list[int] = []
+        self.is_ended = False
+        self.check = Check()
 
-    def take_up(self) -> None:
+    def take_up(self, experiment: Experiment) -> None:
         """Read what earlier sessions measured; the last run of a cell counts."""
         cells = {step_id: cell for cell, step_id in self.step_ids.items()}
         for run in reversed(self.store.runs.list(experiment_id=self.experiment_id)):
             if run.outcome == "complete" and run.step_id in cells:
                 figures = stored_figures(self.store.runs.get(run.id).result)
-                self.measured[cells[run.step_id]] = (figures, run.id)
+                if figures.iops:
+                    self.measured[cells[run.step_id]] = (figures, run.id)
+        failed = {cells[step.id] for step in experiment.steps if step.state == "failed"}
+        self.again = sorted(failed - set(self.measured))
+        # Cells are only skipped at the end of a sweep, with the checks behind it.
+        self.is_ended = any(step.state == "skipped" for step in experiment.steps)
+        if self.is_ended and experiment.outcome is not None:
+            self.check = Check(experiment.outcome["checked"], experiment.outcome["within"])
 
     def run(self) -> Sweep:
         try:
+            for cell in self.again:
+                self._measure(cell)
             while batch := self._batch():
                 for cell in batch:
                     self._measure(cell)
@@ -208,6 +151,8 @@ class _Session:
 
     def _batch(self) -> list[int]:
         """Return the next cells of all slices, mixed so that drift falls on none in particular."""
+        if self.is_ended:
+            return []
         known, tried = self._known(), {*self.failures, *self.measured}
         cells: list[int] = []
         for refinement in self.refinements:
@@ -249,15 +194,13 @@ class _Session:
 
     def _tell(self, label: str, failure: str | None) -> None:
         tried = {*self.measured, *self.failures}
-        counts = [
-            one.expected_count(sum(cell in tried for cell in one.cells)) for one in self.refinements
-        ]
+        expected = self._expected_count(tried)
         elapsed_s = self.runner.clock() - self.began_s
-        left = max(sum(counts) - len(tried), 0)
+        left = max(expected - len(tried), 0)
         self.on_progress(
-            SweepProgress(
+            Progress(
                 done=len(tried),
-                expected=sum(counts),
+                expected=expected,
                 failed=len(self.failures),
                 elapsed_s=elapsed_s,
                 remaining_s=left * elapsed_s / self.runs,
@@ -266,36 +209,62 @@ class _Session:
             )
         )
 
+    def _expected_count(self, tried: set[int]) -> float:
+        """Return how many cells will have been tried in the end, as far as one can tell."""
+        if self.is_ended:
+            return len(tried.union(self.again))
+        return sum(
+            one.expected_count(sum(cell in tried for cell in one.cells)) for one in self.refinements
+        )
+
     def _concluded(self) -> Sweep:
-        values = self._interpolated()
-        cells = [self._cell(cell, values.get(cell)) for cell in range(len(self.grid))]
+        values, latencies = self._interpolated()
+        cells = [
+            self._cell(cell, values.get(cell), latencies.get(cell))
+            for cell in range(len(self.grid))
+        ]
+        if not self.is_ended:
+            checks = [one.check for one in self.refinements]
+            self.check = Check(
+                sum(one.measured for one in checks), sum(one.within for one in checks)
+            )
         skipped = [self.step_ids[cell] for cell in values]
         self.store.experiments.skip_steps(skipped)
         found = Sweep(
             experiment_id=self.experiment_id,
             cells=cells,
-            checked=sum(one.check.measured for one in self.refinements),
-            within=sum(one.check.within for one in self.refinements),
+            checked=self.check.measured,
+            within=self.check.within,
             elapsed_s=self.runner.clock() - self.began_s,
         )
         outcome: dict[str, Any] = asdict(found)
-        failure = f"{len(self.failures)} cells failed" if self.failures else None
+        failed = len(self.failures)
+        words = "1 cell failed" if failed == 1 else f"{failed} cells failed"
         state: ExperimentState = "complete" if self.measured else "failed"
-        self.store.experiments.finish(self.experiment_id, state, failure=failure, outcome=outcome)
+        self.store.experiments.finish(
+            self.experiment_id, state, failure=words if failed else None, outcome=outcome
+        )
         return found
 
-    def _interpolated(self) -> dict[int, Value]:
+    def _interpolated(self) -> tuple[dict[int, Value], dict[int, Latencies]]:
+        """Return rates and latencies of the cells that were left out."""
         values: dict[int, Value] = {}
+        latencies: dict[int, Latencies] = {}
+        known, features = self._known(), self.grid.features(range(len(self.grid)))
         for refinement in self.refinements:
-            rest = [
-                cell
-                for cell in refinement.cells
-                if cell not in self.measured and cell not in self.failures
-            ]
-            values |= refinement.values(rest)
-        return values
+            tried = {*self.measured, *self.failures}
+            rest = [cell for cell in refinement.cells if cell not in tried]
+            if self.is_ended and rest:
+                refinement.fit({cell: known[cell] for cell in refinement.cells if cell in known})
+            found = refinement.values(rest)
+            mine = {
+                cell: self.measured[cell][0] for cell in refinement.cells if cell in self.measured
+            }
+            values |= found
+            latencies |= estimate_latencies(features, mine, list(found))
+        return values, latencies
 
-    def _cell(self, cell: int, value: Value | None) -> SweptCell:
+    def _cell(self, cell: int, value: Value | None, latencies: Latencies | None) -> SweptCell:
         parameters = self.grid.parameters(cell)
         if cell in self.failures:
             return SweptCell(parameters, "failed", failure=self.failures[cell])
@@ -312,6 +281,7 @@ class _Session:
             mib_per_s=iops * self._bytes_per_io(cell) / _BYTES_PER_MIB,
             iops_low=iops / spread,
             iops_high=iops * spread,
+            estimated_latency=latencies or None,
         )
 
     def _measured_cell(

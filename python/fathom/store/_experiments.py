@@ -96,13 +96,17 @@ class Experiments:
         failure: str | None = None,
         outcome: Mapping[str, Any] | None = None,
     ) -> None:
-        """Note how an experiment ended and what it found; ``running`` takes it up again."""
-        values = {
+        """Note how an experiment ended and what it found; ``running`` takes it up again.
+
+        Without an outcome, the one that it had stays.
+        """
+        values: dict[str, Any] = {
             "state": state,
             "failure": failure,
             "ended_at_unix_s": None if state == "running" else time.time(),
-            "outcome_json": None if outcome is None else json.dumps(outcome),
         }
+        if outcome is not None:
+            values["outcome_json"] = json.dumps(outcome)
         with self._database.writing() as connection:
             self._row(connection, experiment_id)
             mine = experiments.c.id == experiment_id

@@ -1,0 +1,82 @@
+"""What a sweep found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from fathom.experiments._sweep_latency import Latencies
+    from fathom.runners import Figures
+
+__all__ = ["Source", "Sweep", "SweptCell"]
+
+Source = Literal["measured", "interpolated", "failed", "pending"]
+
+
+@dataclass(frozen=True)
+class SweptCell:
+    """One combination of parameters.
+
+    Attributes
+    ----------
+    parameters
+        The value of each by its name.
+    source
+        Where its figures come from; they are None of a cell that failed or is pending.
+    iops, mib_per_s
+        Of reads and writes.
+    iops_low, iops_high
+        The interval of ``iops``; None if no stop rule told.
+    is_precise
+        Whether the interval is as narrow as was asked for; None where nothing was asked.
+    figures
+        All figures of a cell that was measured.
+    estimated_latency
+        The latencies of a cell that was interpolated, each with its interval; by the names that
+        they have in ``figures``.
+    run_id, failure
+        Its run in the store; why it failed.
+
+    """
+
+    parameters: dict[str, str]
+    source: Source
+    iops: float | None = None
+    mib_per_s: float | None = None
+    iops_low: float | None = None
+    iops_high: float | None = None
+    is_precise: bool | None = None
+    figures: Figures | None = None
+    estimated_latency: Latencies | None = None
+    run_id: int | None = None
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store.
+    cells
+        All of them, in the order of their parameters.
+    checked, within
+        How many cells that could have been interpolated were measured all the same, and how many of
+        them lay within the tolerance.
+    elapsed_s
+        How long this session took, in seconds.
+
+    """
+
+    experiment_id: int
+    cells: list[SweptCell]
+    checked: int
+    within: int
+    elapsed_s: float
+
+    def count(self, source: Source) -> int:
+        """Return how many cells have this source."""
+        return sum(cell.source == source for cell in self.cells)
