@@ -12,6 +12,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::diskspd::profile_xml;
 use fathom_core::measure::Event;
 use fathom_core::report::json;
 use fathom_core::run::{Finished, RunError, read_profile, run};
@@ -37,6 +38,13 @@ fn version() -> &'static str {
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn parse_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
     Ok(json::write_profile(&request(py, &args)?.profile))
+}
+
+/// Parses `DiskSpd` arguments; returns the profile as `DiskSpd`'s XML.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn profile_xml_of(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
+    Ok(profile_xml::write(&request(py, &args)?.profile))
 }
 
 /// What is handed to Python: the result as JSON, why the run failed, sentence by sentence, and what a
@@ -186,6 +194,7 @@ fn translate(error: RunError) -> PyErr {
 fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_diskspd, module)?)?;
+    module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
     let py = module.py();
     module.add("FathomError", py.get_type::<FathomError>())?;

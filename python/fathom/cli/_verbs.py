@@ -75,6 +75,13 @@ VERBS: Mapping[str, Verb] = {
         "compare",
         "Compare saved runs: change, interval, test, and whole distributions of latency.",
     ),
+    "translate": Verb(
+        "_translate",
+        "translate",
+        "Show a load in the terms of another tool; nothing is run.",
+        "[OPTIONS] DISKSPD_ARGUMENTS...|fio FIO_ARGUMENTS...|FILE",
+        _OF_DISKSPD,
+    ),
     "workloads": Verb(
         "_workloads", "workloads", "List the workloads: those of Fathom, and your own."
     ),

@@ -1,0 +1,115 @@
+"""From fio's jobs to DiskSpd's arguments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom._errors import InvalidRequestError
+from fathom.translate._from_fio_access import access_arguments
+from fathom.translate._from_fio_rest import engine_arguments, rest_notes, time_arguments
+from fathom.translate._notes import Note, Notes
+from fathom.translate._units import fio_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.translate._fio_file import FioJob
+
+__all__ = ["FioLoads", "from_fio"]
+
+
+@dataclass(frozen=True)
+class FioLoads:
+    """What fio's jobs ask for.
+
+    Attributes
+    ----------
+    command_lines
+        DiskSpd's arguments, one list for what runs at one time; the lists run one after the other.
+    notes
+        What DiskSpd cannot say.
+
+    """
+
+    command_lines: list[list[str]]
+    notes: list[Note]
+
+
+@dataclass(frozen=True)
+class _Job:
+    name: str
+    arguments: list[str]
+    targets: list[str]
+    waits: bool
+
+
+def from_fio(jobs: Sequence[FioJob]) -> FioLoads:
+    """Return DiskSpd's arguments for fio's jobs; jobs of one load become one command line.
+
+    Raises
+    ------
+    InvalidRequestError
+        If a job has no file or pattern that DiskSpd knows; the message names the job.
+
+    """
+    notes = Notes()
+    read = [_read(job, notes) for job in jobs]
+    lines: list[list[str]] = []
+    for group in _groups(read):
+        first = group[0]
+        same = [job for job in group if job.arguments == first.arguments]
+        lines.append([*first.arguments, *(path for job in same for path in job.targets)])
+        for other in group:
+            if other.arguments == first.arguments:
+                continue
+            notes.load(
+                other.name,
+                f"runs at the same time as {first.name} with another load, which one command line "
+                "cannot say; it has a line of its own",
+            )
+            lines.append([*other.arguments, *other.targets])
+    return FioLoads(lines, notes.found)
+
+
+def _groups(jobs: Sequence[_Job]) -> list[list[_Job]]:
+    groups: list[list[_Job]] = []
+    for job in jobs:
+        if job.waits or not groups:
+            groups.append([])
+        groups[-1].append(job)
+    return groups
+
+
+def _read(job: FioJob, notes: Notes) -> _Job:
+    options = {name: value.strip("'\"") for name, value in job.options.items()}
+    waits = options.pop("stonewall", None) is not None
+    threads = fio_number("numjobs", options.get("numjobs", "1"))
+    try:
+        targets = _targets(job.name, options, notes)
+        arguments = [
+            *access_arguments(options, notes),
+            *engine_arguments(options, notes),
+            *time_arguments(options, threads, notes),
+        ]
+    except InvalidRequestError as error:
+        raise InvalidRequestError(f"job {job.name}: {error}") from error
+    rest_notes(options, notes)
+    return _Job(job.name, arguments, targets, waits)
+
+
+def _targets(name: str, options: dict[str, str], notes: Notes) -> list[str]:
+    """Return the files; without ``filename`` fio makes names from the job's (fio(1), directory)."""
+    folder = options.pop("directory", "")
+    given = options.pop("filename", "")
+    if given:
+        marked = given.replace("\\\\", "\0").replace("\\:", "\1")
+        paths = [one.replace("\0", "\\").replace("\1", ":") for one in marked.split(":")]
+    else:
+        paths = [f"{name}.0.0"]
+        if options.get("numjobs", "1") != "1":
+            notes.load("filename", "fio makes a file for each thread; DiskSpd's threads share one")
+    if len(paths) > 1:
+        notes.load("filename", "a fio job spreads its iodepth over its files; DiskSpd's -o is for "
+                   "each file")  # fmt: skip
+    return [f"{folder}/{path}" if folder else path for path in paths]
