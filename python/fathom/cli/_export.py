@@ -5,27 +5,32 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from fathom.cli._common import StoreOption, opened_store
+from fathom.cli._export_load import LoadForm, export_load
 from fathom.cli._show import run_as_dict
 
 if TYPE_CHECKING:
+    from fathom._export import Format
     from fathom._tables import TableName
     from fathom.store import Store, StoredRun
 
 __all__ = ["export"]
 
 
-class FormatChoice(StrEnum):
+class Form(StrEnum):
     """The forms."""
 
     CSV = "csv"
     JSON = "json"
     PARQUET = "parquet"
     XLSX = "xlsx"
+    FIO = "fio"
+    DISKSPD = "diskspd"
+    XML = "xml"
 
 
 class TableChoice(StrEnum):
@@ -41,6 +46,10 @@ _TABLES: dict[TableChoice, TableName] = {
     TableChoice.RUNS: "runs",
     TableChoice.INTERVALS: "intervals",
     TableChoice.LATENCIES: "latencies",
+}
+
+_LOADS: dict[Form | None, LoadForm] = {
+    one: LoadForm(one.value) for one in (Form.FIO, Form.DISKSPD, Form.XML)
 }
 
 
@@ -60,9 +69,11 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
         ),
     ] = None,
     form: Annotated[
-        FormatChoice | None,
+        Form | None,
         typer.Option(
-            "--format", help="The form, if the file's name does not say it; csv without a file."
+            "--format",
+            help="The form, if the file's name does not say it; csv without a file. fio, diskspd "
+            "and xml: the load of the runs as a fio job file, a command line, a DiskSpd profile.",
         ),
     ] = None,
     table: Annotated[
@@ -77,13 +88,17 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Export runs as csv, json, parquet or xlsx."""
+    """Export runs as csv, json, parquet or xlsx; or their load for another tool."""
     from fathom._export import ExportError, format_of, write_file, write_text  # noqa: PLC0415
     from fathom._tables import rows_of  # noqa: PLC0415
 
     with opened_store(store) as opened:
-        chosen = form.value if form else (format_of(output) if output else "csv")
         found = _runs(opened, references or [])
+        if form in _LOADS:
+            export_load(found, _LOADS[form], output, overwrite=overwrite)
+            return
+        named = cast("Format | None", form and form.value)
+        chosen = named or (format_of(output) if output else "csv")
         if table is not TableChoice.WHOLE:
             rows = list(rows_of(found, _TABLES[table]))
         elif chosen == "json":

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fathom.translate import FioJob, Load, Note
 
-__all__ = ["FormChoice", "translate", "written"]
+__all__ = ["FormChoice", "show_notes", "translate", "written"]
 
 _LARGEST_FILE_BYTES = 16 << 20
 
@@ -133,7 +133,8 @@ def _of_file(path: Path) -> tuple[list[Load], list[Note], bool]:
     text = _text(path).lstrip("\ufeff \t\r\n")
     if text.startswith("<"):
         return [other.read_load([f"-X{path}"])], [], False
-    if any(line.lstrip().startswith("[") for line in text.splitlines()):
+    lines = (line.strip() for line in text.splitlines())
+    if any(line.startswith("[") and line.endswith("]") for line in lines):
         return _of_jobs(other.read_job_file(text))
     raise fathom.InvalidRequestError(
         f"{path} is neither a fio job file nor a DiskSpd profile; to translate arguments for this "
@@ -159,6 +160,11 @@ def _show(text: str, notes: Sequence[Note], *, as_json: bool) -> None:
         typer.echo(json.dumps({"text": text, "notes": [asdict(one) for one in notes]}, indent=2))
         return
     typer.echo(text, nl=False)
+    show_notes(notes)
+
+
+def show_notes(notes: Sequence[Note]) -> None:
+    """Tell on standard error what is not the same."""
     for note in notes:
         typer.echo(f"{'not the same' if note.changes_load else 'note'}: {note}", err=True)
 

@@ -87,7 +87,11 @@ VERBS: Mapping[str, Verb] = {
     ),
     "list": Verb("_list", "list_", "List saved runs, or experiments, the newest first."),
     "show": Verb("_show", "show", "Show runs or an experiment."),
-    "export": Verb("_export", "export", "Export runs as csv, json, parquet or xlsx."),
+    "export": Verb(
+        "_export",
+        "export",
+        "Export runs as csv, json, parquet or xlsx; or their load for another tool.",
+    ),
     "delete": Verb("_delete", "delete", "Delete runs, or experiments with their runs."),
     "baseline": Verb("_baseline", "app", "Names for runs to compare with."),
 }

@@ -8,7 +8,7 @@ from fathom.translate._from_fio import FioLoads, from_fio
 from fathom.translate._iometer import iometer_terms
 from fathom.translate._load import Load, read_load
 from fathom.translate._notes import Note, Notes
-from fathom.translate._terms import TERMS, Term
+from fathom.translate._terms import TERMS, Term, terms_table
 from fathom.translate._to_arguments import to_arguments
 from fathom.translate._to_fio import to_fio
 from fathom.translate._to_xml import to_xml
@@ -27,6 +27,7 @@ __all__ = [
     "read_fio_arguments",
     "read_job_file",
     "read_load",
+    "terms_table",
     "to_arguments",
     "to_fio",
     "to_xml",

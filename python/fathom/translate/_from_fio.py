@@ -87,9 +87,11 @@ def _read(job: FioJob, notes: Notes) -> _Job:
     threads = fio_number("numjobs", options.get("numjobs", "1"))
     try:
         targets = _targets(job.name, options, notes)
+        access = access_arguments(options, notes)
+        writes = any(one.startswith("-w") for one in access)
         arguments = [
-            *access_arguments(options, notes),
-            *engine_arguments(options, notes),
+            *access,
+            *engine_arguments(options, notes, writes=writes),
             *time_arguments(options, threads, notes),
         ]
     except InvalidRequestError as error:

@@ -43,7 +43,7 @@ _SURROUNDING = {
 }  # fmt: skip
 
 
-def engine_arguments(options: dict[str, str], notes: Notes) -> list[str]:
+def engine_arguments(options: dict[str, str], notes: Notes, *, writes: bool) -> list[str]:
     """Return depth, threads, caches, data, priority and CPUs."""
     engine = options.pop("ioengine", "psync")
     depth = options.pop("iodepth", "1")
@@ -54,7 +54,8 @@ def engine_arguments(options: dict[str, str], notes: Notes) -> list[str]:
     elif engine not in _SYNCHRONOUS:
         notes.load("ioengine", f"there is no {engine} here; io_uring is used")
     arguments += _caches(options, notes)
-    arguments += _data(options, notes)
+    data = _data(options, notes)
+    arguments += data if writes else []
     if "cpus_allowed" in options:
         arguments.append(f"-a{options.pop('cpus_allowed')}")
     if options.pop("prioclass", None) == "3":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["TERMS", "Term"]
+__all__ = ["TERMS", "Term", "terms_table"]
 
 
 @dataclass(frozen=True)
@@ -100,3 +100,16 @@ TERMS = (
     Term("submission by the kernel", "--sqpoll", "sqthread_poll=1", ""),
 )  # fmt: skip
 """All terms, in the order in which a load is described."""
+
+
+def terms_table() -> str:
+    """Return the terms as a table in Markdown."""
+    rows = ["| | DiskSpd | fio | Iometer | not quite the same |", "|---|---|---|---|---|"]
+    for term in TERMS:
+        words = [_code(term.diskspd), _code(term.fio), term.iometer]
+        rows.append(f"| {' | '.join([term.meaning, *words, term.remark])} |")
+    return "\n".join(rows) + "\n"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if "-" in text[:1] or "=" in text else text

@@ -44,7 +44,7 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
                 notes.load(
                     other["path"], f"a command line has one pattern for all targets; {words}"
                 )
-        made = [*_span(span), *_target(span, first, notes), *options]
+        made = [*_target(span, first, notes), *_span(span), *options]
         lines.append([*filter(None, made), *(one["path"] for one in span["targets"])])
     for kind, letter in (("start", "s"), ("finish", "f"), ("wait", "r"), ("stop", "p")):
         if load.profile["events"][kind]:

@@ -26,7 +26,7 @@ __all__ = ["to_fio"]
 
 _Options = dict[str, str]
 # Where fio itself would read more into the name of a file than a name (fio(1), `filename`).
-_UNSPEAKABLE = re.compile(r"[$\n\r]|^\s|\s$|^-$|%[a-z]")
+_UNSPEAKABLE = re.compile(r"[$\n\r]|^\s|\s$|^-$")
 
 
 def to_fio(load: Load, *, cpus: Sequence[int] | None = None) -> tuple[list[FioJob], list[Note]]:
@@ -68,22 +68,22 @@ def _span_jobs(
 ) -> list[_Draft]:
     targets = span["targets"]
     groups = [targets] if span["thread_count"] else [[target] for target in targets]
-    threads = sum(_threads(span, group[0]) for group in groups)
-    times = _time_options(load, span, threads, notes)
+    work = [_thread_options(load, span, group, notes) for group in groups]
+    times = _time_options(load, span, sum(int(one["numjobs"]) for one in work), notes)
     pins = _cpu_options(span, notes, cpus)
     jobs = []
-    for group in groups:
+    for group, own in zip(groups, work, strict=True):
         first = group[0]
         if any(_but_path(one) != _but_path(first) for one in group):
             words = f"that of {first['path']} is used for all"
             notes.load("-F", f"fio's threads have one pattern for all of their files; {words}")
         options = {
             "filename": ":".join(_filename(one["path"]) for one in group),
-            **_thread_options(load, span, group, notes),
+            **own,
             **engine_options(load, span, group, notes),
             **access_options(load, first, notes),
             **range_options(first, notes),
-            **_rate_options(load, first, threads, notes),
+            **_rate_options(load, span, first, (own, work), notes),
             **hint_options(first, notes),
             **data_options(first, notes),
             **times,
@@ -206,12 +206,18 @@ def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Optio
         # Without io_size a job ends when it has moved as many bytes as its range has.
         options = {"number_ios": str(each), "io_size": str(each * block_bytes)}
         if threads > 1:
-            notes.load("--stop-ios", f"fio counts per thread: {each} I/Os of each")
+            notes.remark("--stop-ios", f"fio counts per thread: {each} I/Os of each")
     if stop["bytes"] is not None:
         each = -(-stop["bytes"] // threads)
         options = {"io_size": str(each)}
         if threads > 1:
-            notes.load("--stop-bytes", f"fio counts per thread: {each} bytes of each")
+            notes.remark("--stop-bytes", f"fio counts per thread: {each} bytes of each")
+    counted = stop["ios"] is not None or stop["bytes"] is not None
+    for target in span["targets"] if counted else ():
+        overlaps = 0 < target["access"]["align_bytes"] < target["block_bytes"]
+        if overlaps and not target["access"]["random_percent"] and target["limit_bytes"]:
+            notes.load("-s", "without a time that it has to last, fio takes blocks that overlap "
+                       "beyond the end of the range")  # fmt: skip
     if stop["pass"] and any(one["thread_stride_bytes"] for one in span["targets"]):
         notes.load("--stop-pass", "a pass of fio's thread ends at the end of the range")
     if stop["steady"] is not None:
@@ -223,19 +229,27 @@ def _stop_options(span: Mapping[str, Any], threads: int, notes: Notes) -> _Optio
     return options
 
 
-def _rate_options(load: Load, target: Mapping[str, Any], threads: int, notes: Notes) -> _Options:
+def _rate_options(
+    load: Load,
+    span: Mapping[str, Any],
+    target: Mapping[str, Any],
+    work: tuple[_Options, Sequence[_Options]],
+    notes: Notes,
+) -> _Options:
+    """Return rates, which in fio are those of one thread, and bursts."""
+    own, everyone = work
     options: _Options = {}
     rate, write_percent = target["rate"], target["write_percent"]
     if "--rate" in load.options:
-        total = int(load.options["--rate"])
-        if total % threads:
-            notes.load("--rate", f"{total} I/Os per second cannot be shared evenly by {threads} "
-                       "threads of fio")  # fmt: skip
-        options["rate_iops"] = _shares("--rate", max(total // threads, 1), write_percent, notes)
-    elif rate and "iops" in rate:
-        options["rate_iops"] = _shares("-g", rate["iops"], write_percent, notes)
+        threads = sum(int(one["numjobs"]) for one in everyone)
+        each = _shared_rate("--rate", int(load.options["--rate"]), threads, notes)
+        options["rate_iops"] = _shares("--rate", each, write_percent, notes)
     elif rate:
-        options["rate"] = _shares("-g", rate["bytes_per_ms"] * 1000, write_percent, notes)
+        unit, value = next(iter(rate.items()))
+        whole = value * _threads(span, target) * (1 if unit == "iops" else 1000)
+        each = _shared_rate("-g", whole, int(own["numjobs"]), notes)
+        name = "rate_iops" if unit == "iops" else "rate"
+        options[name] = _shares("-g", each, write_percent, notes)
     if load.options.get("--arrivals") == "poisson":
         options["rate_process"] = "poisson"
     if target["burst_ios"]:
@@ -243,6 +257,12 @@ def _rate_options(load: Load, target: Mapping[str, Any], threads: int, notes: No
         options["thinktime_blocks"] = str(target["burst_ios"])
         options["thinktime_blocks_type"] = "issue"
     return options
+
+
+def _shared_rate(setting: str, whole: int, threads: int, notes: Notes) -> int:
+    if whole % threads:
+        notes.load(setting, f"a rate of {whole} cannot be shared evenly by {threads} fio threads")
+    return max(whole // threads, 1)
 
 
 def _shares(setting: str, rate: int, write_percent: int, notes: Notes) -> str:
