@@ -58,7 +58,9 @@ def _block(options: dict[str, str], notes: Notes) -> _Block:
     known = [read_fio_size("bs", one) for one in sizes if one]
     if len(set(known)) == 1:
         return _plain(known[0])
-    parts = [f"--{kind}-block-mix={size}:100" for kind, size in zip(("read", "write"), known)]  # noqa: B905 - The third is of trims.
+    # A third size is that of trims.
+    pairs = zip(("read", "write"), known[:2], strict=True)
+    parts = [f"--{kind}-block-mix={size}:100" for kind, size in pairs]
     return _Block(min(known), [f"-b{known[0]}", *parts])
 
 

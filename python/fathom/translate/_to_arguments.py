@@ -21,6 +21,7 @@ _FLUSH = {
 }
 _PRIORITY = {"very_low": "-I1", "low": "-I2", "normal": ""}
 _KIBI = 1 << 10
+_ALL = 100
 
 
 def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
@@ -144,7 +145,7 @@ def _order(target: Mapping[str, Any]) -> Iterable[str]:
     align = "" if access["align_bytes"] == target["block_bytes"] else _size(access["align_bytes"])
     if access["random_percent"]:
         yield f"-r{align}"
-        yield f"-rs{access['random_percent']}" if access["random_percent"] < 100 else ""  # noqa: PLR2004 - Percent.
+        yield f"-rs{access['random_percent']}" if access["random_percent"] < _ALL else ""
     else:
         yield f"-s{'i' if access['interlocked'] else ''}{align}"
     if target["distribution"]:
