@@ -113,7 +113,8 @@ def _span(
 def _direction(
     like: dict[str, Any], counts: FloatArray, values: FloatArray, asked: dict[str, Any]
 ) -> dict[str, Any]:
-    ios = np.rint(counts).astype(int)
+    # Rounded so that the sum is exact to one I/O.
+    ios = np.diff(np.rint(np.cumsum(counts)), prepend=0).astype(int)
     buckets = from_values(values) if ios.sum() else {}
     mean_ns = float(values.mean())
     cells = [

@@ -40,7 +40,7 @@ class Truth:
     ``cached_us``. One thread completes at most ``thread_iops``, and keeps one of ``cpus`` busy.
     Each run begins at the full rate and ends at ``ends_at`` of it. Every ``stall_every_s`` the rate
     falls to a twentieth for one interval. ``slow_share`` of the I/Os take ``slow_us``. By ``drift``
-    the rate changes for each second on the clock.
+    of itself the rate grows with each second on the clock.
     """
 
     servers: int = 16
@@ -73,7 +73,7 @@ class Truth:
         rate = min(outstanding, self.servers) * 1e6 / self.service_us(asked, size_bytes)
         rate = min(rate, asked["threads"] * self.thread_iops)
         rate = min(rate, self.mib_per_s * _MIB / asked["block_bytes"])
-        return float(rate * (1 + self.drift * now_s))
+        return float(rate * np.exp(self.drift * now_s))
 
 
 @dataclass
@@ -167,6 +167,10 @@ class SimulatedStorage:
         is_plain = truth.ends_at == 1.0 and not truth.stall_every_s
         if profile["stop"]["confidence"] and is_plain:
             seconds = min(seconds, 3)
+        if profile["stop"]["bytes"]:
+            (target,) = profile["targets"]
+            needed_s = profile["stop"]["bytes"] / (rate * target["block_bytes"])
+            seconds = min(seconds, max(needed_s, INTERVAL_S))
         count = round(seconds / INTERVAL_S)
         series = rate * np.linspace(1.0, truth.ends_at, count)
         series *= 1 + truth.noise * self._random.standard_normal(count)

@@ -120,6 +120,8 @@ def _existing(name: str, path: Path, *, writes: bool) -> AssessedTarget:
     if not stat.S_ISREG(kind) and not stat.S_ISBLK(kind):
         raise TargetError(f"{name} is no file, folder or block device")
     size_bytes = _size(name, path)
+    if writes:
+        _must_be_writable(name, path)
     if size_bytes < _MIB:
         raise TargetError(f"{name} has {size_bytes} bytes; at least 1 MiB is needed")
     return AssessedTarget(
@@ -133,6 +135,16 @@ def _size(name: str, path: Path) -> int:
             return opened.seek(0, os.SEEK_END)
     except OSError as error:
         raise TargetError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _must_be_writable(name: str, path: Path) -> None:
+    """Find out before anything is measured; opening for writing changes nothing by itself."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise TargetError(
+            f"{name} cannot be written: {error.strerror}; leave out --write to only read it"
+        ) from error
 
 
 def _is_direct(path: Path) -> bool:

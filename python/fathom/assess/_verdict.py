@@ -41,6 +41,8 @@ _LIMITS = {
     ),
 }
 _TOO_SLOW = "too slow"
+# Less is no gain that anybody would notice.
+_MORE = 1.05
 # Findings which say that something else than the device was measured.
 _SPOILING = ("page-cache", "null-data", "too-good", "core-bound", "noisy-neighbour", "not-steady")
 
@@ -112,13 +114,14 @@ def _headline(figures: Mapping[str, Figures]) -> str:
     read = figures.get("read-1")
     if read is None or read.latency_mean_ns is None:
         return "Too little was measured for a verdict."
-    uses = [
-        f"{words} for {use}"
-        for key, use in (("oltp", "a transaction database"), ("log", "its log"))
-        if (words := suited_for(key, figures))
-    ]
     words = f"It is {_class(read.latency_mean_ns)}"
-    return f"{words}; {' and '.join(uses)}." if uses else f"{words}, as far as reading tells."
+    oltp, log = suited_for("oltp", figures), suited_for("log", figures)
+    if oltp is None:
+        return f"{words}, as far as reading tells."
+    if log is None or log == oltp:
+        both = "" if log is None else " and its log"
+        return f"{words}; {oltp} for a transaction database{both}."
+    return f"{words}; {oltp} for a transaction database, and {log} for its log."
 
 
 def _class(mean_ns: float) -> str:
@@ -220,6 +223,8 @@ def _threads(figures: Mapping[str, Figures]) -> list[str]:
         return []
     gain = figures[many].iops / figures[single].iops
     count = many.removeprefix("threads-")
+    if gain < _MORE:
+        return [f"More threads do not help: {count} complete {gain:.2f} times as many as one."]
     return [f"{count} threads complete {gain:.2f} times the random reads of one."]
 
 
@@ -228,6 +233,10 @@ def _caches(figures: Mapping[str, Figures]) -> list[str]:
     if one is None or cached is None:
         return []
     gain = cached.iops / one.iops
+    if gain < _MORE:
+        return [
+            "Through the system's own memory (page cache) reads were not faster within the time."
+        ]
     return [
         f"What the system holds in its own memory (page cache) is read {gain:.1f} times as fast."
     ]

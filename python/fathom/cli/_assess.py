@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
-from fathom.cli._assess_shown import show_assessment
+from fathom.cli._assess_shown import failure_words, show_assessment
 from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._progress import live_progress
@@ -84,7 +84,7 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if found.failures:
-        fail("; ".join(f"{cell}: {why}" for cell, why in found.failures.items()), EXIT_FAILED)
+        fail(failure_words(found), EXIT_FAILED)
 
 
 def _tell_cell(words: str, number: int, count: int, left_s: float) -> None:

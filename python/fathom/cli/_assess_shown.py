@@ -13,12 +13,15 @@ from rich.text import Text
 if TYPE_CHECKING:
     from fathom.assess import AssessedCell, Assessment, SideBySide, TargetAssessment
 
-__all__ = ["show_assessment"]
+__all__ = ["failure_words", "show_assessment"]
 
 _COLUMNS = 80
+# What the numbers of a table leave for the label.
+_LABEL_COLUMNS = 38
 _GLOSSARY = (
-    "depth: how many are asked for at once; the knee: the least depth that gives nearly the "
-    "greatest rate; 99 %: so many take at most this long; run: fathom show RUN has all of it."
+    "depth, outstanding: how many are asked for at once; the knee: the least depth that gives "
+    "nearly the greatest rate; 99 %: so many take at most this long; run: fathom show RUN has all "
+    "of it; IOPS: reads and writes a second."
 )
 
 
@@ -32,6 +35,17 @@ def show_assessment(found: Assessment) -> None:
         _show_cells(one)
     _write(_GLOSSARY, "")
     _show_findings(found)
+
+
+def failure_words(found: Assessment) -> str:
+    """Return why measurements failed, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for cell, why in found.failures.items():
+        reasons.setdefault(why, []).append(cell)
+    return "; ".join(
+        f"{cells[0]}{f' and {len(cells) - 1} more' if len(cells) > 1 else ''}: {why}"
+        for why, cells in reasons.items()
+    )
 
 
 def _show_verdict(one: TargetAssessment) -> None:
@@ -87,10 +101,16 @@ def _row(one: AssessedCell) -> list[str]:
     from fathom.findings import time_words  # noqa: PLC0415 - Loads NumPy.
 
     run = "-" if one.run_id is None else str(one.run_id)
-    label = f"  {one.cell.label}"
     figures = one.figures
+    failed = ": failed" if figures is None else ""
+    label = textwrap.fill(
+        one.cell.label + failed,
+        _LABEL_COLUMNS,
+        initial_indent="  ",
+        subsequent_indent="    ",
+    )
     if figures is None:
-        return [f"{label}: failed", "", "", "", "", run]
+        return [label, "", "", "", "", run]
     times = [
         "-" if time_ns is None else time_words(time_ns)
         for time_ns in (figures.latency_mean_ns, figures.latency_p99_ns)

@@ -18,21 +18,24 @@ _HELPED = 1.10
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Take the engine's word for it, and add whether cores idled and more threads helped."""
+    """Take the engine's word for it, and add whether cores idled and more threads help."""
     bound = [one for one in evidence.observed if _warning(one) is not None]
     if not bound:
         return
-    worst = max(bound, key=lambda one: (_idle(one), one.iops))
+    # Best is a run of which others tell what more threads gave.
+    worst = max(bound, key=lambda one: (bool(_more(evidence, one)), _idle(one), one.iops))
     warning = _warning(worst)
     if warning is None:
         return
-    told, remedy = _more_threads(evidence, worst)
+    told, remedy = _threads(worst, _more(evidence, worst))
     load = worst.load
+    count = len(evidence.observed)
+    others = f" {len(bound)} of {count} runs were so." if count > 1 else ""
     yield Noticed(
         f"{load.words()}, {load.threads} x {load.depth} outstanding: {warning[0]}"
         f" {_idle(worst)} of {len(_cpus(worst))} cores were at least half idle."
-        f" {len(bound)} of {len(evidence.observed)} runs were so.{told}",
-        remedy or warning[1],
+        f"{others} {told}",
+        remedy,
         "likely",
     )
 
@@ -50,23 +53,43 @@ def _idle(one: Observed) -> int:
     return sum(idle >= _IDLE_PERCENT for idle in _cpus(one))
 
 
-def _more_threads(evidence: TargetEvidence, worst: Observed) -> tuple[str, str]:
-    """Return what runs of the same load with more threads say, and the remedy that follows."""
-    more = [
+def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
+    """Return the runs of the same load with more threads, or with it divided among more."""
+    load = worst.load
+    return [
         one
-        for family in evidence.families("threads")
+        for family in evidence.families("threads", "depth")
         if worst in family
         for one in family
-        if one.load.threads > worst.load.threads
+        if one.load.threads > load.threads and one.load.outstanding >= load.outstanding
     ]
-    if not more:
-        return "", ""
-    best = max(more, key=lambda one: one.iops)
-    gain = best.iops / worst.iops
-    words = f" {best.load.threads} threads gave {gain:.2f} times its {worst.iops:,.0f} IOPS."
-    if gain >= _HELPED:
-        return words, f"Use {best.load.threads} threads (-t{best.load.threads})."
-    return words, "More threads do not help: use larger blocks (-b), or a faster host."
+
+
+def _threads(worst: Observed, more: list[Observed]) -> tuple[str, str]:
+    """Return whether more threads help: measured, or else what idle cores let expect."""
+    if more:
+        best = max(more, key=lambda one: one.iops)
+        gain = best.iops / worst.iops
+        words = f"{best.load.threads} threads gave {gain:.2f} times its {worst.iops:,.0f} IOPS"
+        if gain >= _HELPED:
+            return (
+                f"{words}: more threads help.",
+                f"Use {best.load.threads} threads (-t{best.load.threads}).",
+            )
+        return (
+            f"{words}: more threads do not help.",
+            "More threads do not help: use larger blocks (-b), or a faster host.",
+        )
+    twice = 2 * worst.load.threads
+    if _idle(worst):
+        return (
+            "No run with more threads tells whether they help; the idle cores let expect it.",
+            f"Measure with more threads (-t{twice}), so that idle cores take part.",
+        )
+    return (
+        "No core has time left, so that more threads will not help.",
+        "Use larger blocks (-b), a faster host, or stop what else keeps its cores busy.",
+    )
 
 
 RULE = Rule(

@@ -15,9 +15,12 @@ __all__ = ["RULE"]
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Take the engine's word for it: it looked while it measured."""
-    for warning in evidence.warnings("all_zero_data", "unwritten_extents"):
-        yield Noticed(warning.evidence, warning.remedy, "certain")
+    """Take the engine's word for it: it looked while it measured; once for each kind."""
+    for kind in ("all_zero_data", "unwritten_extents"):
+        warnings = evidence.warnings(kind)
+        if warnings:
+            # Runs that write leave less of it to those behind them, so the first tells most.
+            yield Noticed(warnings[0].evidence, warnings[0].remedy, "certain")
 
 
 RULE = Rule(

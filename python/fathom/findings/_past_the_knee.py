@@ -31,10 +31,10 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         knee, most = find_knee(points), max(points, key=lambda point: point.load)
         if most.load > knee.load and most.latency_ns >= _LATENCY_GROWTH * knee.latency_ns:
             yield Noticed(
-                f"{family[0].load.words()}: {knee.load:.0f} outstanding I/Os give "
+                f"{family[0].load.words()}: {knee.load:.0f} outstanding at once give "
                 f"{knee.throughput:,.0f} IOPS at {time_words(knee.latency_ns)}, {most.load:.0f} "
                 f"give {most.throughput:,.0f} at {time_words(most.latency_ns)}.",
-                f"Keep about {knee.load:.0f} I/Os outstanding; more only wait.",
+                f"Keep about {knee.load:.0f} outstanding at once (-o); more only wait.",
                 "likely",
             )
 

@@ -1,0 +1,109 @@
+"""Steady state in an assessment: preconditioning, and rounds by the rules of the SNIA."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fathom.assess import EFFORTS, assess
+from fathom.cli._assess_shown import show_assessment
+from fathom.store import Store
+from simulated_storage import SimulatedStorage, Truth
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from fathom.assess import Assessment
+
+MIB = 1 << 20
+QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)
+
+
+def steady(
+    target: Path, truth: Truth, seconds: int = 3_000
+) -> tuple[SimulatedStorage, Assessment, dict[str, Any]]:
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runner = SimulatedStorage(store, {"": truth})
+        found = assess(store, runner, [str(target)], QUICK, steady_seconds=seconds)
+        outcome = store.experiments.get(found.experiment_id).outcome
+    assert outcome is not None
+    return runner, found, outcome["targets"][0]
+
+
+def rounds(runner: SimulatedStorage) -> list[dict[str, Any]]:
+    """Return what was asked in the rounds: at random, 32 outstanding by each of 4 threads."""
+    return [
+        one
+        for one in runner.asked
+        if (one["threads"], one["outstanding"]) == (4, 32) and one["access"]["random_percent"]
+    ]
+
+
+def test_storage_that_is_steady_needs_five_rounds_of_three_points(tmp_path: Path) -> None:
+    runner, found, target = steady(tmp_path, Truth())
+    asked = rounds(runner)
+    assert [(one["block_bytes"] >> 10, one["write_percent"]) for one in asked] == [
+        (4, 100),
+        (64, 35),
+        (1024, 0),
+    ] * 5
+    # 1,500 of the seconds are divided among 25 rounds of three points.
+    assert sum("-d20" in words for words in runner.arguments) == 15
+    assert (target["steady"]["is_steady"], target["steady"]["rounds"]) == (True, 5)
+    assert target["steady"]["points"]["4k"]["iops"] == [160_000.0] * 5
+    cells = [one for one in target["cells"] if one["role"] == "steady_round"]
+    assert [one["state"] for one in cells] == ["done"] * 15 + ["skipped"] * 60
+    text = " ".join(found.verdicts[0].sentences)
+    assert "It was steady after 5 rounds by the rules of the SNIA: 4K random write 160,000" in text
+
+
+def test_the_preconditioning_writes_twice_the_size_in_order_before_the_rounds(
+    tmp_path: Path,
+) -> None:
+    runner, _, target = steady(tmp_path, Truth())
+    (number,) = [
+        at for at, words in enumerate(runner.arguments) if f"--stop-bytes={128 * MIB}" in words
+    ]
+    asked = runner.asked[number]
+    assert (asked["block_bytes"], asked["write_percent"]) == (128 << 10, 100)
+    assert asked["access"]["random_percent"] == 0
+    assert number < runner.asked.index(rounds(runner)[0])
+    (cell,) = [one for one in target["cells"] if one["role"] == "preconditioning"]
+    assert cell["state"] == "done"
+
+
+def test_storage_that_slows_down_is_not_steady_in_25_rounds(tmp_path: Path) -> None:
+    """It loses 3 % in each round of 60 s: more than the line of five rounds may fall."""
+    runner, found, target = steady(tmp_path, Truth(drift=-0.0005))
+    assert len(rounds(runner)) == 75
+    rates = target["steady"]["points"]["4k"]["iops"]
+    assert rates == sorted(rates, reverse=True)
+    assert (target["steady"]["is_steady"], target["steady"]["is_exhausted"]) == (False, True)
+    assert "not steady within 25 rounds" in " ".join(found.verdicts[0].sentences)
+
+
+def test_what_exists_is_judged_by_reads_alone(tmp_path: Path) -> None:
+    file = tmp_path / "mine.dat"
+    file.write_bytes(b"mine" * MIB)
+    runner, _, target = steady(file, Truth())
+    assert {one["write_percent"] for one in runner.asked} == {0}
+    assert [one["block_bytes"] >> 10 for one in rounds(runner)] == [4, 64, 1024] * 5
+    assert target["steady"]["is_steady"]
+
+
+def test_rounds_stand_in_a_table_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ssd").mkdir()
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runner = SimulatedStorage(store)
+        show_assessment(assess(store, runner, ["ssd"], QUICK, steady_seconds=300))
+    shown = capsys.readouterr().out
+    assert [line.split() for line in shown.splitlines() if line.startswith("  round")] == [
+        ["round", str(number), "160,000", "160,000", "100,000"] for number in range(1, 6)
+    ]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.isascii()
