@@ -246,7 +246,8 @@ class TimeSpan:
     ``total`` is of reads and writes; ``sync`` and ``trim`` are counted apart. ``failure`` says why
     it failed, and is None if it did not; a time span that is neither complete nor failed was
     interrupted. ``stop`` says what ended it; it is None if there were no stop rules.
-    ``cpu_percent`` is the mean use of the CPUs. ``own_ns_per_io`` is the CPU time per I/O that the
+    ``cpu_percent`` is the mean use of the CPUs, None of an import that does not tell it.
+    ``own_ns_per_io`` is the CPU time per I/O that the
     tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None
     if there was no I/O, or if an older version measured.
     """
@@ -260,7 +261,7 @@ class TimeSpan:
     total: Direction
     sync: Direction
     trim: Direction
-    cpu_percent: float
+    cpu_percent: float | None
     own_ns_per_io: float | None
     kernel_ns_per_io: float | None
     threads: tuple[Thread, ...]

@@ -18,6 +18,7 @@ TableName = Literal["runs", "intervals", "latencies"]
 TABLES: tuple[TableName, ...] = ("runs", "intervals", "latencies")
 
 _DIRECTIONS = ("read", "write")
+_NANOS_PER_SECOND = 1_000_000_000
 
 
 def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, Any]]:
@@ -29,7 +30,9 @@ def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, A
         The runs.
     table
         ``runs`` has the summary; ``intervals`` the I/Os of each interval of the time series, which
-        ``-D`` keeps; ``latencies`` the buckets of the histograms, each with its least value.
+        ``-D`` keeps; ``latencies`` the buckets of the histograms, each with its least value. Of
+        imported runs they have what the source has: one figure of a series in a row, bins by the
+        value that they stand for (``bucket_ns``), and percentiles.
 
     """
     look = {"runs": _summary, "intervals": _intervals, "latencies": _latencies}[table]
@@ -57,13 +60,37 @@ def _parts(run: StoredRun) -> Iterator[tuple[dict[str, Any], Mapping[str, Any], 
                     yield place, target[direction], span["interval_ns"]
 
 
+def _imported_intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
+    """Return the points of series; each tells one figure, which its column is named after."""
+    for series in run.imported.series if run.imported else ():
+        place = {"run_id": run.summary.id, "time_span": 0, "direction": series.direction}
+        for end_s, value in series.points:
+            start_s = end_s - (series.interval_s or 0.0)
+            yield {**place, "start_ns": round(start_s * _NANOS_PER_SECOND), series.what: value}
+
+
+def _imported_latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
+    """Return bins, named by the value that they stand for, and percentiles as documented."""
+    for name in _DIRECTIONS:
+        found = getattr(run.imported, name)
+        if found is None or found.latency is None:
+            continue
+        place = {"run_id": run.summary.id, "time_span": 0, "direction": name, "clock": "latency"}
+        for value_ns, ios in (found.latency.histogram or {}).items():
+            yield {**place, "bucket_ns": value_ns, "ios": ios}
+        for percent, value_ns in found.latency.percentiles_ns.items():
+            yield {**place, "percentile": percent, "latency_ns": value_ns}
+
+
 def _intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
+    yield from _imported_intervals(run)
     for place, part, interval_ns in _parts(run):
         for index, cell in enumerate(part["series"]["cells"]):
             yield {**place, "start_ns": index * interval_ns, **cell}
 
 
 def _latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
+    yield from _imported_latencies(run)
     for place, part, _interval_ns in _parts(run):
         for clock in ("latency", "response"):
             histogram = part.get(clock)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.cli._common import JsonOption, StoreOption, opened_store
+from fathom.cli._imported_shown import show_imported
 from fathom.cli._shown import console, facts_table, local_time, runs_table, show_result, text_table
 
 if TYPE_CHECKING:
@@ -45,12 +46,14 @@ def show(
 
 def run_as_dict(run: StoredRun) -> dict[str, object]:
     """Return a run, whole, as it is exported."""
-    return {
+    whole: dict[str, object] = {
         "summary": dict(run.summary.columns),
         "arguments": run.arguments,
         "targets": run.targets,
-        "result": run.result.raw,
     }
+    if run.imported is not None:
+        return whole | {"imported": run.imported.to_dict()}
+    return whole | {"result": run.result.raw}
 
 
 def _run(run: StoredRun) -> None:
@@ -62,6 +65,7 @@ def _run(run: StoredRun) -> None:
         "outcome": summary.outcome,
         "failure": summary.failure,
         "arguments": shlex.join(run.arguments),
+        **_origin(run),
         "tool_version": summary.columns["tool_version"],
         "io_backends": summary.columns["io_backends"],
         **{name: summary.columns[name] for name in _HOST},
@@ -70,7 +74,19 @@ def _run(run: StoredRun) -> None:
     for target in run.targets:
         beneath = {name: value for name, value in target.items() if name not in _PLACE}
         terminal.print(facts_table(f"Target {target['position'] + 1}", beneath))
-    show_result(run.result)
+    if run.imported is not None:
+        show_imported(run.imported)
+    else:
+        show_result(run.result)
+
+
+def _origin(run: StoredRun) -> dict[str, object]:
+    """Return where an imported run comes from."""
+    if run.imported is None:
+        return {}
+    columns = run.summary.columns
+    names = ("origin", "origin_tool", "origin_tool_version", "source_name", "command_line")
+    return {name: columns[name] for name in names}
 
 
 _PLACE = {"run_id", "position"}

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fathom import Direction, Latency, Result, TimeSpan
     from fathom.store import RunSummary
@@ -63,7 +63,7 @@ def show_result(result: Result) -> None:
 def _span_table(number: int, span: TimeSpan) -> Table:
     """Return the figures of a time span, and response times where I/Os had a schedule."""
     paced = span.total.response is not None
-    caption = f"CPU {span.cpu_percent:.1f} %"
+    caption = "" if span.cpu_percent is None else f"CPU {span.cpu_percent:.1f} %"
     if paced:
         caption += "; response times count from the scheduled start of each I/O"
     table = Table(title=f"Time span {number}", caption=caption)
@@ -94,8 +94,10 @@ def _cells(latency: Latency | None) -> list[str]:
     return [f"{value / _NANOS_PER_MILLI:.3f}" for value in values_ns]
 
 
-def local_time(unix_s: float) -> str:
-    """Return an instant in this machine's time zone."""
+def local_time(unix_s: float | None) -> str:
+    """Return an instant in this machine's time zone, ``-`` if it is unknown."""
+    if unix_s is None:
+        return "-"
     return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -118,7 +120,7 @@ def _run_cells(run: RunSummary) -> list[str]:
         str(run.id),
         local_time(run.started_at_unix_s),
         run.label,
-        run.outcome,
+        run.outcome if columns["origin"] == "native" else f"{run.outcome} ({columns['origin']})",
         load_words(columns),
         _number(columns["total_iops"], 0),
         _number(columns["total_mib_per_s"], 2),
@@ -129,16 +131,16 @@ def _run_cells(run: RunSummary) -> list[str]:
 
 
 def load_words(columns: Mapping[str, Any]) -> str:
-    """Return a load in a few words, such as ``8K rand w30 t2 o8``."""
-    place = {0: "seq", 100: "rand"}.get(columns["random_percent"])
-    parts = (
-        _size(columns["block_bytes"]),
-        place or f"rand{columns['random_percent']:g}",
-        f"w{columns['write_percent']:g}",
-        f"t{columns['thread_count']}",
-        f"o{columns['outstanding_per_thread']}",
-    )
-    return " ".join(parts)
+    """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known."""
+    words: dict[str, Callable[[Any], str]] = {
+        "block_bytes": _size,
+        "random_percent": lambda share: {0: "seq", 100: "rand"}.get(share, f"rand{share:g}"),
+        "write_percent": "w{:g}".format,
+        "thread_count": "t{}".format,
+        "outstanding_per_thread": "o{}".format,
+    }
+    known = [(look, columns[name]) for name, look in words.items()]
+    return " ".join(look(value) for look, value in known if value is not None)
 
 
 def _size(size_bytes: int) -> str:

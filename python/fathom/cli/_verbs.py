@@ -87,6 +87,9 @@ VERBS: Mapping[str, Verb] = {
     ),
     "list": Verb("_list", "list_", "List saved runs, or experiments, the newest first."),
     "show": Verb("_show", "show", "Show runs or an experiment."),
+    "import": Verb(
+        "_import", "import_", "Import results of DiskSpd, fio, Iometer or CrystalDiskMark."
+    ),
     "export": Verb(
         "_export",
         "export",

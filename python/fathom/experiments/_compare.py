@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError
-from fathom.experiments._metrics import higher_is_better, interval_series, metric_column, run_value
+from fathom.experiments._compare_imported import imported_differences, told_figures
+from fathom.experiments._metrics import (
+    higher_is_better,
+    imported_series,
+    interval_series,
+    metric_column,
+    run_value,
+)
 from fathom.stats import (
     Comparison,
     DistributionComparison,
@@ -139,7 +146,7 @@ def compare_runs(
                 b_pilot=pilots[1],
             )
         except ValueError as error:
-            missing[metric] = str(error)
+            missing[metric] = f"{told_figures(a, b, metric)}{error}"
     return RunComparison(found, missing, _latency(a, b), _differences(a, b))
 
 
@@ -166,12 +173,20 @@ def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
 def _values(runs: Sequence[StoredRun], metric: str) -> list[FloatArray | float]:
     """Return one value of each run, or of a single run its intervals without the warm-up."""
     if len(runs) == 1:
-        series = interval_series(runs[0].result, metric)
+        imported = runs[0].imported
+        series = (
+            interval_series(runs[0].result, metric)
+            if imported is None
+            else imported_series(imported, metric)
+        )
         if series is not None:
             return [_settled(series)]
     values = [run_value(run.summary, metric) for run in runs]
     if any(value is None for value in values):
-        raise ValueError("a run has no such figure; latencies need -L")
+        raise ValueError(
+            "a run has no such figure; latencies need -L, and imported runs have what their "
+            "source tells"
+        )
     return [value for value in values if value is not None]
 
 
@@ -197,7 +212,9 @@ def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
         return f"{what} differs: {key} is {' in A and '.join(sides)} in B."
 
     sentences: list[str | None] = []
-    if {_load(run) for run in a} != {_load(run) for run in b}:
+    if any(run.imported is not None for run in (*a, *b)):
+        sentences += imported_differences(a, b)
+    elif {_load(run) for run in a} != {_load(run) for run in b}:
         sentences.append(f"The load differs: {_load_words(a, b)}.")
     elif len({_load(run) for run in (*a, *b)}) > 1:
         sentences.append("The runs of one side differ in their load among themselves.")

@@ -8,10 +8,18 @@ import numpy as np
 
 if TYPE_CHECKING:
     from fathom._result import Result
+    from fathom.importers import ImportedResult
     from fathom.stats._types import FloatArray
     from fathom.store import RunSummary
 
-__all__ = ["METRICS", "higher_is_better", "interval_series", "metric_column", "run_value"]
+__all__ = [
+    "METRICS",
+    "higher_is_better",
+    "imported_series",
+    "interval_series",
+    "metric_column",
+    "run_value",
+]
 
 _NANOS_PER_SECOND = 1e9
 _BYTES_PER_MIB = 1 << 20
@@ -57,6 +65,16 @@ def run_value(run: RunSummary, metric: str) -> float | None:
     """Return a run's value of a metric; None if the run has none."""
     value = run.columns[metric_column(metric)]
     return None if value is None or value == 0 else float(value)
+
+
+def imported_series(imported: ImportedResult, metric: str) -> FloatArray | None:
+    """Return the series of an imported run that has even intervals; None if it has none such."""
+    kind, _, name = metric.rpartition(".")
+    what = "latency_ns" if name == "mean" else name
+    for series in imported.series:
+        if (series.what, series.direction) == (what, kind or "total") and series.interval_s:
+            return np.array([value for _end_s, value in series.points], float)
+    return None
 
 
 def interval_series(result: Result, metric: str) -> FloatArray | None:

@@ -22,6 +22,7 @@ from fathom.store._errors import (
     StoreTooNewError,
 )
 from fathom.store._experiments import Experiments
+from fathom.store._imports import Imports
 from fathom.store._migrate import bring_up_to_date
 from fathom.store._records import (
     Baseline,
@@ -62,8 +63,8 @@ class Store:
 
     Attributes
     ----------
-    runs, experiments, baselines
-        What it holds.
+    runs, experiments, baselines, imports
+        What it holds; ``imports`` are the files that imported runs came from.
     name
         Its file or address, without a password.
 
@@ -97,6 +98,7 @@ class Store:
         self.runs = Runs(self._database)
         self.experiments = Experiments(self._database)
         self.baselines = Baselines(self._database)
+        self.imports = Imports(self._database)
         self.name = self._database.name
 
     def close(self) -> None:

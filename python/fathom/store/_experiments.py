@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from fathom import _fathom
 from fathom.store._errors import NotFoundError, StoreInUseError
+from fathom.store._imports import drop_unused_sources
 from fathom.store._records import Experiment, Step
 from fathom.store._tables import baselines, experiments, runs, steps
 
@@ -159,6 +160,7 @@ class Experiments:
                     "the baseline first"
                 )
             connection.execute(experiments.delete().where(experiments.c.id == experiment_id))
+            drop_unused_sources(connection)
 
     def _row(self, connection: Connection, experiment_id: int) -> RowMapping:
         query = _counted().where(experiments.c.id == experiment_id)

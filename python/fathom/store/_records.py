@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._result import Result
+    from fathom.importers import ImportedResult
 
 __all__ = [
     "Baseline",
@@ -49,7 +50,9 @@ class RunSummary:
 
     ``columns`` has everything but the result: the columns of the table ``runs``, those of its
     provenance, and of its first target those that begin with ``device_`` and ``target_``.
-    ``failure`` is None unless the run failed.
+    ``failure`` is None unless the run failed; ``started_at_unix_s`` is None of an imported run
+    whose source does not tell it. The column ``origin`` is ``native`` for what Fathom measured,
+    else the format of the import, such as ``fio-json``.
     """
 
     id: int
@@ -58,18 +61,23 @@ class RunSummary:
     label: str
     outcome: RunOutcome
     failure: str | None
-    started_at_unix_s: float
+    started_at_unix_s: float | None
     columns: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run, whole."""
+    """A run, whole.
+
+    ``imported`` is what its source told, if the run was imported from another tool, else None; then
+    ``result`` is a view of it in the shape of a measured one (``fathom.importers``).
+    """
 
     summary: RunSummary
     arguments: tuple[str, ...]
     result: Result = field(repr=False)
     targets: tuple[Mapping[str, Any], ...] = field(repr=False)
+    imported: ImportedResult | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

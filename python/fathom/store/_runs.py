@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from fathom._result import Result
+from fathom.importers._imported import ImportedResult
+from fathom.importers._view import result_view
 from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
+from fathom.store._imports import add_imported, drop_unused_sources
 from fathom.store._records import RunSummary, StoredRun, unpack_json
+from fathom.store._rows import add_run
 from fathom.store._summary import provenance_row, run_row, target_rows
-from fathom.store._tables import baselines, provenances, run_targets, runs, steps
+from fathom.store._tables import (
+    NATIVE,
+    baselines,
+    import_sources,
+    provenances,
+    run_targets,
+    runs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -54,16 +65,36 @@ class Runs:
         row |= {"experiment_id": experiment_id, "step_id": step_id}
         provenance, targets = provenance_row(result), target_rows(result)
         with self._database.writing() as connection:
-            run_id = _inserted(connection, row)
-            connection.execute(provenances.insert().values(run_id=run_id, **provenance))
-            if targets:
-                rows = [{"run_id": run_id, **target} for target in targets]
-                connection.execute(run_targets.insert(), rows)
-            if step_id is not None:
-                state = "failed" if row["outcome"] == "failed" else "done"
-                values = {"state": state, "failure": row["failure"]}
-                connection.execute(steps.update().where(steps.c.id == step_id).values(values))
-        return run_id
+            return add_run(connection, row, provenance, targets)
+
+    def save_imported(  # noqa: PLR0913 - All but the first two have defaults and names.
+        self,
+        result: ImportedResult,
+        arguments: Sequence[str] = (),
+        *,
+        content: bytes | None = None,
+        label: str = "",
+        failures: Sequence[str] = (),
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> int:
+        """Save what another tool measured, such as for a step of an experiment; return its id.
+
+        ``arguments`` are those that the tool was started with, ``content`` what it wrote, to be
+        kept whole. ``Store.imports`` saves files instead, and no file twice.
+        """
+        with self._database.writing() as connection:
+            return add_imported(
+                connection,
+                result,
+                content,
+                label,
+                label=label,
+                arguments=arguments,
+                failures=failures,
+                experiment_id=experiment_id,
+                step_id=step_id,
+            )
 
     def list(
         self,
@@ -115,11 +146,17 @@ class Runs:
                 raise NotFoundError(f"there is no run {run_id} in {self._database.name}")
             beneath = run_targets.select().where(run_targets.c.run_id == run_id)
             targets = connection.execute(beneath.order_by(run_targets.c.position)).mappings()
+            imported = None
+            if row["origin"] != NATIVE:
+                imported = _imported(row["result_json_zlib"])
             return StoredRun(
                 summary=_summary(row),
                 arguments=tuple(json.loads(row["arguments_json"])),
-                result=_result(run_id, row["result_json_zlib"]),
+                result=result_view(imported)
+                if imported
+                else _result(run_id, row["result_json_zlib"]),
                 targets=tuple(dict(target) for target in targets),
+                imported=imported,
             )
 
     def delete(self, run_ids: Collection[int]) -> None:
@@ -136,6 +173,7 @@ class Runs:
         with self._database.writing() as connection:
             for piece in _pieces(sorted(run_ids)):
                 self._delete(connection, piece)
+            drop_unused_sources(connection)
 
     def _delete(self, connection: Connection, run_ids: Sequence[int]) -> None:
         named = baselines.select().where(baselines.c.run_id.in_(run_ids))
@@ -165,8 +203,8 @@ def _result(run_id: int, packed: bytes) -> Result:
         ) from error
 
 
-def _inserted(connection: Connection, row: dict[str, Any]) -> int:
-    return int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
+def _imported(packed: bytes) -> ImportedResult:
+    return ImportedResult.from_dict(json.loads(unpack_json(packed)))
 
 
 def _summaries() -> sa.Select[Any]:
@@ -177,8 +215,9 @@ def _summaries() -> sa.Select[Any]:
         if column.name not in ("run_id", "position")
     ]
     host = [column for column in provenances.c if column.name != "run_id"]
-    joined = runs.outerjoin(provenances).outerjoin(run_targets, first)
-    return sa.select(*_LISTED, *host, *beneath).select_from(joined)
+    joined = runs.outerjoin(provenances).outerjoin(run_targets, first).outerjoin(import_sources)
+    source = import_sources.c.name.label("source_name")
+    return sa.select(*_LISTED, *host, *beneath, source).select_from(joined)
 
 
 def _summary(row: RowMapping) -> RunSummary:

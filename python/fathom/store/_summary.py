@@ -107,17 +107,23 @@ def _measured(result: Result) -> dict[str, Any]:
         }
         for name in DIRECTIONS:
             row |= _direction(name, getattr(span, name))
+        if span.sync.ios:
+            row |= {"sync_iops": span.sync.iops, **_latencies("sync", span.sync)}
     return row
 
 
 def _direction(name: str, direction: Direction) -> dict[str, float]:
     row = {f"{name}_iops": direction.iops, f"{name}_mib_per_s": direction.mib_per_s}
+    return row | _latencies(name, direction)
+
+
+def _latencies(name: str, direction: Direction) -> dict[str, float]:
     latency = direction.latency
-    if latency is not None:
-        quantiles = (float(latency.quantile_ns(quantile)) for quantile in _QUANTILES)
-        values = (latency.mean_ns, *quantiles, float(latency.max_ns))
-        row |= dict(zip(latency_columns(name), values, strict=True))
-    return row
+    if latency is None:
+        return {}
+    quantiles = (float(latency.quantile_ns(quantile)) for quantile in _QUANTILES)
+    values = (latency.mean_ns, *quantiles, float(latency.max_ns))
+    return dict(zip(latency_columns(name), values, strict=True))
 
 
 def provenance_row(result: Result) -> dict[str, Any]:

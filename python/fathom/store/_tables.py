@@ -2,7 +2,8 @@
 
 Times are seconds since 1970-01-01T00:00:00Z. A column carries its unit at the end of its name.
 Results are kept whole, as JSON compressed with zlib, which every Python has; the summary columns
-repeat what lists and filters need.
+repeat what lists and filters need. They are null where an imported result does not tell; of what
+Fathom measured they are null only where nothing of the kind was measured.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from sqlalchemy.types import BigInteger
 
 __all__ = [
     "DIRECTIONS",
+    "NATIVE",
     "REVISION",
     "VERSION_TABLE",
     "baselines",
     "experiments",
+    "import_sources",
     "latency_columns",
     "metadata",
     "provenances",
@@ -39,11 +42,13 @@ __all__ = [
 
 # The newest migration. It stands here so that an up-to-date store opens without Alembic, which is
 # slow to import; a test holds it to the migrations.
-REVISION = "0001"
+REVISION = "0002"
 # A name of its own, because other programs in the same database may use Alembic too.
 VERSION_TABLE = "fathom_version"
 
 DIRECTIONS = ("read", "write", "total")
+# The origin of runs that Fathom measured.
+NATIVE = "native"
 _LATENCIES = ("mean", "p50", "p95", "p99", "p999", "max")
 
 # SQLite gives ids of its own only to INTEGER; BIGINT is for PostgreSQL.
@@ -106,6 +111,17 @@ steps = Table(
     sqlite_autoincrement=True,
 )
 
+# What was imported, whole; one source may hold several runs.
+import_sources = Table(
+    "import_sources",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("size_bytes", _Big, nullable=False),
+    Column("imported_at_unix_s", Float, nullable=False),
+    Column("content_zlib", LargeBinary, nullable=False),
+)
+
 runs = Table(
     "runs",
     metadata,
@@ -115,7 +131,7 @@ runs = Table(
     Column("experiment_id", _Big, ForeignKey("experiments.id", ondelete="CASCADE")),
     Column("step_id", _Big, ForeignKey("steps.id", ondelete="CASCADE")),
     Column("label", Text, nullable=False),
-    Column("started_at_unix_s", Float, nullable=False),
+    Column("started_at_unix_s", Float),
     Column("saved_at_unix_s", Float, nullable=False),
     Column("outcome", String(20), nullable=False),
     Column("failure", Text),
@@ -125,22 +141,31 @@ runs = Table(
     Column("result_schema_version", Integer, nullable=False),
     Column("result_json_zlib", LargeBinary, nullable=False),
     Column("warning_count", Integer, nullable=False),
-    Column("block_bytes", _Big, nullable=False),
-    Column("thread_count", Integer, nullable=False),
-    Column("outstanding_per_thread", Integer, nullable=False),
-    Column("write_percent", Float, nullable=False),
-    Column("random_percent", Float, nullable=False),
+    Column("block_bytes", _Big),
+    Column("thread_count", Integer),
+    Column("outstanding_per_thread", Integer),
+    Column("write_percent", Float),
+    Column("random_percent", Float),
     Column("time_span_count", Integer, nullable=False),
-    Column("measured_s", Float, nullable=False),
-    Column("cpu_percent", Float, nullable=False),
-    Column("ios", _Big, nullable=False),
-    Column("bytes", _Big, nullable=False),
+    Column("measured_s", Float),
+    Column("cpu_percent", Float),
+    Column("ios", _Big),
+    Column("bytes", _Big),
     *(column for direction in DIRECTIONS for column in _summary(direction)),
+    *(Column(name, Float) for name in ("sync_iops", *latency_columns("sync"))),
+    # NATIVE, or the format that the run was imported from.
+    Column("origin", String(40), nullable=False, server_default=NATIVE),
+    Column("origin_tool", Text),
+    Column("origin_tool_version", Text),
+    Column("source_sha256", String(64), ForeignKey("import_sources.sha256")),
+    # Counts the results of one source from 0.
+    Column("source_position", Integer),
     CheckConstraint("outcome IN ('complete', 'failed', 'interrupted')", name="outcome"),
     Index(None, "started_at_unix_s"),
     Index(None, "experiment_id"),
     Index(None, "step_id"),
     Index(None, "label"),
+    Index(None, "source_sha256"),
     sqlite_autoincrement=True,
 )
 
@@ -152,9 +177,9 @@ provenances = Table(
     Column("host_name", Text, nullable=False),
     Column("kernel", Text, nullable=False),
     Column("cpu_model", Text, nullable=False),
-    Column("cpu_count", Integer, nullable=False),
+    Column("cpu_count", Integer),
     Column("cpu_governor", Text, nullable=False),
-    Column("memory_bytes", _Big, nullable=False),
+    Column("memory_bytes", _Big),
     Column("io_backends", Text, nullable=False),
 )
 
@@ -165,7 +190,7 @@ run_targets = Table(
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("path", Text, nullable=False),
     Column("kind", String(20), nullable=False),
-    Column("size_bytes", _Big, nullable=False),
+    Column("size_bytes", _Big),
     Column("file_system", Text),
     Column("mount_options", Text),
     Column("device_names", Text),

@@ -1,0 +1,144 @@
+"""Imports in the store: the sources, each kept whole and once."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import zlib
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from fathom.store._errors import NotFoundError
+from fathom.store._import_rows import (
+    imported_provenance_row,
+    imported_run_row,
+    imported_target_rows,
+)
+from fathom.store._rows import add_run
+from fathom.store._tables import import_sources, runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy.engine import Connection
+
+    from fathom.importers import ImportedResult
+    from fathom.store._database import Database
+
+__all__ = ["Imports", "add_imported", "drop_unused_sources"]
+
+
+class Imports:
+    """The imported runs of a store, by their sources."""
+
+    def __init__(self, database: Database) -> None:
+        """Work in this database."""
+        self._database = database
+
+    def run_ids(self, content: bytes) -> list[int]:
+        """Return the runs that were imported from the same content before."""
+        query = sa.select(runs.c.id).where(runs.c.source_sha256 == _sha256(content))
+        with self._database.reading() as connection:
+            return [*connection.execute(query.order_by(runs.c.id)).scalars()]
+
+    def save(
+        self,
+        results: Sequence[ImportedResult],
+        content: bytes,
+        name: str,
+        *,
+        label: str | None = None,
+        again: bool = False,
+    ) -> list[int]:
+        """Save all results of a source in one transaction, and return their runs.
+
+        Parameters
+        ----------
+        results
+            What an importer read from the content.
+        content, name
+            The source, whole, and the name of its file.
+        label
+            The label of all runs; by default each result's own title.
+        again
+            Save what was imported before once more; otherwise nothing is returned for it.
+
+        """
+        with self._database.writing() as connection:
+            known = runs.c.source_sha256 == _sha256(content)
+            if not again and connection.execute(sa.select(runs.c.id).where(known)).first():
+                return []
+            return [
+                add_imported(
+                    connection,
+                    result,
+                    content,
+                    name,
+                    label=result.title if label is None else label,
+                    position=position,
+                )
+                for position, result in enumerate(results)
+            ]
+
+    def content(self, run_id: int) -> bytes:
+        """Return the whole source that a run was imported from.
+
+        Raises
+        ------
+        NotFoundError
+            If there is no such run, or it was not imported.
+
+        """
+        query = sa.select(import_sources.c.content_zlib).join(runs).where(runs.c.id == run_id)
+        with self._database.reading() as connection:
+            packed = connection.execute(query).scalar()
+        if packed is None:
+            raise NotFoundError(f"{self._database.name} has no source of a run {run_id}")
+        return zlib.decompress(packed)
+
+
+def add_imported(  # noqa: PLR0913 - All but the first four have names.
+    connection: Connection,
+    result: ImportedResult,
+    content: bytes | None,
+    name: str,
+    *,
+    label: str,
+    position: int = 0,
+    arguments: Sequence[str] = (),
+    failures: Sequence[str] = (),
+    experiment_id: int | None = None,
+    step_id: int | None = None,
+) -> int:
+    """Add an imported run, and its source unless that is there already; return the run's id."""
+    row = imported_run_row(result, arguments, label, failures)
+    row |= {"experiment_id": experiment_id, "step_id": step_id}
+    if content is not None:
+        row |= {"source_sha256": _source(connection, content, name), "source_position": position}
+    return add_run(connection, row, imported_provenance_row(result), imported_target_rows(result))
+
+
+def drop_unused_sources(connection: Connection) -> None:
+    """Delete the sources of which no run is left."""
+    used = sa.select(runs.c.source_sha256).where(runs.c.source_sha256.is_not(None))
+    connection.execute(import_sources.delete().where(import_sources.c.sha256.not_in(used)))
+
+
+def _source(connection: Connection, content: bytes, name: str) -> str:
+    sha256 = _sha256(content)
+    known = sa.select(import_sources.c.sha256).where(import_sources.c.sha256 == sha256)
+    if connection.execute(known).first() is None:
+        values = {
+            "sha256": sha256,
+            "name": name,
+            "size_bytes": len(content),
+            "imported_at_unix_s": time.time(),
+            "content_zlib": zlib.compress(content),
+        }
+        connection.execute(import_sources.insert().values(values))
+    return sha256
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

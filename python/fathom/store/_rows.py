@@ -1,0 +1,33 @@
+"""Adding the rows of one run, within a transaction of the caller's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.store._tables import provenances, run_targets, runs, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sqlalchemy.engine import Connection
+
+__all__ = ["add_run"]
+
+
+def add_run(
+    connection: Connection,
+    row: Mapping[str, Any],
+    provenance: Mapping[str, Any],
+    targets: Sequence[Mapping[str, Any]],
+) -> int:
+    """Add a run with its provenance, end the step that it belongs to, and return its id."""
+    run_id = int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
+    connection.execute(provenances.insert().values(run_id=run_id, **provenance))
+    if targets:
+        rows = [{"run_id": run_id, **target} for target in targets]
+        connection.execute(run_targets.insert(), rows)
+    if row["step_id"] is not None:
+        state = "failed" if row["outcome"] == "failed" else "done"
+        values = {"state": state, "failure": row["failure"]}
+        connection.execute(steps.update().where(steps.c.id == row["step_id"]).values(values))
+    return run_id

@@ -1,0 +1,237 @@
+"""fio's JSON joins the store with fio's own numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fathom
+import pytest
+from fathom.experiments._compare import compare_runs
+from fathom.importers import ImportFormatError, fio_results, read_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.store import Store
+
+MIB = 1 << 20
+FIO = shutil.which("fio") or ""
+needs_fio = pytest.mark.skipif(not FIO, reason="fio is not installed")
+
+
+def fio(tmp_path: Path, *more: str, form: str = "json+") -> bytes:
+    """Run fio for a moment on a file of the test's own, and return what it wrote."""
+    arguments = ["--name=mixed", f"--filename={tmp_path / 'f'}", "--size=4M", "--bs=8k"]
+    arguments += ["--rw=randrw", "--rwmixread=70", "--iodepth=4", "--ioengine=libaio"]
+    arguments += ["--io_size=4M", f"--output-format={form}", f"--output={tmp_path / 'out'}"]
+    subprocess.run([FIO, *arguments, *more], check=True, cwd=tmp_path, capture_output=True)
+    return (tmp_path / "out").read_bytes()
+
+
+def document() -> dict[str, Any]:
+    """Return a small document in the form of fio 3.33."""
+    latency = {"min": 1000, "max": 9000, "mean": 2500.5, "stddev": 10.5, "N": 1000}
+    latency["percentile"] = {"50.000000": 2000, "99.000000": 8000}  # type: ignore[assignment]
+    read = {"io_bytes": 4_096_000, "bw_bytes": 2_048_000, "iops": 500.0, "runtime": 2000}
+    read |= {"total_ios": 1000, "clat_ns": latency}  # type: ignore[dict-item]
+    options = {"name": "a", "rw": "randread", "bs": "4k", "iodepth": "1", "filename": "/x"}
+    job = {"jobname": "a", "groupid": 0, "error": 0, "read": read, "job options": options}
+    return {"fio version": "fio-3.33", "timestamp_ms": 1_700_000_000_500, "jobs": [job]}
+
+
+@needs_fio
+def test_a_real_run_imports_with_fios_numbers(store: Store, tmp_path: Path) -> None:
+    content = fio(tmp_path, "--fsync=16")
+    document = json.loads(content)
+    (job,) = document["jobs"]
+    (result,) = read_source(content).results
+    store.imports.save([result], content, "out")
+    (summary,) = store.runs.list()
+    columns = summary.columns
+    for name in ("read", "write"):
+        told = job[name]
+        assert columns[f"{name}_iops"] == told["iops"]
+        assert columns[f"{name}_mib_per_s"] == told["bw_bytes"] / MIB
+        assert columns[f"{name}_latency_mean_ns"] == told["clat_ns"]["mean"]
+        assert columns[f"{name}_latency_max_ns"] == told["clat_ns"]["max"]
+        for column, key in (("p50", "50"), ("p95", "95"), ("p99", "99"), ("p999", "99.9")):
+            percentile = told["clat_ns"]["percentile"][f"{float(key):.6f}"]
+            assert columns[f"{name}_latency_{column}_ns"] == percentile
+    assert columns["sync_latency_p99_ns"] == job["sync"]["lat_ns"]["percentile"]["99.000000"]
+    assert columns["ios"] == job["read"]["total_ios"] + job["write"]["total_ios"]
+    assert columns["bytes"] == job["read"]["io_bytes"] + job["write"]["io_bytes"] == 4 * MIB
+    load = {"block_bytes": 8192, "outstanding_per_thread": 4, "thread_count": 1}
+    load |= {"write_percent": 30, "random_percent": 100}
+    assert {name: columns[name] for name in load} == load
+    assert (columns["origin"], columns["origin_tool"]) == ("fio-json", "fio")
+    assert f"fio-{columns['origin_tool_version']}" == document["fio version"]
+
+
+@needs_fio
+def test_the_bins_are_the_histogram_and_give_fios_percentiles(tmp_path: Path) -> None:
+    """The tool reads its percentiles off the same bins, so those of our own reading are equal."""
+    document = json.loads(fio(tmp_path))
+    told = document["jobs"][0]["read"]["clat_ns"]
+    (result,) = fio_results(document)
+    assert result.read is not None
+    latency = result.read.latency
+    assert latency is not None
+    assert latency.histogram == {int(bin_ns): ios for bin_ns, ios in told["bins"].items()}
+    del told["percentile"]
+    (bare,) = fio_results(document)
+    from fathom.importers import result_view  # noqa: PLC0415 - Beside its use.
+
+    view = result_view(bare).read.latency
+    assert view is not None
+    for percent, value_ns in latency.percentiles_ns.items():
+        assert view.quantile_ns(percent / 100) == min(max(value_ns, view.min_ns), view.max_ns)
+
+
+@needs_fio
+def test_jobs_at_the_same_time_are_one_result_and_groups_are_several(tmp_path: Path) -> None:
+    second = ["--name=second", "--stonewall", "--rw=read", f"--filename={tmp_path / 'g'}"]
+    second += ["--size=2M", "--bs=64k"]
+    document = json.loads(fio(tmp_path, "--numjobs=2", *second))
+    assert len(document["jobs"]) > 2
+    first, last = fio_results(document)
+    jobs = [job for job in document["jobs"] if job["groupid"] == 0]
+    assert first.read is not None
+    assert first.read.latency is not None
+    assert first.read.ios == sum(job["read"]["total_ios"] for job in jobs)
+    assert first.read.iops == pytest.approx(sum(job["read"]["iops"] for job in jobs))
+    assert sum((first.read.latency.histogram or {}).values()) == first.read.latency.count
+    assert [row.label for row in first.rows] == ["mixed", "mixed"]
+    assert first.load.threads == 2
+    assert last.title == "second"
+    assert last.load.block_bytes == 64 << 10
+
+
+@needs_fio
+def test_json_without_bins_has_no_histogram(store: Store, tmp_path: Path) -> None:
+    content = fio(tmp_path, form="json")
+    (result,) = read_source(content).results
+    assert result.read is not None
+    assert result.read.latency is not None
+    assert result.read.latency.histogram is None
+    (run_id,) = store.imports.save([result], content, "out")
+    found = store.runs.get(run_id)
+    assert found.result.read.latency is None
+    assert found.result.read.iops == result.read.iops
+    assert found.summary.columns["read_latency_p99_ns"] == result.read.latency.percentiles_ns[99.0]
+    # Reads and writes together: percentiles of a sum cannot be known without histograms.
+    assert found.summary.columns["total_latency_mean_ns"] is not None
+    assert found.summary.columns["total_latency_p99_ns"] is None
+
+
+def test_all_that_was_imported_comes_back(store: Store) -> None:
+    content = json.dumps(document()).encode()
+    (result,) = read_source(content).results
+    (run_id,) = store.imports.save([result], content, "old.json")
+    assert store.runs.get(run_id).imported == result
+    assert store.imports.content(run_id) == content
+    assert store.runs.get(run_id).summary.columns["source_name"] == "old.json"
+
+
+def test_the_same_content_is_imported_once(store: Store) -> None:
+    content = json.dumps(document()).encode()
+    results = read_source(content).results
+    (first,) = store.imports.save(results, content, "a")
+    assert store.imports.run_ids(content) == [first]
+    assert store.imports.save(results, content, "copy of a") == []
+    assert len(store.imports.save(results, content, "a", again=True)) == 1
+    store.runs.delete([run.id for run in store.runs.list()])
+    # Its source went with the last run, and it can be imported anew.
+    assert store.imports.save(results, content, "a")
+
+
+def test_it_compares_with_a_run_of_ours(store: Store) -> None:
+    text = (Path(__file__).parent / "fixtures/result.json").read_text()
+    ours = store.runs.save(fathom.Result.from_json(text), ["x"])
+    content = json.dumps(document()).encode()
+    (theirs,) = store.imports.save(read_source(content).results, content, "a")
+    found = compare_runs(store, str(theirs), str(ours), metrics=["iops", "p99", "read.p50"])
+    iops = store.runs.get(ours).result.total.iops
+    # A single imported run without a series has a figure, but no spread.
+    assert f"it is 500.00 in A and {iops:,.2f} in B" in found.missing["iops"]
+    assert "tells nothing of its spread" in found.missing["iops"]
+    words = " ".join(found.differences)
+    assert "The machine of an imported run is unknown" in words
+    assert "The load differs" in words
+    assert "Latency is measured from submission to completion (clat) in A" in words
+
+
+def test_several_imported_runs_compare_by_their_percentiles(store: Store) -> None:
+    sides = []
+    for factor in (1.0, 1.5):
+        told = document()
+        ids = []
+        for spread in (0.99, 1.0, 1.01):
+            percentiles = told["jobs"][0]["read"]["clat_ns"]["percentile"]
+            percentiles["99.000000"] = 8000 * factor * spread
+            content = json.dumps(told).encode()
+            ids += store.imports.save(read_source(content).results, content, "x")
+        sides.append(",".join(map(str, ids)))
+    found = compare_runs(store, *sides, metrics=["p99", "p999"])
+    assert found.metrics["p99"].change == pytest.approx(0.5)
+    assert found.worse() == ["p99"]
+    # This source has no such percentile, and none is made up.
+    assert "no such figure" in found.missing["p999"]
+
+
+def test_a_step_ends_with_what_another_tool_measured(store: Store) -> None:
+    experiment = store.experiments.begin("sweep", "x", {}, [("one", {})])
+    (step,) = store.experiments.get(experiment).steps
+    (result,) = fio_results(document(), command_line="fio --name=a")
+    store.runs.save_imported(
+        result, ["-b4K"], content=b"{}", experiment_id=experiment, step_id=step.id
+    )
+    (step,) = store.experiments.get(experiment).steps
+    assert step.state == "done"
+
+
+def test_fio_2_counts_in_other_units() -> None:
+    """Before 3.0: KiB in io_bytes, microseconds in clat, and a list padded with 0.00."""
+    latency = {"min": 10, "max": 90, "mean": 40.5, "stddev": 2.5}
+    latency["percentile"] = {"50.000000": 38, "99.000000": 80, "0.00": 0}  # type: ignore[assignment]
+    told = {"io_bytes": 4000, "bw": 2000, "iops": 500.0, "runtime": 2000, "total_ios": 1000}
+    old = {"fio version": "fio-2.14", "jobs": [{"jobname": "old", "groupid": 0, "error": 0}]}
+    old["jobs"][0]["read"] = {**told, "clat": latency}  # type: ignore[index]
+    (result,) = fio_results(old)
+    assert result.read is not None
+    assert result.read.latency is not None
+    assert result.read.bytes == 4000 * 1024
+    assert result.read.mib_per_s == 2000 / 1024
+    assert result.read.latency.mean_ns == 40_500
+    assert result.read.latency.percentiles_ns == {50.0: 38_000, 99.0: 80_000}
+    assert result.load.block_bytes is None
+
+
+def test_messages_around_the_json_are_named() -> None:
+    text = f"fio: a warning\n{json.dumps(document())}\nbye\n{json.dumps(document())}\n"
+    reading = read_source(text.encode())
+    assert len(reading.results) == 2
+    assert [(line.number, line.text) for line in reading.unparsed] == [
+        (1, "fio: a warning"),
+        (3, "bye"),
+    ]
+
+
+def broken() -> Iterator[tuple[str, bytes, str]]:
+    whole = json.dumps(document()).encode()
+    yield "empty", b"  \n", "empty"
+    yield "binary", bytes(range(256)) * 8, "no known format"
+    yield "cut off", whole[: len(whole) // 2], "damaged or cut off"
+    yield "text for a number", whole.replace(b"500.0", b'"many"'), '"iops" is no number'
+    yield "list for an object", whole.replace(b'"read": {', b'"read": [{', 1), "damaged"
+    yield "other words", b'{"fio version": 3}', "not fio's"
+    yield "deep", b'{"fio version": ' + b"[" * 200_000, "damaged"
+
+
+@pytest.mark.parametrize(("content", "words"), [case[1:] for case in broken()])
+def test_what_is_broken_is_refused_in_words(content: bytes, words: str) -> None:
+    with pytest.raises(ImportFormatError, match=words):
+        read_source(content)
