@@ -22,13 +22,12 @@ from fathom.importers._imported import (
     ImportedCpu,
     ImportedDirection,
     ImportedLatency,
-    ImportedLoad,
     ImportedResult,
     ImportedRow,
-    ImportedTarget,
     Reading,
     UnparsedLine,
 )
+from fathom.importers._fio_options import load_of, targets_of
 from fathom.importers._merge import merged
 
 if TYPE_CHECKING:
@@ -44,7 +43,6 @@ _MS_PER_S = 1000
 # Where fio measures percentiles, by its options clat_percentiles and lat_percentiles.
 _LATENCIES = {"clat": "from submission to completion (clat)", "lat": "from creation (lat)"}
 _DIRECTIONS = ("read", "write", "trim")
-_SIZE = re.compile(r"(\d+)([kmgtp]?)b?", re.IGNORECASE)
 _FIRST_LINE = re.compile(r"^\{", re.MULTILINE)
 
 _Job = dict[str, Any]
@@ -116,6 +114,7 @@ def _group(
 ) -> ImportedResult:
     given = _mapping(document, "global options")
     options = given | _mapping(jobs[0], "job options")
+    asked = [given | _mapping(job, "job options") for job in jobs]
     parts = [_directions(job) for job in jobs]
     whole = {
         name: merged([one.get(name) for one in parts], _percents(parts))
@@ -131,8 +130,8 @@ def _group(
         time_stamp_unix_s=_time_stamp(document, jobs[0]),
         host_name=str(jobs[0].get("hostname") or ""),
         measured_s=_measured_s(jobs),
-        load=_load(jobs, [given | _mapping(job, "job options") for job in jobs]),
-        targets=_targets([given | _mapping(job, "job options") for job in jobs]),
+        load=load_of([_name(job) for job in jobs], asked),
+        targets=targets_of(asked),
         read=whole["read"],
         write=whole["write"],
         trim=whole["trim"],
@@ -276,86 +275,6 @@ def _time_stamp(document: Mapping[str, Any], job: _Job) -> float | None:
         if found is not None:
             return found / unit
     return _number(document, "timestamp")
-
-
-def _load(jobs: Sequence[_Job], options: Sequence[Mapping[str, Any]]) -> ImportedLoad:
-    names = dict.fromkeys(_name(job) for job in jobs)
-    threads = 0
-    for name in names:
-        same = [one for job, one in zip(jobs, options, strict=True) if _name(job) == name]
-        threads += max(len(same), _count(same[0].get("numjobs")) or 1)
-    kinds = {str(one.get("rw", one.get("readwrite", "read"))).partition(":")[0] for one in options}
-    (kind,) = kinds if len(kinds) == 1 else (None,)
-    known = any(options)
-    return ImportedLoad(
-        block_bytes=_one([_block_bytes(one) for one in options]) if known else None,
-        threads=threads,
-        outstanding=_one([_count(one.get("iodepth", 1)) for one in options]) if known else None,
-        write_percent=_write_percent(kind, options[0]) if known else None,
-        random_percent=_random_percent(kind, options[0]) if known else None,
-        duration_s=_seconds(options[0].get("runtime")),
-        warm_up_s=_seconds(options[0].get("ramp_time")),
-    )
-
-
-def _one(values: Sequence[int | None]) -> int | None:
-    return values[0] if len(set(values)) == 1 else None
-
-
-def _block_bytes(options: Mapping[str, Any]) -> int | None:
-    """Return the block size if there is one: fio's default is 4 KiB."""
-    if {"bsrange", "bssplit", "blocksize_range"} & set(options):
-        return None
-    text = str(options.get("bs", options.get("blocksize", "4k")))
-    sizes = {_count(part) for part in text.split(",") if part}
-    return sizes.pop() if len(sizes) == 1 else None
-
-
-def _count(value: object) -> int | None:
-    """Read a size or a number as fio does: k is 1024."""
-    match = _SIZE.fullmatch(str(value).strip())
-    if match is None:
-        return None
-    power = " kmgtp".index(match[2].lower() or " ")
-    return int(match[1]) * int(_BYTES_PER_KIB**power)
-
-
-def _write_percent(kind: str | None, options: Mapping[str, Any]) -> float | None:
-    if kind in ("read", "randread"):
-        return 0.0
-    if kind in ("write", "randwrite"):
-        return 100.0
-    if kind not in ("rw", "readwrite", "randrw"):
-        return None
-    if "rwmixwrite" in options:
-        return float(_count(options["rwmixwrite"]) or 0)
-    reads = _count(options.get("rwmixread", 50))
-    return None if reads is None else 100.0 - reads
-
-
-def _random_percent(kind: str | None, options: Mapping[str, Any]) -> float | None:
-    if kind is None:
-        return None
-    if not kind.startswith("rand"):
-        return 0.0
-    share = _count(options.get("percentage_random", 100))
-    return None if share is None else float(share)
-
-
-def _seconds(value: object) -> float | None:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|)", str(value))
-    if match is None:
-        return None
-    factor = {"us": 1e-6, "ms": 1e-3, "m": 60.0, "h": 3600.0}.get(match[2], 1.0)
-    return float(match[1]) * factor
-
-
-def _targets(options: Sequence[Mapping[str, Any]]) -> tuple[ImportedTarget, ...]:
-    # Several files of one job are parted by colons, of which a name may hold escaped ones.
-    names = [re.split(r"(?<!\\):", str(one["filename"])) for one in options if "filename" in one]
-    paths = dict.fromkeys(path.replace("\\:", ":") for several in names for path in several)
-    size = _count(options[0].get("size"))
-    return tuple(ImportedTarget(path, size if len(paths) == 1 else None) for path in paths)
 
 
 def _devices(document: Mapping[str, Any]) -> str:
