@@ -18,6 +18,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from fathom.importers._errors import ImportFormatError
+from fathom.importers._fio_options import load_of, targets_of
 from fathom.importers._imported import (
     ImportedCpu,
     ImportedDirection,
@@ -27,7 +28,6 @@ from fathom.importers._imported import (
     Reading,
     UnparsedLine,
 )
-from fathom.importers._fio_options import load_of, targets_of
 from fathom.importers._merge import merged
 
 if TYPE_CHECKING:
