@@ -72,7 +72,7 @@ def _imported_intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
 def _imported_latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
     """Return bins, named by the value that they stand for, and percentiles as documented."""
     for name in _DIRECTIONS:
-        found = getattr(run.imported, name)
+        found = getattr(run.imported, name, None)
         if found is None or found.latency is None:
             continue
         place = {"run_id": run.summary.id, "time_span": 0, "direction": name, "clock": "latency"}
