@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 if TYPE_CHECKING:
     from fathom.stats._types import FloatArray
 
-__all__ = ["autoregressive", "experiments"]
+__all__ = ["autoregressive", "experiments", "troubled"]
 
 # So many values are left out until the noise has forgotten that it began at 0.
 _FORGOTTEN = 400
@@ -36,3 +36,16 @@ def experiments(
     between, within, coefficient = noise
     levels = 1 + between * random.standard_normal((*shape[:2], 1))
     return np.asarray(1000 * levels * (1 + within * autoregressive(random, coefficient, shape)))
+
+
+def troubled(
+    random: np.random.Generator, coefficient: float, shape: tuple[int, ...], deviation: float = 0.02
+) -> FloatArray:
+    """Return figures of runs around 1000 whose neighbours resemble each other, with heavy tails.
+
+    What drives them is Student's with 3 degrees of freedom.
+    """
+    fresh = random.standard_t(3, (*shape[:-1], shape[-1] + _FORGOTTEN)) / np.sqrt(3)
+    noise: FloatArray = lfilter([1.0], [1.0, -coefficient], fresh, axis=-1)
+    scaled = noise[..., _FORGOTTEN:] * np.sqrt(1 - coefficient**2)
+    return np.asarray(1000 * np.exp(deviation * scaled))

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.experiments._repeat import RepeatPolicy
 from fathom.stats import compare_means, planned_count
-from simulated import autoregressive, experiments
+from fathom.stats._family import family_p_values
+from scipy.stats import ttest_ind
+from simulated import autoregressive, experiments, troubled
 
 EXPERIMENTS = 1_000
 SECONDS = 10
-PILOT, MOST = 10, 30
-HALF_WIDTH = 0.01
+POLICY = RepeatPolicy()
+PILOT, MOST = POLICY.pilot, POLICY.most
 # Deviation between runs and within them, and how much a second resembles the one before.
 NOISES = [(0.01, 0.03, 0.5), (0.005, 0.02, 0.5), (0.02, 0.03, 0.7), (0.01, 0.01, 0.0)]
 
@@ -18,7 +22,7 @@ NOISES = [(0.01, 0.03, 0.5), (0.005, 0.02, 0.5), (0.02, 0.03, 0.7), (0.01, 0.01,
 def effort(runs: np.ndarray) -> int:
     """Return the number of runs that ``fathom repeat`` makes by default."""
     pilot = runs.mean(axis=-1)[:PILOT]
-    return min(planned_count(pilot, relative_half_width=HALF_WIDTH), MOST)
+    return min(planned_count(pilot, relative_half_width=POLICY.relative_half_width), MOST)
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -102,3 +106,80 @@ def test_what_cannot_be_compared_is_told() -> None:
         compare_means([1.0], [1.0, 2.0])
     with pytest.raises(ValueError, match="above 0"):
         compare_means([0.0, 0.0], [1.0, 2.0])
+
+
+# Noise of a machine that does something else, too: heavy tails, and runs that resemble the one
+# before by so much.
+@pytest.mark.parametrize(("coefficient", "runs"), [(0.3, 10), (0.5, 10), (0.5, 30), (0.7, 30)])
+def test_equals_seldom_differ_where_neighbouring_runs_resemble_each_other(
+    coefficient: float, runs: int
+) -> None:
+    random = np.random.default_rng([int(coefficient * 10), runs])
+    series = troubled(random, coefficient, (EXPERIMENTS, 2 * runs))
+    pairs = [(one[:runs], one[runs:]) for one in series]
+    alarms = float(np.mean([compare_means([*a], [*b]).is_different for a, b in pairs]))
+    assert alarms <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / EXPERIMENTS)
+    # Welch's test, which takes runs as independent, would not do.
+    welch = np.mean([ttest_ind(a, b, equal_var=False).pvalue < 0.05 for a, b in pairs])
+    assert welch > 2 * max(alarms, 0.05)
+
+
+def test_a_drift_is_no_difference_of_runs_in_turns() -> None:
+    # The machine slows down by 5 % while A and B are measured, with 0.5 % of noise.
+    random = np.random.default_rng(11)
+    series = troubled(random, 0.3, (EXPERIMENTS, 24), 0.005) * np.linspace(1, 0.95, 24)
+    results = [compare_means([*one[::2]], [*one[1::2]], in_turns=True) for one in series]
+    # A is one run earlier each time, which is 0.2 % faster.
+    assert np.mean([one.low <= np.expm1(-0.0022) <= one.high for one in results]) >= 0.93
+    slower = series.copy()
+    slower[:, 1::2] *= 0.97
+    pairs = [([*one[::2]], [*one[1::2]]) for one in slower]
+    found = [compare_means(a, b, in_turns=True).is_different for a, b in pairs]
+    assert np.mean(found) >= 0.90
+    # Without the pairs the drift hides it.
+    assert np.mean([compare_means(a, b).is_different for a, b in pairs]) < 0.5
+    with pytest.raises(ValueError, match="as many of A as of B"):
+        compare_means([1.0, 2.0], [1.0, 2.0, 3.0], in_turns=True)
+
+
+def figures_of(runs: np.ndarray) -> SideFigures:
+    """Return a side whose runs (rows) have a rate, and latencies that go with it in part."""
+    rates, tails = runs[:, 0], runs[:, 1:]
+    values = {"iops": rates, "mib_per_s": rates / 256, "mean": 1 / rates}
+    parts = {f"p{number}": one / rates for number, one in enumerate(tails.T)}
+    return SideFigures({name: [*one] for name, one in {**values, **parts}.items()}, None)
+
+
+def whole(rows: np.ndarray, factor: float = 1.0) -> ComparedFigures:
+    """Compare the first half of the rows with the second, whose rates are so many times higher."""
+    half = len(rows) // 2
+    b = rows[half:] * np.array([factor, 1, 1])
+    return compare_figures(figures_of(rows[:half]), figures_of(b))
+
+
+def test_of_many_figures_none_differs_falsely_in_95_percent_of_the_comparisons() -> None:
+    random = np.random.default_rng(12)
+    runs = 1000 * np.exp(0.01 * random.standard_normal((EXPERIMENTS, 24, 3)))
+    results = [whole(one).metrics.values() for one in runs]
+    together = np.mean([any(one.is_different for one in each) for each in results])
+    alone = np.mean([any(one.p_value < 0.05 for one in each) for each in results])
+    assert together <= 0.05
+    # Each figure has a false alarm of its own else.
+    assert alone > 1.5 * together
+    found = np.mean([whole(one, 0.97).metrics["iops"].is_different for one in runs])
+    assert found >= 0.90
+
+
+def test_figures_that_tell_the_same_are_not_paid_for_twice() -> None:
+    random = np.random.default_rng(13)
+    one = random.standard_normal((20, 1))
+    same = family_p_values([0.03] * 5, np.repeat(one, 5, axis=1))
+    assert same == pytest.approx([0.03] * 5, abs=0.004)
+    apart = family_p_values([0.03] * 5, random.standard_normal((4, 5)))
+    assert apart[0] == pytest.approx(1 - 0.97**5, abs=0.01)
+    # The most certain one pays for all, the least certain one for itself.
+    steps = family_p_values([0.001, 0.2, 0.01], random.standard_normal((4, 3)))
+    assert steps[0] == pytest.approx(0.003, abs=0.0015)
+    assert steps[1] == pytest.approx(0.2, abs=0.001)
+    assert steps[2] == pytest.approx(0.02, abs=0.004)
+    assert family_p_values([0.04], np.zeros((0, 1))) == [0.04]

@@ -13,12 +13,19 @@ from fathom.cli._exit_codes import EXIT_INVALID, EXIT_WORSE
 from fathom.cli._shown import console, text_table
 
 if TYPE_CHECKING:
-    from fathom.experiments._compare import FailCondition, RunComparison
+    from collections.abc import Collection
+
+    from fathom.experiments._compare import RunComparison
+    from fathom.stats import Comparison, DistributionComparison
 
 __all__ = ["compare"]
 
 _NANOS_PER_MILLI = 1_000_000
 _RATES = ("iops", "mib_per_s")
+# From here on it is told that neighbouring runs resemble each other: twice the standard error of
+# the coefficient of 2 x 10 independent runs. Fewer runs tell nothing of it.
+_TOLD_RESEMBLANCE = 0.45
+_LEAST_FOR_RESEMBLANCE = 8
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
@@ -61,7 +68,12 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     with opened_store(store) as opened:
         try:
             found = compare_runs(
-                opened, a, b, metrics=[*dict.fromkeys(wanted)], confidence=confidence / 100
+                opened,
+                a,
+                b,
+                metrics=[*dict.fromkeys(wanted)],
+                confidence=confidence / 100,
+                conditions=conditions,
             )
         except ValueError as error:
             fail(str(error), EXIT_INVALID)
@@ -70,7 +82,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
             " ".join([*found.differences, "Add --any-load to compare all the same."]), EXIT_INVALID
         )
     _show(found, as_json=as_json)
-    _judge(found, conditions)
+    _judge(found)
 
 
 def _show(found: RunComparison, *, as_json: bool) -> None:
@@ -91,7 +103,7 @@ def _show(found: RunComparison, *, as_json: bool) -> None:
                 f"{one.b_mean / unit:,.3f}",
                 f"{100 * one.change:+.2f}",
                 f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
-                f"{one.p_value:.4f}",
+                f"{one.p_value if one.family_p_value is None else one.family_p_value:.4f}",
                 verdict,
             ]
         )
@@ -104,27 +116,52 @@ def _sentences(found: RunComparison) -> list[str]:
     sentences = list(found.differences)
     sentences += [f"{name} cannot be compared: {why}." for name, why in found.missing.items()]
     if found.latency is not None:
-        latency = found.latency
-        sentences.append(
-            f"Latency as a whole: an I/O of B is slower than one of A with probability "
-            f"{latency.slower_share:.2f}; the distributions are "
-            f"{100 * latency.log_shift:.1f} % apart (p = {latency.p_value:.4f})."
-        )
-        if latency.least_p_value > 0.05:  # noqa: PLR2004 - The usual level.
-            sentences.append("So few runs cannot show that distributions differ: repeat them.")
+        sentences.append(_latency_sentence(found.latency))
     if any(not one.between_runs for one in found.metrics.values()):
         sentences.append(
             "One side has a single run: differences between runs are not in its interval, which "
             "may be too narrow. Repeat it."
         )
-    return sentences
+    return [*sentences, *_neighbour_sentences(found.metrics.values())]
 
 
-def _judge(found: RunComparison, conditions: list[FailCondition]) -> None:
-    for one in conditions:
-        words = f"{one.metric}{'>' if one.is_above else '<'}{100 * one.limit:+g}%"
-        if one.metric not in found.metrics:
-            fail(f"{words} cannot be judged: {found.missing[one.metric]}", EXIT_INVALID)
-        if one.is_met(found.metrics[one.metric]):
-            change = 100 * found.metrics[one.metric].change
-            fail(f"{words}: {one.metric} changed by {change:+.2f} %", EXIT_WORSE)
+def _latency_sentence(latency: DistributionComparison) -> str:
+    certainty = "one side has a single run, so that chance cannot be told: repeat it"
+    p_value = latency.p_value if latency.family_p_value is None else latency.family_p_value
+    if p_value is not None:
+        certainty = f"p = {p_value:.4f}"
+    return (
+        f"Latency as a whole: an I/O of B is slower than one of A with probability "
+        f"{latency.slower_share:.2f}; the distributions are {100 * latency.log_shift:.1f} % apart "
+        f"({certainty})."
+    )
+
+
+def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
+    """Say what the order of the runs tells."""
+    if any(one.in_turns for one in figures):
+        return ["The runs were made in turns, and are compared pair by pair."]
+    most = max((one.resemblance for one in figures), default=0.0)
+    few = min((min(one.a_runs, one.b_runs) for one in figures), default=0)
+    if most < _TOLD_RESEMBLANCE or few < _LEAST_FOR_RESEMBLANCE:
+        return []
+    words = (
+        f"Neighbouring runs resemble each other (by {most:.2f}, where 0 is not at all): something "
+        "else changed meanwhile, and the intervals are wider for it. Measure A and B in turns, "
+        "one run each, to see smaller differences."
+    )
+    return [words]
+
+
+def _judge(found: RunComparison) -> None:
+    for one in found.verdicts:
+        if one.why_not is not None:
+            fail(f"{one.condition} cannot be judged: {one.why_not}", EXIT_INVALID)
+    met = [one for one in found.verdicts if one.is_met and one.change is not None]
+    if met:
+        words = [
+            f"{one.condition}: {one.condition.partition('>')[0].partition('<')[0]} changed by "
+            f"{100 * (one.change or 0):+.2f} %"
+            for one in met
+        ]
+        fail("; ".join(words), EXIT_WORSE)

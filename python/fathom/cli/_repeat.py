@@ -32,12 +32,12 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     ] = "iops",
     precision: Annotated[
         float, typer.Option(help="Half of the interval's width, in percent of the mean.")
-    ] = 1.0,
+    ] = 0.8,
     confidence: Annotated[float, typer.Option(help="Of the interval, in percent.")] = 95.0,
     pilot: Annotated[
         int, typer.Option(help="Runs whose spread decides how many there will be.")
     ] = 10,
-    most: Annotated[int, typer.Option(help="Never more runs than this.")] = 30,
+    most: Annotated[int, typer.Option(help="Never more runs than this.")] = 60,
     label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError
 from fathom.experiments._compare_imported import imported_differences, told_figures
+from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments._metrics import (
     higher_is_better,
     imported_series,
@@ -16,21 +17,16 @@ from fathom.experiments._metrics import (
     metric_column,
     run_value,
 )
-from fathom.stats import (
-    Comparison,
-    DistributionComparison,
-    compare_distributions,
-    compare_means,
-    find_transient,
-)
+from fathom.stats import find_transient
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats import Comparison, DistributionComparison
+    from fathom.stats._types import FloatArray, Values
     from fathom.store import Store, StoredRun
 
-__all__ = ["FailCondition", "RunComparison", "compare_runs", "parse_condition"]
+__all__ = ["FailCondition", "RunComparison", "Verdict", "compare_runs", "parse_condition"]
 
 DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
@@ -56,10 +52,13 @@ class FailCondition:
     is_above: bool
     limit: float
 
-    def is_met(self, comparison: Comparison) -> bool:
-        """Whether the change is beyond the limit, and chance is no explanation of it."""
-        beyond = comparison.change > self.limit if self.is_above else comparison.change < self.limit
-        return beyond and comparison.is_different
+    def is_beyond(self, change: float) -> bool:
+        """Whether a change is beyond the limit."""
+        return change > self.limit if self.is_above else change < self.limit
+
+    def __str__(self) -> str:
+        """Return it as it is written."""
+        return f"{self.metric}{'>' if self.is_above else '<'}{100 * self.limit:+g}%"
 
 
 def parse_condition(text: str) -> FailCondition:
@@ -80,6 +79,33 @@ def parse_condition(text: str) -> FailCondition:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """Whether a condition is met.
+
+    Attributes
+    ----------
+    condition
+        As it is written.
+    change
+        Of its figure; None if that cannot be compared.
+    p_value
+        The probability of such a change by chance, among the conditions only: those are what was
+        asked, and the other figures take nothing from it.
+    is_met
+        The change is beyond the limit, and chance is no explanation of it.
+    why_not
+        Why it cannot be judged.
+
+    """
+
+    condition: str
+    change: float | None
+    p_value: float | None
+    is_met: bool
+    why_not: str | None
+
+
+@dataclass(frozen=True)
 class RunComparison:
     """What comparing two sets of runs found.
 
@@ -93,6 +119,8 @@ class RunComparison:
         The whole distributions of latency; None if one side did not measure it.
     differences
         What differs besides: load, machine, device. Each is a sentence.
+    verdicts
+        For each condition whether it is met.
 
     """
 
@@ -100,6 +128,7 @@ class RunComparison:
     missing: Mapping[str, str]
     latency: DistributionComparison | None
     differences: Sequence[str]
+    verdicts: Sequence[Verdict] = ()
 
     def worse(self) -> list[str]:
         """Return the figures that got worse, chance being no explanation."""
@@ -114,15 +143,18 @@ class _NothingToCompareError(FathomError):
     pass
 
 
-def compare_runs(
+def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and names.
     store: Store,
     a_reference: str,
     b_reference: str,
     *,
     metrics: Sequence[str] = DEFAULT_METRICS,
     confidence: float = 0.95,
+    conditions: Sequence[FailCondition] = (),
 ) -> RunComparison:
     """Compare the runs that two references name; runs that are not complete are left out.
+
+    Runs that were made in turns, one of A beside one of B, are compared pair by pair.
 
     Raises
     ------
@@ -134,20 +166,55 @@ def compare_runs(
     """
     a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
     pilots = (_pilot(store, a), _pilot(store, b))
-    found: dict[str, Comparison] = {}
-    missing: dict[str, str] = {}
-    for metric in metrics:
-        try:
-            found[metric] = compare_means(
-                _values(a, metric),
-                _values(b, metric),
-                confidence=confidence,
-                a_pilot=pilots[0],
-                b_pilot=pilots[1],
-            )
-        except ValueError as error:
-            missing[metric] = f"{told_figures(a, b, metric)}{error}"
-    return RunComparison(found, missing, _latency(a, b), _differences(a, b))
+    in_turns = _in_turns(a, b)
+
+    def compared(names: Sequence[str], *, with_latency: bool) -> ComparedFigures:
+        sides = (_figures(runs, names, pilot) for runs, pilot in zip((a, b), pilots, strict=True))
+        return compare_figures(
+            *sides, confidence=confidence, in_turns=in_turns, with_latency=with_latency
+        )
+
+    whole = compared(metrics, with_latency=True)
+    asked = compared([*dict.fromkeys(one.metric for one in conditions)], with_latency=False)
+    missing = {name: f"{told_figures(a, b, name)}{why}" for name, why in whole.missing.items()}
+    return RunComparison(
+        whole.metrics,
+        missing,
+        whole.latency,
+        _differences(a, b),
+        [_verdict(one, asked) for one in conditions],
+    )
+
+
+def _verdict(condition: FailCondition, asked: ComparedFigures) -> Verdict:
+    if condition.metric not in asked.metrics:
+        return Verdict(
+            str(condition), None, None, is_met=False, why_not=asked.missing[condition.metric]
+        )
+    found = asked.metrics[condition.metric]
+    is_met = condition.is_beyond(found.change) and found.is_different
+    return Verdict(str(condition), found.change, found.family_p_value, is_met, None)
+
+
+def _in_turns(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> bool:
+    """Whether each two runs that follow each other are one of A and one of B."""
+    if len(a) != len(b) or len(a) < 2:  # noqa: PLR2004 - A pair may be by chance.
+        return False
+    order = sorted(
+        (run.summary.started_at_unix_s, side) for side, runs in enumerate((a, b)) for run in runs
+    )
+    sides = [side for _, side in order]
+    return all(one != other for one, other in zip(sides[::2], sides[1::2], strict=True))
+
+
+def _figures(runs: Sequence[StoredRun], metrics: Sequence[str], pilot: int | None) -> SideFigures:
+    latencies = [run.result.total.latency for run in runs]
+    buckets = [one.buckets for one in latencies if one is not None]
+    return SideFigures(
+        {metric: _values(runs, metric) for metric in metrics},
+        buckets if len(buckets) == len(runs) else None,
+        pilot,
+    )
 
 
 def _complete(store: Store, reference: str) -> list[StoredRun]:
@@ -155,7 +222,8 @@ def _complete(store: Store, reference: str) -> list[StoredRun]:
     complete = [run for run in runs if run.summary.outcome == "complete"]
     if not complete:
         raise _NothingToCompareError(f"{reference} has no complete run to compare")
-    return complete
+    # In the order of time, since runs resemble their neighbours.
+    return sorted(complete, key=lambda run: (run.summary.started_at_unix_s, run.summary.id))
 
 
 def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
@@ -170,8 +238,11 @@ def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
     return int(pilot) if pilot is not None and whole and len(runs) >= pilot else None
 
 
-def _values(runs: Sequence[StoredRun], metric: str) -> list[FloatArray | float]:
-    """Return one value of each run, or of a single run its intervals without the warm-up."""
+def _values(runs: Sequence[StoredRun], metric: str) -> Sequence[Values] | str:
+    """Return one value of each run, or of a single run its intervals without the warm-up.
+
+    In words why there is none, if a run has no such figure.
+    """
     if len(runs) == 1:
         imported = runs[0].imported
         series = (
@@ -183,7 +254,7 @@ def _values(runs: Sequence[StoredRun], metric: str) -> list[FloatArray | float]:
             return [_settled(series)]
     values = [run_value(run.summary, metric) for run in runs]
     if any(value is None for value in values):
-        raise ValueError(
+        return (
             "a run has no such figure; latencies need -L, and imported runs have what their "
             "source tells"
         )
@@ -194,14 +265,6 @@ def _settled(series: FloatArray) -> FloatArray:
     if series.size < _LEAST_FOR_TRANSIENT:
         return series
     return series[find_transient(series).count :]
-
-
-def _latency(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> DistributionComparison | None:
-    sides = [[run.result.total.latency for run in runs] for runs in (a, b)]
-    buckets = [[one.buckets for one in side if one is not None] for side in sides]
-    if any(len(known) < len(side) for known, side in zip(buckets, sides, strict=True)):
-        return None
-    return compare_distributions(*buckets)
 
 
 def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:

@@ -58,10 +58,10 @@ class RepeatPolicy:
     """
 
     metric: str = "iops"
-    relative_half_width: float = 0.01
+    relative_half_width: float = 0.008
     confidence: float = 0.95
     pilot: int = 10
-    most: int = 30
+    most: int = 60
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense.

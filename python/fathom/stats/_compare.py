@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
+from fathom.stats._contrast import Side, contrast, resemblance
 from fathom.stats._mean import LEAST_VALUES, long_run
 from fathom.stats._types import as_values
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from fathom.stats._types import FloatArray, Values
 
-__all__ = ["Comparison", "compare_means"]
+__all__ = ["Comparison", "compare_means", "deviations"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,19 @@ class Comparison:
     change, low, high
         The change and the interval that holds the true one with the given confidence.
     p_value
-        The probability of a change so great by chance.
+        The probability of a change so great by chance, if this is the only figure looked at.
     effect_size
         The change in units of the standard deviation between runs (Hedges' g, 1981); None where one
         side has a single run.
     between_runs
         Whether differences between runs are accounted for; if not, the interval is too narrow.
+    resemblance
+        How much of a run's deviation the next run repeats: about 0 for independent runs.
+    in_turns
+        Whether each run of A was compared with the one of B beside it.
+    family_p_value
+        The probability that this or any less certain one of the figures that are compared together
+        changes so by chance; None if this is the only one.
 
     """
 
@@ -53,86 +61,97 @@ class Comparison:
     b_mean: float
     a_runs: int
     b_runs: int
+    resemblance: float = 0.0
+    in_turns: bool = False
+    family_p_value: float | None = None
 
     @property
     def is_different(self) -> bool:
         """Whether chance is no explanation at the confidence asked for."""
-        return self.p_value < 1 - self.confidence
+        known = self.p_value if self.family_p_value is None else self.family_p_value
+        return known < 1 - self.confidence
 
 
-@dataclass(frozen=True)
-class _Side:
-    """The mean of one side's logarithms, its variance, and the degrees of freedom of that."""
-
-    mean: float
-    variance: float
-    freedom: float
-    values: FloatArray
-
-
-def compare_means(
+def compare_means(  # noqa: PLR0913 - All but the first two have defaults and names.
     a_runs: Sequence[Values],
     b_runs: Sequence[Values],
     *,
     confidence: float = 0.95,
     a_pilot: int | None = None,
     b_pilot: int | None = None,
+    in_turns: bool = False,
 ) -> Comparison:
     """Compare two sets of runs, each with its series in the order of time, or with one value.
 
-    Welch's test on the logarithms of the runs' means, so that the change is a ratio and its
-    interval is too. With one run on either side, that side's variance is the long-run variance of
-    its series.
+    The test is Student's on the logarithms of the runs' means, so that the change is a ratio and
+    its interval is too. The standard error is the greater of two: that of independent runs with
+    unequal spread (Welch), and that of runs that resemble their neighbours (``_contrast``). With
+    one run on either side, that side's variance is the long-run variance of its series.
 
     Parameters
     ----------
     a_runs, b_runs
-        For each run a series without its warm-up (at least 8 values), or a single value.
+        For each run a series without its warm-up (at least 8 values), or a single value; the runs
+        are in the order of time.
     confidence
         Of the interval; the test is at one minus this.
     a_pilot, b_pilot
         If the number of runs was decided by the spread of the first ones, how many these were; the
         spread is then theirs alone (see ``planned_count``).
+    in_turns
+        The runs were made in turns, so that the first of A belongs to the first of B: what both
+        share, such as a slow change of the machine, then takes no part.
 
     Raises
     ------
     ValueError
-        If a value is not above 0, or one side has a single run with fewer than 8 values.
+        If a value is not above 0, one side has a single run with fewer than 8 values, or runs in
+        turns are not of one number.
 
     """
-    a, b = _side(a_runs, a_pilot), _side(b_runs, b_pilot)
-    difference = b.mean - a.mean
-    variance = a.variance + b.variance
-    error = float(np.sqrt(variance))
-    freedom = _freedom(a, b, is_planned=a_pilot is not None or b_pilot is not None)
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * error
-    score = abs(difference) / error if error > 0 else (float("inf") if difference else 0.0)
+    sides = a, b = [_side(a_runs, a_pilot), _side(b_runs, b_pilot)]
+    tested = sides
+    if in_turns:
+        if len(a.values) != len(b.values) or len(a.values) < 2:  # noqa: PLR2004 - No spread.
+            raise ValueError("runs in turns are as many of A as of B, and at least 2 of each")
+        tested = [Side(b.values - a.values)]
+    found = contrast(tested)
+    half = float(stdtrit(found.freedom, (1 + confidence) / 2)) * found.error
+    difference = float(found.difference[0])
     return Comparison(
         change=float(np.expm1(difference)),
         low=float(np.expm1(difference - half)),
         high=float(np.expm1(difference + half)),
         confidence=confidence,
-        p_value=2 * float(stdtr(freedom, -score)),
-        effect_size=_hedges(a.values, b.values),
-        between_runs=min(a.values.size, b.values.size) > 1,
-        a_mean=float(np.exp(a.mean)),
-        b_mean=float(np.exp(b.mean)),
-        a_runs=a.values.size,
-        b_runs=b.values.size,
+        p_value=found.p_value,
+        effect_size=_hedges(a.values[:, 0], b.values[:, 0]),
+        between_runs=min(len(a.values), len(b.values)) > 1,
+        a_mean=float(np.exp(a.mean[0])),
+        b_mean=float(np.exp(b.mean[0])),
+        a_runs=len(a.values),
+        b_runs=len(b.values),
+        resemblance=resemblance(tested),
+        in_turns=in_turns,
     )
 
 
-def _side(runs: Sequence[Values], pilot: int | None) -> _Side:
+def deviations(a_runs: Sequence[Values], b_runs: Sequence[Values]) -> FloatArray:
+    """Return by how much the logarithm of each run's mean is off that of its side."""
+    sides = [
+        np.log([float(np.asarray(one, float).mean()) for one in side]) for side in (a_runs, b_runs)
+    ]
+    return np.concatenate([side - side.mean() for side in sides])
+
+
+def _side(runs: Sequence[Values], pilot: int | None) -> Side:
     series = [np.atleast_1d(as_values(np.atleast_1d(np.asarray(run, float)))) for run in runs]
     if not series:
         raise ValueError("both sides need at least one run")
     if min(float(one.min()) for one in series) < 0 or min(float(o.mean()) for o in series) <= 0:
         raise ValueError("rates and latencies to compare are above 0")
-    means = np.log([float(one.mean()) for one in series])
-    if means.size > 1:
-        first = means[:pilot]
-        variance = float(first.var(ddof=1)) / means.size
-        return _Side(float(means.mean()), variance, first.size - 1, means)
+    means = np.log([[float(one.mean())] for one in series])
+    if len(means) > 1:
+        return Side(means, pilot)
     (only,) = series
     if only.size < LEAST_VALUES:
         raise ValueError(
@@ -142,18 +161,7 @@ def _side(runs: Sequence[Values], pilot: int | None) -> _Side:
     found = long_run(only)
     # The variance of a logarithm is the relative variance (delta method).
     variance = float(found.variance) / only.size / float(only.mean()) ** 2
-    return _Side(float(means[0]), variance, float(found.freedom), means)
-
-
-def _freedom(a: _Side, b: _Side, *, is_planned: bool) -> float:
-    if is_planned:
-        # The pilot's spread made the standard error what was asked for, so it tells nothing of the
-        # true one, and the difference is one of two Student variables (Chapman, Annals of
-        # Mathematical Statistics 21, 1950). Its tails are within those of the wider one.
-        return min(a.freedom, b.freedom)
-    # Welch and Satterthwaite; a side that never varies takes no part.
-    parts = sum(side.variance**2 / side.freedom for side in (a, b))
-    return (a.variance + b.variance) ** 2 / parts if parts > 0 else 1.0
+    return Side(means, known=(variance, float(found.freedom)))
 
 
 def _hedges(a: FloatArray, b: FloatArray) -> float | None:

@@ -1,18 +1,20 @@
 """Comparing whole distributions of latency, not only a percentile of each.
 
 I/Os of one run are not independent, so tests that count I/Os find a difference between any two
-runs. What is exchangeable are runs: the test here permutes them.
+runs. Neighbouring runs are not exchangeable either, so that permutations of them find differences
+between equals. Here each run is one curve: its quantiles on a logarithmic scale, between which the
+mean square distance is that of Wasserstein. How far the mean curves of both sides are apart is
+judged by how much the runs' curves move from run to run (``_contrast``).
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.stats._contrast import Side, contrast
 from fathom.stats._histogram import Histograms
 
 if TYPE_CHECKING:
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 
     from fathom.stats._types import FloatArray
 
-__all__ = ["DistributionComparison", "compare_distributions"]
+__all__ = ["DistributionComparison", "compare_distributions", "distribution_deviations"]
 
-# All ways to deal the runs into two sets are tried up to this number; beyond, so many are drawn.
-_PERMUTATIONS = 2_000
+# So many quantiles, evenly over all I/Os, are a run's curve.
+_POINTS = 256
 _QUANTILES = (0.5, 0.9, 0.95, 0.99, 0.999)
 
 
@@ -43,10 +45,9 @@ class DistributionComparison:
     quantile_ratios
         For each quantile, that of B divided by that of A.
     p_value
-        The probability of a distance so great if the runs of both were of one kind; 1 if the runs
-        are too few to deal them otherwise.
-    least_p_value
-        No distance between so few runs could have had a smaller one.
+        The probability of curves so far apart by chance; None where one side has a single run.
+    family_p_value
+        The same among all figures that are compared together; None if there are no others.
 
     """
 
@@ -54,16 +55,22 @@ class DistributionComparison:
     greatest_gap: float
     log_shift: float
     quantile_ratios: Mapping[float, float]
-    p_value: float
-    least_p_value: float
+    p_value: float | None
+    family_p_value: float | None = None
 
 
 def compare_distributions(
-    a_runs: Sequence[Mapping[int, int]], b_runs: Sequence[Mapping[int, int]], *, seed: int = 0
+    a_runs: Sequence[Mapping[int, int]],
+    b_runs: Sequence[Mapping[int, int]],
+    *,
+    a_pilot: int | None = None,
+    b_pilot: int | None = None,
+    in_turns: bool = False,
 ) -> DistributionComparison:
-    """Compare the histograms of the runs of A with those of B.
+    """Compare the histograms of the runs of A with those of B, each in the order of time.
 
-    Each run counts alike, however many I/Os it made.
+    Each run counts alike, however many I/Os it made. Pilots and turns are those of
+    ``compare_means``.
 
     Raises
     ------
@@ -79,7 +86,7 @@ def compare_distributions(
     steps = np.diff(np.log(np.maximum(middle, 1.0)))
     a_count = len(a_runs)
     a_share, b_share = shares[:a_count].mean(axis=0), shares[a_count:].mean(axis=0)
-    p_value, least = _permutation_test(shares, a_count, steps, seed)
+    sides = _curves(histograms, a_count, (a_pilot, b_pilot), in_turns=in_turns)
     ratios = {
         quantile: float(middle[_first(b_share, quantile)] / middle[_first(a_share, quantile)])
         for quantile in _QUANTILES
@@ -89,9 +96,43 @@ def compare_distributions(
         greatest_gap=float(np.abs(a_share - b_share).max()),
         log_shift=_distance(a_share - b_share, steps),
         quantile_ratios=ratios,
-        p_value=p_value,
-        least_p_value=least,
+        p_value=contrast(sides).p_value if sides else None,
     )
+
+
+def distribution_deviations(
+    a_runs: Sequence[Mapping[int, int]], b_runs: Sequence[Mapping[int, int]]
+) -> FloatArray:
+    """Return by how much each run is off its side, in the direction in which the sides differ."""
+    curves = _log_quantiles(Histograms([*a_runs, *b_runs]))
+    a, b = curves[: len(a_runs)], curves[len(a_runs) :]
+    direction = b.mean(axis=0) - a.mean(axis=0)
+    return np.concatenate([(side - side.mean(axis=0)) @ direction for side in (a, b)])
+
+
+def _log_quantiles(histograms: Histograms) -> FloatArray:
+    """Return the curve of each run, so scaled that its length is the root of its mean square."""
+    logs = np.log(np.maximum(histograms.middle_ns, 1.0))
+    wanted = (np.arange(_POINTS) + 0.5) / _POINTS
+    places = np.array([np.searchsorted(row, wanted) for row in histograms.shares()])
+    return np.asarray(logs[np.minimum(places, logs.size - 1)] / np.sqrt(_POINTS))
+
+
+def _curves(
+    histograms: Histograms,
+    a_count: int,
+    pilots: tuple[int | None, int | None],
+    *,
+    in_turns: bool,
+) -> list[Side]:
+    """Return the curves to contrast; none if one side has a single run."""
+    curves = _log_quantiles(histograms)
+    a, b = curves[:a_count], curves[a_count:]
+    if min(len(a), len(b)) < 2:  # noqa: PLR2004 - One run has no spread.
+        return []
+    if in_turns:
+        return [Side(b - a)]
+    return [Side(one, pilot) for one, pilot in zip((a, b), pilots, strict=True)]
 
 
 def _first(shares: FloatArray, quantile: float) -> int:
@@ -107,38 +148,3 @@ def _slower(a_share: FloatArray, b_share: FloatArray) -> float:
 
 def _distance(difference: FloatArray, steps: FloatArray) -> float:
     return float(np.abs(difference[..., :-1]) @ steps)
-
-
-def _permutation_test(
-    shares: FloatArray, a_count: int, steps: FloatArray, seed: int
-) -> tuple[float, float]:
-    """Return the p-value, and the least that there can be."""
-    count = len(shares)
-    b_count = count - a_count
-    chosen, is_complete = _dealings(count, a_count, seed)
-    total = shares.sum(axis=0)
-    sums = chosen @ shares
-    differences = sums / a_count - (total - sums) / b_count
-    distances = np.abs(differences[:, :-1]) @ steps
-    observed = distances[0]
-    # Equal ones differ in the last place only, by the order of the sums.
-    beyond = int((distances >= observed * (1 - 1e-9)).sum())
-    twins = 2 if a_count == b_count else 1
-    if is_complete:
-        return beyond / len(chosen), min(twins / len(chosen), 1.0)
-    return beyond / len(chosen), 1 / len(chosen)
-
-
-def _dealings(count: int, a_count: int, seed: int) -> tuple[FloatArray, bool]:
-    """Return ways to choose A's runs, the true one first, and whether they are all there are."""
-    ways = math.comb(count, a_count)
-    is_complete = ways <= _PERMUTATIONS
-    if is_complete:
-        members = np.array(list(combinations(range(count), a_count)))
-    else:
-        generator = np.random.default_rng(seed)
-        order = generator.random((_PERMUTATIONS - 1, count)).argsort(axis=1)
-        members = np.vstack((np.arange(a_count), order[:, :a_count]))
-    chosen = np.zeros((len(members), count))
-    np.put_along_axis(chosen, members, 1.0, axis=1)
-    return chosen, is_complete
