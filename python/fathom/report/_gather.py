@@ -1,0 +1,214 @@
+"""From references - experiments, runs, baselines, files of results - to what a report shows."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathom._errors import FathomError
+from fathom._result import Result
+from fathom.report._gather_assess import assess_sides, planned_cells
+from fathom.report._gather_runs import repeat_side, runs_side
+from fathom.report._gather_sweep import sweep_side, tune_side
+from fathom.report._material import Change, Material
+from fathom.report._points import run_of_result, run_of_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report._material import ReportedRun, Side
+    from fathom.store import Experiment, RunSummary, Store
+
+__all__ = ["ReportError", "gather"]
+
+_EXPERIMENT = re.compile(r"e(\d+)")
+_PAIR = 2
+# More whole runs than this take memory and tell nobody more.
+_MOST_RUNS = 200
+
+
+class ReportError(FathomError):
+    """There is nothing of which a report could be made, or no place for it; nothing was written."""
+
+
+def gather(store: Store | None, references: Sequence[str]) -> Material:
+    """Return what a report of these references shows; without any, of the newest experiment.
+
+    ``store`` is needed for references that are no files.
+
+    Raises
+    ------
+    NotFoundError
+        If a reference names nothing.
+    ReportError
+        If a file holds no result, or there is nothing to show.
+
+    """
+    wanted = [*references] or [_newest(store)]
+    sides: list[Side] = []
+    times: list[float] = []
+    for reference in wanted:
+        found, happened = _sides(store, reference)
+        sides += found
+        times += happened
+    changes, differences = _changes(store, wanted) if len(wanted) == _PAIR else ((), ())
+    return Material(
+        title=" and ".join(dict.fromkeys(one.name for one in sides)),
+        command=shlex.join(["fathom", "report", *wanted]),
+        sides=tuple(sides),
+        happened=_period(times),
+        changes=changes,
+        differences=differences,
+    )
+
+
+def _newest(store: Store | None) -> str:
+    experiments = store.experiments.list(limit=1) if store else []
+    runs = store.runs.list(limit=1) if store else []
+    if experiments and (not runs or runs[0].experiment_id == experiments[0].id):
+        return f"e{experiments[0].id}"
+    if not runs:
+        raise ReportError("the store is empty: measure first, such as with fathom assess FOLDER")
+    return str(runs[0].id)
+
+
+def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]]:
+    path = Path(reference)
+    if path.suffix.lower() == ".json" or path.is_file():
+        runs = _runs_of_file(path)
+        return [runs_side(path.name, runs)], [_began(one) for one in runs]
+    if store is None:
+        raise ReportError(f"{reference} is no file, and there is no store")
+    experiment = _experiment(store, reference)
+    if experiment is not None:
+        ended = experiment.ended_at_unix_s or experiment.started_at_unix_s
+        return _experiment_sides(store, experiment), [experiment.started_at_unix_s, ended]
+    found = [run_of_stored(store.runs.get(one)) for one in store.baselines.run_ids(reference)]
+    if not found:
+        raise ReportError(f"{reference} has no runs")
+    name = found[0].label if len(found) == 1 else reference
+    return [runs_side(name, found)], [_began(one) for one in found]
+
+
+def _began(run: ReportedRun) -> float:
+    return float(run.facts["started_at_unix_s"])
+
+
+def _runs_of_file(path: Path) -> list[ReportedRun]:
+    """Read what ``diskspd --json`` or ``fathom export --table whole`` wrote."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        data: Any = json.loads(text)
+        whole = data if isinstance(data, list) else [data]
+        raws = [one.get("result", one) for one in whole]
+        results = [Result.from_json(json.dumps(one)) for one in raws]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ReportError(
+            f"{path} holds no result of diskspd --json or fathom export --table whole: {error}"
+        ) from error
+    if not results:
+        raise ReportError(f"{path} holds no result")
+    summaries = [one.get("summary", {}) for one in whole]
+    labels = [one.get("label") or "" for one in summaries]
+    return [run_of_result(one, label) for one, label in zip(results, labels, strict=True)]
+
+
+def _experiment(store: Store, reference: str) -> Experiment | None:
+    if match := _EXPERIMENT.fullmatch(reference):
+        return store.experiments.get(int(match[1]))
+    named = {one.name: one.experiment_id for one in store.baselines.list()}
+    experiment_id = named.get(reference)
+    return None if experiment_id is None else store.experiments.get(experiment_id)
+
+
+def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
+    summaries = [*reversed(store.runs.list(experiment_id=experiment.id))]
+    complete = [one for one in summaries if one.outcome == "complete"]
+    if experiment.verb == "assess":
+        return [*assess_sides(experiment, _assessed(store, experiment, complete))]
+    if experiment.verb in ("sweep", "tune"):
+        sample = run_of_stored(store.runs.get(complete[0].id)) if complete else None
+        commands = [one.columns["command_line"] for one in complete]
+        make = sweep_side if experiment.verb == "sweep" else tune_side
+        return [make(experiment, sample, commands)]
+    runs = [run_of_stored(store.runs.get(one.id)) for one in complete[:_MOST_RUNS]]
+    if not runs:
+        raise ReportError(f"experiment e{experiment.id} has no complete run")
+    if experiment.verb == "repeat":
+        name = experiment.name if experiment.name != "repeat" else f"repetition e{experiment.id}"
+        return [repeat_side(name, experiment.outcome, runs)]
+    return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
+
+
+def _assessed(
+    store: Store, experiment: Experiment, complete: Sequence[RunSummary]
+) -> list[ReportedRun]:
+    """Return the runs of an assessment with what its plan says of them."""
+    cells = planned_cells(experiment)
+    if not cells:
+        parts = {
+            step.id: (step.parameters.get("part", ""), step.label) for step in experiment.steps
+        }
+        for one in complete:
+            part, label = parts.get(one.step_id or 0, ("", one.label))
+            for name in experiment.plan["targets"]:
+                label = label.removeprefix(f"{name}: ")
+            key = one.label.removeprefix("assess ")
+            cells[one.id] = (key, part, label)
+    found = [one.id for one in complete if one.id in cells]
+    return [
+        run_of_stored(
+            store.runs.get(one), key=cells[one][0], part=cells[one][1], label=cells[one][2]
+        )
+        for one in found[:_MOST_RUNS]
+    ]
+
+
+def _period(times: Sequence[float]) -> str:
+    if not times:
+        return ""
+    first, last = (datetime.fromtimestamp(one).astimezone() for one in (min(times), max(times)))
+    begun = first.strftime("%Y-%m-%d %H:%M:%S %Z")
+    same_day = first.date() == last.date()
+    ended = last.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
+    return begun if last.timestamp() - first.timestamp() < 1 else f"{begun} to {ended}"
+
+
+def _changes(
+    store: Store | None, references: Sequence[str]
+) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """Return how figures changed from one reference to the other, if both are of one load."""
+    from fathom.experiments._compare import compare_runs  # noqa: PLC0415 - Loads SciPy.
+
+    if store is None or any(Path(one).is_file() for one in references):
+        return (), ()
+    a, b = references
+    try:
+        found = compare_runs(store, a, b)
+    except FathomError:
+        return (), ()
+    if any("load" in one for one in found.differences):
+        return (), tuple(found.differences)
+    worse = found.worse()
+    changes = tuple(
+        Change(
+            metric=name,
+            percent=100 * one.change,
+            low_percent=100 * one.low,
+            high_percent=100 * one.high,
+            p_value=one.p_value,
+            is_different=one.is_different,
+            is_better=one.is_different and name not in worse,
+            a_mean=one.a_mean,
+            b_mean=one.b_mean,
+        )
+        for name, one in found.metrics.items()
+    )
+    return changes, tuple(found.differences)

@@ -1,0 +1,249 @@
+"""Runs, repetitions and result files as sides of a report."""
+
+from __future__ import annotations
+
+import shlex
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
+from fathom.report._points import families_of
+from fathom.report._words import bytes_words, count_words, size_words, time_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fathom.report._material import ReportedRun
+
+__all__ = [
+    "advice_of",
+    "device_facts",
+    "repeat_side",
+    "run_command",
+    "runs_side",
+]
+
+_NANOS_PER_MILLI = 1_000_000
+_LEAST_ROUNDS = 5
+_BENEATH = {
+    "path": "Target",
+    "kind": "Kind",
+    "size_bytes": "Size",
+    "file_system": "File system",
+    "mount_options": "Mount options",
+    "device_names": "Device",
+    "device_model": "Model",
+    "device_serial": "Serial number",
+    "device_firmware": "Firmware",
+    "device_scheduler": "Scheduler",
+    "device_write_cache": "Write cache",
+    "device_is_rotational": "Rotating",
+    "device_bytes": "Device size",
+}
+_HOST = {
+    "host_name": "Host",
+    "kernel": "Kernel",
+    "cpu_model": "Processor",
+    "cpu_count": "Processors",
+    "cpu_governor": "Power scheme",
+    "memory_bytes": "Memory",
+    "io_backends": "I/O through",
+    "tool_version": "Measured by Fathom",
+}
+
+
+def device_facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
+    """Return what is known of the targets and the host, each name with its value in words."""
+    facts: dict[tuple[str, str], None] = {}
+    for run in runs:
+        for target in run.beneath:
+            facts |= dict.fromkeys(_told(target, _BENEATH))
+    if runs:
+        facts |= dict.fromkeys(_told(runs[0].facts, _HOST))
+    return tuple(facts)
+
+
+def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    for name, title in names.items():
+        value = row.get(name)
+        if value is None or value == "":
+            continue
+        if name.endswith("bytes"):
+            if value:
+                yield title, bytes_words(value)
+        elif name == "device_is_rotational":
+            yield title, "yes" if value else "no"
+        else:
+            yield title, str(value)
+
+
+def run_command(run: ReportedRun) -> str:
+    """Return the command that does the same again."""
+    if run.arguments:
+        return f"diskspd {shlex.join(run.arguments)}"
+    return run.result.command_line
+
+
+def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
+    """Return the findings about runs, by the rules that an assessment uses."""
+    from fathom.findings import find  # noqa: PLC0415 - Loads NumPy.
+
+    found = find(one.result for one in runs)
+    return tuple(
+        Advice(one.title, one.evidence, one.remedy, one.confidence, one.source) for one in found
+    )
+
+
+def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
+    """Return the side of one run, or of several that nobody planned together."""
+    first = runs[0]
+    verdict = Verdict(name, _run_sentence(first), tuple(_run_sentence(one) for one in runs[1:]))
+    return Side(
+        name=name,
+        verb="run",
+        verdict=verdict,
+        numbers=_run_numbers(first) if len(runs) == 1 else _best_numbers(runs),
+        advice=advice_of(runs),
+        runs=tuple(runs),
+        families=families_of((_load_choice(one), one.point) for one in runs),
+        rounds=tuple(one for run in runs for one in _stop_rounds(run)),
+        device=device_facts(runs),
+        commands=tuple(dict.fromkeys(run_command(one) for one in runs)),
+    )
+
+
+def _load_choice(run: ReportedRun) -> dict[str, str]:
+    facts = run.facts
+    place = {0: "sequential", 100: "random"}.get(facts["random_percent"], "mixed")
+    path = run.beneath[0]["path"] if run.beneath else ""
+    load = f"{size_words(facts['block_bytes'])} {place}, {facts['write_percent']:g} % writes"
+    return {"Target": path, "Load": load}
+
+
+def _run_sentence(run: ReportedRun) -> str:
+    point = run.point
+    words = f"{run.label}: {count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
+    if point.mean_ns is not None:
+        words += f", {time_words(point.mean_ns)} on average"
+    if point.p99_ns is not None:
+        words += f", 99 of 100 within {time_words(point.p99_ns)}"
+    return f"{words}."
+
+
+def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:
+    point, span = run.point, run.result.time_spans[0] if run.result.time_spans else None
+    cost = span and span.own_ns_per_io is not None and span.kernel_ns_per_io is not None
+    return (
+        KeyNumber("I/Os per second", count_words(point.iops), point.iops),
+        KeyNumber("Throughput", f"{count_words(point.mib_per_s)} MiB/s", point.mib_per_s),
+        _time_number("Mean latency", point.mean_ns),
+        _time_number("99 of 100 I/Os within", point.p99_ns),
+        _time_number(
+            "CPU time per I/O",
+            (span.own_ns_per_io or 0) + (span.kernel_ns_per_io or 0) if span and cost else None,
+        ),
+    )
+
+
+def _time_number(label: str, time_ns: float | None) -> KeyNumber:
+    return KeyNumber(label, "not measured" if time_ns is None else time_words(time_ns), time_ns)
+
+
+def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
+    points = [one.point for one in runs]
+    iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
+    means = [one.mean_ns for one in points if one.mean_ns is not None]
+    tails = [one.p99_ns for one in points if one.p99_ns is not None]
+    return (
+        KeyNumber("Runs", f"{len(runs)}", len(runs)),
+        KeyNumber("Most I/Os per second", count_words(iops), iops),
+        KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
+        _time_number("Least mean latency", min(means, default=None)),
+        _time_number("Least 99th percentile", min(tails, default=None)),
+    )
+
+
+def _stop_rounds(run: ReportedRun) -> Iterable[Rounds]:
+    """Return the intervals by which a stop rule judged, from the series, if that was kept."""
+    from fathom.experiments._metrics import interval_series  # noqa: PLC0415 - Loads NumPy.
+
+    stop = run.result.time_spans[0].stop if run.result.time_spans else None
+    if stop is None or stop.steady is None:
+        return
+    series = interval_series(run.result, "iops")
+    interval_ns = run.result.raw["time_spans"][0]["interval_ns"]
+    count = stop.interval_ns // interval_ns if interval_ns else 0
+    if series is None or not count or stop.interval_ns % interval_ns:
+        return
+    whole = series[: series.size // count * count].reshape(-1, count).mean(axis=1)
+    yield Rounds(
+        name=run.label,
+        step=f"interval of {stop.interval_ns // _NANOS_PER_MILLI} ms",
+        values=tuple(float(one) for one in whole),
+        window=stop.steady.window_intervals,
+        range_percent_limit=stop.steady.range_percent_limit,
+        slope_percent_limit=stop.steady.slope_percent_limit,
+        is_first=False,
+    )
+
+
+def repeat_side(name: str, outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun]) -> Side:
+    """Return the side of repetitions of one run."""
+    metrics = (outcome or {}).get("metrics", {})
+    rates = tuple(one.point.iops for one in runs)
+    rounds = (
+        (Rounds(f"{runs[0].label}: IOPS", "run", rates),) if len(rates) >= _LEAST_ROUNDS else ()
+    )
+    return Side(
+        name=name,
+        verb="repeat",
+        verdict=Verdict(name, *_repeat_sentences(outcome, runs)),
+        numbers=_repeat_numbers(metrics, len(runs)),
+        advice=advice_of(runs),
+        runs=tuple(runs),
+        rounds=rounds,
+        device=device_facts(runs),
+        commands=tuple(
+            f"{command}  # {len(list(group))} times"
+            for command, group in groupby(run_command(one) for one in runs)
+        ),
+    )
+
+
+def _repeat_sentences(
+    outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun]
+) -> tuple[str, tuple[str, ...]]:
+    if not outcome or "iops" not in outcome.get("metrics", {}):
+        return f"{len(runs)} runs, of which nothing was concluded.", ()
+    found = outcome["metrics"]["iops"]
+    estimate = found["estimate"]
+    half = 50 * (estimate["high"] - estimate["low"]) / estimate["mean"]
+    first = (
+        f"{len(runs)} runs gave {estimate['mean']:,.0f} IOPS, known to within {half:.1f} % at "
+        f"{100 * estimate['confidence']:g} % confidence."
+    )
+    more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
+    steady = outcome.get("is_steady")
+    if steady is not None:
+        rule = "by the SNIA rules, each run being a round"
+        more.append(f"The rate was {'steady' if steady else 'not steady'} {rule}.")
+    if found["outliers"]:
+        words = ", ".join(str(one["index"] + 1) for one in found["outliers"])
+        more.append(f"Far from the others: run {words}.")
+    return first, tuple(more)
+
+
+def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, ...]:
+    def mean(name: str) -> float | None:
+        return metrics[name]["estimate"]["mean"] if name in metrics else None
+
+    iops, rate = mean("iops"), mean("mib_per_s")
+    return (
+        KeyNumber("Runs", str(count), count),
+        KeyNumber("Mean IOPS", "not known" if iops is None else count_words(iops), iops),
+        KeyNumber(
+            "Mean throughput", "not known" if rate is None else f"{count_words(rate)} MiB/s", rate
+        ),
+        _time_number("Mean latency", mean("mean")),
+        _time_number("99th percentile", mean("p99")),
+    )

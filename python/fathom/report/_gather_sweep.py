@@ -1,0 +1,230 @@
+"""Sweeps and tunings as sides of a report: cells and points of their outcomes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from fathom.report._gather_runs import device_facts
+from fathom.report._material import GridCell, KeyNumber, Point, Side, Verdict
+from fathom.report._points import families_of, point_of_figures
+from fathom.report._words import count_words, time_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fathom.report._material import ReportedRun
+    from fathom.store import Experiment
+
+__all__ = ["sweep_side", "tune_side"]
+
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d+)([KMGTB]?)", re.IGNORECASE)
+
+
+def _size_bytes(text: str | None) -> float | None:
+    match = _SIZE.fullmatch(text or "")
+    return int(match[1]) * _UNITS[match[2].upper()] if match else None
+
+
+def sweep_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequence[str]) -> Side:
+    """Return the side of a sweep; ``sample`` is one of its runs, for what all have in common."""
+    outcome = experiment.outcome or {}
+    asked = _asked(experiment.plan.get("arguments", ()))
+    grid = tuple(_cell(one, asked) for one in outcome.get("cells", ()))
+    axes = tuple(axis["name"] for axis in experiment.plan["axes"])
+    points = [one.point for one in grid if one.point is not None]
+    notes = [] if grid else ["The sweep did not come to its end, so that its cells are not known."]
+    name = experiment.name if experiment.name != "sweep" else f"sweep e{experiment.id}"
+    return Side(
+        name=name,
+        verb="sweep",
+        verdict=Verdict(name, *_sweep_sentences(grid, points, outcome)),
+        numbers=_sweep_numbers(grid, points),
+        grid=grid,
+        axes=axes,
+        families=families_of(_with_choice(grid, axes)),
+        runs=(),
+        device=device_facts([sample] if sample else []),
+        commands=(_sweep_command(experiment.plan), *commands),
+        notes=tuple(notes),
+    )
+
+
+def _asked(arguments: Iterable[str]) -> dict[str, str]:
+    """Return the options that a sweep does not vary, by the first letters."""
+    return {one[:2]: one[2:] for one in arguments if one.startswith("-")}
+
+
+def _cell(cell: Mapping[str, Any], asked: Mapping[str, str]) -> GridCell:
+    parameters = cell["parameters"]
+    load: dict[str, Any] = {
+        "label": ", ".join(f"{name} {value}" for name, value in parameters.items()),
+        "threads": int(parameters.get("threads") or asked.get("-t") or 1),
+        "depth": int(parameters.get("depth") or asked.get("-o") or 2),
+        "block_bytes": _size_bytes(parameters.get("block") or asked.get("-b", "64K")),
+        "write_percent": float(parameters.get("write") or asked.get("-w") or 0),
+    }
+    point = None
+    if cell.get("figures"):
+        point = point_of_figures(cell["figures"], load, cell.get("run_id"))
+    elif cell.get("iops") is not None:
+        figures = {"iops": cell["iops"], "mib_per_s": cell["mib_per_s"]}
+        point = Point(**load, **figures, is_measured=False)
+    return GridCell(
+        parameters=parameters,
+        source=cell["source"],
+        point=point,
+        failure=cell.get("failure"),
+        iops_low=cell.get("iops_low"),
+        iops_high=cell.get("iops_high"),
+    )
+
+
+def _with_choice(
+    grid: Iterable[GridCell], axes: Sequence[str]
+) -> Iterable[tuple[dict[str, str], Point]]:
+    """Return the points with what is held where the depth, or else the threads, rise."""
+    rising = "depth" if "depth" in axes else "threads"
+    for cell in grid:
+        if cell.point is not None and rising in axes:
+            held = {name: value for name, value in cell.parameters.items() if name != rising}
+            yield {name.capitalize(): value for name, value in held.items()}, cell.point
+
+
+def _sweep_sentences(
+    grid: Sequence[GridCell], points: Sequence[Point], outcome: Mapping[str, Any]
+) -> tuple[str, tuple[str, ...]]:
+    if not points:
+        return "No cell of the sweep was measured.", ()
+    most = max(points, key=lambda one: one.iops)
+    widest = max(points, key=lambda one: one.mib_per_s)
+    counts = {
+        source: sum(one.source == source for one in grid)
+        for source in ("measured", "interpolated", "failed", "pending")
+    }
+    parts = ", ".join(f"{count} {source}" for source, count in counts.items() if count)
+    more = [
+        f"The greatest throughput is {count_words(widest.mib_per_s)} MiB/s ({widest.label}).",
+        f"{len(grid)} cells: {parts}.",
+    ]
+    if outcome.get("checked"):
+        more.append(
+            f"Of {outcome['checked']} cells that could have been interpolated and were measured "
+            f"to check, {outcome['within']} lay within the tolerance."
+        )
+    return f"At most {count_words(most.iops)} I/Os a second ({most.label}).", tuple(more)
+
+
+def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[KeyNumber, ...]:
+    if not points:
+        return ()
+    iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
+    means = [one.mean_ns for one in points if one.mean_ns is not None]
+    tails = [one.p99_ns for one in points if one.p99_ns is not None]
+    return (
+        KeyNumber("Cells", f"{len(grid)}", len(grid)),
+        KeyNumber("Most I/Os per second", count_words(iops), iops),
+        KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
+        _least("Least mean latency", means),
+        _least("Least 99th percentile", tails),
+    )
+
+
+def _least(label: str, values_ns: Sequence[float]) -> KeyNumber:
+    least = min(values_ns, default=None)
+    return KeyNumber(label, "not measured" if least is None else time_words(least), least)
+
+
+def _sweep_command(plan: Mapping[str, Any]) -> str:
+    known = {"block", "threads", "depth", "write"}
+    words = ["fathom", "sweep"]
+    for axis in plan["axes"]:
+        values = ",".join(axis["values"])
+        named = axis["name"] in known
+        words += (
+            [f"--{axis['name']}", values] if named else ["--vary", f"{axis['option']}={values}"]
+        )
+    if plan.get("mode") == "fixed":
+        words += ["--duration", str(plan["duration_s"]), "--warm-up", str(plan["warm_up_s"])]
+    return shlex.join([*words, "--seed", str(plan["seed"]), *plan["arguments"]])
+
+
+def tune_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequence[str]) -> Side:
+    """Return the side of a tuning."""
+    outcome, plan = experiment.outcome or {}, experiment.plan
+    asked = _asked(plan.get("arguments", ()))
+    pairs = [pair for one in outcome.get("points", ()) if (pair := _tuned(one, asked))]
+    name = experiment.name if experiment.name != "tune" else f"tuning e{experiment.id}"
+    return Side(
+        name=name,
+        verb="tune",
+        verdict=Verdict(name, *_tune_sentences(outcome)),
+        numbers=_tune_numbers(outcome, plan),
+        families=families_of(pairs),
+        grid=_tuned_grid([point for _, point in pairs]),
+        axes=("threads", "depth"),
+        device=device_facts([sample] if sample else []),
+        commands=(_tune_command(plan), *commands),
+    )
+
+
+def _tuned(one: Mapping[str, Any], asked: Mapping[str, str]) -> tuple[dict[str, str], Point] | None:
+    if not one.get("figures"):
+        return None
+    load = {
+        "label": f"{one['threads']} x {one['depth']}",
+        "threads": one["threads"],
+        "depth": one["depth"],
+        "block_bytes": _size_bytes(asked.get("-b", "64K")),
+        "write_percent": float(asked.get("-w") or 0),
+    }
+    point = point_of_figures(one["figures"], load, one.get("run_id"))
+    return {"Threads": str(one["threads"])}, point
+
+
+def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:
+    """Return the loads in rising order; of one that was measured twice, the last counts."""
+    by_load = {(one.threads, one.depth): one for one in points}
+    return tuple(
+        GridCell({"threads": str(load[0]), "depth": str(load[1])}, "measured", point)
+        for load, point in sorted(by_load.items())
+    )
+
+
+def _tune_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    reasons = tuple(outcome.get("reasons", ()))
+    if outcome.get("threads") is None:
+        return "No load will do.", reasons
+    confirmed = "a run confirmed it" if outcome["is_confirmed"] else "no run confirmed it"
+    load = f"{outcome['threads']} threads with {outcome['depth']} I/Os outstanding each"
+    return f"{load} serve best; {confirmed}.", reasons
+
+
+def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[KeyNumber, ...]:
+    if outcome.get("threads") is None or outcome.get("iops") is None:
+        return ()
+    metric = {"mean": "Mean latency", "p99": "99th percentile"}
+    label = metric.get(plan["goal"]["metric"], plan["goal"]["metric"])
+    latency_ns = outcome.get("latency_ns")
+    return (
+        KeyNumber("Threads", str(outcome["threads"]), outcome["threads"]),
+        KeyNumber("Outstanding of each", str(outcome["depth"]), outcome["depth"]),
+        KeyNumber("I/Os per second", count_words(outcome["iops"]), outcome["iops"]),
+        KeyNumber(
+            label, "not measured" if latency_ns is None else time_words(latency_ns), latency_ns
+        ),
+        KeyNumber("Runs", str(len(outcome["points"])), len(outcome["points"])),
+    )
+
+
+def _tune_command(plan: Mapping[str, Any]) -> str:
+    goal = plan["goal"]
+    limit = [f"--{goal['metric']}", f"{goal['limit_ns'] / 1000:g}us"] if goal["limit_ns"] else []
+    ranges = [(f"--{name}", ",".join(map(str, plan[key]))) for name, key in _RANGES]
+    words = ["fathom", "tune", *(word for pair in ranges for word in pair), *limit]
+    return shlex.join([*words, *plan["arguments"]])
+
+
+_RANGES = (("threads", "threads"), ("depth", "depths"))

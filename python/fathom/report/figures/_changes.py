@@ -1,0 +1,154 @@
+"""What changed from one set of runs to another, with intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import _style as style
+from fathom.report._figure import Column, Figure, LeftOut, Table, View
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report._material import Change, Material
+
+__all__ = ["changes"]
+
+_CAPTION = (
+    "The change of each figure from the first to the second, in percent, with the interval that "
+    "holds the true change at 95 % confidence. Where the interval holds 0, no difference is "
+    "shown."
+)
+_WORDS = {
+    "iops": "I/Os per second",
+    "mib_per_s": "Throughput",
+    "mean": "Mean latency",
+    "p50": "Median latency",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+    "max": "Slowest I/O",
+}
+_BETTER, _WORSE, _SAME = "better", "worse", "no difference shown"
+_COLOURS = {_BETTER: style.SERIES[2], _WORSE: style.SERIES[1], _SAME: style.SERIES[5]}
+_STEP = 44
+
+
+def changes(material: Material) -> Figure | LeftOut | None:
+    """Return the changes of a pair of sides; None if there is no pair."""
+    if len(material.sides) != 2:  # noqa: PLR2004 - A pair.
+        return None
+    if not material.changes:
+        why = "The two are not of the same load, or were not repeated from the store."
+        return LeftOut("changes", "What changed", why)
+    columns = (
+        Column("Figure"),
+        Column(f"A: {material.sides[0].name}", digits=3),
+        Column(f"B: {material.sides[1].name}", digits=3),
+        Column("Change", "%", 2),
+        Column("From", "%", 2),
+        Column("To", "%", 2),
+        Column("p", digits=4),
+        Column("Verdict"),
+    )
+    rows = tuple(
+        (
+            _WORDS.get(one.metric, one.metric) + _unit(one),
+            one.a_mean / _divisor(one),
+            one.b_mean / _divisor(one),
+            one.percent,
+            one.low_percent,
+            one.high_percent,
+            one.p_value,
+            _verdict(one),
+        )
+        for one in material.changes
+    )
+    view = View(_spec(material.changes))
+    caption = " ".join([_CAPTION, *material.differences])
+    return Figure("changes", "What changed", caption, [view], Table(columns, rows))
+
+
+def _is_rate(change: Change) -> bool:
+    return change.metric.rpartition(".")[2] in ("iops", "mib_per_s")
+
+
+def _unit(change: Change) -> str:
+    if _is_rate(change):
+        return " [MiB/s]" if change.metric.endswith("mib_per_s") else ""
+    return " [ms]"
+
+
+def _divisor(change: Change) -> float:
+    return 1.0 if _is_rate(change) else 1e6
+
+
+def _verdict(change: Change) -> str:
+    if not change.is_different:
+        return _SAME
+    return _BETTER if change.is_better else _WORSE
+
+
+def _spec(found: Sequence[Change]) -> dict[str, Any]:
+    rows = [
+        {
+            "name": one.metric,
+            "words": f"{_WORDS.get(one.metric, one.metric)}: {one.percent:+.1f} % "
+            f"({one.low_percent:+.1f} to {one.high_percent:+.1f}), {_verdict(one)}",
+            "percent": round(one.percent, 4),
+            "low": round(one.low_percent, 4),
+            "high": round(one.high_percent, 4),
+            "verdict": _verdict(one),
+        }
+        for one in found
+    ]
+    hidden = {"labels": False, "ticks": False, "domain": False, "title": None, "grid": False}
+    y = {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "axis": {**hidden, "minExtent": 0, "maxExtent": 0},
+    }
+    x = {
+        "type": "quantitative",
+        "axis": {"title": "Change, percent", "tickCount": 6},
+        "scale": {"zero": True, "nice": True},
+    }
+    colour = {
+        "field": "verdict",
+        "type": "nominal",
+        "scale": {"domain": list(_COLOURS), "range": list(_COLOURS.values())},
+        "legend": style.legend(entry_width=180),
+    }
+    tooltip = [{"field": "words", "title": "change"}]
+    layers = [
+        {
+            "data": {"values": [{"zero": 0}]},
+            "mark": {"type": "rule", "color": style.TEXT},
+            "encoding": {"x": {**x, "field": "zero"}},
+        },
+        {
+            "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 7},
+            "encoding": {
+                "x": {**x, "field": "low"},
+                "x2": {"field": "high"},
+                "y": y,
+                "color": colour,
+            },
+        },
+        {
+            "mark": {"type": "point", "size": 90, "yOffset": 7},
+            "encoding": {
+                "x": {**x, "field": "percent"},
+                "y": y,
+                "color": colour,
+                "tooltip": tooltip,
+            },
+        },
+        {
+            "mark": {"type": "text", "align": "left", "dy": -9, "limit": {"expr": "width"}},
+            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "words"}},
+        },
+    ]
+    content = style.sized({"layer": layers}, {"step": _STEP})
+    return style.whole(content, rows) | {"usermeta": {"reserved": 40}}

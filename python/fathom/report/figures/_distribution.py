@@ -1,0 +1,162 @@
+"""The share of I/Os that took longer, down to one of a thousand million."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import _style as style
+from fathom.report._figure import Column, Figure, LeftOut, Table, View
+from fathom.report._words import millis, time_words
+from fathom.report.figures._common import run_choice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fathom._result import Direction, Latency
+    from fathom.report._material import Material, ReportedRun
+
+__all__ = ["distribution"]
+
+_NAME, _TITLE = "latency-distribution", "Latency distribution"
+_CAPTION = (
+    "Each curve says which share of the I/Os took at most a latency; each step upwards is one "
+    "more nine, so that rare slow I/Os have as much room as the many fast ones. A steep curve is "
+    "a steady device; a step to the right is a second population, such as misses of a cache. A "
+    "curve ends at its slowest I/O: beyond, there are too few I/Os to tell."
+)
+_NINES = 9
+_LABELS = ("0 %", "90 %", "99 %", *(f"99.{'9' * digits} %" for digits in range(1, _NINES - 1)))
+_QUANTILES = (0.5, 0.9, 0.95, *(1 - 10.0**-nines for nines in range(2, _NINES + 1)))
+# Closer points than these cannot be told apart in a picture.
+_LEAST_STEP = 0.02
+_LEAST_RISE = 0.04
+
+
+def distribution(material: Material) -> Figure | LeftOut | None:
+    """Return the distributions of all runs that have histograms."""
+    runs = [
+        (choice, run, curves)
+        for choice, run in run_choice(material)
+        if (curves := dict(_curves(run)))
+    ]
+    if not runs:
+        if not material.runs:
+            return None
+        why = "No run has a histogram of latencies: they are kept with -L."
+        return LeftOut(_NAME, _TITLE, why)
+    rows = tuple(row for choice, _, curves in runs for row in _rows(choice["Run"], curves))
+    columns = (
+        Column("Run"),
+        Column("I/Os"),
+        Column("Count", digits=0),
+        Column("min", "ms", 3),
+        *(Column(_quantile_words(one), "ms", 3) for one in _QUANTILES),
+        Column("max", "ms", 3),
+    )
+    views = [View(_spec(curves), choice) for choice, _, curves in runs]
+    return Figure(_NAME, _TITLE, _CAPTION, views, Table(columns, rows))
+
+
+def _quantile_words(quantile: float) -> str:
+    return f"{100 * quantile:.7f}".rstrip("0").rstrip(".") + " %"
+
+
+def _curves(run: ReportedRun) -> Iterable[tuple[str, Latency]]:
+    """Return the histograms of a run: reads and writes, and response times where they differ."""
+    span = run.result.time_spans[0] if run.result.time_spans else None
+    kinds: Sequence[tuple[str, Direction]] = (
+        (("reads", span.read), ("writes", span.write), ("syncs", span.sync)) if span else ()
+    )
+    for name, direction in kinds:
+        if direction.latency is not None and direction.latency.buckets:
+            yield name, direction.latency
+        if direction.response is not None and direction.response.buckets:
+            yield f"{name}, from when they were due", direction.response
+
+
+def _rows(run: str, curves: Mapping[str, Latency]) -> Iterable[tuple[Any, ...]]:
+    for name, latency in curves.items():
+        # A quantile is known if at least one I/O lies beyond it.
+        values = (
+            millis(latency.quantile_ns(one)) if latency.count * (1 - one) >= 1 - 1e-6 else None
+            for one in _QUANTILES
+        )
+        ends = (millis(latency.min_ns), millis(latency.max_ns))
+        yield (run, name, latency.count, ends[0], *values, ends[1])
+
+
+def _points(latency: Latency) -> list[tuple[float, float, float]]:
+    """Return latency in nanoseconds, nines, and the share, thinned to what can be seen."""
+    points = [(float(max(latency.min_ns, 1)), 0.0, 0.0)]
+    seen = 0
+    for lower_ns, count in latency.buckets.items():
+        seen += count
+        left = latency.count - seen
+        if left <= 0:
+            break
+        nines = -math.log10(left / latency.count)
+        ns = float(max(lower_ns, latency.min_ns, 1))
+        last = points[-1]
+        step = math.hypot((nines - last[1]) / _LEAST_RISE, math.log10(ns / last[0]) / _LEAST_STEP)
+        if step >= 1:
+            points.append((ns, nines, seen / latency.count))
+    end = min(math.log10(latency.count), _NINES) if latency.count > 1 else 0.0
+    points.append((float(max(latency.max_ns, 1)), max(end, points[-1][1]), 1.0))
+    return points
+
+
+def _spec(curves: Mapping[str, Latency]) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [
+        {
+            "ns": round(ns, 1),
+            "nines": round(nines, 4),
+            "series": name,
+            "time": time_words(ns),
+            "share": _share_words(share),
+        }
+        for name, latency in curves.items()
+        for ns, nines, share in _points(latency)
+    ]
+    x = style.log_latency("ns", [row["ns"] for row in rows])
+    labels = ", ".join(f"'{one}'" for one in _LABELS)
+    highest = max(math.ceil(max(row["nines"] for row in rows)), 1)
+    y = {
+        "field": "nines",
+        "type": "quantitative",
+        "scale": {"domain": [0, highest], "nice": False},
+        "axis": {
+            "title": "Share of I/Os within",
+            "values": list(range(highest + 1)),
+            "labelExpr": f"[{labels}][datum.value]",
+            "minExtent": 84,
+            "maxExtent": 84,
+        },
+    }
+    shared = {"x": x, "y": y, "order": {"field": "nines"}}
+    tooltip = [
+        {"field": "series", "title": "I/Os"},
+        {"field": "share", "title": "share"},
+        {"field": "time", "title": "within"},
+    ]
+    names = list(curves)
+    lines = {
+        "mark": {"type": "line"},
+        "encoding": {
+            **shared,
+            **style.colour_by("series", names, lines=True, entry_width=260),
+        },
+    }
+    # The points cannot be seen; they are what the pointer finds.
+    points = {
+        "mark": {"type": "point", "opacity": 0, "size": 120},
+        "encoding": {**shared, "tooltip": tooltip},
+    }
+    return style.whole(style.sized({"layer": [lines, points]}, 300), rows) | {
+        "usermeta": {"reserved": style.RESERVED + 38}
+    }
+
+
+def _share_words(share: float) -> str:
+    digits = 2 if share < 0.99 else 7  # noqa: PLR2004 - From here on, the nines count.
+    return f"{100 * share:.{digits}f} %"

@@ -1,0 +1,131 @@
+"""Latency against achieved throughput, with the knee."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import _style as style
+from fathom.report._figure import Figure, LeftOut, Table, View
+from fathom.report._words import count_words, time_words
+from fathom.report.figures._common import (
+    LATENCIES,
+    POINT_COLUMNS,
+    families,
+    latency_rows,
+    point_cells,
+    side_columns,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report._material import Material, Point
+
+__all__ = ["knee_of", "load_curve"]
+
+_NAME, _TITLE = "load-curve", "Load curve"
+_CAPTION = (
+    "Each point is one load; from left to right, more I/Os are under way at once. As long as the "
+    "curves run flat, more load brings more I/Os for the same latency; where they turn upwards, "
+    "I/Os only wait longer. The knee is the load of least mean latency among those within 3 % of "
+    "the greatest throughput."
+)
+
+
+def load_curve(material: Material) -> Figure | LeftOut | None:
+    """Return the load curves of all families of loads."""
+    if not any(
+        side.verb in ("assess", "sweep", "tune") or side.families for side in material.sides
+    ):
+        return None
+    known = [
+        (choice, [one for one in family.points if one.mean_ns is not None])
+        for choice, family in families(material)
+    ]
+    known = [(choice, points) for choice, points in known if len(points) > 1]
+    if not known:
+        why = (
+            "No latencies were measured at two or more loads that differ in depth or threads only."
+        )
+        return LeftOut(_NAME, _TITLE, why)
+    choices = [choice for choice, _ in known]
+    rows = tuple(
+        (*choice.values(), *point_cells(point)) for choice, points in known for point in points
+    )
+    return Figure(
+        _NAME,
+        _TITLE,
+        _CAPTION,
+        [View(_spec(points), choice) for choice, points in known],
+        Table((*side_columns(choices), *POINT_COLUMNS), rows),
+    )
+
+
+def knee_of(points: Sequence[Point]) -> Point:
+    """Return the knee of loads whose latency is known."""
+    from fathom.stats import LoadPoint, find_knee  # noqa: PLC0415 - Loads SciPy.
+
+    by_load = {point.outstanding: point for point in points}
+    return by_load[
+        int(
+            find_knee(
+                [LoadPoint(one.outstanding, one.iops, one.mean_ns or 0.0) for one in points]
+            ).load
+        )
+    ]
+
+
+def _spec(points: Sequence[Point]) -> dict[str, Any]:
+    rows = latency_rows(points, list(LATENCIES))
+    names = [name for name in LATENCIES if any(row["series"] == name for row in rows)]
+    knee = knee_of(points)
+    x = style.metric("iops", style.count_axis("I/Os per second"), ticks=6)
+    shared = {
+        "x": x,
+        "y": style.log_latency("ns", [row["ns"] for row in rows]),
+        "order": {"field": "outstanding"},
+        **style.colour_by("series", names, entry_width=80),
+        "tooltip": [
+            {"field": "series", "title": "latency"},
+            {"field": "time", "title": "is"},
+            {"field": "rate", "title": "IOPS"},
+            {"field": "load", "title": "threads x depth"},
+        ],
+    }
+    line = {key: value for key, value in shared.items() if key != "shape"}
+    marked = [{"iops": knee.iops, "words": _knee_words(knee)}]
+    # The words stand where there is room: left of a knee that lies right.
+    is_right = knee.iops > max(one.iops for one in points) / 2
+    return style.whole(
+        style.sized(
+            {
+                "layer": [
+                    {
+                        "data": {"values": marked},
+                        "mark": {"type": "rule", "color": style.MARK, "strokeDash": [5, 4]},
+                        "encoding": {"x": x},
+                    },
+                    {
+                        "data": {"values": marked},
+                        "mark": {
+                            "type": "text",
+                            "align": "right" if is_right else "left",
+                            "dx": -6 if is_right else 6,
+                            "baseline": "top",
+                            "fill": style.MARK,
+                        },
+                        "encoding": {"x": x, "y": {"value": 2}, "text": {"field": "words"}},
+                    },
+                    {"mark": {"type": "line"}, "encoding": line},
+                    {"mark": {"type": "point"}, "encoding": shared},
+                ]
+            },
+            300,
+        ),
+        rows,
+    )
+
+
+def _knee_words(knee: Point) -> str:
+    latency = "" if knee.mean_ns is None else f", {time_words(knee.mean_ns)}"
+    return f"knee: {knee.threads} x {knee.depth}, {count_words(knee.iops)} IOPS{latency}"

@@ -1,0 +1,299 @@
+"""Reports: the numbers behind the figures are those of the store, in every form."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.cli import main
+from fathom.report import (
+    Figure,
+    Material,
+    ReportError,
+    drawn,
+    figures_of,
+    gather,
+    html_page,
+    markdown,
+    pdf_pages,
+    picture,
+    write,
+)
+from fathom.store import Store
+from reported import EVIL, saved_assessment, saved_repetition, saved_sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GRID = {"block": "4K,16K,64K", "depth": "1..8"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, str]]:
+    """Return a store and a sweep of 441 cells in it."""
+    with Store(tmp_path_factory.mktemp("large") / "store.sqlite") as opened:
+        yield opened, f"e{saved_sweep(opened)}"
+
+
+def figures(material: Material) -> dict[str, Figure]:
+    return {one.name: one for one in figures_of(material)[0]}
+
+
+def column(figure: Figure, name: str) -> list[object]:
+    at = [one.name for one in figure.table.columns].index(name)
+    return [row[at] for row in figure.table.rows]
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Call the command, and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["fathom", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_an_assessment_has_its_verdict_five_numbers_and_the_knee(kept: Store) -> None:
+    experiment_id = saved_assessment(kept)
+    material = gather(kept, [f"e{experiment_id}"])
+    (side,) = material.sides
+    assert side.verdict is not None
+    assert side.verdict.headline == "It is fast."
+    runs = {run.label.removeprefix("assess "): run.columns for run in kept.runs.list()}
+    assert [one.value for one in side.numbers] == [
+        runs["read-1"]["total_latency_mean_ns"],
+        runs["write-1"]["total_latency_mean_ns"],
+        runs["threads-2"]["total_iops"],
+        runs["random-write"]["total_iops"],
+        runs["sequential-4"]["total_mib_per_s"],
+    ]
+    assert side.advice[0].remedy == "Use larger blocks."
+    curve = figures(material)["load-curve"]
+    random = [run for load, run in zip(column(curve, "Load"), column(curve, "IOPS"), strict=True)
+              if load == "4K random read"]  # fmt: skip
+    assert random == [runs[key]["total_iops"] for key in ("read-1", "random-4", "random-16",
+                                                          "random-64")]  # fmt: skip
+    # 80,000 IOPS are within 3 % of the greatest rate, at a quarter of its latency.
+    assert "knee: 1 x 16, 80,000 IOPS" in json.dumps(curve.spec)
+
+
+def test_all_figures_of_an_assessment_are_there(kept: Store) -> None:
+    material = gather(kept, [f"e{saved_assessment(kept)}"])
+    assert set(figures(material)) == {
+        "load-curve",
+        "by-depth",
+        "latency-distribution",
+        "time-series",
+        "threads",
+        "cache-step",
+        "mixes",
+        "workloads",
+    }
+    # What was measured before costs were kept says so.
+    assert [one.name for one in figures_of(material)[1]] == ["cpu-per-io"]
+
+
+def test_every_specification_is_vega_lite_of_the_schema(kept: Store) -> None:
+    import altair as alt  # noqa: PLC0415 - Slow to import, and only here.
+
+    ids = [saved_assessment(kept), saved_sweep(kept, GRID), saved_repetition(kept, [9e3] * 6)]
+    specs = {
+        (one, figure.name): drawn(figure.spec, theme, 700)
+        for one in ids
+        for figure in figures_of(gather(kept, [f"e{one}"]))[0]
+        for theme in ("light",)
+    }
+    assert len(specs) > 12
+    for spec in specs.values():
+        alt.Chart.from_dict(spec, validate=True)
+
+
+def test_the_map_of_a_sweep_has_each_cell_with_its_source(kept: Store) -> None:
+    experiment_id = saved_sweep(kept, GRID)
+    outcome = kept.experiments.get(experiment_id).outcome
+    assert outcome is not None
+    heat = figures(gather(kept, [f"e{experiment_id}"]))["heat-map"]
+    assert column(heat, "IOPS") == [cell["iops"] for cell in outcome["cells"]]
+    assert column(heat, "Block") == [cell["parameters"]["block"] for cell in outcome["cells"]]
+    assert column(heat, "Source") == [cell["source"] for cell in outcome["cells"]]
+    assert heat.controls()["Shown"][:2] == ["IOPS", "MiB/s"]
+
+
+def test_a_large_sweep_is_sliced_and_interpolated_cells_are_marked(
+    large: tuple[Store, str],
+) -> None:
+    store, reference = large
+    heat = figures(gather(store, [reference]))["heat-map"]
+    assert len(heat.table.rows) == 441
+    assert heat.controls()["Threads"] == ["1", "2", "4", "8", "16", "32", "64"]
+    assert "interpolated" in column(heat, "Source")
+    cells = [row for view in heat.views[:7] for row in view.spec["data"]["values"]]
+    assert len(cells) == 441
+    for cell in cells:
+        assert cell["short"].startswith("(") == (cell["source"] == "interpolated")
+
+
+def test_repetitions_have_boxes_and_the_window_in_which_they_were_steady(kept: Store) -> None:
+    rates = [5_000.0, 7_000.0, 9_000.0, 9_100.0, 9_000.0, 9_200.0, 9_100.0]
+    material = gather(kept, [f"e{saved_repetition(kept, rates)}"])
+    boxes = figures(material)["box-plots"]
+    assert column(boxes, "IOPS") == rates
+    steady = figures(material)["steady-state"]
+    assert column(steady, "In the window") == ["no", "no", *["yes"] * 5]
+    assert steady.caption.startswith("Steady: over rounds 3 to 7")
+
+
+def test_two_repetitions_side_by_side_say_what_changed(kept: Store) -> None:
+    a = saved_repetition(kept, [10_000.0, 10_050.0, 9_950.0, 10_020.0])
+    b = saved_repetition(kept, [12_000.0, 12_050.0, 11_950.0, 12_020.0])
+    material = gather(kept, [f"e{a}", f"e{b}"])
+    changes = figures(material)["changes"]
+    change = dict(zip(column(changes, "Figure"), column(changes, "Change"), strict=True))
+    assert change["I/Os per second"] == pytest.approx(20, abs=0.5)
+    assert column(changes, "Verdict")[0] == "better"
+    assert "side-by-side" in figures(material)
+
+
+def test_percentiles_that_too_few_ios_tell_are_not_told(kept: Store) -> None:
+    shown = figures(gather(kept, [f"e{saved_assessment(kept)}"]))["latency-distribution"]
+    # The made-up histograms have 4,000 I/Os.
+    assert column(shown, "99.9 %")[0] is not None
+    assert column(shown, "99.99 %")[0] is None
+    assert [one.name for one in shown.table.columns][-2] == "99.9999999 %"
+
+
+def test_text_of_users_is_never_markup(kept: Store) -> None:
+    experiment_id = saved_assessment(kept, name=f"/mnt/{EVIL}", evil=EVIL)
+    material = gather(kept, [f"e{experiment_id}"])
+    page = html_page(material)
+    assert EVIL not in page
+    assert "window.evil" in page
+    assert "<script" not in markdown(material)
+
+
+def test_the_page_needs_no_network_and_is_small(kept: Store) -> None:
+    page = html_page(gather(kept, [f"e{saved_assessment(kept)}"]))
+    assert len(page.encode()) < 3 << 20
+    head, _, _ = page.partition("<script>")
+    assert not re.findall(r"(?:src|href)=\"(?!#)[^\"]*", head)
+
+
+def test_a_file_of_results_is_reported_without_a_store(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment_id = saved_repetition(kept, [4_000.0])
+    (summary,) = kept.runs.list(experiment_id=experiment_id)
+    raw = kept.runs.get(summary.id).result.raw
+    place = tmp_path / "result.json"
+    place.write_text(json.dumps(dict(raw)))
+    material = gather(None, [str(place)])
+    assert material.sides[0].numbers[0].value == 4_000.0
+    place.write_text('{"what": "is this"}')
+    with pytest.raises(ReportError, match="holds no result"):
+        gather(None, [str(place)])
+    monkeypatch.setenv("FATHOM_STORE", str(tmp_path / "store.sqlite"))
+    assert called(monkeypatch, "report", str(place)) == 1
+
+
+def test_what_has_no_histogram_is_left_out_with_the_reason(kept: Store, tmp_path: Path) -> None:
+    experiment_id = saved_repetition(kept, [4_000.0, 4_100.0])
+    material = gather(kept, [f"e{experiment_id}"])
+    for _, run in material.runs:
+        for thread in run.result.raw["time_spans"][0]["threads"]:
+            for target in thread["targets"]:
+                for kind in ("read", "write"):
+                    target[kind]["latency"] = None
+    stripped = json.dumps([{"result": dict(run.result.raw)} for _, run in material.runs])
+    place = tmp_path / "runs.json"
+    place.write_text(stripped)
+    left_out = {one.name: one.why for one in figures_of(gather(None, [str(place)]))[1]}
+    assert "-L" in left_out["latency-distribution"]
+
+
+def test_pictures_are_of_their_form_in_both_themes(kept: Store) -> None:
+    view = figures(gather(kept, [f"e{saved_sweep(kept, GRID)}"]))["heat-map"].views[0]
+    png = picture(view, "png", comment="a test")
+    assert png.startswith(b"\x89PNG")
+    assert b"Made by Fathom: a test" in png
+    light, dark = (picture(view, "svg", theme=one).decode() for one in ("light", "dark"))
+    assert "4K" in light
+    assert "var(--" not in light + dark
+    assert "#171c24" in dark
+    assert "#171c24" not in light
+    assert picture(view, "pdf").startswith(b"%PDF")
+
+
+def test_paper_has_the_words_and_the_figures(kept: Store, tmp_path: Path) -> None:
+    paper = pdf_pages(gather(kept, [f"e{saved_assessment(kept)}"]))
+    assert paper.startswith(b"%PDF")
+    place = tmp_path / "report.pdf"
+    place.write_bytes(paper)
+    reader = shutil.which("pdftotext")
+    if reader is None:
+        pytest.skip("pdftotext of poppler-utils is not installed")
+    words = subprocess.run([reader, place, "-"], capture_output=True, check=True).stdout.decode()
+    assert "It is fast." in words
+    assert "Load curve" in words
+
+
+def test_markdown_has_the_tables(kept: Store) -> None:
+    text = markdown(gather(kept, [f"e{saved_sweep(kept, GRID)}"]))
+    assert "| Block | Depth | Threads |" in text
+    assert text.count("\n| 4K |") >= 4
+
+
+def test_only_what_fathom_made_is_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "report.html"
+    place.write_text("my notes")
+    with pytest.raises(ReportError, match="--force"):
+        write(place, b"new")
+    assert place.read_text() == "my notes"
+    write(place, b"<!-- Made by Fathom -->1", force=True)
+    write(place, b"<!-- Made by Fathom -->2")
+    assert place.read_text().endswith("2")
+
+
+def test_the_command_writes_each_form_and_says_what_it_cannot(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = f"e{saved_sweep(kept, GRID)}"
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    monkeypatch.chdir(tmp_path)
+    for name in ("r.html", "r.md", "r.pdf"):
+        assert called(monkeypatch, "report", reference, "-o", name) == 0
+        # Another time, over what is ours.
+        assert called(monkeypatch, "report", reference, "-o", name) == 0
+    assert called(monkeypatch, "report", reference, "--format", "svg", "-o", "pictures") == 0
+    assert (tmp_path / "pictures" / "heat-map.svg").exists()
+    assert called(monkeypatch, "plot", "heat-map", reference, "--choose", "shown=MiB/s") == 0
+    assert (tmp_path / "heat-map.png").read_bytes().startswith(b"\x89PNG")
+    assert called(monkeypatch, "plot", "nothing", reference) == 3
+    assert "heat-map" in capsys.readouterr().err
+    assert called(monkeypatch, "report", "e99", "-o", "x.html") == 3
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_other_programs_get_plain_tables_and_json(
+    kept: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = f"e{saved_sweep(kept, GRID)}"
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    assert called(monkeypatch, "report", reference, "--terminal") == 0
+    plain = capsys.readouterr().out
+    assert "\x1b" not in plain
+    assert "█" not in plain
+    assert "64K" in plain
+    assert called(monkeypatch, "report", reference, "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert {one["name"] for one in whole["figures"]} >= {"heat-map", "by-depth"}
