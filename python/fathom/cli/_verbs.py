@@ -101,7 +101,6 @@ VERBS: Mapping[str, Verb] = {
         "Report on what was measured: one page with figures, findings and all that repeats it.",
     ),
     "plot": Verb("_plot", "plot", "Draw one figure of a report to a file."),
-    "export": Verb("_export", "export", "Export runs as csv, json, parquet or xlsx."),
     "delete": Verb("_delete", "delete", "Delete runs, or experiments with their runs."),
     "baseline": Verb("_baseline", "app", "Names for runs to compare with."),
 }

@@ -50,7 +50,8 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
         return LeftOut("heat-map", "Heat map", why) if sides else None
     views = [view for side in swept for view in _views(material, side)]
     first = swept[0]
-    slices = f", and which slice ({', '.join(_others(first))})" if len(first.axes) > 2 else ""  # noqa: PLR2004 - The two of the map.
+    others = ", ".join(_others(first))
+    slices = f", and which slice ({others})" if others else ""
     cells = [(side, cell) for side in swept for cell in side.grid if side.axes == first.axes]
     columns = (
         *((Column("Of"),) if len(swept) > 1 else ()),

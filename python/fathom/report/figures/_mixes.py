@@ -21,11 +21,14 @@ _CAPTION = (
     "writes among them. A rate that falls steeply from the first writes on is a device on which "
     "writes hinder reads."
 )
+# Two are no curve.
+_LEAST_POINTS = 3
 
 
 def mixes(material: Material) -> Figure | LeftOut | None:
     """Return the mixes of all assessed targets."""
-    known = [(side, found) for side in material.sides if len(found := _points(side)) > 2]  # noqa: PLR2004 - Two are no curve.
+    pairs = [(side, _points(side)) for side in material.sides]
+    known = [(side, points) for side, points in pairs if len(points) >= _LEAST_POINTS]
     if not known:
         return None
     many = len(known) > 1
