@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fathom
 from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli._exit_codes import EXIT_INVALID
 
 if TYPE_CHECKING:
-    from fathom.prepare import Look
+    from fathom.prepare import Asked
 
 __all__ = ["app"]
 
-_BYTES_PER_MIB = 1 << 20
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Recognisable data on the target may be lost.")
+]
+AllowWriteOption = Annotated[
+    str | None,
+    typer.Option("--allow-write", metavar="DEVICE", help="As the engine's option of this name."),
+]
+ResumeOption = Annotated[
+    str | None, typer.Option(help="Go on with what was ended: its experiment, as e7, or last.")
+]
 
 app = typer.Typer(
     help="Get a target ready: what it holds, fill it, precondition it.", no_args_is_help=True
@@ -40,6 +53,7 @@ def look(
     Holes, unwritten and zero parts, and how far the rest compresses and repeats. Nothing is
     written.
     """
+    from fathom.cli._prepare_shown import show_look  # noqa: PLC0415 - Loads Rich.
     from fathom.prepare import look as look_at  # noqa: PLC0415 - Loads NumPy.
     from fathom.prepare import look_data  # noqa: PLC0415 - The same.
 
@@ -57,12 +71,128 @@ def look(
         typer.echo(json.dumps([look_data(one) for one in found], indent=2))
         return
     for one in found:
-        _show(one)
+        show_look(one)
 
 
-def _show(found: Look) -> None:
-    size = found.target.size_bytes / _BYTES_PER_MIB
-    kind = "device" if found.target.is_device else "file"
-    typer.echo(f"{found.target.path}: {kind} of {size:,.1f} MiB")
-    for sentence in found.sentences:
-        typer.echo(f"  {sentence}")
+@app.command("fill")
+def fill(  # noqa: PLR0913 - Each is an option of the command.
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="A file, also a new one, or a device.")
+    ] = None,
+    *,
+    size: Annotated[
+        str | None,
+        typer.Option(help="Of a new file, such as 10G; of what exists, how much of it."),
+    ] = None,
+    compress: Annotated[
+        float, typer.Option(help="Bytes over what a compressor leaves of them: 2 for half.")
+    ] = 1.0,
+    dedupe: Annotated[
+        float, typer.Option(help="Blocks over different ones: 1.5 if a third repeats.")
+    ] = 1.0,
+    only_missing: Annotated[
+        bool, typer.Option("--only-missing", help="Only holes, unwritten and zero parts.")
+    ] = False,
+    overwrite: OverwriteOption = False,
+    allow_write: AllowWriteOption = None,
+    resume: ResumeOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Fill a target with data, incompressible unless asked otherwise, and check what stands there.
+
+    What is killed or interrupted goes on with --resume.
+    """
+    from fathom.cli._prepare_do import resume_any, run_fill  # noqa: PLC0415 - Loads NumPy.
+    from fathom.prepare import Asked, Leave  # noqa: PLC0415 - The same.
+
+    if (target is None) == (resume is None):
+        fail("name the target, or what to --resume: one of both", EXIT_INVALID)
+    try:
+        with opened_store(store) as opened:
+            if resume is not None:
+                resume_any(opened, resume, as_json=as_json)
+                return
+            asked: Asked = Asked(
+                size_bytes=None if size is None else _bytes(size),
+                compress_ratio=compress,
+                dedupe_ratio=dedupe,
+                only_missing=only_missing,
+                leave=Leave(overwrite, allow_write),
+            )
+            run_fill(opened, target or "", asked, as_json=as_json)
+    except fathom.RunInterrupted as interruption:
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+@app.command(
+    "condition",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    options_metavar="[OPTIONS] TARGET...|[WORKLOAD] DISKSPD_ARGUMENTS...",
+)
+def condition(  # noqa: PLR0913 - Each is an option of the command.
+    context: typer.Context,
+    *,
+    wipc: Annotated[
+        bool, typer.Option("--wipc", help="Write the target twice over: 128 KiB, in sequence.")
+    ] = False,
+    wdpc: Annotated[
+        bool, typer.Option("--wdpc", help="Run a load until it is steady: 5 to 25 rounds.")
+    ] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="What is to be steady: iops (the default), mib_per_s, mean or p99."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it takes, and write nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    rate: Annotated[
+        float | None, typer.Option(metavar="MIB", help="MiB/s for the estimate, if known.")
+    ] = None,
+    tbw: Annotated[
+        float | None, typer.Option(metavar="TB", help="Rated endurance in TB, for the estimate.")
+    ] = None,
+    overwrite: OverwriteOption = False,
+    allow_write: AllowWriteOption = None,
+    resume: ResumeOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Precondition an SSD as the SNIA's test specification has it, with estimated time and wear.
+
+    --wipc takes targets, --wdpc the load that will be measured: DiskSpd's arguments, or a workload
+    and a target. Both may be given with a load. A purge (secure erase, format) before it is yours.
+    """
+    from fathom.cli._prepare_do import Conditioning, resume_any  # noqa: PLC0415 - Loads NumPy.
+    from fathom.prepare import Leave  # noqa: PLC0415 - The same.
+
+    if resume is None and not (wipc or wdpc):
+        fail("say what: --wipc, --wdpc, or --resume", EXIT_INVALID)
+    if (resume is None) != bool(context.args):
+        fail("name the target or the load, or what to --resume: one of both", EXIT_INVALID)
+    try:
+        with opened_store(store) as opened:
+            if resume is not None:
+                resume_any(opened, resume, as_json=as_json)
+                return
+            leave = Leave(overwrite, allow_write)
+            doing = Conditioning(opened, leave, metric or ["iops"], as_json=as_json)
+            doing.plan(context.args, wipc=wipc, wdpc=wdpc)
+            doing.estimate(rate, tbw)
+            done = doing.run() if not dry_run and doing.may_write(yes=yes) else []
+            if as_json:
+                doing.show_json(done)
+    except fathom.RunInterrupted as interruption:
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"(\d+)([KMGT]?)", text.upper())
+    if found is None:
+        fail(f"{text} is no size such as 512M or 10G", EXIT_INVALID)
+    return int(found[1]) * _UNITS[found[2]]

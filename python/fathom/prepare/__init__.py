@@ -1,11 +1,48 @@
-"""Getting a target ready to be measured.
+"""Getting a target ready to be measured: what it holds, filling it, preconditioning it.
 
-``look`` tells what a target holds, and whether a read test on it would measure the device.
+``look`` tells what a target holds, and whether a read test on it would measure the device; ``fill``
+writes data that compress and repeat as far as asked. ``precondition`` writes a target twice over
+(WIPC), and ``settle`` runs a load until it is steady (WDPC), both as the SNIA's test specification
+has it. What writes is planned first, as an experiment of the store, and can be taken up again.
 """
 
 from __future__ import annotations
 
+from fathom.prepare._condition import (
+    Estimate,
+    estimate_settling,
+    estimate_writing,
+    known_rate,
+    plan_precondition,
+    precondition,
+)
+from fathom.prepare._fill import Asked, Filled, fill, plan_fill
 from fathom.prepare._look import Look, look, look_data
+from fathom.prepare._settle import Settled, plan_settling, settle
 from fathom.prepare._target import TargetFacts, target_facts
+from fathom.prepare._write import Leave, Meter, Progress, Written
 
-__all__ = ["Look", "TargetFacts", "look", "look_data", "target_facts"]
+__all__ = [
+    "Asked",
+    "Estimate",
+    "Filled",
+    "Leave",
+    "Look",
+    "Meter",
+    "Progress",
+    "Settled",
+    "TargetFacts",
+    "Written",
+    "estimate_settling",
+    "estimate_writing",
+    "fill",
+    "known_rate",
+    "look",
+    "look_data",
+    "plan_fill",
+    "plan_precondition",
+    "plan_settling",
+    "precondition",
+    "settle",
+    "target_facts",
+]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fathom.prepare._extents import Span
 
-__all__ = ["Interval", "Survey", "survey"]
+__all__ = ["Interval", "Reader", "Survey", "survey"]
 
 WINDOW_BYTES = 64 << 10
 BLOCK_BYTES = 4096
@@ -109,7 +109,7 @@ def survey(  # noqa: PLR0913 - All but the first two have defaults and names.
     everything = whole or total <= max(WHOLE_BYTES, samples * WINDOW_BYTES)
     windows = list(_all_windows(spans)) if everything else _drawn(spans, total, samples, seed)
     found = _Found(every=max(len(windows) // _COMPRESSED_MOST, 1))
-    with _Reader(path) as reader:
+    with Reader(path) as reader:
         for start, end in windows:
             found.add(reader.read(start, end))
             on_read(found.read_bytes)
@@ -139,7 +139,7 @@ def _drawn(spans: Sequence[Span], total: int, samples: int, seed: int) -> list[S
     return drawn
 
 
-class _Reader:
+class Reader:
     """Reads past the page cache where the file system lets it, into one aligned buffer."""
 
     def __init__(self, path: str) -> None:

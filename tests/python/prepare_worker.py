@@ -1,0 +1,91 @@
+"""What the tests of preparing share: a simulated disk that counts bytes, and a fathom to kill."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fathom.runners import Figures, RunOutcome
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MIB", "SMALL_PIECES", "Disk", "Killed", "command", "figures"]
+
+MIB = 1 << 20
+# The command, with pieces that are small enough for a test.
+SMALL_PIECES = (
+    "from fathom.prepare import _pieces; _pieces._LEAST_PIECE_BYTES = 1 << 20;"
+    "_pieces._PIECES = 64; from fathom.cli import main; main()"
+)
+
+
+def command(*args: str, code: str = SMALL_PIECES) -> subprocess.CompletedProcess[str]:
+    """Run ``fathom``."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+class Killed(BaseException):
+    """The process is gone: nothing of it catches this."""
+
+
+def figures(iops: float, mib_per_s: float, measured_s: float) -> Figures:
+    """Return figures of a run without latencies."""
+    return Figures(iops, mib_per_s, None, measured_s, None, None, None, None, None, None, None)
+
+
+@dataclass
+class Disk:
+    """Takes the place of the engine: notes what is written where, at 100 MiB/s.
+
+    ``dies_at`` is the run in which the process is killed; ``short_at`` one that writes half.
+    """
+
+    dies_at: int = 0
+    short_at: int = 0
+    now_s: float = 0.0
+    runs: list[tuple[int, int, str]] = field(default_factory=list)
+    arguments: list[list[str]] = field(default_factory=list)
+
+    def clock(self) -> float:
+        """Return its own clock."""
+        return self.now_s
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> RunOutcome:
+        """Write."""
+        del label, experiment_id, step_id
+        if self.dies_at and len(self.runs) + 1 == self.dies_at:
+            self.dies_at = 0
+            raise Killed
+        options = {one[:2]: one[2:] for one in arguments if not one.startswith("--")}
+        start, size = (int(one) for one in options["-B"].split(":"))
+        self.runs.append((start, size, options["-b"]))
+        self.arguments.append([*arguments])
+        seconds = size / (100 * MIB)
+        self.now_s += seconds
+        if len(self.runs) == self.short_at:
+            size //= 2
+        return RunOutcome(None, figures(size, size / MIB / seconds, seconds), None)
+
+    def times_written(self, capacity: int, unit: int = 512) -> set[int]:
+        """Return how often units of the capacity were written: each number that there is."""
+        counts = bytearray(-(-capacity // unit))
+        for start, size, _ in self.runs:
+            for one in range(start // unit, -(-(start + size) // unit)):
+                counts[one] += 1
+        return set(counts)
