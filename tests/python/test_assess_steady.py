@@ -106,4 +106,7 @@ def test_rounds_stand_in_a_table_of_their_own(
         ["round", str(number), "160,000", "160,000", "100,000"] for number in range(1, 6)
     ]
     assert max(map(len, shown.splitlines())) <= 80
+    # Plain text where nobody looks: no colours, no blanks at the ends of lines.
     assert shown.isascii()
+    assert "\x1b" not in shown
+    assert all(line == line.rstrip() for line in shown.splitlines())

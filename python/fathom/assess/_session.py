@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from fathom._errors import FathomError, RefusedError
@@ -44,6 +44,7 @@ class AssessedCell:
         With which it was run.
     figures, result, run_id
         What was measured; None unless it is done (``result`` and ``run_id`` also if it failed).
+        The figures are of the whole measured time.
     reason
         Why it failed or was skipped.
 
@@ -208,7 +209,7 @@ class Measurement:
             why = outcome.failure or "there was no I/O in the measured time"
             self._failed(plan, one, step_id, why)
             return
-        one.state, one.figures = "done", figures
+        one.state, one.figures = "done", _whole(figures, outcome.result)
         if outcome.run_id is None:
             self.store.experiments.set_step(step_id, "done")
 
@@ -226,6 +227,18 @@ class Measurement:
         guard = ["--overwrite"] if cell.writes and self.overwrite else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
         return (*first, *own, *timing, *guard, str(target.path))
+
+
+def _whole(figures: Figures, result: Result | None) -> Figures:
+    """Return the rates of the whole measured time, to which the latencies belong.
+
+    What ``fathom show`` tells of a run is the same; the mean behind the transient, by which a run
+    ends, can differ from it where somebody disturbed the run.
+    """
+    if result is None:
+        return figures
+    total = result.total
+    return replace(figures, iops=total.iops, mib_per_s=total.mib_per_s)
 
 
 def _filled(argument: str, knees: Mapping[str, int]) -> str:

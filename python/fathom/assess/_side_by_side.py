@@ -149,7 +149,7 @@ def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
 def _factor_words(factor: float, unit: Unit) -> str:
     if unit == "ns":
         return f"{factor:.3g} times as long"
-    share = f"1/{factor:.0f}" if factor >= 10 else f"{1 / factor:.0%}"  # noqa: PLR2004 - Legible.
+    share = f"1/{factor:.0f}" if factor >= 10 else f"{100 / factor:.0f} %"  # noqa: PLR2004 - Legible.
     return f"{share} of the best"
 
 

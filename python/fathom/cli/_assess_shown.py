@@ -177,4 +177,8 @@ def _table(*columns: str) -> Table:
 
 def _print(table: Table) -> None:
     # Also where the output goes to a file or another program: it is made for reading.
-    Console(width=_COLUMNS).print(table)
+    terminal = Console(width=_COLUMNS)
+    with terminal.capture() as captured:
+        terminal.print(table)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())
