@@ -96,10 +96,10 @@ def run_writing(store: Store, experiment_id: int, *, as_json: bool) -> dict[str,
     with writing_progress("writing", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
         meter, runner = _metered(store, tell)
         found = precondition(store, runner, experiment_id, meter)
+    if found.failure is not None:
+        raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
     if not as_json:
         show_written(found, path, store.name)
-    if found.failure is not None:
-        fail(f"{found.failure}\n{_resume_words(experiment_id)}", EXIT_FAILED)
     return {"kind": "wipc", "path": path, **asdict(found), "mib_per_s": found.mib_per_s}
 
 
@@ -113,10 +113,10 @@ def run_settling(store: Store, experiment_id: int, *, as_json: bool) -> dict[str
 
     with _told_how_to_resume(experiment_id):
         found = settle(store, NativeRunner(store), experiment_id, on_round=tell)
+    if found.failure is not None:
+        raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
     if not as_json:
         show_settled(found, store.name)
-    if found.failure is not None:
-        fail(f"{found.failure}\n{_resume_words(experiment_id)}", EXIT_FAILED)
     return {"kind": "wdpc", **asdict(found)}
 
 

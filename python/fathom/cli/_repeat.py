@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -16,7 +16,7 @@ from fathom.cli._shown import console, text_table
 from fathom.cli._workload_argument import single_step
 
 if TYPE_CHECKING:
-    from fathom.experiments._repeat import Repetition
+    from fathom.experiments._repeat import RepeatPolicy, Repetition
     from fathom.store import Store
 
 __all__ = ["repeat"]
@@ -38,6 +38,13 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         int, typer.Option(help="Runs whose spread decides how many there will be.")
     ] = 10,
     most: Annotated[int, typer.Option(help="Never more runs than this.")] = 60,
+    precondition: Annotated[
+        str, typer.Option(help="What is done to the targets first: none, wipc or wdpc.")
+    ] = "none",
+    yes: Annotated[bool, typer.Option("--yes", help="Precondition without asking.")] = False,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with one: its experiment, such as e7, or last.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -47,36 +54,83 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     The arguments are DiskSpd's, or a workload of one run and a target, as for fathom run.
     """
     from fathom.experiments._repeat import RepeatPolicy  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments._repeat import repeat as repeat_runs  # noqa: PLC0415 - The same.
 
+    if (resume is None) != bool(context.args):
+        fail("name the run, or the repetition to --resume: one of both", EXIT_INVALID)
+    if precondition not in ("none", "wipc", "wdpc"):
+        fail(f"--precondition is none, wipc or wdpc, not {precondition}", EXIT_INVALID)
     try:
         policy = RepeatPolicy(metric, precision / 100, confidence / 100, pilot, most)
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     try:
-        arguments, name = single_step(context.args)
-        with opened_store(store) as opened, live_progress(quiet=as_json) as on_event:
-
-            def on_run(done: int, planned: int | None) -> None:
-                if not as_json:
-                    of = f"of {planned}" if planned else f"of {policy.pilot} of the pilot"
-                    typer.echo(f"run {done} {of}", err=True)
-
-            found = repeat_runs(
-                opened,
-                arguments,
-                policy,
-                label=label or name,
-                on_event=on_event,
-                on_run=on_run,
-            )
+        with opened_store(store) as opened:
+            if resume is None:
+                wish = _Wish(policy, label, precondition, yes=yes)
+                experiment_id = _begun(opened, context.args, wish, as_json=as_json)
+            else:
+                experiment_id = _experiment_id(opened, resume)
+            found = _repeated(opened, experiment_id, as_json=as_json)
             _show(opened, found, as_json=as_json)
     except fathom.RunInterrupted as interruption:
+        typer.echo("The runs that are done are saved: fathom repeat --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if found.failure is not None:
         fail(found.failure, EXIT_FAILED)
+
+
+class _Wish(NamedTuple):
+    policy: RepeatPolicy
+    label: str | None
+    precondition: str
+    yes: bool
+
+
+def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
+    from fathom.experiments._repeat import begin_repeat  # noqa: PLC0415 - Loads NumPy.
+
+    arguments, name = single_step(rest)
+    fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
+    if wish.precondition != "none":
+        from fathom.cli._repeat_prepared import agree_to_prepare  # noqa: PLC0415 - Seldom needed.
+
+        agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
+    return begin_repeat(
+        store, arguments, wish.policy, label=wish.label or name, precondition=wish.precondition
+    )
+
+
+def _repeated(store: Store, experiment_id: int, *, as_json: bool) -> Repetition:
+    from fathom.experiments._repeat import resume_repeat  # noqa: PLC0415 - Loads NumPy.
+
+    experiment = store.experiments.get(experiment_id)
+    unfinished = experiment.verb == "repeat" and experiment.state != "complete"
+    if unfinished and experiment.plan.get("precondition", "none") != "none":
+        from fathom.cli._repeat_prepared import prepare_for  # noqa: PLC0415 - Seldom needed.
+
+        prepare_for(store, experiment_id, as_json=as_json)
+
+    def on_run(done: int, planned: int | None) -> None:
+        if not as_json:
+            of = f"of {planned}" if planned else f"of {experiment.plan['pilot']} of the pilot"
+            typer.echo(f"run {done} {of}", err=True)
+
+    with live_progress(quiet=as_json) as on_event:
+        return resume_repeat(store, experiment_id, on_event=on_event, on_run=on_run)
+
+
+def _experiment_id(store: Store, reference: str) -> int:
+    if reference == "last":
+        found = [one for one in store.experiments.list(verb="repeat") if one.state != "complete"]
+        if not found:
+            fail(f"{store.name} has no repetition to go on with", EXIT_INVALID)
+        return found[0].id
+    number = reference.removeprefix("e")
+    if not number.isdecimal():
+        fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
+    return int(number)
 
 
 def _show(store: Store, found: Repetition, *, as_json: bool) -> None:

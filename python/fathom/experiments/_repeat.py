@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fathom._errors import FathomError
+from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._measure import measure
 from fathom.experiments._metrics import metric_column, run_value
 from fathom.stats import (
@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from fathom._run import EventCallback
     from fathom.store import ExperimentState, RunSummary, Store
 
-__all__ = ["MetricSummary", "RepeatPolicy", "Repetition", "repeat", "summarise"]
+__all__ = [
+    "MetricSummary",
+    "RepeatPolicy",
+    "Repetition",
+    "begin_repeat",
+    "repeat",
+    "resume_repeat",
+    "summarise",
+]
 
 # What the specification of steady state tracks, and what an application feels.
 TRACKED = ("iops", "mib_per_s", "mean", "p99")
@@ -171,15 +179,66 @@ def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
         If Ctrl-C ended it; the runs that are done are saved.
 
     """
-    plan: dict[str, Any] = {"arguments": [*arguments], **asdict(policy)}
-    experiment_id = store.experiments.begin("repeat", label or "repeat", plan)
-    planned: int | None = None
+    experiment_id = begin_repeat(store, arguments, policy, label=label)
+    return resume_repeat(store, experiment_id, on_event=on_event, on_run=on_run)
+
+
+def begin_repeat(
+    store: Store,
+    arguments: Sequence[str],
+    policy: RepeatPolicy,
+    *,
+    label: str = "",
+    precondition: str = "none",
+) -> int:
+    """Save what is to be repeated, and return the experiment; nothing is run yet.
+
+    ``precondition`` is what is to be done to the targets before the first run.
+    """
+    plan: dict[str, Any] = {
+        "arguments": [*arguments],
+        "label": label,
+        "precondition": precondition,
+        **asdict(policy),
+    }
+    return store.experiments.begin("repeat", label or "repeat", plan)
+
+
+def resume_repeat(
+    store: Store,
+    experiment_id: int,
+    *,
+    on_event: EventCallback | None = None,
+    on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+) -> Repetition:
+    """Go on with a repetition that was killed or interrupted; what was saved counts.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the experiment is no repetition, or is complete; or as ``repeat``.
+    NotFoundError
+        If the store has no such experiment.
+
+    """
+    experiment = store.experiments.get(experiment_id)
+    if experiment.verb != "repeat" or experiment.state == "complete":
+        what = "complete" if experiment.verb == "repeat" else f"a {experiment.verb}, no repetition"
+        raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
+    plan = experiment.plan
+    policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
+    store.experiments.finish(experiment_id, "running")
     failure: str | None = None
-    done = 0
     try:
+        done = len(_runs(store, experiment_id))
+        planned = _planned(store, experiment_id, policy) if done >= policy.pilot else None
         while failure is None and done < (planned or policy.pilot):
             found = measure(
-                store, arguments, label=label, experiment_id=experiment_id, on_event=on_event
+                store,
+                plan["arguments"],
+                label=plan.get("label", ""),
+                experiment_id=experiment_id,
+                on_event=on_event,
             )
             failure = found.failure
             done += 1
@@ -201,7 +260,9 @@ def _runs(store: Store, experiment_id: int) -> list[RunSummary]:
 
 
 def _planned(store: Store, experiment_id: int, policy: RepeatPolicy) -> int:
-    values = [run_value(run, policy.metric) for run in _runs(store, experiment_id)]
+    """Return how many runs there will be; the first ones tell it, however many there are by now."""
+    pilot = _runs(store, experiment_id)[: policy.pilot]
+    values = [run_value(run, policy.metric) for run in pilot]
     known = [value for value in values if value is not None]
     if len(known) < policy.pilot:
         # No such figure, as p99 without -L: more runs would not bring it.
