@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 # The server refuses to run as root; Debian's package makes the first of these.
 _UNPRIVILEGED = ("postgres", "nobody")
 _numbers = count()
+# As the command does: the matrices are small, and threads of their own only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _binaries() -> Path | None:

@@ -43,6 +43,26 @@ def test_the_best_load_is_found_in_noise() -> None:
     assert np.median(limits) == pytest.approx(law(np.array([best]), 1000, 0.05, 5e-4)[0], rel=0.03)
 
 
+def test_a_law_that_does_not_describe_the_points_says_so() -> None:
+    load = np.array(LOADS, float)
+    random = np.random.default_rng(3)
+    noise = 1 + 0.03 * random.standard_normal(load.size)
+    followed = fit_scalability(load, law(load, 1000, 0.05, 5e-4) * noise)
+    assert followed.is_fitting
+    assert followed.r_squared > 0.95
+    assert followed.greatest_load == 128
+    # A constant throughput is described well, though it has no variance to explain.
+    assert fit_scalability(load, np.full(load.size, 700.0) * noise).is_fitting
+    # A limit that is reached without any queue before it bends more sharply than the law can.
+    bent = fit_scalability(load, 100 * np.minimum(load, 16))
+    assert not bent.is_fitting
+    at = int(np.argmin(abs(load - bent.worst_load)))
+    share = 100 * min(load[at], 16) / float(bent.throughput(load[at])[0]) - 1
+    assert bent.worst_share == pytest.approx(share)
+    # Two peaks are no law at all.
+    assert not fit_scalability(load, [100, 300, 80, 500, 90, 600, 100, 400]).is_fitting
+
+
 def test_too_few_loads_are_told() -> None:
     with pytest.raises(ValueError, match="different loads"):
         fit_scalability([1, 2, 2, 4], [1, 2, 2, 3])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from typing import Annotated
@@ -47,6 +48,8 @@ def _root(
 def main() -> None:
     """Run the command; the exit codes are those of ``diskspd``."""
     warnings.showwarning = _show_warning
+    # NumPy's own threads cost time on small matrices, and disturb what is measured beside them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         code = app(standalone_mode=False)
     except typer.TyperException as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,16 +12,19 @@ import typer
 import fathom
 from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli._shown import console, text_table
+from fathom.cli._experiment_line import experiment_line
+from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
+from fathom.cli._tune_shown import show_tune, show_tune_forecast
 
 if TYPE_CHECKING:
     from fathom.experiments._knee_search import Goal
-    from fathom.experiments._tune import TunedPoint, Tuning
+    from fathom.experiments._tune_plan import TunePlan
+    from fathom.experiments._tune_result import Tuning
+    from fathom.runners import Runner
     from fathom.store import Store
 
 __all__ = ["tune"]
 
-_NANOS_PER_MILLI = 1_000_000
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)")
 _UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _MOST_THREADS = 64
@@ -47,20 +49,31 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     precision: Annotated[
         float, typer.Option(help="A run ends once its mean is known to so many percent.")
     ] = 2.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Go on with a tuning that was ended: e7, its experiment, or last."),
+    ] = None,
     label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Find the threads and the queue depth of the knee, or under a limit of latency, and say why.
 
-    The knee is the least latency within 3 % of the greatest throughput. The rest are DiskSpd's
-    arguments, of which -t or -o fix one of both, or a target alone, which is read at random.
+    The knee is the least latency within 3 % of the greatest throughput, or of the greatest that
+    keeps the limit. The rest are DiskSpd's arguments, of which -t or -o fix one of both, or a
+    target alone, which is read at random.
     """
-    from fathom.experiments._tune import plan_tune  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments._tune import tune as run_tune  # noqa: PLC0415 - The same.
-    from fathom.runners import NativeRunner  # noqa: PLC0415 - The same.
+    from fathom.experiments._tune_plan import plan_tune  # noqa: PLC0415 - Loads NumPy.
 
     try:
+        if resume is not None:
+            named = {"threads": threads, "p99": p99, "mean": mean, "label": label}
+            refuse_what_a_plan_has("tune", context.args, {**named, "dry-run": dry_run})
+            _resume(resume, store, as_json=as_json)
+            return
         plan = plan_tune(
             context.args,
             threads or f"1..{min(2 * (os.cpu_count() or 1), _MOST_THREADS)}",
@@ -69,18 +82,62 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             longest_s=longest,
             precision=precision / 100,
         )
+        if dry_run:
+            show_tune_forecast(plan, plan.forecast(), as_json=as_json)
+            return
         with opened_store(store) as opened:
-
-            def tell(point: TunedPoint) -> None:
-                if not as_json:
-                    typer.echo(_line(point), err=True)
-
-            found = run_tune(opened, NativeRunner(opened), plan, label=label or "", on_point=tell)
-            _show(opened, found, plan.goal, as_json=as_json)
+            _begin(opened, plan, label or "", as_json=as_json)
     except fathom.RunInterrupted as interruption:
+        typer.echo("The runs that are done are saved: fathom tune --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
+    from fathom.experiments._tune import tune as run_tune  # noqa: PLC0415 - Loads NumPy.
+
+    if not as_json:
+        show_tune_forecast(plan, plan.forecast(), short=True)
+    with experiment_line("runs", quiet=as_json) as tell:
+        found = run_tune(
+            store,
+            _runner(store),
+            plan,
+            label=label,
+            on_progress=tell,
+        )
+    _end(store, found, as_json=as_json)
+
+
+def _resume(reference: str, where: str | None, *, as_json: bool) -> None:
+    from fathom.experiments._tune import resume_tune  # noqa: PLC0415 - Loads NumPy.
+
+    with opened_store(where) as store:
+        experiment_id = resumed_id(store, "tune", reference)
+        with experiment_line("runs", quiet=as_json) as tell:
+            found = resume_tune(
+                store,
+                experiment_id,
+                _runner(store),
+                on_progress=tell,
+            )
+        _end(store, found, as_json=as_json)
+
+
+def _runner(store: Store) -> Runner:
+    """Return what measures the loads."""
+    from fathom.runners import NativeRunner  # noqa: PLC0415 - Loads NumPy.
+
+    return NativeRunner(store)
+
+
+def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        show_tune(found)
+        typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.threads is None:
         fail("no load will do", EXIT_FAILED)
 
@@ -100,44 +157,3 @@ def _time_ns(text: str) -> float:
     if found is None or float(found[1]) == 0:
         fail(f"{text} is no time such as 2ms or 500us", EXIT_INVALID)
     return float(found[1]) * _UNITS_NS[found[2]]
-
-
-def _line(point: TunedPoint) -> str:
-    load = f"{point.role}: {point.threads} threads, depth {point.depth}"
-    if point.figures is None:
-        return f"{load}: failed: {point.failure}"
-    return f"{load}: {point.figures.iops:,.0f} IOPS"
-
-
-def _show(store: Store, found: Tuning, goal: Goal, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
-        return
-    columns = ("threads>", "depth>", "IOPS>", "MiB/s>", "mean ms>", "p99 ms>", "run")
-    ordered = sorted(found.points, key=lambda one: (one.threads, one.depth))
-    console().print(text_table("", columns, [_row(point) for point in ordered]))
-    if found.threads is not None and found.iops is not None and found.latency_ns is not None:
-        sure = "confirmed" if found.is_confirmed else "NOT confirmed"
-        typer.echo(
-            f"Best: {found.threads} threads, depth {found.depth} (-t{found.threads} "
-            f"-o{found.depth}): {found.iops:,.0f} IOPS, {goal.metric} "
-            f"{found.latency_ns / _NANOS_PER_MILLI:.3f} ms, {sure} by a run of its own."
-        )
-    for reason in found.reasons:
-        typer.echo(reason)
-    typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
-
-
-def _row(point: TunedPoint) -> list[str]:
-    load = [str(point.threads), str(point.depth)]
-    if point.figures is None:
-        return [*load, "-", "-", "-", "-", f"failed: {point.failure}"]
-    figures = point.figures
-    latencies = (figures.latency_mean_ns, figures.latency_p99_ns)
-    return [
-        *load,
-        f"{figures.iops:,.0f}",
-        f"{figures.mib_per_s:,.2f}",
-        *("-" if one is None else f"{one / _NANOS_PER_MILLI:.3f}" for one in latencies),
-        point.role,
-    ]

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from fathom.stats import Surface
     from fathom.stats._types import FloatArray
 
-__all__ = ["Goal", "KneeSearch", "Load"]
+__all__ = ["Estimate", "Goal", "KneeSearch", "Load"]
 
 _BATCH = 3
 _LEAST_FOR_SURFACE = 5
+# Two-sided, 95 %.
+_DEVIATIONS = 1.96
 Load = tuple[int, int]
 """Threads and depth; their product is what is outstanding."""
 
@@ -40,10 +42,10 @@ class Goal:
     metric
         The latency that counts: ``mean``, ``p50``, ``p95``, ``p99`` or ``p999``.
     limit_ns
-        The greatest latency that is allowed: the load of the greatest throughput is looked for.
-        None looks for the knee: the least latency within ``share`` of the greatest throughput.
+        The greatest latency that is allowed; None allows any.
     share
-        Of the knee.
+        The best load is the knee of those that are allowed: the least latency within this share of
+        their greatest throughput.
 
     """
 
@@ -56,22 +58,42 @@ class Goal:
         found: float | None = getattr(figures, f"latency_{self.metric}_ns")
         return found
 
-    def best(self, points: Mapping[Load, tuple[float, float]]) -> Load | None:
-        """Return the best of loads, given throughput and latency of each; None if none will do."""
-        if self.limit_ns is not None:
-            allowed = [load for load, (_, ns) in points.items() if ns <= self.limit_ns]
-            # Of equals the least load: fewer threads, then fewer I/Os.
-            return max(
-                allowed,
-                key=lambda load: (points[load][0], -math.prod(load), -load[0]),
-                default=None,
-            )
-        ordered = sorted(points, key=lambda load: (math.prod(load), load[0]))
+    def best(
+        self, points: Mapping[Load, tuple[float, float]], *, share: float | None = None
+    ) -> Load | None:
+        """Return the best of loads, given throughput and latency of each; None if none will do.
+
+        ``share`` takes the place of the goal's own.
+        """
+        # Of equals the least load: less outstanding, then fewer threads.
+        ordered = sorted(self._allowed(points), key=lambda load: (math.prod(load), load[0]))
+        if not ordered:
+            return None
         knee = find_knee(
             [LoadPoint(place, *points[load]) for place, load in enumerate(ordered)],
-            share=self.share,
+            share=self.share if share is None else share,
         )
         return ordered[int(knee.load)]
+
+    def fastest(self, points: Mapping[Load, tuple[float, float]]) -> Load | None:
+        """Return the load of the greatest throughput that is allowed; None if none will do."""
+        return max(self._allowed(points), key=lambda load: points[load][0], default=None)
+
+    def _allowed(self, points: Mapping[Load, tuple[float, float]]) -> list[Load]:
+        limit = math.inf if self.limit_ns is None else self.limit_ns
+        return [load for load, (_, ns) in points.items() if ns <= limit]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the surfaces say of a load, each value with its interval of 95 %."""
+
+    iops: float
+    iops_low: float
+    iops_high: float
+    latency_ns: float
+    latency_low_ns: float
+    latency_high_ns: float
 
 
 class KneeSearch:
@@ -83,6 +105,8 @@ class KneeSearch:
         All of the grid.
     measured
         What was found so far.
+    failed
+        The loads of which a run failed.
 
     """
 
@@ -92,20 +116,22 @@ class KneeSearch:
         self.goal = goal
         self.loads: list[Load] = list(product(threads, depths))
         self.measured: dict[Load, list[Figures]] = {}
-        self._failed: set[Load] = set()
+        self.failed: set[Load] = set()
         self._points = {load: self._coordinates(load) for load in self.loads}
         self._surfaces: tuple[Surface, Surface] | None = None
+        self._is_fitted = False
 
     def add(self, load: Load, figures: Figures | None) -> None:
         """Take what a run at a load found; None if it failed."""
         if figures is None or not figures.iops or self.goal.latency_ns(figures) is None:
-            self._failed.add(load)
+            self.failed.add(load)
             return
         self.measured.setdefault(load, []).append(figures)
+        self._is_fitted = False
 
     def next_loads(self) -> list[Load]:
         """Return the loads to measure next; none if the search is over."""
-        first = [load for load in self._design() if not self._is_tried(load)]
+        first = [load for load in self.design() if not self._is_tried(load)]
         if first:
             return first
         best = self.best()
@@ -113,7 +139,8 @@ class KneeSearch:
             # Nothing will do so far: the least load comes closest.
             wanted = [min(self.loads, key=math.prod)]
         else:
-            wanted = [best, self._fastest(), *self._around(best)]
+            fastest = self.goal.fastest(self.expected())
+            wanted = [best, fastest or best, *self._around(best)]
         return [load for load in dict.fromkeys(wanted) if not self._is_tried(load)][:_BATCH]
 
     def best(self) -> Load | None:
@@ -126,19 +153,26 @@ class KneeSearch:
         Where there are too few points for a surface, of the loads that were measured.
         """
         if len(self.measured) < _LEAST_FOR_SURFACE:
-            return {load: self._mean(load) for load in self.measured}
-        self._fit()
-        assert self._surfaces is not None  # noqa: S101 - Fitted above.
-        loads = [load for load in self.loads if load not in self._failed]
+            points = {load: self._mean(load) for load in self.measured}
+            return {load: point for load, point in points.items() if load not in self.failed}
+        return {load: (one.iops, one.latency_ns) for load, one in self.estimates().items()}
+
+    def estimates(self) -> dict[Load, Estimate]:
+        """Return what the surfaces say of every load that has not failed; nothing without any."""
+        if len(self.measured) < _LEAST_FOR_SURFACE:
+            return {}
+        loads = [load for load in self.loads if load not in self.failed]
         places = np.array([self._points[load] for load in loads])
-        iops, ns = (np.exp(surface.predict(places)[0]) for surface in self._surfaces)
-        return {
-            load: (float(one), float(other))
-            for load, one, other in zip(loads, iops, ns, strict=True)
-        }
+        columns = []
+        for surface in self._fitted():
+            heights, deviations = surface.predict(places)
+            spread = _DEVIATIONS * deviations
+            columns += [np.exp(one) for one in (heights, heights - spread, heights + spread)]
+        rows = np.column_stack(columns).tolist() if loads else []
+        return {load: Estimate(*row) for load, row in zip(loads, rows, strict=True)}
 
     def _is_tried(self, load: Load) -> bool:
-        return load in self.measured or load in self._failed
+        return load in self.measured or load in self.failed
 
     def _mean(self, load: Load) -> tuple[float, float]:
         """Return the mean throughput and latency of the runs at a load."""
@@ -153,7 +187,7 @@ class KneeSearch:
             return np.array([threads + depth])
         return np.array([threads + depth, threads - depth]) / math.sqrt(2)
 
-    def _design(self) -> list[Load]:
+    def design(self) -> list[Load]:
         """Return the ends and the middle of each axis, and what lies between on the diagonal."""
         picks = [sorted({0, (len(axis) - 1) // 2, len(axis) - 1}) for axis in self._axes]
         lattice = [(self._axes[0][a], self._axes[1][b]) for a, b in product(*picks)]
@@ -175,12 +209,10 @@ class KneeSearch:
                 found.append((self._axes[0][places[0]], self._axes[1][places[1]]))
         return found
 
-    def _fastest(self) -> Load:
-        """Return the load of the greatest throughput, the least of those that are as good."""
-        points = self.expected()
-        return max(points, key=lambda load: points[load][0])
-
-    def _fit(self) -> None:
+    def _fitted(self) -> tuple[Surface, Surface]:
+        """Return the surfaces of throughput and latency through all that was measured."""
+        if self._surfaces is not None and self._is_fitted:
+            return self._surfaces
         loads = [load for load, runs in self.measured.items() for _ in runs]
         places = np.array([self._points[load] for load in loads])
         runs = [one for found in self.measured.values() for one in found]
@@ -193,4 +225,5 @@ class KneeSearch:
             fit_surface(places, height, start=None if start is None else start.parameters)
             for height, start in zip(heights, starts, strict=True)
         )
-        self._surfaces = (iops, ns)
+        self._surfaces, self._is_fitted = (iops, ns), True
+        return self._surfaces

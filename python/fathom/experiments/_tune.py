@@ -1,162 +1,33 @@
-"""Tuning: the threads and the queue depth that serve best, why, and a run that confirms it."""
+"""Tuning: the threads and the queue depth that serve best, why, and runs that confirm it."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError, InvalidRequestError
-from fathom._run import parse
-from fathom.experiments._axes import load_arguments, parse_axes
-from fathom.experiments._knee_search import Goal, KneeSearch
+from fathom.experiments._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
+from fathom.experiments._progress import Progress
+from fathom.experiments._tune_plan import TunePlan, plan_tune
+from fathom.experiments._tune_reasons import reasons
+from fathom.experiments._tune_result import KneeRange, TunedLoad, TunedPoint, Tuning
+from fathom.runners import stored_figures
 from fathom.stats import fit_scalability
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fathom.experiments._knee_search import Load
+    from fathom.experiments._knee_search import KneeSearch, Load
     from fathom.runners import Figures, Runner
     from fathom.stats import ScalabilityLaw
-    from fathom.store import ExperimentState, Store
+    from fathom.store import Experiment, ExperimentState, Store
 
-__all__ = ["TunePlan", "TunedPoint", "Tuning", "plan_tune", "tune"]
+__all__ = ["TunePlan", "TunedPoint", "Tuning", "plan_tune", "resume_tune", "tune"]
 
-_INTERVAL_MS = 10
-# A confirmation that fails is a new point of the search, which then goes on; so many times at most.
-_CONFIRMATIONS = 3
-_BUSY_PERCENT = 95.0
 _LEAST_LOADS = 4
-# Two runs differ by their own intervals, and by what differs from run to run.
-_BETWEEN_RUNS = 0.02
-_NANOS_PER_MILLI = 1_000_000
-
-
-@dataclass(frozen=True)
-class TunePlan:
-    """How to tune.
-
-    Attributes
-    ----------
-    arguments
-        Those that all runs share.
-    threads, depths
-        What to choose from, rising.
-    goal
-        What is best.
-    longest_s
-        The longest time of a run, in seconds.
-    confidence, precision
-        Each run ends once its mean is known at this level to within this share.
-
-    """
-
-    arguments: tuple[str, ...]
-    threads: tuple[int, ...]
-    depths: tuple[int, ...]
-    goal: Goal = field(default_factory=Goal)
-    longest_s: int = 10
-    confidence: float = 0.95
-    precision: float = 0.02
-
-    def run_arguments(self, load: Load) -> list[str]:
-        """Return all arguments of the run at a load."""
-        threads, depth = load
-        level = f"{100 * self.confidence:g}:{100 * self.precision:g}"
-        return [
-            f"-t{threads}",
-            f"-o{depth}",
-            f"-d{self.longest_s}",
-            "-W0",
-            f"--stop-confidence={level}",
-            f"--stop-interval={_INTERVAL_MS}",
-            *self.arguments,
-        ]
-
-
-def plan_tune(
-    arguments: Sequence[str],
-    threads: str,
-    depths: str,
-    **more: Any,  # noqa: ANN401 - Of TunePlan.
-) -> TunePlan:
-    """Make a plan; no target is touched.
-
-    ``threads`` and ``depths`` are ranges such as ``1..64``; ``-t`` or ``-o`` among the arguments
-    take the place of one.
-
-    Raises
-    ------
-    InvalidRequestError
-        If the arguments are wrong.
-
-    """
-    rest, given = [], {}
-    for one in arguments:
-        name = {"-t": "threads", "-o": "depth"}.get(one[:2])
-        if name is None:
-            rest.append(one)
-        else:
-            given[name] = one[2:]
-    ranges = {"threads": threads, "depth": depths} | given
-    values = {
-        axis.name: tuple(sorted(int(value) for value in axis.values)) for axis in parse_axes(ranges)
-    }
-    shared = tuple(load_arguments(rest, ("-F",)))
-    plan = TunePlan(shared, values["threads"], values["depth"], **more)
-    if len(plan.threads) * len(plan.depths) == 1:
-        raise InvalidRequestError("there is nothing to choose from: give --threads or --depth")
-    if not (0 < plan.confidence < 1 and 0 < plan.precision < 1):
-        raise InvalidRequestError("confidence and precision are between 0 and 100 %")
-    parse(plan.run_arguments((plan.threads[0], plan.depths[0])))
-    parse(plan.run_arguments((plan.threads[-1], plan.depths[-1])))
-    return plan
-
-
-@dataclass(frozen=True)
-class TunedPoint:
-    """One run; ``role`` is ``search`` or ``confirm``, ``figures`` None if it failed."""
-
-    threads: int
-    depth: int
-    role: str
-    figures: Figures | None
-    run_id: int | None
-    failure: str | None
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What tuning found.
-
-    Attributes
-    ----------
-    experiment_id
-        In the store.
-    threads, depth
-        The best; None if no load will do.
-    iops, latency_ns
-        What the last confirming run found at it; the latency is the one that the goal names.
-    is_confirmed
-        Whether that run found what the search expected.
-    reasons
-        Why it is the best, in sentences.
-    law
-        The Universal Scalability Law in what is outstanding; None with fewer than 4 loads.
-    points
-        All runs in their order.
-
-    """
-
-    experiment_id: int
-    threads: int | None
-    depth: int | None
-    iops: float | None
-    latency_ns: float | None
-    is_confirmed: bool
-    reasons: list[str]
-    law: ScalabilityLaw | None
-    points: list[TunedPoint]
+Key = tuple[str, int, int, int]
+"""Role, threads, depth, and which attempt to confirm it is."""
 
 
 def tune(
@@ -165,7 +36,7 @@ def tune(
     plan: TunePlan,
     *,
     label: str = "",
-    on_point: Callable[[TunedPoint], None] = lambda _point: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Tuning:
     """Tune as planned; each run is saved as it ends, and one that fails is noted.
 
@@ -174,67 +45,169 @@ def tune(
     InvalidRequestError, RefusedError
         If the first run cannot be made.
     RunInterrupted
-        If Ctrl-C ended it; the runs that are done are saved.
+        If Ctrl-C ended it; ``resume_tune`` goes on.
 
     """
-    experiment_id = store.experiments.begin("tune", label or "tune", asdict(plan))
-    session = _Session(store, runner, plan, experiment_id, label, on_point)
-    try:
-        found = session.run()
-    except BaseException as error:
-        interrupted = isinstance(error, KeyboardInterrupt)
-        state: ExperimentState = "interrupted" if interrupted else "failed"
-        failure = None if interrupted else str(error)
-        store.experiments.finish(experiment_id, state, failure=failure)
-        raise
-    measured = any(point.figures is not None for point in found.points)
-    store.experiments.finish(
-        experiment_id,
-        "complete" if measured else "failed",
-        failure=None if measured else "no run could be made",
-        outcome=asdict(found),
-    )
-    return found
+    experiment_id = store.experiments.begin("tune", label or "tune", plan.as_dict())
+    return _Session(store, runner, plan, experiment_id, label, on_progress).run()
+
+
+def resume_tune(
+    store: Store,
+    experiment_id: int,
+    runner: Runner,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+) -> Tuning:
+    """Go on with a tuning that was killed or interrupted; what was measured is not run again.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the experiment is no tuning, or is complete and no run failed.
+    NotFoundError
+        If the store has no such experiment.
+
+    """
+    experiment = store.experiments.get(experiment_id)
+    if experiment.verb != "tune":
+        raise InvalidRequestError(f"experiment e{experiment_id} is a {experiment.verb}, no tune")
+    failed = any(step.state == "failed" for step in experiment.steps)
+    if experiment.state == "complete" and not failed:
+        raise InvalidRequestError(f"experiment e{experiment_id} is complete, and no run failed")
+    plan = TunePlan.from_dict(experiment.plan)
+    store.experiments.finish(experiment_id, "running")
+    label = "" if experiment.name == "tune" else experiment.name
+    session = _Session(store, runner, plan, experiment_id, label, on_progress)
+    session.take_up(experiment)
+    return session.run()
 
 
 @dataclass
 class _Session:
+    """The search is asked the same again after a kill, and gets the answers that were saved."""
+
     store: Store
     runner: Runner
     plan: TunePlan
     experiment_id: int
     label: str
-    on_point: Callable[[TunedPoint], None]
+    on_progress: Callable[[Progress], None]
     points: list[TunedPoint] = field(default_factory=list)
+    saved: dict[Key, list[tuple[Figures, int]]] = field(default_factory=lambda: defaultdict(list))
+    open_steps: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
+    runs: int = 0
+    expected: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.began_s = self.runner.clock()
+
+    def take_up(self, experiment: Experiment) -> None:
+        """Read what earlier sessions measured, and which steps have no run that can be used."""
+        listed = self.store.runs.list(experiment_id=self.experiment_id)
+        runs = {run.step_id: run.id for run in listed if run.outcome == "complete"}
+        for step in experiment.steps:
+            asked = step.parameters
+            key = (asked["role"], asked["threads"], asked["depth"], asked["attempt"])
+            run_id = runs.get(step.id)
+            figures = None
+            if run_id is not None:
+                figures = stored_figures(self.store.runs.get(run_id).result)
+            if run_id is None or figures is None or step.state == "failed":
+                self.open_steps[key].append(step.id)
+            else:
+                self.saved[key].append((figures, run_id))
 
     def run(self) -> Tuning:
-        search = KneeSearch(self.plan.threads, self.plan.depths, self.plan.goal)
-        confirmed = False
-        last: Figures | None = None
-        for _ in range(_CONFIRMATIONS):
-            self._search(search)
-            best = search.best()
+        try:
+            found = self._run()
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            state: ExperimentState = "interrupted" if interrupted else "failed"
+            failure = None if interrupted else str(error)
+            self.store.experiments.finish(self.experiment_id, state, failure=failure)
+            raise
+        self._finish(found)
+        return found
+
+    def _finish(self, found: Tuning) -> None:
+        failed = sum(point.figures is None for point in found.points)
+        failure = None
+        if failed == len(found.points):
+            failure = "no run could be made"
+        elif failed:
+            failure = "1 run failed" if failed == 1 else f"{failed} runs failed"
+        self.store.experiments.finish(
+            self.experiment_id,
+            "failed" if failed == len(found.points) else "complete",
+            failure=failure,
+            outcome=found.as_dict(),
+        )
+
+    def _run(self) -> Tuning:
+        search = self.plan.search()
+        confirmation: Confirmation | None = None
+        for attempt in range(MOST_ATTEMPTS):
+            best = self._searched(search)
             if best is None:
                 break
-            expected = search.expected()[best]
-            last = self._run(best, "confirm")
-            search.add(best, last)
-            confirmed = last is not None and self._agrees(last, expected[0])
-            if confirmed:
-                break
-        best = best if confirmed else search.best()
-        return self._found(search, best, last, is_confirmed=confirmed)
+            confirmation = self._confirm(search, best, attempt)
+            if not confirmation.is_contradicted:
+                return self._found(search, best, confirmation)
+        return self._found(search, self._searched(search), confirmation)
 
-    def _search(self, search: KneeSearch) -> None:
+    def _searched(self, search: KneeSearch) -> Load | None:
+        """Measure until the best is known, and return it."""
         while loads := search.next_loads():
             for load in loads:
-                search.add(load, self._run(load, "search"))
+                tried = len({(point.threads, point.depth) for point in self.points})
+                self.expected = self._expected_runs(max(self.plan.expected_loads(), tried + 1))
+                search.add(load, self._measured(load, "search", 0))
+        return search.best()
 
-    def _run(self, load: Load, role: str) -> Figures | None:
-        threads, depth = load
-        parameters = {"threads": threads, "depth": depth, "role": role}
-        words = f"{role} threads={threads} depth={depth}"
-        (step_id,) = self.store.experiments.add_steps(self.experiment_id, [(words, parameters)])
+    def _expected_runs(self, loads: int) -> float:
+        confirming = sum(point.role != "search" for point in self.points)
+        return loads + confirming + 3 * LEAST_ROUNDS
+
+    def _confirm(self, search: KneeSearch, best: Load, attempt: int) -> Confirmation:
+        confirming = Confirming.of(search, best)
+        before = len(self.points)
+        while loads := confirming.next_round():
+            for load in loads:
+                self.expected = before + confirming.rounds * len(loads)
+                role = "confirm" if load == best else "compare"
+                figures = self._measured(load, role, attempt)
+                confirming.add(load, figures)
+                search.add(load, figures)
+        return confirming.concluded()
+
+    def _measured(self, load: Load, role: str, attempt: int) -> Figures | None:
+        """Return what a run finds, or found before a kill."""
+        key = (role, *load, attempt)
+        if self.saved[key]:
+            figures, run_id = self.saved[key].pop(0)
+            self.points.append(TunedPoint(*load, role, figures, run_id, None))
+            return figures
+        point = self._new_point(load, role, key)
+        self.points.append(point)
+        self.runs += 1
+        elapsed_s = self.runner.clock() - self.began_s
+        left = max(self.expected - len(self.points), 0.0)
+        progress = Progress(
+            done=len(self.points),
+            expected=max(self.expected, len(self.points)),
+            failed=sum(one.figures is None for one in self.points),
+            elapsed_s=elapsed_s,
+            remaining_s=left * elapsed_s / self.runs,
+            label=f"{role} threads={load[0]} depth={load[1]}",
+            failure=point.failure,
+        )
+        self.on_progress(progress)
+        return point.figures
+
+    def _new_point(self, load: Load, role: str, key: Key) -> TunedPoint:
+        words = f"{role} threads={load[0]} depth={load[1]}"
+        step_id = self._step_id(key, words)
         figures, run_id, failure = None, None, None
         try:
             outcome = self.runner.run(
@@ -244,42 +217,65 @@ class _Session:
                 step_id=step_id,
             )
         except FathomError as error:
-            if not self.points:
+            # What was refused for the first load would be for all of them.
+            if all(point.figures is None for point in self.points):
                 raise
             failure = str(error)
         else:
             figures, run_id, failure = outcome.figures, outcome.run_id, outcome.failure
-        if run_id is None:
+            if figures is not None and not figures.iops:
+                figures, failure = None, "there was no I/O in the measured time"
+        if run_id is None or failure:
             self.store.experiments.set_step(step_id, "failed" if failure else "done", failure)
-        point = TunedPoint(threads, depth, role, figures, run_id, failure)
-        self.points.append(point)
-        self.on_point(point)
-        return figures
+        return TunedPoint(*load, role, figures, run_id, failure)
 
-    def _agrees(self, figures: Figures, expected_iops: float) -> bool:
-        """Whether a confirming run found what was expected, and keeps the goal."""
-        limit_ns, latency_ns = self.plan.goal.limit_ns, self.plan.goal.latency_ns(figures)
-        if limit_ns is not None and (latency_ns is None or latency_ns > limit_ns):
-            return False
-        allowed = (figures.relative_half_width or self.plan.precision) + _BETWEEN_RUNS
-        return abs(figures.iops / expected_iops - 1) <= allowed + self.plan.precision
+    def _step_id(self, key: Key, words: str) -> int:
+        """Return the step of a run; one that was begun before a kill is taken again."""
+        if self.open_steps[key]:
+            return self.open_steps[key].pop(0)
+        role, threads, depth, attempt = key
+        parameters = {"threads": threads, "depth": depth, "role": role, "attempt": attempt}
+        (step_id,) = self.store.experiments.add_steps(self.experiment_id, [(words, parameters)])
+        return step_id
 
     def _found(
-        self, search: KneeSearch, best: Load | None, last: Figures | None, *, is_confirmed: bool
+        self, search: KneeSearch, best: Load | None, confirmation: Confirmation | None
     ) -> Tuning:
         law = _law(self.points)
-        goal = self.plan.goal
+        iops, latency_ns = None, None
+        if best is not None:
+            runs = search.measured[best]
+            latencies = [self.plan.goal.latency_ns(one) or 0.0 for one in runs]
+            iops, latency_ns = sum(one.iops for one in runs) / len(runs), sum(latencies) / len(runs)
+            if confirmation is not None and (confirmation.threads, confirmation.depth) == best:
+                iops = confirmation.iops or iops
+                latency_ns = confirmation.latency_ns or latency_ns
         return Tuning(
             experiment_id=self.experiment_id,
+            goal=self.plan.goal,
             threads=None if best is None else best[0],
             depth=None if best is None else best[1],
-            iops=None if last is None or best is None else last.iops,
-            latency_ns=None if last is None or best is None else goal.latency_ns(last),
-            is_confirmed=is_confirmed,
-            reasons=_reasons(self.plan, search, best, law),
+            iops=iops,
+            latency_ns=latency_ns,
+            confirmation=confirmation,
+            knee_range=_knee_range(search, confirmation),
+            reasons=reasons(self.plan, search, best, law),
             law=law,
             points=self.points,
+            loads=_loads(search),
+            elapsed_s=self.runner.clock() - self.began_s,
         )
+
+
+def _knee_range(search: KneeSearch, confirmation: Confirmation | None) -> KneeRange | None:
+    """Return the knees of the shares that the noise cannot tell from the goal's own."""
+    share = search.goal.share
+    if confirmation is None or confirmation.noise is None or confirmation.noise <= share:
+        return None
+    points = search.expected()
+    low = search.goal.best(points, share=min(share + confirmation.noise, 1.0))
+    high = search.goal.best(points, share=max(share - confirmation.noise, 0.0))
+    return None if low is None or high is None else KneeRange(*low, *high)
 
 
 def _law(points: Sequence[TunedPoint]) -> ScalabilityLaw | None:
@@ -294,94 +290,14 @@ def _law(points: Sequence[TunedPoint]) -> ScalabilityLaw | None:
     return fit_scalability(list(greatest), list(greatest.values()))
 
 
-def _reasons(
-    plan: TunePlan, search: KneeSearch, best: Load | None, law: ScalabilityLaw | None
-) -> list[str]:
-    goal = plan.goal
-    if best is None:
-        return ["No load that was measured keeps the latency; even the least one is slower."]
-    points = search.expected()
-    return [
-        one
-        for one in (
-            _next_step(plan, points, best),
-            _core_words(search, best),
-            _edge_words(plan, best) if goal.limit_ns is None else None,
-            _law_words(law, math.prod(best)),
-        )
-        if one is not None
-    ]
-
-
-def _next_step(plan: TunePlan, points: dict[Load, tuple[float, float]], best: Load) -> str | None:
-    """Say what twice the load would bring: a plateau, a loss, or too high a latency."""
-    deeper = (best[0], _after(plan.depths, best[1]))
-    wider = (_after(plan.threads, best[0]), best[1])
-    more = [
-        load for load in (deeper, wider) if load in points and math.prod(load) > math.prod(best)
-    ]
-    if not more:
-        return None
-    threads, depth = max(more, key=lambda load: points[load][0])
-    iops, ns = points[threads, depth]
-    gain, rise = 100 * (iops / points[best][0] - 1), 100 * (ns / points[best][1] - 1)
-    words = (
-        f"with {threads} threads and depth {depth}, throughput changes by {gain:+.1f} %, and "
-        f"latency by {rise:+.0f} %"
-    )
-    limit_ns = plan.goal.limit_ns
-    if limit_ns is not None and ns > limit_ns:
-        limit = f"{limit_ns / _NANOS_PER_MILLI:g} ms"
-        return f"Latency rising: {words}, beyond the {plan.goal.metric} of {limit}."
-    kind = "Past the peak" if gain < -100 * plan.goal.share else "Plateau"
-    return f"{kind}: {words}." if gain <= 100 * plan.goal.share else f"Latency rising: {words}."
-
-
-def _after(values: Sequence[int], value: int) -> int:
-    place = values.index(value)
-    return values[min(place + 1, len(values) - 1)]
-
-
-def _core_words(search: KneeSearch, best: Load) -> str | None:
-    runs = search.measured.get(best, [])
-    busiest = [one.busiest_cpu_percent for one in runs if one.busiest_cpu_percent is not None]
-    means = [one.cpu_percent for one in runs if one.cpu_percent is not None]
-    if not busiest or not means or min(busiest) < _BUSY_PERCENT:
-        return None
-    if min(means) >= _BUSY_PERCENT:
-        return f"Core-bound: all CPUs are busy ({min(means):.0f} %): the machine is the limit."
-    return (
-        f"Core-bound: one CPU is at {min(busiest):.0f} % while the mean is {min(means):.0f} %; "
-        "more threads would spread the load."
-    )
-
-
-def _edge_words(plan: TunePlan, best: Load) -> str | None:
-    # Where less of one may be made up for by more of the other, the end of one says nothing.
-    free = [
-        (name, values, value)
-        for name, values, value in (
-            ("threads", plan.threads, best[0]),
-            ("depth", plan.depths, best[1]),
-        )
-        if len(values) > 1
-    ]
-    if any(value != values[-1] for _, values, value in free):
-        return None
-    names = " and ".join(name for name, _, _ in free)
-    return f"This is the end of the range of {names}: a wider range may have better."
-
-
-def _law_words(law: ScalabilityLaw | None, outstanding: int) -> str | None:
-    if law is None:
-        return None
-    peak = (
-        "it has no peak"
-        if math.isinf(law.best_load)
-        else f"its peak is at {law.best_load:.0f} outstanding"
-    )
-    return (
-        f"Universal Scalability Law: contention {law.contention:.3g}, coherence "
-        f"{law.coherence:.2g}, {100 * law.relative_error:.0f} % off on average; {peak}, and "
-        f"at {outstanding} it gives {float(law.throughput(outstanding)[0]):,.0f} IOPS."
-    )
+def _loads(search: KneeSearch) -> list[TunedLoad]:
+    estimates: dict[Load, Any] = search.estimates()
+    found = []
+    for load in search.loads:
+        source = "failed" if load in search.failed else "estimated"
+        if load in search.measured:
+            source = "measured"
+        elif source == "estimated" and load not in estimates:
+            source = "unknown"
+        found.append(TunedLoad(*load, source, estimates.get(load)))  # type: ignore[arg-type]
+    return found

@@ -6,6 +6,7 @@
 
 from fathom.stats._compare import Comparison, compare_means
 from fathom.stats._distribution import DistributionComparison, compare_distributions
+from fathom.stats._groups import PooledSpread, pooled_spread
 from fathom.stats._histogram import Histograms, QuantileEstimate
 from fathom.stats._mean import (
     Estimate,
@@ -14,7 +15,13 @@ from fathom.stats._mean import (
     planned_count,
     series_mean,
 )
-from fathom.stats._scaling import LoadPoint, ScalabilityLaw, find_knee, fit_scalability
+from fathom.stats._scaling import (
+    GREATEST_ERROR,
+    LoadPoint,
+    ScalabilityLaw,
+    find_knee,
+    fit_scalability,
+)
 from fathom.stats._spread import (
     Drift,
     Outlier,
@@ -27,6 +34,7 @@ from fathom.stats._surface import Surface, fit_surface
 from fathom.stats._transient import Transient, find_transient
 
 __all__ = [
+    "GREATEST_ERROR",
     "Comparison",
     "DistributionComparison",
     "Drift",
@@ -34,6 +42,7 @@ __all__ = [
     "Histograms",
     "LoadPoint",
     "Outlier",
+    "PooledSpread",
     "QuantileEstimate",
     "ScalabilityLaw",
     "SteadyState",
@@ -53,5 +62,6 @@ __all__ = [
     "independent_mean",
     "long_run",
     "planned_count",
+    "pooled_spread",
     "series_mean",
 ]

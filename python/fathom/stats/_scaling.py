@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["LoadPoint", "ScalabilityLaw", "find_knee", "fit_scalability"]
 
 _PARAMETERS = 3
+# Our choice: three times the share by which the knee is told.
+GREATEST_ERROR = 0.10
 KNEE_SHARE = 0.03
 
 
@@ -36,7 +38,14 @@ class ScalabilityLaw:
     coherence
         What each pair costs (kappa).
     relative_error
-        Root of the mean square of the relative differences between points and law.
+        Standard deviation of the relative differences between points and law: of their squares the
+        sum, by the number of points less that of parameters.
+    r_squared
+        Share of the variance of the throughputs' logarithms that the law explains.
+    worst_load, worst_share
+        Where the points lie farthest from the law, and by what share of it.
+    greatest_load
+        The greatest load among the points; beyond it the law is a guess.
 
     """
 
@@ -44,6 +53,18 @@ class ScalabilityLaw:
     contention: float
     coherence: float
     relative_error: float
+    r_squared: float
+    worst_load: float
+    worst_share: float
+    greatest_load: float
+
+    @property
+    def is_fitting(self) -> bool:
+        """Whether the law describes the points: they lie within 10 % of it.
+
+        A constant throughput is described well and has an R squared of 0, so it is no criterion.
+        """
+        return self.relative_error <= GREATEST_ERROR
 
     def throughput(self, load: Values) -> FloatArray:
         """Return what the law says for a load."""
@@ -98,8 +119,21 @@ def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
         for start in ((0.05, 1e-4), (0.5, 1e-2))
     ]
     best = min(fits, key=lambda fit: float(fit.cost))
-    error = float(np.sqrt(np.mean(residuals(best.x) ** 2)))
-    return ScalabilityLaw(float(np.exp(best.x[0])), float(best.x[1]), float(best.x[2]), error)
+    found = residuals(best.x)
+    height = np.log(throughput)
+    spread = float(((height - height.mean()) ** 2).sum())
+    worst = int(np.argmax(np.abs(found)))
+    return ScalabilityLaw(
+        rate=float(np.exp(best.x[0])),
+        contention=float(best.x[1]),
+        coherence=float(best.x[2]),
+        relative_error=float(np.sqrt((found**2).sum() / (load.size - _PARAMETERS))),
+        r_squared=1 - float((found**2).sum()) / spread if spread > 0 else 0.0,
+        worst_load=float(load[worst]),
+        # The residuals are logarithms of law by point.
+        worst_share=float(np.expm1(-found[worst])),
+        greatest_load=float(load.max()),
+    )
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,143 @@
+"""What is called confirmed: on calm machines, on noisy ones, and where the search was wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.cli._tune_shown import show_tune
+from fathom.experiments._confirm import Confirming
+from fathom.experiments._knee_search import Goal
+from fathom.experiments._tune import plan_tune, tune
+from fathom.store import Store
+from simulated_device import SHAPES, Load, SimulatedDevice
+from test_tune import TIMES, is_near_the_best, true_points
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from fathom.experiments._tune import Tuning
+
+SEEDS = 10
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    """Return a store in a file; what is tested here does not depend on its kind."""
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def tuned(store: Store, shape: str, noise: float) -> list[tuple[Tuning, SimulatedDevice]]:
+    """Tune devices of a shape whose runs differ by so much."""
+    plan = plan_tune(["-b4K", "-r", "x"], "1..32", "1..128")
+    devices = [SimulatedDevice(SHAPES[shape], seed=seed, run_noise=noise) for seed in range(SEEDS)]
+    return [(tune(store, device, plan), device) for device in devices]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_a_calm_machine_the_knee_is_confirmed_and_nothing_is_warned_of(
+    kept: Store, shape: str
+) -> None:
+    found = tuned(kept, shape, 0.005)
+    assert sum(one.is_confirmed for one, _ in found) >= 0.9 * SEEDS
+    assert sum(one.knee_range is not None for one, _ in found) <= 0.1 * SEEDS
+    for one, device in found:
+        assert is_near_the_best((one.threads or 0, one.depth or 0), device, Goal())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_on_a_noisy_machine_nothing_is_confirmed_and_the_range_of_the_knee_is_told(
+    kept: Store, shape: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for one, device in tuned(kept, shape, 0.06):
+        assert not one.is_confirmed
+        best = Goal().best(true_points(device, Goal()))
+        assert best is not None
+        where = one.knee_range
+        assert where is not None
+        # To within one step, as always.
+        assert where.low_threads * where.low_depth <= 2 * math.prod(best)
+        assert where.high_threads * where.high_depth >= math.prod(best) / 2
+        show_tune(one)
+        printed = capsys.readouterr().out
+        assert "NOT confirmed: " in printed
+        assert "than the 3 % by which the knee is told" in printed
+
+
+@pytest.mark.parametrize("shape", ["saturation", "bandwidth cap"])
+def test_where_noise_is_as_great_as_the_tolerance_nothing_wrong_is_confirmed(
+    kept: Store, shape: str
+) -> None:
+    for one, device in tuned(kept, shape, 0.02):
+        load = (one.threads or 0, one.depth or 0)
+        assert is_near_the_best(load, device, Goal()) or not one.is_confirmed
+
+
+def test_a_machine_that_slows_down_all_the_time_confirms_nothing(kept: Store) -> None:
+    device = SimulatedDevice(lambda load: SHAPES["saturation"](load) * 0.97 ** len(device.loads))
+    found = tune(kept, device, plan_tune(["-b4K", "-r", "x"], "1..4", "1..32"))
+    assert not found.is_confirmed
+    assert found.confirmation is not None
+    assert found.confirmation.evidence
+
+
+def confirmed(device: SimulatedDevice, best: tuple[int, int], goal: Goal) -> Confirming:
+    """Confirm a load that a search is said to have found."""
+    search = plan_tune(["-b4K", "-r", "x"], "1..2", "1..128", goal=goal).search()
+
+    def figures(load: tuple[int, int]):  # type: ignore[no-untyped-def] # noqa: ANN202
+        return device.run([f"-t{load[0]}", f"-o{load[1]}", *TIMES]).figures
+
+    for load in search.loads:
+        search.add(load, figures(load))
+    confirming = Confirming.of(search, best)
+    while loads := confirming.next_round():
+        for load in loads:
+            confirming.add(load, figures(load))
+    return confirming
+
+
+def test_the_knee_itself_is_supported() -> None:
+    found = confirmed(SimulatedDevice(SHAPES["saturation"]), (1, 16), Goal()).concluded()
+    assert (found.is_supported, found.is_contradicted) == (True, False)
+    assert found.rounds == 3
+    assert found.iops_low is not None
+    assert found.iops_high is not None
+    true = SimulatedDevice(SHAPES["saturation"]).true_figures(Load(4096, 1, 16))
+    assert found.iops_low <= true.iops <= found.iops_high
+
+
+def test_a_load_that_is_too_slow_is_contradicted() -> None:
+    found = confirmed(SimulatedDevice(SHAPES["saturation"]), (1, 8), Goal()).concluded()
+    assert found.is_contradicted
+    assert "from the greatest throughput" in found.evidence[0]
+
+
+def test_a_load_far_beyond_the_knee_is_contradicted() -> None:
+    found = confirmed(SimulatedDevice(SHAPES["saturation"]), (2, 128), Goal()).concluded()
+    assert found.is_contradicted
+    assert "it is fast enough" in found.evidence[0]
+
+
+def test_a_limit_that_is_broken_or_left_to_chance_is_told() -> None:
+    device = SimulatedDevice(SHAPES["saturation"])
+    p99 = device.true_figures(Load(4096, 1, 16)).latency_p99_ns
+    assert p99 is not None
+    broken = confirmed(device, (1, 16), Goal("p99", 0.9 * p99)).concluded()
+    assert broken.is_contradicted
+    assert any("is not kept" in one for one in broken.evidence)
+    chance = confirmed(device, (1, 16), Goal("p99", p99)).concluded()
+    assert not chance.is_supported
+    assert any("left to chance" in one or "is not kept" in one for one in chance.evidence)
+
+
+def test_a_confirming_run_that_fails_confirms_nothing() -> None:
+    device = SimulatedDevice(SHAPES["saturation"])
+    confirming = confirmed(device, (1, 16), Goal())
+    confirming.add((1, 16), None)
+    found = confirming.concluded()
+    assert (found.is_supported, found.is_contradicted) == (False, True)
+    assert "1 threads, depth 16 failed" in found.evidence[0]
