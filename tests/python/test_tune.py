@@ -111,7 +111,6 @@ def test_tuning_says_why_confirms_and_keeps_everything(kept: Store) -> None:
     assert {"confirm", "search"} <= {point.role for point in found.points}
     assert any(one.startswith(("Plateau", "Past the peak")) for one in found.reasons)
     assert found.law is not None
-    assert found.law.is_fitting
     assert any("Universal Scalability Law" in one for one in found.reasons)
     experiment = kept.experiments.get(found.experiment_id)
     assert (experiment.state, len(experiment.steps)) == ("complete", len(found.points))
@@ -136,6 +135,17 @@ def test_a_law_that_does_not_describe_the_device_is_marked(kept: Store) -> None:
     assert "does not describe" in words
     assert "IOPS" not in words
     assert found.as_dict()["law"]["is_fitting"] is False
+
+    def lawful(load: Load) -> float:
+        waiting = 0.1 * (load.outstanding - 1) + 1e-3 * load.outstanding * (load.outstanding - 1)
+        return 9000 * load.outstanding / (1 + waiting)
+
+    found = tune(kept, SimulatedDevice(lawful), plan_tune(["-r", "x"], "1..4", "1..128"))
+    assert found.law is not None
+    assert found.law.is_fitting
+    assert found.law.contention == pytest.approx(0.1, rel=0.1)
+    (words,) = [one for one in found.reasons if "Universal Scalability Law" in one]
+    assert "its peak is at" in words
 
 
 def test_a_limit_that_more_load_would_break_is_given_as_the_reason(kept: Store) -> None:

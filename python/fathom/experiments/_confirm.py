@@ -224,14 +224,14 @@ class Confirming:
 
     def _less_will_do(self) -> str | None:
         """Return what speaks against loads of less latency being too slow."""
-        if self.rival is None or self.rival == self.fastest:
+        if self.rival is None:
             return None
         change, half = self._to_fastest(self.rival)
         if change - half < math.log1p(-self.goal.share):
             return None
         return (
             f"{_words(self.rival)} has less latency, and {_change(change, half)} against "
-            f"{_words(self.fastest)}: it is fast enough"
+            f"{_words(self._against(self.rival))}: it is fast enough"
         )
 
     def _less_may_do(self) -> str | None:
@@ -244,13 +244,17 @@ class Confirming:
             return None
         return (
             f"{_words(self.rival)} has less latency, and {_change(change, half)} against "
-            f"{_words(self.fastest)}: it may be fast enough"
+            f"{_words(self._against(self.rival))}: it may be fast enough"
         )
 
+    def _against(self, load: Load) -> Load:
+        """Return what a load is compared with: the fastest, of which the best may be the faster."""
+        return self.best if load == self.fastest else self.fastest
+
     def _to_fastest(self, load: Load) -> tuple[float, float]:
-        """Return how far a load is from the fastest, and half of that interval."""
+        """Return how far a load is from the fastest other, and half of that interval."""
         assert self._spreads is not None  # noqa: S101 - Only asked once they are known.
-        rates, others = self._rates(load), self._rates(self.fastest)
+        rates, others = self._rates(load), self._rates(self._against(load))
         half = self._spreads[0].half_width(len(rates), len(others))
         return float(np.mean(rates)) - float(np.mean(others)), half
 
@@ -298,7 +302,8 @@ def _rival(search: KneeSearch, best: Load) -> Load | None:
     """
     points = search.expected()
     wider = search.goal.best(points, share=min(2 * search.goal.share, 1.0))
-    if wider is not None and wider != best and points[wider][1] < points[best][1]:
+    # With the same number outstanding, latency only differs as throughput does (Little's law).
+    if wider is not None and math.prod(wider) < math.prod(best):
         return wider
     less = {load: point for load, point in points.items() if math.prod(load) < math.prod(best)}
     return max(less, key=lambda load: less[load][0], default=None)
