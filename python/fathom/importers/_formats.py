@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fathom.importers._diskspd_text import looks_like_diskspd_text, read_diskspd_text
+from fathom.importers._diskspd_xml import looks_like_diskspd_xml, read_diskspd_xml
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._fio_json import looks_like_fio_json, read_fio_json
 
@@ -28,6 +30,8 @@ class _Format:
 
 FORMATS: Mapping[str, _Format] = {
     "fio-json": _Format(looks_like_fio_json, read_fio_json),
+    "diskspd-xml": _Format(looks_like_diskspd_xml, read_diskspd_xml),
+    "diskspd-text": _Format(looks_like_diskspd_text, read_diskspd_text),
 }
 
 

@@ -1,0 +1,243 @@
+"""DiskSpd's text and XML import with the digits of the document."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fathom
+import pytest
+from fathom.importers import ImportFormatError, read_source
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from fathom.importers import ImportedDirection, ImportedResult, Reading
+    from fathom.store import Store
+
+DATA = Path(__file__).parent / "data/import"
+GOLDEN: dict[str, Any] = json.loads((DATA / "blogs-golden.json").read_text())
+RUNS = Path(__file__).parents[1] / "golden/diskspd/runs"
+OURS = (Path(__file__).parent / "fixtures/result.txt").read_text()
+# What the tool did not print: it crashed.
+NO_RESULT = {"62-etw.txt"}
+TEXTS = sorted(path.name for path in RUNS.glob("*.txt") if path.name not in NO_RESULT)
+XMLS = sorted(path.name for path in RUNS.glob("*.xml"))
+
+
+def read(path: Path) -> Reading:
+    """Import a file."""
+    return read_source(path.read_bytes())
+
+
+def milliseconds(value_ns: float | None) -> str:
+    """Return a latency as DiskSpd prints it."""
+    return "N/A" if value_ns is None else f"{value_ns / 1e6:.3f}"
+
+
+def row_of(found: ImportedDirection) -> list[str]:
+    """Return a direction as the cells of its total, with the latencies if there are any."""
+    row = [str(found.bytes), str(found.ios), f"{found.mib_per_s:.2f}", f"{found.iops:.2f}"]
+    if "mean" in found.texts:
+        latency = found.latency
+        row.append(milliseconds(latency.mean_ns) if latency else "0.000")
+        row.append(milliseconds(latency.std_ns) if latency else "N/A")
+    return row
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_each_result_of_a_blog_has_the_documents_digits(name: str) -> None:
+    results = read(DATA / f"{name}.txt").results
+    assert len(results) == len(GOLDEN[name])
+    for found, golden in zip(results, GOLDEN[name], strict=True):
+        for direction, row in golden["io"].items():
+            assert row_of(getattr(found, direction)) == row
+        cpus = [*found.cpus, *([found.cpu_average] if found.cpu_average else [])]
+        assert [[cpu.label, *cpu.texts.values()] for cpu in cpus] == golden["cpu"]
+        for label, row in golden["pct"].items():
+            assert [percentile(found, side, label) for side in ("read", "write", "total")] == row
+
+
+def percentile(found: ImportedResult, side: str, label: str) -> str:
+    """Return a percentile as text, by the label of its row."""
+    latency = getattr(found, side).latency
+    if latency is None:
+        return "N/A"
+    ends = {"min": latency.min_ns, "max": latency.max_ns}
+    if label in ends:
+        return milliseconds(ends[label])
+    nines = re.fullmatch(r"(\d)-nines", label)
+    percent = 100 - 10.0 ** (2 - int(nines[1])) if nines else float(label.removesuffix("th"))
+    (value,) = (one for key, one in latency.percentiles_ns.items() if abs(key - percent) < 1e-8)
+    return milliseconds(value)
+
+
+def test_prose_is_named_and_no_line_of_a_result_is() -> None:
+    reading = read(DATA / "blog-bullets.txt")
+    within = [line for line in reading.unparsed if line.is_within]
+    assert [line.number for line in within] == [30, 42, 61]
+    assert within[1].text.strip().startswith("• Performance")
+    assert any("PCIe attached SSD" in line.text for line in reading.unparsed)
+
+
+def test_a_table_alone_has_its_load_from_the_command_line_before_it() -> None:
+    found = read(DATA / "blog-bullets.txt").results[4]
+    load = found.load
+    assert found.command_line.startswith("diskspd.exe -d15 -o32 -t4 -b512K")
+    assert (load.block_bytes, load.threads, load.outstanding) == (512 << 10, 4, 32)
+    assert (load.write_percent, load.random_percent) == (0, 0)
+    assert found.total == found.read
+    assert "reads alone" in found.notes[0]
+    assert [(row.label, row.directions["read"].ios) for row in found.rows] == [
+        ("0", 16312),
+        ("1", 16873),
+        ("2", 16730),
+        ("3", 16931),
+    ]
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_recorded_text_imports_line_by_line(name: str) -> None:
+    """Totals of a recording of DiskSpd 2.2 are found by position, its rows by their sum."""
+    text = (RUNS / name).read_text()
+    reading = read(RUNS / name)
+    assert not reading.unparsed
+    assert len(reading.results) == text.count("Results for timespan")
+    totals = [
+        [cell.strip() for cell in line.removeprefix("total:").split("|")]
+        for line in text.splitlines()
+        if line.startswith("total:")
+    ]
+    shown = [
+        list(getattr(found, side).texts.values())[: len(totals[0])]
+        for found in reading.results
+        for side in ("total", "read", "write")
+        if getattr(found, side)
+    ]
+    assert [row[:4] for row in shown] == [row[:4] for row in totals]
+    for found in reading.results:
+        if found.total and found.rows:
+            ios = sum(part.ios or 0 for row in found.rows for part in (row.directions["total"],))
+            assert ios == found.total.ios
+        assert found.complete == (found.total is not None)
+        assert found.command_line.startswith("diskspd.exe")
+
+
+@pytest.mark.parametrize("name", XMLS)
+def test_a_recorded_xml_imports_with_its_counts(name: str) -> None:
+    text = (RUNS / name).read_text()
+    reading = read(RUNS / name)
+    assert not reading.unparsed
+    ios = [int(one) for one in re.findall(r"<IOCount>(\d+)<", text)]
+    assert sum(found.total.ios or 0 for found in reading.results if found.total) == sum(ios)
+    usage = re.findall(r"<Average>\s*<UsagePercent>([\d.]+)<", text)
+    averages = [found.cpu_average for found in reading.results if found.cpu_average]
+    assert [one.texts["usage_percent"] for one in averages] == usage
+    assert {found.tool_version for found in reading.results} == {"2.2.0"}
+
+
+def test_xml_has_percentiles_and_intervals_of_each_direction() -> None:
+    (found,) = read(RUNS / "02-mix-LD-xml.xml").results
+    text = (RUNS / "02-mix-LD-xml.xml").read_text()
+    bucket = re.search(r"<Percentile>99</Percentile>\s*<ReadMilliseconds>([\d.]+)<", text)
+    assert bucket is not None
+    assert found.read is not None
+    assert found.read.latency is not None
+    assert milliseconds(found.read.latency.percentiles_ns[99.0]) == bucket[1]
+    (first, *_more) = [one for one in found.series if (one.what, one.direction) == ("iops", "read")]
+    rates = re.findall(r'<Bucket SampleMillisecond="\d+" Read="([\d.]+)"', text)
+    assert [rate for _end, rate in first.points] == [
+        float(one) for one in rates[: len(first.points)]
+    ]
+    assert found.read.latency.histogram is None
+
+
+def test_our_own_text_has_the_figures_of_our_own_json(store: Store) -> None:
+    result = fathom.Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())
+    reading = read_source(OURS.encode())
+    (found,) = reading.results
+    assert not reading.unparsed
+    assert found.tool == "Fathom diskspd"
+    for side in ("read", "write", "total"):
+        mine, theirs = getattr(result, side), getattr(found, side)
+        assert (theirs.ios, theirs.bytes) == (mine.ios, mine.bytes)
+        assert theirs.texts["iops"] == f"{mine.iops:.2f}"
+        assert milliseconds(theirs.latency.percentiles_ns[99.0]) == milliseconds(
+            mine.latency.quantile_ns(0.99)
+        )
+    (run_id,) = store.imports.save([found], OURS.encode(), "result.txt")
+    columns = store.runs.get(run_id).summary.columns
+    assert (columns["thread_count"], columns["block_bytes"]) == (2, 4096)
+    assert columns["started_at_unix_s"] == result.raw["started_at_unix_s"]
+
+
+def typographic(text: str) -> str:
+    """Return a text as a blog's editor leaves it."""
+    changed = text.replace("'", "\u2019").replace("---", "\u2014").replace(" -", "\u00a0\u2013")
+    return changed.replace("\t", "\u00a0 ").replace("\n", "\r\n")
+
+
+def test_an_editors_characters_change_no_figure() -> None:
+    (plain,) = read_source(OURS.encode()).results
+    (changed,) = read_source(typographic(OURS).encode()).results
+    for name in ("read", "write", "total", "cpus", "load", "measured_s", "command_line"):
+        assert getattr(changed, name) == getattr(plain, name)
+
+
+def test_rows_that_were_wrapped_are_put_together() -> None:
+    wrapped = re.sub(r"^( +\d \|.{40,60}?\|)", r"\1\n", OURS, flags=re.MULTILINE)
+    assert wrapped != OURS
+    (plain,) = read_source(OURS.encode()).results
+    (found,) = read_source(wrapped.encode()).results
+    assert found.rows == plain.rows
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_whatever_befalls_a_text_each_line_is_accounted_for(data: st.DataObject) -> None:
+    """Lines are lost, doubled, cut and overwritten; each is read or named, or has no letter."""
+    lines = OURS.splitlines()
+    for _ in range(data.draw(st.integers(1, 8))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        change = data.draw(st.sampled_from(("drop", "double", "cut", "noise")))
+        if change == "drop":
+            del lines[at]
+        elif change == "double":
+            lines.insert(at, lines[at])
+        elif change == "cut":
+            lines[at] = lines[at][: len(lines[at]) // 2]
+        else:
+            lines[at] = data.draw(st.text(max_size=40)).replace("\n", " ").replace("\r", " ")
+    lines[40:40] = ["Zwischenruf ohne Sinn"]
+    reading = read_source("\n".join(lines).encode("utf-8", "replace"), "diskspd-text")
+    assert "Zwischenruf ohne Sinn" in [line.text for line in reading.unparsed]
+    for line in reading.unparsed:
+        assert lines[line.number - 1].encode("utf-8", "replace").decode() == line.text
+
+
+BOMB = b'<?xml version="1.0"?>\n<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>\n<Results>'
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (BOMB + b"<TimeSpan>&b;</TimeSpan></Results>", "declares a document type"),
+        (b"<Results><TimeSpan><TestTimeSeconds>1.0</TestTi", "damaged or cut off"),
+        (b"<Results><TimeSpan><TestTimeSeconds>x</TestTimeSeconds></TimeSpan></Results>", "is 'x'"),
+        (b"<Results>" + b"<TimeSpan>" * 5000 + b"</Results>", "damaged or cut off"),
+    ],
+)
+def test_bad_xml_is_refused_in_words(content: bytes, words: str) -> None:
+    with pytest.raises(ImportFormatError, match=words):
+        read_source(content, "diskspd-xml")
+
+
+def test_a_file_that_is_too_large_is_refused() -> None:
+    class Large(bytes):
+        def __len__(self) -> int:
+            return 1 << 30
+
+    with pytest.raises(ImportFormatError, match="more than the 256 MiB"):
+        read_source(Large(b"x"))
