@@ -47,7 +47,8 @@ def io_figures(texts: Mapping[str, str]) -> ImportedDirection | None:
     """Return the figures of a row, by its columns; None if one is no number."""
     ios, size = texts.get("ios", ""), texts.get("bytes", "")
     rates = {name: decimal(texts[name]) for name in ("iops", "mib_per_s") if name in texts}
-    if not (ios.isdigit() and size.isdigit()) or len(rates) < 2 or None in rates.values():  # noqa: PLR2004 - Both.
+    is_whole = ios.isdigit() and size.isdigit()
+    if not is_whole or set(rates) != {"iops", "mib_per_s"} or None in rates.values():
         return None
     latency = None
     if "mean" in texts:

@@ -51,6 +51,7 @@ _FACTS = re.compile(
 _FILE = re.compile(r"(.*?) ?\(([^()]*)\)")
 _NO_RESULT = "The test was interrupted before the measurements began. No results are displayed."
 _MOST_JOINED = 3
+_OTHER_CELLS = 8
 _MODES = {
     "Totals:": "totals",
     "Wait Statistics": "waits",
@@ -333,7 +334,7 @@ class _Reader:
         """Take the row of syncs or trims, which our own text has."""
         match = _OTHERS.fullmatch(text)
         cells = [cell.strip() for cell in match[2].split("|")] if match else []
-        if match is None or len(cells) != 8 or not (cells[0] + cells[1]).isdigit():  # noqa: PLR2004 - Its columns.
+        if match is None or len(cells) != _OTHER_CELLS or not "".join(cells[:2]).isdigit():
             return False
         mean, p50, p99, p999, most = (nanoseconds(cell) for cell in cells[3:])
         shares = {50.0: p50, 99.0: p99, 99.9: p999}
