@@ -20,6 +20,7 @@ from fathom.importers._imported import (
 __all__ = ["Draft", "Head", "with_percentiles"]
 
 ORIGIN = "diskspd-text"
+_ENDS = (0.0, 100.0)
 _SHOWN = ("read", "write", "total")
 
 
@@ -136,7 +137,7 @@ def with_percentiles(found: ImportedDirection, texts: dict[str, str]) -> Importe
         latency,
         min_ns=known.get("min"),
         max_ns=known.get("max"),
-        percentiles_ns={share: one for share, one in shares.items() if 0 < share < 100},  # noqa: PLR2004 - The ends.
+        percentiles_ns={share: one for share, one in shares.items() if share not in _ENDS},
     )
     return replace(found, latency=latency, texts={**found.texts, **texts})
 

@@ -79,7 +79,9 @@ def percent_of(label: str) -> float | None:
     if match := _TH.fullmatch(label):
         return float(match[1])
     if match := _NINES.fullmatch(label):
-        return float(f"99.{'9' * (int(match[1]) - 2)}") if int(match[1]) > 2 else None  # noqa: PLR2004 - 99.9.
+        # 3-nines are 99.9 %; fewer stand for themselves, as 90th and 99th.
+        behind = "9" * (int(match[1]) - 2)
+        return float(f"99.{behind}") if behind else None
     return None
 
 
