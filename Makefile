@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fix docs bench demo soak clean
+.PHONY: help build check test fix docs bench demo soak false-alarms clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -70,6 +70,11 @@ demo: $(BIN)/.ready ## Assess a scratch file: what this storage is good for, in 
 
 soak: build ## Hundreds of drawn runs in one process: sums, open files, threads, memory (SOAK_SECONDS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
+
+FALSE_ALARM_RUNS = -d1 -W0 -b4K -r -o4 -L --stop-ios=12000 -c64M target/false-alarms.dat
+false-alarms: build ## How often compare finds a difference between equals, on runs recorded here.
+	$(BIN)/python scripts/false_alarms.py record target/false-alarms.gz -- $(FALSE_ALARM_RUNS)
+	$(BIN)/python scripts/false_alarms.py judge target/false-alarms.gz
 
 clean: ## Remove what was built and what tools remembered.
 	cargo clean

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
 
 import fathom
 import pytest
+from fathom.cli._stop_shown import stop_sentences
 from support import interrupt_once_reading
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+FIXTURE = Path(__file__).parent / "fixtures/result.json"
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 RUN = ["-b4K", "-r", "-w30", "-o4", "-t2", "-d1", "-W0", "-L"]
 
@@ -53,6 +53,44 @@ def test_it_prints_the_whole_result_as_json(tmp_path: Path) -> None:
     result = fathom.Result.from_json(done.stdout)
     assert result.total.ios > 0
     assert result.raw == json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (["--stop-ios=5000"], ["when 5000 I/Os had completed."]),
+        (["--stop-bytes=1M"], ["when 1048576 bytes had been transferred."]),
+        (["--stop-steady=1000"], ["with its whole duration, before a stop rule was met."]),
+        (
+            ["--stop-steady=3:150:150", "--stop-interval=50", "--engine=null"],
+            ["when the rate was steady.", "The last 3 intervals of 50 ms had a mean of"],
+        ),
+    ],
+)
+def test_it_says_what_ended_a_run_with_stop_rules(
+    tmp_path: Path, rules: list[str], words: list[str]
+) -> None:
+    done = command("run", "--no-save", "-c4M", *RUN, *rules, str(tmp_path / "scratch.dat"))
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    (first,) = [line for line in lines if line.startswith("The measured time ended at ")]
+    assert first.endswith(words[0])
+    for sentence in words[1:]:
+        assert any(line.startswith(sentence) for line in lines)
+
+
+def test_what_is_known_of_a_mean_is_told_as_diskspd_does() -> None:
+    known = fathom.KnownMean(95.0, 1000.0, 990.0, 1010.0, 1.0, 2.0, 12.34, 3, 300_000_000)
+    stop = fathom.Stop("confidence", 100_000_000, 43, None, known)
+    span = replace(fathom.Result.from_json(FIXTURE.read_text()).time_spans[0], stop=stop)
+    ended, sentence = stop_sentences(span)
+    assert ended.endswith(" s, when the mean of the rate was known.")
+    assert sentence == (
+        "With 95 % confidence the mean is between 990.0 and 1010.0 IOPS, 1000.0 +- 1.00 % (asked "
+        "for: 2 %); 40 intervals of 100 ms were worth 12.3 independent ones, and the first 0.300 s "
+        "were a transient."
+    )
+    assert stop_sentences(replace(span, stop=None)) == []
 
 
 def test_names_of_files_are_no_markup(tmp_path: Path) -> None:

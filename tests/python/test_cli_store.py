@@ -235,6 +235,8 @@ def test_a_no_deletes_nothing(filled: Store) -> None:
 def test_baselines_are_set_listed_and_removed(filled: Store) -> None:
     assert command("baseline", "set", "golden", "e1").returncode == 0
     assert "golden" in command("baseline", "list").stdout
+    (listed,) = json.loads(command("baseline", "list", "--json").stdout)
+    assert (listed["name"], listed["experiment_id"]) == ("golden", 1)
     kept = command("delete", "--yes", "e1")
     assert kept.returncode == 1
     assert "golden" in kept.stderr

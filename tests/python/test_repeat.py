@@ -207,6 +207,72 @@ def test_what_differs_besides_is_told(store: Store) -> None:
     assert sentence.endswith("in A and Linux 9.9 in B.")
 
 
+def made(store: Store, factors: Sequence[float]) -> list[int]:
+    """Save a run at each speed, a second after the other."""
+    ids = []
+    for number, factor in enumerate(factors):
+        raw = dict(result_with(factor).raw)
+        raw["started_at_unix_s"] = 1_000_000 + number
+        ids.append(store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"]))
+    return ids
+
+
+def listed(ids: Sequence[int]) -> str:
+    """Return a reference to these runs."""
+    return ",".join(map(str, ids))
+
+
+def test_runs_in_turns_are_compared_pair_by_pair(store: Store) -> None:
+    # The machine slows down by a fifth meanwhile, and B is 3 % slower.
+    random = np.random.default_rng(4)
+    drift = np.linspace(1, 0.8, 20) * (1 + 0.003 * random.standard_normal(20))
+    # In the order ABBA, so that the drift hits both alike.
+    is_b = np.arange(20) % 4 % 3 > 0
+    drift[is_b] *= 0.97
+    ids = made(store, [*drift])
+    a, b = ([one for one, of_b in zip(ids, is_b, strict=True) if of_b == side] for side in (0, 1))
+    paired = compare_runs(store, listed(a), listed(b))
+    assert paired.metrics["iops"].in_turns
+    assert paired.metrics["iops"].is_different
+    assert paired.metrics["iops"].low < -0.03 < paired.metrics["iops"].high
+    # The order of the list is not that of time.
+    again = compare_runs(store, listed(a[::-1]), listed(b))
+    assert again.metrics["iops"] == paired.metrics["iops"]
+    blocks = compare_runs(store, listed(ids[:10]), listed(ids[10:]))
+    assert not blocks.metrics["iops"].in_turns
+
+
+def test_a_busy_machine_is_no_slowdown_and_is_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A wave of load over 24 runs, of which A sees more of the one side and B of the other.
+    wave = 1 + 0.1 * np.sin(np.linspace(0.5, 0.5 + 4 * np.pi, 24))
+    wave *= 1 + 0.004 * np.random.default_rng(6).standard_normal(24)
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        ids = made(store, [*wave])
+        found = compare_runs(store, listed(ids[:12]), listed(ids[12:]))
+    assert not found.metrics["iops"].is_different
+    assert found.metrics["iops"].resemblance > 0.5
+    monkeypatch.setattr(sys, "argv", ["fathom", "compare", listed(ids[:12]), listed(ids[12:])])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr().out
+    assert "Neighbouring runs resemble each other" in shown
+    assert "in turns" in shown
+
+
+def test_conditions_are_a_family_of_their_own(store: Store) -> None:
+    a, slow = repeated(store, 1, 1), repeated(store, 0.95, 2)
+    conditions = [parse_condition(one) for one in ("iops<-2%", "iops<-20%", "p99>+1%")]
+    found = compare_runs(store, a, slow, metrics=["iops", "mean"], conditions=conditions)
+    assert [one.condition for one in found.verdicts] == ["iops<-2%", "iops<-20%", "p99>+1%"]
+    assert [one.is_met for one in found.verdicts] == [True, False, False]
+    assert found.verdicts[0].change == pytest.approx(-0.05, abs=0.015)
+    unknown = compare_runs(store, "1", "2", conditions=conditions[2:]).verdicts[0]
+    assert unknown.why_not is not None
+    assert "repeat it" in unknown.why_not
+
+
 def test_conditions_are_read() -> None:
     condition = parse_condition("p99 > +5%")
     assert (condition.metric, condition.is_above, condition.limit) == ("p99", True, 0.05)

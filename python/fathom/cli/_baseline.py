@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from fathom.cli._common import StoreOption, opened_store
+from fathom.cli._common import JsonOption, StoreOption, opened_store
 from fathom.cli._show import ReferenceArgument
 from fathom.cli._shown import console, local_time, text_table
 
@@ -24,9 +26,12 @@ def set_(name: _Name, reference: ReferenceArgument, *, store: StoreOption = None
 
 
 @app.command("list")
-def list_(*, store: StoreOption = None) -> None:
+def list_(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     """List the names."""
     with opened_store(store) as opened:
+        if as_json:
+            typer.echo(json.dumps([asdict(one) for one in opened.baselines.list()], indent=2))
+            return
         rows = [
             [
                 one.name,

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.cli._stop_shown import stop_sentences
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -54,6 +56,8 @@ def show_result(result: Result) -> None:
     for number, span in enumerate(result.time_spans, start=1):
         if span.measured_ns:
             terminal.print(_span_table(number, span))
+            for sentence in stop_sentences(span):
+                terminal.print(Text(sentence), soft_wrap=True)
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
         sentences = Text(f"{about} {warning.evidence} {warning.remedy}")
