@@ -133,7 +133,7 @@ def _interpolated_words(found: Sweep) -> str:
         return "Interpolated cells were not measured: they have no latencies."
     widths = sorted(one.high_ns / one.value_ns - 1 for one in latencies)
     return (
-        "Interpolated cells were not measured: their rates are known to within +/- %, their "
+        "Interpolated cells were not measured: their rates are known as far as +/- % says, their "
         "latencies (\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
         f"to within {100 * widths[len(widths) // 2]:.0f} % at the median, "
         f"{100 * widths[-1]:.0f} % at most (95 %)."

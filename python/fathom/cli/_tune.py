@@ -139,7 +139,9 @@ def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
         show_tune(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.threads is None:
-        fail("no load will do", EXIT_FAILED)
+        made = any(point.figures is not None for point in found.points)
+        why = next((point.failure for point in found.points if point.failure), None)
+        fail("no load will do" if made else f"no run could be made: {why}", EXIT_FAILED)
 
 
 def _goal(p99: str | None, mean: str | None) -> Goal:
