@@ -133,6 +133,22 @@ def test_the_verdict_is_in_words_with_the_true_numbers(own: Path, device: Simula
     assert (verdict.left_out, verdict.partial) == ([], None)
 
 
+def test_the_time_that_is_left_is_never_more_than_what_was_given(
+    own: Path, device: SimulatedStorage
+) -> None:
+    """Filling the scratch file takes long, and tells nothing of the runs behind it."""
+
+    def fill(number: int) -> None:
+        device.now_s += 8.0 if number == 1 else 0.0
+
+    device.before_run = fill
+    told: list[tuple[str, int, int, float]] = []
+    assessed(device, own, on_cell=lambda *one: told.append(one))
+    left = [left_s for _, _, _, left_s in told]
+    assert max(left) <= QUICK.seconds
+    assert left[-1] < left[1]
+
+
 def test_what_exists_is_only_read_and_the_verdict_says_so(
     own: Path, device: SimulatedStorage
 ) -> None:

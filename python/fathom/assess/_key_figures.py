@@ -75,7 +75,7 @@ def key_figures(plan: TargetCells) -> list[KeyFigure]:
         ("read_latency", "One random read of 4 KiB, on average", "ns", "read-1"),
         ("durable_write_latency", "One write that survives an outage", "ns", "write-1"),
         ("random_reads", "Random reads of 4 KiB, at most", "ios_per_s", random),
-        ("random_writes", "Random writes of 4 KiB, as deep", "ios_per_s", "random-write"),
+        ("random_writes", "Random writes of 4 KiB", "ios_per_s", "random-write"),
         ("sequential_read", "Reading in order, at most", "mib_per_s", ordered),
     )
     cells = {one.cell.key: one for one in plan.cells}

@@ -171,7 +171,11 @@ class Measurement:
         left = order[number:]
         # No run measures for less than a second.
         planned_s = max(self._share_s(left), 1.0) + _OVERHEAD_S
-        mean_s = sum(self.took_s) / len(self.took_s) if self.took_s else planned_s
+        # The first cell fills the scratch file, which says nothing of those behind it; and none
+        # takes longer than its share.
+        mean_s = min(
+            [sum(self.took_s) / len(self.took_s), planned_s] if self.took_s else [planned_s]
+        )
         left_s = sum(
             mean_s if other.cell.seconds is None else other.cell.seconds + _OVERHEAD_S
             for plan_of_other, other in left
