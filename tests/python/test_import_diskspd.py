@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,14 @@ import pytest
 from fathom.importers import ImportFormatError, read_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 
 if TYPE_CHECKING:
     from fathom.importers import ImportedDirection, ImportedResult, Reading
     from fathom.store import Store
 
+# Nothing is written into the checkout.
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "fathom-hypothesis")
 DATA = Path(__file__).parent / "data/import"
 GOLDEN: dict[str, Any] = json.loads((DATA / "blogs-golden.json").read_text())
 RUNS = Path(__file__).parents[1] / "golden/diskspd/runs"
