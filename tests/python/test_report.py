@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -300,3 +301,45 @@ def test_other_programs_get_plain_tables_and_json(
     assert called(monkeypatch, "report", reference, "--json") == 0
     whole = json.loads(capsys.readouterr().out)
     assert {one["name"] for one in whole["figures"]} >= {"heat-map", "by-depth"}
+
+
+# What a process may take, from its first page to its last: the report's own share of it is what a
+# sweep of 441 cells must not blow up.
+_MOST_BYTES = 300 << 20
+_PEAK = """
+import resource, sys
+from fathom.cli import main
+try:
+    main()
+finally:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, file=sys.stderr)
+"""
+
+
+def test_a_report_of_441_cells_takes_less_than_300_mib(
+    large: tuple[Store, str], tmp_path: Path
+) -> None:
+    store, reference = large
+    arguments = ["report", reference, "-o", str(tmp_path / "r.html"), "--store", store.name]
+    # In a cache of its own, so that the bundle is made, too.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    made = subprocess.run(
+        [sys.executable, "-c", _PEAK, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    assert int(made.stderr.splitlines()[-1]) < _MOST_BYTES
+    assert (tmp_path / "r.html").stat().st_size < 3 << 20
+
+
+def test_a_report_of_441_cells_reads_no_whole_runs(
+    large: tuple[Store, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, reference = large
+    read: list[int] = []
+    monkeypatch.setattr(store.runs, "get", lambda run_id: read.append(run_id))
+    material = gather(store, [reference])
+    assert len(material.sides[0].grid) == 441
+    assert read == []

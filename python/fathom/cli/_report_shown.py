@@ -11,27 +11,29 @@ from fathom.cli._shown import console, facts_table, text_table
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from fathom.report import Figure, Material
+    from fathom.report import Column, Figure, Material
     from fathom.report._material import Side
 
 __all__ = ["show_report"]
 
-_BAR = 40
+_BAR = 16
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _MOST_ROWS = 40
-# The figures whose numbers help without a picture, and the column that is drawn as bars.
-_CHARTS = {
-    "load-curve": "IOPS",
-    "heat-map": "IOPS",
-    "cache-step": "IOPS",
-    "mixes": "IOPS",
-    "cpu-per-io": "I/Os per CPU second",
-    "box-plots": "IOPS",
-    "steady-state": "IOPS",
-    "workloads": "IOPS",
-    "changes": None,
-    "side-by-side": None,
-    "latency-distribution": None,
+_RARE = tuple(f"99.{'9' * digits} %" for digits in range(2, 8))
+# The figures whose numbers help without a picture, the column that is drawn as bars, and the
+# columns for which a narrow terminal has no room.
+_CHARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
+    "side-by-side": (None, ()),
+    "changes": (None, ("From", "To")),
+    "load-curve": ("IOPS", ("Threads", "MiB/s", "p50", "p95", "p99.9", "CPU")),
+    "heat-map": ("IOPS", ("p50", "p95", "p99.9", "CPU")),
+    "latency-distribution": (None, ("Count", "min", "90 %", "95 %", *_RARE)),
+    "cpu-per-io": ("I/Os per CPU second", ("In the kernel", "In the tool", "IOPS", "CPU")),
+    "steady-state": ("IOPS", ()),
+    "cache-step": ("IOPS", ()),
+    "box-plots": ("IOPS", ("p5", "p25", "p75")),
+    "mixes": ("IOPS", ("MiB/s", "p50", "p95", "p99.9")),
+    "workloads": ("IOPS", ("Part", "Threads", "Depth", "p50", "p95", "p99.9", "CPU")),
 }
 
 
@@ -62,26 +64,36 @@ def _side(terminal: Console, side: Side) -> None:
 
 
 def _figure(terminal: Console, figure: Figure) -> None:
+    bar, needless = _CHARTS[figure.name]
     table = figure.table
-    titles = [f"{one.title}>" if one.is_number else one.title for one in table.columns]
-    texts = table.texts()[:_MOST_ROWS]
-    bars = _bars(figure) if terminal.is_terminal else None
-    if bars is not None:
-        titles.append(f"{_CHARTS[figure.name]}")
-        texts = [[*row, bar] for row, bar in zip(texts, bars, strict=False)]
+    # What no row knows, such as percentiles beyond the number of I/Os, takes no room.
+    kept = [
+        at
+        for at, column in enumerate(table.columns)
+        if column.name not in needless and any(row[at] is not None for row in table.rows)
+    ]
+    titles = [f"{table.columns[at].title}{_number(table.columns[at])}" for at in kept]
+    texts = [[row[at] for at in kept] for row in table.texts()[:_MOST_ROWS]]
+    bars = _bars(figure, bar) if bar and terminal.is_terminal else []
+    if bars:
+        # A column of numbers is not folded.
+        titles.append(" >")
+        texts = [[*row, one.ljust(_BAR)] for row, one in zip(texts, bars, strict=False)]
     terminal.print(text_table(figure.title, titles, texts))
     left = len(table.rows) - len(texts)
     if left > 0:
         terminal.print(Text(f"{left} more rows: fathom report --json"))
 
 
-def _bars(figure: Figure) -> list[str] | None:
-    """Return a bar for each row, by the greatest value; None if the figure is not drawn so."""
-    name = _CHARTS[figure.name]
-    names = [column.name for column in figure.table.columns]
-    if name is None or name not in names:
-        return None
-    values = [row[names.index(name)] for row in figure.table.rows]
+def _number(column: Column) -> str:
+    """Return the mark by which a column of numbers is known."""
+    return ">" if column.is_number else ""
+
+
+def _bars(figure: Figure, name: str) -> list[str]:
+    """Return a bar for each row, by the greatest value."""
+    at = [column.name for column in figure.table.columns].index(name)
+    values = [row[at] for row in figure.table.rows]
     numbers = [float(one) if isinstance(one, int | float) else 0.0 for one in values]
     greatest = max(numbers, default=0.0)
     return [_bar(one / greatest if greatest else 0.0) for one in numbers]

@@ -161,7 +161,9 @@ def _assessed(
             for name in experiment.plan["targets"]:
                 label = label.removeprefix(f"{name}: ")
             key = one.label.removeprefix("assess ")
-            cells[one.id] = (key, part, label)
+            # Rounds of steady state are many alike.
+            if not key.startswith(("steady-", "precondition")):
+                cells[one.id] = (key, part, label)
     found = [one.id for one in complete if one.id in cells]
     return [
         run_of_stored(

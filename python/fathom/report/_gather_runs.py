@@ -155,11 +155,11 @@ def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = [one.p99_ns for one in points if one.p99_ns is not None]
     return (
-        KeyNumber("Runs", f"{len(runs)}", len(runs)),
         KeyNumber("Most I/Os per second", count_words(iops), iops),
         KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
         _time_number("Least mean latency", min(means, default=None)),
         _time_number("Least 99th percentile", min(tails, default=None)),
+        KeyNumber("Runs", f"{len(runs)}", len(runs)),
     )
 
 
@@ -239,11 +239,11 @@ def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, 
 
     iops, rate = mean("iops"), mean("mib_per_s")
     return (
-        KeyNumber("Runs", str(count), count),
         KeyNumber("Mean IOPS", "not known" if iops is None else count_words(iops), iops),
         KeyNumber(
             "Mean throughput", "not known" if rate is None else f"{count_words(rate)} MiB/s", rate
         ),
         _time_number("Mean latency", mean("mean")),
         _time_number("99th percentile", mean("p99")),
+        KeyNumber("Runs", str(count), count),
     )

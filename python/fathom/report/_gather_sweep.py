@@ -124,11 +124,11 @@ def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[K
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = [one.p99_ns for one in points if one.p99_ns is not None]
     return (
-        KeyNumber("Cells", f"{len(grid)}", len(grid)),
         KeyNumber("Most I/Os per second", count_words(iops), iops),
         KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
         _least("Least mean latency", means),
         _least("Least 99th percentile", tails),
+        KeyNumber("Cells", f"{len(grid)}", len(grid)),
     )
 
 

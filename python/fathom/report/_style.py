@@ -24,6 +24,7 @@ __all__ = [
     "THEMES",
     "colour_by",
     "count_axis",
+    "count_told",
     "drawn",
     "latency_axis",
     "legend",
@@ -31,6 +32,7 @@ __all__ = [
     "metric",
     "sized",
     "stacked",
+    "time_told",
     "whole",
 ]
 
@@ -214,6 +216,25 @@ def metric(
         "type": "quantitative",
         "axis": {**axis, "tickCount": ticks},
         "scale": {"zero": zero, "nice": True},
+    }
+
+
+def time_told(field: str, name: str) -> dict[str, str]:
+    """Return a transformation that puts a time in nanoseconds into words."""
+    value = f"datum.{field}"
+    parts = [
+        f"{value} >= {unit_ns:g} ? format({value} / {unit_ns:g}, '.3~r') + ' {unit}'"
+        for unit_ns, unit in ((1e9, "s"), (1e6, "ms"))
+    ]
+    known = " : ".join([*parts, f"format({value} / 1000, '.3~r') + ' µs'"])
+    return {"calculate": f"isValid({value}) ? ({known}) : '-'", "as": name}
+
+
+def count_told(field: str, name: str) -> dict[str, str]:
+    """Return a transformation that puts a rate into words."""
+    return {
+        "calculate": f"format(datum.{field}, datum.{field} < 100 ? '.3~r' : ',.0f')",
+        "as": name,
     }
 
 

@@ -16,6 +16,7 @@ from fathom.report.figures._changes import changes
 from fathom.report.figures._cpu_cost import cpu_cost
 from fathom.report.figures._distribution import distribution
 from fathom.report.figures._heat_map import heat_map
+from fathom.report.figures._latency_map import latency_map
 from fathom.report.figures._load_curve import load_curve
 from fathom.report.figures._mixes import mixes
 from fathom.report.figures._side_by_side import side_by_side
@@ -38,6 +39,7 @@ FIGURES: tuple[Callable[[Material], Figure | LeftOut | None], ...] = (
     heat_map,
     by_depth,
     distribution,
+    latency_map,
     time_series,
     threads,
     cpu_cost,

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 __all__ = ["lying_bars"]
 
-_STEP = 42
+_STEP = 60
 _BAR = 13
 # Bars and words share a row: the words stand above.
-_WORDS_UP, _BAR_DOWN = -11, 5
+_WORDS_UP, _BAR_DOWN = -26, 18
 RESERVED = 40
 
 
@@ -27,8 +27,8 @@ def lying_bars(
 ) -> dict[str, Any]:
     """Return a picture of bars from 0, stacked if there are several series.
 
-    Each row has ``name``, ``value``, ``words`` (once for each name, what stands above its bar) and
-    ``series`` if there are any.
+    Each row has ``name``, ``value``, ``words`` (once for each name, the two lines above its bar)
+    and ``series`` if there are any.
     """
     names = list(dict.fromkeys(row["name"] for row in rows))
     # The axis has no words of its own, and thus takes no width.
@@ -49,8 +49,10 @@ def lying_bars(
         "mark": {
             "type": "text",
             "align": "left",
-            "baseline": "bottom",
-            "dy": _WORDS_UP + 8,
+            "baseline": "top",
+            "dy": _WORDS_UP,
+            "lineBreak": "\n",
+            "lineHeight": 16,
             "limit": {"expr": "width"},
         },
         "encoding": {"y": y, "x": {"value": 0}, "text": {"field": "words"}},

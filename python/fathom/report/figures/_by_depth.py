@@ -10,6 +10,7 @@ from fathom.report._words import count_words
 from fathom.report.figures._common import (
     LATENCIES,
     POINT_COLUMNS,
+    TOLD,
     families,
     latency_rows,
     point_cells,
@@ -113,6 +114,7 @@ def _latencies(rows: list[dict[str, Any]], x: dict[str, Any]) -> dict[str, Any]:
     line = {key: value for key, value in shared.items() if key != "shape"}
     return {
         "data": {"values": rows},
+        "transform": [*TOLD],
         "layer": [
             {"mark": {"type": "line"}, "encoding": line},
             {"mark": {"type": "point"}, "encoding": shared},

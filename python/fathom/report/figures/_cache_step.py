@@ -77,7 +77,7 @@ def _spec(found: Sequence[tuple[str, Point]]) -> dict[str, Any]:
         {
             "name": name,
             "value": round(point.mean_ns or 0, 1),
-            "words": f"{name}: {time_words(point.mean_ns or 0)}",
+            "words": f"{name}\n{time_words(point.mean_ns or 0)}",
             "rate": count_words(point.iops),
         }
         for name, point in found

@@ -31,7 +31,7 @@ _WORDS = {
 }
 _BETTER, _WORSE, _SAME = "better", "worse", "no difference shown"
 _COLOURS = {_BETTER: style.SERIES[2], _WORSE: style.SERIES[1], _SAME: style.SERIES[5]}
-_STEP = 44
+_STEP = 60
 
 
 def changes(material: Material) -> Figure | LeftOut | None:
@@ -93,8 +93,8 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
     rows = [
         {
             "name": one.metric,
-            "words": f"{_WORDS.get(one.metric, one.metric)}: {one.percent:+.1f} % "
-            f"({one.low_percent:+.1f} to {one.high_percent:+.1f}), {_verdict(one)}",
+            "words": f"{_WORDS.get(one.metric, one.metric)}: {_verdict(one)}\n"
+            f"{one.percent:+.1f} % ({one.low_percent:+.1f} to {one.high_percent:+.1f})",
             "percent": round(one.percent, 4),
             "low": round(one.low_percent, 4),
             "high": round(one.high_percent, 4),
@@ -111,7 +111,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
     }
     x = {
         "type": "quantitative",
-        "axis": {"title": "Change, percent", "tickCount": 6},
+        "axis": {"title": "Change, percent", "tickCount": 4},
         "scale": {"zero": True, "nice": True},
     }
     colour = {
@@ -128,7 +128,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
             "encoding": {"x": {**x, "field": "zero"}},
         },
         {
-            "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 7},
+            "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 18},
             "encoding": {
                 "x": {**x, "field": "low"},
                 "x2": {"field": "high"},
@@ -137,7 +137,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
             },
         },
         {
-            "mark": {"type": "point", "size": 90, "yOffset": 7},
+            "mark": {"type": "point", "size": 90, "yOffset": 18},
             "encoding": {
                 "x": {**x, "field": "percent"},
                 "y": y,
@@ -146,7 +146,15 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
             },
         },
         {
-            "mark": {"type": "text", "align": "left", "dy": -9, "limit": {"expr": "width"}},
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "baseline": "top",
+                "dy": -26,
+                "lineBreak": "\n",
+                "lineHeight": 16,
+                "limit": {"expr": "width"},
+            },
             "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "words"}},
         },
     ]

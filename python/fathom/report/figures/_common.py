@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom.report import _style as style
 from fathom.report._figure import Column
-from fathom.report._words import count_words, millis, time_words
+from fathom.report._words import millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LATENCIES",
     "POINT_COLUMNS",
+    "TOLD",
     "choice_of",
     "families",
     "latency_rows",
@@ -56,6 +58,10 @@ def point_cells(point: Point) -> tuple[Cell, ...]:
     )
 
 
+TOLD = (style.time_told("ns", "time"), style.count_told("iops", "rate"))
+"""What makes ``time`` and ``rate`` of latency_rows, in words."""
+
+
 def latency_rows(
     points: Iterable[Point], names: Sequence[str], **more: object
 ) -> list[dict[str, Any]]:
@@ -72,8 +78,6 @@ def latency_rows(
                         "series": name,
                         "ns": round(value, 1),
                         "load": f"{point.threads} x {point.depth}",
-                        "rate": count_words(point.iops),
-                        "time": time_words(value),
                         **more,
                     }
                 )

@@ -79,7 +79,7 @@ def _spec(known: Sequence[tuple[str, tuple[float, float]]]) -> dict[str, Any]:
             "series": series,
             "value": round(value, 1),
             "time": time_words(value),
-            "words": f"{name}: {time_words(sum(costs))}" if series == _IN_KERNEL else None,
+            "words": f"{name}\n{time_words(sum(costs))}" if series == _IN_KERNEL else None,
         }
         for name, costs in known
         for series, value in zip((_IN_KERNEL, _OWN), costs, strict=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
-from fathom.report._words import millis, time_words
+from fathom.report._words import millis
 from fathom.report.figures._common import run_choice
 
 if TYPE_CHECKING:
@@ -28,9 +28,18 @@ _CAPTION = (
 _NINES = 9
 _LABELS = ("0 %", "90 %", "99 %", *(f"99.{'9' * digits} %" for digits in range(1, _NINES - 1)))
 _QUANTILES = (0.5, 0.9, 0.95, *(1 - 10.0**-nines for nines in range(2, _NINES + 1)))
+# The share that belongs to so many nines.
+_SHARE = {
+    "calculate": (
+        "format(100 * (1 - pow(10, -datum.nines)), datum.nines < 2 ? '.2f' : '.7~f') + ' %'"
+    ),
+    "as": "share",
+}
 # Closer points than these cannot be told apart in a picture.
 _LEAST_STEP = 0.02
 _LEAST_RISE = 0.04
+# Of more runs than these the points are farther apart, so that the page stays small.
+_FINE_RUNS = 25
 
 
 def distribution(material: Material) -> Figure | LeftOut | None:
@@ -54,7 +63,8 @@ def distribution(material: Material) -> Figure | LeftOut | None:
         *(Column(_quantile_words(one), "ms", 3) for one in _QUANTILES),
         Column("max", "ms", 3),
     )
-    views = [View(_spec(curves), choice) for choice, _, curves in runs]
+    coarse = max(len(runs) / _FINE_RUNS, 1.0)
+    views = [View(_spec(curves, coarse), choice) for choice, _, curves in runs]
     return Figure(_NAME, _TITLE, _CAPTION, views, Table(columns, rows))
 
 
@@ -86,9 +96,9 @@ def _rows(run: str, curves: Mapping[str, Latency]) -> Iterable[tuple[Any, ...]]:
         yield (run, name, latency.count, ends[0], *values, ends[1])
 
 
-def _points(latency: Latency) -> list[tuple[float, float, float]]:
-    """Return latency in nanoseconds, nines, and the share, thinned to what can be seen."""
-    points = [(float(max(latency.min_ns, 1)), 0.0, 0.0)]
+def _points(latency: Latency, coarse: float) -> list[tuple[float, float]]:
+    """Return latencies in nanoseconds with their nines, thinned to what can be seen."""
+    points = [(float(max(latency.min_ns, 1)), 0.0)]
     seen = 0
     for lower_ns, count in latency.buckets.items():
         seen += count
@@ -99,24 +109,22 @@ def _points(latency: Latency) -> list[tuple[float, float, float]]:
         ns = float(max(lower_ns, latency.min_ns, 1))
         last = points[-1]
         step = math.hypot((nines - last[1]) / _LEAST_RISE, math.log10(ns / last[0]) / _LEAST_STEP)
-        if step >= 1:
-            points.append((ns, nines, seen / latency.count))
+        if step >= coarse:
+            points.append((ns, nines))
     end = min(math.log10(latency.count), _NINES) if latency.count > 1 else 0.0
-    points.append((float(max(latency.max_ns, 1)), max(end, points[-1][1]), 1.0))
+    points.append((float(max(latency.max_ns, 1)), max(end, points[-1][1])))
     return points
 
 
-def _spec(curves: Mapping[str, Latency]) -> dict[str, Any]:
+def _spec(curves: Mapping[str, Latency], coarse: float) -> dict[str, Any]:
     rows: list[dict[str, Any]] = [
         {
             "ns": round(ns, 1),
             "nines": round(nines, 4),
             "series": name,
-            "time": time_words(ns),
-            "share": _share_words(share),
         }
         for name, latency in curves.items()
-        for ns, nines, share in _points(latency)
+        for ns, nines in _points(latency, coarse)
     ]
     x = style.log_latency("ns", [row["ns"] for row in rows])
     labels = ", ".join(f"'{one}'" for one in _LABELS)
@@ -153,10 +161,6 @@ def _spec(curves: Mapping[str, Latency]) -> dict[str, Any]:
         "encoding": {**shared, "tooltip": tooltip},
     }
     return style.whole(style.sized({"layer": [lines, points]}, 300), rows) | {
-        "usermeta": {"reserved": style.RESERVED + 38}
+        "transform": [style.time_told("ns", "time"), _SHARE],
+        "usermeta": {"reserved": style.RESERVED + 38},
     }
-
-
-def _share_words(share: float) -> str:
-    digits = 2 if share < 0.99 else 7  # noqa: PLR2004 - From here on, the nines count.
-    return f"{100 * share:.{digits}f} %"

@@ -132,7 +132,7 @@ def _spec(side: Side, cells: Sequence[GridCell], shown: _Shown) -> dict[str, Any
                         "mark": {"type": "rect", "stroke": style.PAPER, "strokeWidth": 2},
                         "encoding": {**place, "color": _colour(known), "tooltip": _tooltip(side)},
                     },
-                    _numbers(place),
+                    _numbers(place, _tooltip(side)),
                 ]
             },
             {"step": _ROW_HEIGHT},
@@ -187,7 +187,7 @@ def _short(value: float | None, shown: _Shown) -> str:
     return f"{value:.3g}"
 
 
-def _numbers(place: dict[str, Any]) -> dict[str, Any]:
+def _numbers(place: dict[str, Any], tooltip: list[dict[str, str]]) -> dict[str, Any]:
     """Return the numbers in the cells, where the cells are wide enough for them."""
     return {
         "transform": [{"filter": "isValid(datum.value)"}],
@@ -199,6 +199,8 @@ def _numbers(place: dict[str, Any]) -> dict[str, Any]:
         "encoding": {
             **place,
             "text": {"field": "short"},
+            # The number lies above its cell, and would keep the pointer from it.
+            "tooltip": tooltip,
             "color": {
                 "condition": {
                     "test": "luminance(scale('color', datum.value)) < 0.35",

@@ -10,6 +10,7 @@ from fathom.report._words import count_words, time_words
 from fathom.report.figures._common import (
     LATENCIES,
     POINT_COLUMNS,
+    TOLD,
     families,
     latency_rows,
     point_cells,
@@ -123,7 +124,7 @@ def _spec(points: Sequence[Point]) -> dict[str, Any]:
             300,
         ),
         rows,
-    )
+    ) | {"transform": [*TOLD]}
 
 
 def _knee_words(knee: Point) -> str:

@@ -53,7 +53,7 @@ def _of(sides: Sequence[Side], label: str) -> list[tuple[str, KeyNumber]]:
 
 def _spec(label: str, found: Sequence[tuple[str, KeyNumber]]) -> dict[str, Any]:
     rows = [
-        {"name": f"{at}", "value": one.value, "words": f"{name}: {one.text}"}
+        {"name": f"{at}", "value": one.value, "words": f"{name}\n{one.text}"}
         for at, (name, one) in enumerate(found)
     ]
     is_time = any(one.text.endswith((" µs", " ms", " s")) for _, one in found)

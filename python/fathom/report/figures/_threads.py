@@ -169,6 +169,7 @@ def _busy(rows: list[dict[str, Any]], x: dict[str, Any]) -> dict[str, Any]:
                     "x": x,
                     "y": y,
                     "text": {"field": "words"},
+                    "tooltip": tooltip,
                     "color": {"condition": dark, "value": "#2b1300"},
                 },
             },

@@ -8,7 +8,6 @@ import numpy as np
 
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
-from fathom.report._words import count_words, time_words
 from fathom.report.figures._common import run_choice
 
 if TYPE_CHECKING:
@@ -30,8 +29,15 @@ _CAPTION = (
 )
 _NANOS_PER_SECOND = 1_000_000_000
 _KINDS = ("read", "write")
-# More intervals than this cannot be told apart in a picture; they are joined.
-_MOST_INTERVALS = 150
+# More intervals than this cannot be told apart in a picture; they are joined. So they are where
+# many runs would make the page large.
+_MOST_INTERVALS, _LEAST_INTERVALS, _OF_ALL_RUNS = 120, 40, 4000
+_TOLD = (
+    {"calculate": "(datum.t + datum.t2) / 2", "as": "middle"},
+    style.count_told("iops", "rate"),
+    style.time_told("mean", "mean_words"),
+    style.time_told("max", "max_words"),
+)
 _IOS, _BYTES, _SUM, _MOST = range(4)
 _MIB = 1 << 20
 
@@ -40,10 +46,11 @@ def time_series(material: Material) -> Figure | LeftOut | None:
     """Return the series of all runs that kept one."""
     if not material.runs:
         return None
+    most = max(min(_MOST_INTERVALS, _OF_ALL_RUNS // len(material.runs)), _LEAST_INTERVALS)
     known = [
         (choice, run.result, rows)
         for choice, run in run_choice(material)
-        if (rows := _rows(run.result))
+        if (rows := _rows(run.result, most))
     ]
     if not known:
         return LeftOut(_NAME, _TITLE, "No run kept intervals: they are kept with -D.")
@@ -70,7 +77,7 @@ def _ends(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return tuple(None if row.get(name) is None else row[name] / 1e6 for name in ("mean", "max"))  # type: ignore[return-value]
 
 
-def _rows(result: Result) -> list[dict[str, Any]]:
+def _rows(result: Result, most: int) -> list[dict[str, Any]]:
     """Return one row for each interval and kind of the first time span."""
     if not result.raw["time_spans"]:
         return []
@@ -82,7 +89,7 @@ def _rows(result: Result) -> list[dict[str, Any]]:
     return [
         row
         for kind in _KINDS
-        for row in _kind_rows(kind, _cells(span, kind), interval_s, measured_s)
+        for row in _kind_rows(kind, _cells(span, kind), most, interval_s, measured_s)
     ]
 
 
@@ -109,12 +116,13 @@ def _cells(span: Mapping[str, Any], kind: str) -> np.ndarray[Any, np.dtype[np.fl
 def _kind_rows(
     kind: str,
     cells: np.ndarray[Any, np.dtype[np.float64]],
+    most: int,
     interval_s: float,
     measured_s: float,
 ) -> Iterable[dict[str, Any]]:
     if not cells.size or not cells[:, _IOS].any():
         return
-    joined = -(-len(cells) // _MOST_INTERVALS)
+    joined = -(-len(cells) // most)
     for first in range(0, len(cells), joined):
         piece = cells[first : first + joined]
         start_s = first * interval_s
@@ -147,23 +155,15 @@ def _spec(result: Result, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "axis": {"title": "Seconds of measured time", "tickCount": 6},
         "scale": {"domain": [min(first_s, 0.0), max(last_s, end_s)], "nice": False},
     }
-    told = [
-        {
-            **row,
-            "middle": round((row["t"] + row["t2"]) / 2, 4),
-            "rate": count_words(row["iops"]),
-            "mean_words": time_words(row["mean"]) if "mean" in row else "-",
-            "max_words": time_words(row["max"]) if "max" in row else "-",
-        }
-        for row in rows
-    ]
+    # The rates of bytes are in the table only.
+    told = [{name: value for name, value in row.items() if name != "mib"} for row in rows]
     kinds = [f"{kind}s" for kind in _KINDS if any(row["kind"] == f"{kind}s" for row in rows)]
     around = [*_phase_layers(phases, x), *_transient(result, x)]
     panels = [style.sized(_rates(around, x, kinds), 170)]
     known_ns = [row[name] for row in rows if "mean" in row for name in ("mean", "max")]
     if known_ns:
         panels.append(style.sized(_latencies(around, x, kinds, known_ns), 190))
-    return style.whole(style.stacked(panels), told)
+    return style.whole(style.stacked(panels), told) | {"transform": [*_TOLD]}
 
 
 def _phases(asked: Mapping[str, Any], end_s: float) -> list[dict[str, Any]]:
@@ -253,7 +253,8 @@ def _latencies(
     kinds: Sequence[str],
     values_ns: Sequence[float],
 ) -> dict[str, Any]:
-    colour = style.colour_by("kind", kinds)["color"]
+    # The panel above has the legend.
+    colour = style.colour_by("kind", kinds)["color"] | {"legend": None}
     layers = [
         {
             "mark": {"type": "line", **look},

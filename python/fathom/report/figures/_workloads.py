@@ -60,5 +60,5 @@ def _spec(shown: Sequence[tuple[str, ReportedRun]]) -> dict[str, Any]:
 
 def _words(name: str, run: ReportedRun) -> str:
     point = run.point
-    words = f"{name}: {count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
+    words = f"{name}\n{count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
     return words if point.mean_ns is None else f"{words}, {time_words(point.mean_ns)}"

@@ -1,0 +1,286 @@
+"""The page in a real browser: every control shows the numbers of the store, at any width."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fathom.report import figures_of, gather, html_page
+from fathom.store import Store
+from reported import EVIL, saved_assessment, saved_repetition, saved_sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+DESKTOP, PHONE = 1200, 390
+GRID = {"block": "4K,16K,64K", "threads": "1,4", "depth": "1..8"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """Return the material of each kind of experiment, and its page as a file."""
+    folder = tmp_path_factory.mktemp("pages")
+    with Store(folder / "store.sqlite") as store:
+        references = {
+            "assess": [f"e{saved_assessment(store, name=f'/mnt/{EVIL}', evil=EVIL)}"],
+            "sweep": [f"e{saved_sweep(store, GRID)}"],
+            "repeat": [
+                f"e{saved_repetition(store, [9_000.0, 9_200.0, 9_100.0, 9_000.0, 9_300.0])}"
+            ],
+        }
+        references["compare"] = [
+            *references["repeat"],
+            f"e{saved_repetition(store, [12_000.0, 12_100.0, 11_900.0])}",
+        ]
+        found = {}
+        for name, wanted in references.items():
+            material = gather(store, wanted)
+            place = folder / f"{name}.html"
+            place.write_text(html_page(material), encoding="utf-8")
+            found[name] = (material, place)
+        yield found
+
+
+def opened(browser: Browser, place: Path, width: int = DESKTOP) -> Page:
+    """Open a page without any network, and fail on whatever it complains about."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="light")
+    page.context.set_offline(True)
+    complaints: list[str] = []
+    page.on("console", lambda one: complaints.append(one.text) if one.type == "error" else None)
+    page.on("pageerror", lambda one: complaints.append(str(one)))
+    page.goto(place.as_uri())
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    assert complaints == []
+    assert page.query_selector_all(".problem") == []
+    return page
+
+
+def shown_texts(page: Page, figure: str) -> list[str]:
+    """Return the words that are drawn in a figure."""
+    return page.eval_on_selector_all(
+        f"#{figure} svg text", "all => all.map(one => one.textContent)"
+    )
+
+
+def choose(page: Page, figure: str, name: str, value: str) -> None:
+    """Use a control as a person does, and wait until the figure is drawn anew."""
+    plot = page.locator(f"#{figure} .plot")
+    before = int(plot.get_attribute("data-drawn") or 0)
+    select = page.locator(f'#{figure} select[name="{name}"]')
+    if select.count():
+        changed = select.input_value() != value
+        select.select_option(value)
+    else:
+        radio = page.locator(f'#{figure} input[name="{name}"][value="{value}"]')
+        changed = not radio.is_checked()
+        radio.check()
+    if changed:
+        page.wait_for_function(
+            "([name, before]) => +document.querySelector(`#${name} .plot`).dataset.drawn > before",
+            arg=[figure, before],
+        )
+
+
+def view_data(page: Page, figure: str) -> list[dict[str, Any]]:
+    """Return the rows that the drawn figure is made of, as Vega holds them."""
+    found = page.evaluate(
+        "name => { const view = document.querySelector(`#${name} .plot`).made.spec;"
+        " return JSON.stringify(view); }",
+        figure,
+    )
+    spec: dict[str, Any] = json.loads(found)
+    rows: list[dict[str, Any]] = spec["data"]["values"]
+    return rows
+
+
+def test_the_first_screen_has_verdict_five_numbers_findings_and_the_device(
+    browser: Browser, pages: dict[str, Any]
+) -> None:
+    material, place = pages["assess"]
+    page = opened(browser, place)
+    (side,) = material.sides
+    assert page.inner_text(".verdict") == side.verdict.headline
+    assert page.locator(".numbers dd").all_inner_texts() == [one.text for one in side.numbers]
+    assert "Use larger blocks." in page.inner_text(".finding")
+    assert "Kernel" in page.inner_text(".facts")
+    # All of it lies within what is seen first, but for the end of long lists.
+    for selector in (".verdict", ".numbers", ".finding", ".facts"):
+        box = page.locator(selector).first.bounding_box()
+        assert box is not None
+        assert box["y"] < 900, selector
+    page.close()
+
+
+def test_text_of_users_runs_nothing(browser: Browser, pages: dict[str, Any]) -> None:
+    page = opened(browser, pages["assess"][1])
+    assert page.evaluate("window.evil") is None
+    assert EVIL in page.inner_text("h1")
+    page.close()
+
+
+@pytest.mark.parametrize("kind", ["assess", "sweep", "repeat", "compare"])
+def test_every_control_shows_what_it_says(
+    browser: Browser, pages: dict[str, Any], kind: str
+) -> None:
+    material, place = pages[kind]
+    page = opened(browser, place)
+    for figure in figures_of(material)[0]:
+        for view in figure.views:
+            for name, values in figure.controls().items():
+                assert view.choice[name] in values
+                choose(page, figure.name, name, view.choice[name])
+            if "data" in view.spec and view.spec["data"]["values"]:
+                assert view_data(page, figure.name) == list(view.spec["data"]["values"])
+    page.close()
+
+
+def test_the_map_of_a_sweep_shows_the_cells_of_the_store(
+    browser: Browser, pages: dict[str, Any]
+) -> None:
+    material, place = pages["sweep"]
+    page = opened(browser, place)
+    cells = material.sides[0].grid
+    for threads in ("1", "4"):
+        choose(page, "heat-map", "Shown", "IOPS")
+        choose(page, "heat-map", "Threads", threads)
+        shown = set(shown_texts(page, "heat-map"))
+        for cell in cells:
+            if cell.parameters["threads"] == threads:
+                thousands = cell.point.iops / 1000
+                assert f"{thousands:.3g}k" in shown
+    page.close()
+
+
+@pytest.mark.parametrize("kind", ["assess", "sweep", "repeat", "compare"])
+def test_tables_behind_the_figures_have_all_numbers(
+    browser: Browser, pages: dict[str, Any], kind: str
+) -> None:
+    material, place = pages[kind]
+    page = opened(browser, place)
+    for figure in figures_of(material)[0]:
+        page.locator(f"#{figure.name} details.numbers-behind summary").click()
+        rows = page.eval_on_selector_all(
+            f"#{figure.name} tbody tr",
+            "rows => rows.map(row => [...row.children].map(cell => cell.textContent))",
+        )
+        assert rows == figure.table.texts()
+    page.close()
+
+
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+@pytest.mark.parametrize("kind", ["assess", "sweep", "repeat", "compare"])
+def test_nothing_is_cut_or_lies_over_another(
+    browser: Browser, pages: dict[str, Any], kind: str, width: int
+) -> None:
+    page = opened(browser, pages[kind][1], width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(_CUT) == []
+    assert page.evaluate(_OVERLAPPING) == []
+    page.close()
+
+
+# Words of a figure that reach beyond its picture, or that were shortened.
+_CUT = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
+  const room = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll("text")].filter((text) => {
+    const box = text.getBoundingClientRect();
+    const hidden = text.textContent === "" || getComputedStyle(text).opacity === "0";
+    return !hidden && (text.textContent.includes("…") || box.left < room.left - 1
+      || box.right > room.right + 1 || box.top < room.top - 1 || box.bottom > room.bottom + 1);
+  }).map((text) => text.textContent);
+})"""
+# Pairs of words of one figure that lie over each other by more than a hair.
+_OVERLAPPING = """() => [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
+  const words = [...svg.querySelectorAll("text")].filter((text) =>
+    text.textContent !== "" && getComputedStyle(text).opacity !== "0");
+  const boxes = words.map((text) => text.getBoundingClientRect());
+  const found = [];
+  for (let one = 0; one < boxes.length; one++) {
+    for (let other = one + 1; other < boxes.length; other++) {
+      const [a, b] = [boxes[one], boxes[other]];
+      const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      const both = `${words[one].textContent} / ${words[other].textContent}`;
+      if (across > 2 && down > 4) found.push(both);
+    }
+  }
+  return found;
+})"""
+
+
+def test_colours_follow_the_switch_and_paper_is_light(
+    browser: Browser, pages: dict[str, Any]
+) -> None:
+    page = opened(browser, pages["assess"][1])
+    ground = "getComputedStyle(document.body).backgroundColor"
+    words = "getComputedStyle(document.querySelector('#load-curve svg text')).fill"
+    light = page.evaluate(ground), page.evaluate(words)
+    page.select_option("#theme", "dark")
+    dark = page.evaluate(ground), page.evaluate(words)
+    assert light[0] != dark[0]
+    assert light[1] != dark[1]
+    assert brightness(dark[0]) < 60
+    assert brightness(dark[1]) > 200
+    page.emulate_media(media="print")
+    assert (page.evaluate(ground), page.evaluate(words)) == light
+    page.close()
+
+
+def brightness(colour: str) -> float:
+    """Return the mean of the parts of ``rgb(1, 2, 3)``."""
+    parts = [float(one) for one in re.findall(r"[\d.]+", colour)[:3]]
+    return sum(parts) / 3
+
+
+def test_all_controls_are_reached_by_the_keyboard(browser: Browser, pages: dict[str, Any]) -> None:
+    page = opened(browser, pages["sweep"][1])
+    reached = set()
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        at = page.evaluate("document.activeElement.name || document.activeElement.id")
+        reached.add(at)
+    assert {"Shown", "Threads", "Block", "theme"} <= reached
+    # And an arrow key changes what is shown.
+    page.locator('#heat-map input[name="Shown"]').first.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator('#heat-map input[value="MiB/s"]').is_checked()
+    page.close()
+
+
+def test_a_pointer_over_a_point_tells_its_numbers(browser: Browser, pages: dict[str, Any]) -> None:
+    page = opened(browser, pages["sweep"][1])
+    page.locator("#heat-map").scroll_into_view_if_needed()
+    page.locator("#heat-map svg .mark-text text", has_text="k").first.hover()
+    tooltip = page.wait_for_selector("#vg-tooltip-element.visible")
+    assert tooltip is not None
+    assert "block" in tooltip.inner_text()
+    assert "measured" in tooltip.inner_text()
+    page.close()
+
+
+def test_a_narrower_window_draws_anew(browser: Browser, pages: dict[str, Any]) -> None:
+    page = opened(browser, pages["assess"][1])
+    page.set_viewport_size({"width": PHONE, "height": 800})
+    page.wait_for_function(
+        "document.querySelector('#load-curve svg').getBoundingClientRect().width < 400 &&"
+        "+document.querySelector('#load-curve .plot').dataset.drawn > 1"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
+    page.close()
