@@ -339,7 +339,7 @@ def test_a_report_of_441_cells_reads_no_whole_runs(
 ) -> None:
     store, reference = large
     read: list[int] = []
-    monkeypatch.setattr(store.runs, "get", lambda run_id: read.append(run_id))
+    monkeypatch.setattr(store.runs, "get", read.append)
     material = gather(store, [reference])
     assert len(material.sides[0].grid) == 441
     assert read == []

@@ -74,9 +74,9 @@ def opened(browser: Browser, place: Path, width: int = DESKTOP) -> Page:
 
 def shown_texts(page: Page, figure: str) -> list[str]:
     """Return the words that are drawn in a figure."""
-    return page.eval_on_selector_all(
-        f"#{figure} svg text", "all => all.map(one => one.textContent)"
-    )
+    every = "all => all.map(one => one.textContent)"
+    found: list[str] = page.eval_on_selector_all(f"#{figure} svg text", every)
+    return found
 
 
 def choose(page: Page, figure: str, name: str, value: str) -> None:
