@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from fathom.store import Store
 
-__all__ = ["JsonOption", "StoreOption", "fail", "opened_store"]
+__all__ = ["JsonOption", "RunnerOption", "StoreOption", "chosen_runner", "fail", "opened_store"]
 
 StoreOption = Annotated[
     str | None,
@@ -33,7 +33,32 @@ StoreOption = Annotated[
         "otherwise a file in the user's data folder.",
     ),
 ]
+RunnerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--runner",
+        metavar="fio|PATH",
+        help="Measure with another tool: fio, or the DiskSpd at this path.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+def chosen_runner(name: str | None) -> dict[str, str]:
+    """Return what a plan keeps of a runner that is not ours, after finding it; else nothing.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there is no such tool.
+
+    """
+    if name is None:
+        return {}
+    from fathom.runners import foreign_runner  # noqa: PLC0415 - Loads NumPy.
+
+    found = foreign_runner(name, None)
+    return {} if found is None else {"runner": name, "tool_version": found.name}
 
 
 def fail(error: BaseException | str, code: int) -> NoReturn:

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
-from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli._common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
 from fathom.cli._exit_codes import EXIT_FAILED
 from fathom.cli._progress import live_progress
 from fathom.cli._shown import console, runs_table, show_result
-from fathom.cli._workload_argument import named_workload, split_rest
+from fathom.cli._workload_argument import named_workload, single_step, split_rest
 
 if TYPE_CHECKING:
     from fathom import EventCallback, Result
@@ -22,12 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 
-def run(
+def run(  # noqa: PLR0913 - Each is an option of the command.
     context: typer.Context,
     *,
     label: Annotated[
         str | None, typer.Option(help="A word to find the run by; of a workload, its name.")
     ] = None,
+    runner: RunnerOption = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Do not save the run.")] = False,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -41,43 +50,54 @@ def run(
     """
     arguments = context.args
     try:
-        workload = named_workload(arguments)
+        other = chosen_runner(runner)
+        if other:
+            # Of several runs, another tool makes none: they are an experiment of our engine.
+            arguments, name = single_step(arguments)
+            label = label or name
+        workload = None if other else named_workload(arguments)
         if no_save:
-            _measure(workload, arguments, None, label, as_json=as_json)
+            _measure(workload, arguments, None, label, other.get("runner"), as_json=as_json)
             return
         # Opened first: a store that cannot be used is told before anything is measured.
         with opened_store(store) as opened:
-            _measure(workload, arguments, opened, label, as_json=as_json)
+            _measure(workload, arguments, opened, label, other.get("runner"), as_json=as_json)
     except fathom.RunInterrupted as interruption:
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
 
 
-def _measure(
+def _measure(  # noqa: PLR0913 - One for each thing that the command was told.
     workload: Workload | None,
     arguments: list[str],
     store: Store | None,
     label: str | None,
+    runner: str | None,
     *,
     as_json: bool,
 ) -> None:
+    if runner is not None:
+        _single(arguments, store, label or "", None, runner, as_json=as_json)
+        return
     with live_progress(quiet=as_json) as on_event:
         if workload is None:
-            _single(arguments, store, label or "", on_event, as_json=as_json)
+            _single(arguments, store, label or "", on_event, None, as_json=as_json)
         else:
             _steps(workload, arguments, store, label or workload.name, on_event, as_json)
 
 
-def _single(
+def _single(  # noqa: PLR0913 - The same.
     arguments: list[str],
     store: Store | None,
     label: str,
     on_event: EventCallback | None,
+    runner: str | None,
     *,
     as_json: bool,
 ) -> None:
     from fathom.experiments import measure  # noqa: PLC0415 - Only needed to measure.
+    from fathom.runners import foreign_runner  # noqa: PLC0415 - The same.
 
     def show(result: Result) -> None:
         if as_json:
@@ -85,7 +105,11 @@ def _single(
         else:
             show_result(result)
 
-    done = measure(store, arguments, label=label, on_event=on_event, show=show)
+    other = foreign_runner(runner, store)
+    if other is None:
+        done = measure(store, arguments, label=label, on_event=on_event, show=show)
+    else:
+        done = other.measure(arguments, label=label, show=show)
     if store is not None and not as_json:
         typer.echo(f"Saved as run {done.run_id} in {store.name}")
     if done.error is not None:

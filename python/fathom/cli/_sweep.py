@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
-from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli._common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
 from fathom.cli._exit_codes import EXIT_FAILED
 from fathom.cli._experiment_line import experiment_line
 from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
@@ -66,6 +74,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
             help="Go on with a sweep, and try again what failed: e7, its experiment, or last."
         ),
     ] = None,
+    runner: RunnerOption = None,
     label: Annotated[str | None, typer.Option(help="A word to find the sweep by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -82,12 +91,20 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
     try:
         named = {"block": block, "threads": threads, "depth": depth, "write": write}
         if resume is not None:
-            more = {"vary": vary, "duration": duration, "dry-run": dry_run, "label": label}
+            more = {
+                "vary": vary,
+                "duration": duration,
+                "dry-run": dry_run,
+                "label": label,
+                "runner": runner,
+            }
             refuse_what_a_plan_has("sweep", context.args, {**named, **more})
             _resume(resume, store, as_json=as_json)
             return
         axes = parse_axes({name: one for name, one in named.items() if one is not None}, vary or [])
-        fixed = duration is not None
+        other = chosen_runner(runner)
+        # Another tool does not end by itself once a mean is known.
+        fixed = duration is not None or bool(other)
         plan, forecast = plan_sweep(
             context.args,
             axes,
@@ -98,6 +115,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
             precision=precision / 100,
             tolerance=((0.0 if fixed else 5.0) if tolerance == -1 else tolerance) / 100,
             seed=seed,
+            **other,
         )
         if dry_run:
             show_forecast(plan, forecast, as_json=as_json)
@@ -117,7 +135,7 @@ def _begin(store: Store, plan: SweepPlan, forecast: Forecast, label: str, *, as_
     if not as_json:
         show_forecast(plan, forecast, short=True)
     with experiment_line("cells", quiet=as_json) as tell:
-        found = run_sweep(store, _runner(store), plan, label=label, on_progress=tell)
+        found = run_sweep(store, _runner(store, plan.runner), plan, label=label, on_progress=tell)
     _end(store, found, as_json=as_json)
 
 
@@ -126,16 +144,18 @@ def _resume(reference: str, where: str | None, *, as_json: bool) -> None:
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "sweep", reference)
+        planned = store.experiments.get(experiment_id).plan.get("runner")
         with experiment_line("cells", quiet=as_json) as tell:
-            found = resume_sweep(store, experiment_id, _runner(store), on_progress=tell)
+            runner = _runner(store, planned)
+            found = resume_sweep(store, experiment_id, runner, on_progress=tell)
         _end(store, found, as_json=as_json)
 
 
-def _runner(store: Store) -> Runner:
+def _runner(store: Store, name: str | None) -> Runner:
     """Return what measures the cells."""
-    from fathom.runners import NativeRunner  # noqa: PLC0415 - Loads NumPy.
+    from fathom.runners import NativeRunner, foreign_runner  # noqa: PLC0415 - Loads NumPy.
 
-    return NativeRunner(store)
+    return foreign_runner(name, store) or NativeRunner(store)
 
 
 def _end(store: Store, found: Sweep, *, as_json: bool) -> None:

@@ -45,6 +45,8 @@ class SweepPlan:
         Cells whose IOPS the others tell to within this share are interpolated; 0 measures all.
     seed
         Of the order.
+    runner, tool_version
+        What measures, as ``--runner`` names it, and its version; ours if it is empty.
 
     """
 
@@ -57,6 +59,8 @@ class SweepPlan:
     precision: float = 0.02
     tolerance: float = 0.05
     seed: int = 0
+    runner: str = "fathom"
+    tool_version: str = ""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -1,6 +1,17 @@
 """What runs a measurement for an experiment: the engine in this process, or what stands for it."""
 
+from fathom.runners._choose import OWN_RUNNER, foreign_runner
+from fathom.runners._foreign import ForeignRunner
 from fathom.runners._native import NativeRunner, stored_figures
 from fathom.runners._runner import Figures, Runner, RunOutcome
 
-__all__ = ["Figures", "NativeRunner", "RunOutcome", "Runner", "stored_figures"]
+__all__ = [
+    "OWN_RUNNER",
+    "Figures",
+    "ForeignRunner",
+    "NativeRunner",
+    "RunOutcome",
+    "Runner",
+    "foreign_runner",
+    "stored_figures",
+]

@@ -11,23 +11,23 @@ import json
 import os
 import shutil
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import InvalidRequestError
 from fathom.runners._foreign import ToolSpan
 from fathom.runners._known_mean import known_mean
-from fathom.translate import FioJob, job_file, to_fio
+from fathom.translate import FioJob, to_fio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from fathom.runners._process import ToolRun
     from fathom.translate import Load
 
 __all__ = ["Fio", "find_fio"]
 
-_JOB, _REPORT, _LOG = "load.fio", "report.json", "intervals"
+_REPORT, _LOG = "report.json", "intervals"
 _LOG_MS = 100
 _NS_PER_MS = 1_000_000
 _PERCENT = 100
@@ -79,10 +79,9 @@ class Fio:
         other = [str(note) for note in notes if note.changes_load]
         if other:
             raise InvalidRequestError(f"fio cannot make this load: {'; '.join(other)}")
-        text = job_file([_own_job(job) for job in jobs])
-        (folder / _JOB).write_text(text, encoding="utf-8")
+        del folder
         report = ["--output-format=json+", f"--output={_REPORT}", "--eta=never"]
-        return [self._path, *report, _JOB]
+        return [self._path, *report, *(one for job in jobs for one in _own_options(job))]
 
     def measured(self, load: Load, folder: Path, run: ToolRun) -> ToolSpan:
         """Read the report; see ``Tool.measured``."""
@@ -108,22 +107,25 @@ class Fio:
         )
 
 
-def _own_job(job: FioJob) -> FioJob:
+def _own_options(job: FioJob) -> list[str]:
     """Return a job as this runner needs it: each thread apart, in files that are there."""
     options = {key: value for key, value in job.options.items() if key != "group_reporting"}
-    return FioJob(
-        job.name,
-        options
-        | {
-            # Our engine has made the files, behind its guard.
-            "allow_file_create": "0",
-            "allow_mounted_write": "0",
-            "lat_percentiles": "1",
-            "clat_percentiles": "0",
-            "write_iops_log": _LOG,
-            "log_avg_msec": str(_LOG_MS),
-        },
-    )
+    # The command runs in a folder of its own.
+    options["filename"] = _absolute(options["filename"])
+    options |= {
+        # Our engine has made the files, behind its guard.
+        "allow_file_create": "0",
+        "allow_mounted_write": "0",
+        "lat_percentiles": "1",
+        "clat_percentiles": "0",
+        "write_iops_log": _LOG,
+        "log_avg_msec": str(_LOG_MS),
+    }
+    return [f"--name={job.name}", *(f"--{key}={value}" for key, value in options.items())]
+
+
+def _absolute(filename: str) -> str:
+    return filename if filename.startswith("/") else f"{Path.cwd()}/{filename}".replace(":", "\\:")
 
 
 def _text(path: Path) -> str:
@@ -179,7 +181,7 @@ def _target_of(filename: str, paths: Sequence[str], index: int, span: Mapping[st
     plain = filename.replace("\\:", ":").replace("\\\\", "\\")
     if plain in paths:
         return paths.index(plain)
-    return min(index // max(span["targets"][0]["threads"], 1), len(paths) - 1)
+    return int(min(index // max(span["targets"][0]["threads"], 1), len(paths) - 1))
 
 
 def _direction(

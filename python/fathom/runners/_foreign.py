@@ -82,6 +82,11 @@ class ForeignRunner:
         self._tool = tool
 
     @property
+    def tool(self) -> str:
+        """The tool's name, such as ``fio``."""
+        return self._tool.name
+
+    @property
     def name(self) -> str:
         """The tool and its version, such as ``fio 3.33``."""
         return f"{self._tool.name} {self._tool.version}"
@@ -220,8 +225,12 @@ def _claimed(rehearsed: Result) -> Iterator[None]:
         If somebody else has it.
 
     """
-    written = [one["path"] for one in rehearsed.raw["profile"]["time_spans"][0]["targets"]
-               if one["write_percent"] and stat.S_ISBLK(Path(one["path"]).stat().st_mode)]  # fmt: skip
+    targets = rehearsed.raw["profile"]["time_spans"][0]["targets"]
+    written = [
+        one["path"]
+        for one in targets
+        if one["write_percent"] and stat.S_ISBLK(Path(one["path"]).stat().st_mode)
+    ]
     claims = []
     try:
         for path in written:
