@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 LOOP = Path("/dev/loop6")
 GROUPS = Path("/sys/fs/cgroup/blkio")
-RATE = 1_000
+# Slow, so that a busy processor is not the limit.
+RATE = 200
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 
 
@@ -56,7 +57,7 @@ def experiment(group: Path, runner: str, arguments: list[str]) -> list[dict[str,
     def enter() -> None:
         (group / "tasks").write_text("0")
 
-    done = subprocess.run(  # noqa: PLW1509 - Nothing but a write happens in it.
+    done = subprocess.run(
         [*COMMAND, "sweep", "--runner", runner, "--json", *arguments, str(LOOP)],
         check=True, capture_output=True, preexec_fn=enter,
     )  # fmt: skip
@@ -70,8 +71,8 @@ def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
     ours = experiment(group, "fathom", arguments)
     fios = experiment(group, "fio", arguments)
     for mine, other in zip(ours, fios, strict=True):
-        assert mine["iops"] == pytest.approx(RATE, rel=0.1)
-        assert other["iops"] == pytest.approx(mine["iops"], rel=0.1)
+        assert mine["iops"] == pytest.approx(RATE, rel=0.2)
+        assert other["iops"] == pytest.approx(mine["iops"], rel=0.2)
     with Store(None) as store:
         second, first = store.experiments.list()
         found = compare_runs(store, f"e{first.id}", f"e{second.id}")
