@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import fathom
-from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli._common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._progress import live_progress
 from fathom.cli._shown import console, text_table
@@ -45,6 +53,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     resume: Annotated[
         str | None, typer.Option(help="Go on with one: its experiment, such as e7, or last.")
     ] = None,
+    runner: RunnerOption = None,
     label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -55,6 +64,8 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     """
     from fathom.experiments._repeat import RepeatPolicy  # noqa: PLC0415 - Loads NumPy.
 
+    if resume is not None and runner is not None:
+        fail("a repetition goes on with its own tool: leave out --runner", EXIT_INVALID)
     if (resume is None) != bool(context.args):
         fail("name the run, or the repetition to --resume: one of both", EXIT_INVALID)
     if precondition not in ("none", "wipc", "wdpc"):
@@ -66,7 +77,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     try:
         with opened_store(store) as opened:
             if resume is None:
-                wish = _Wish(policy, label, precondition, yes=yes)
+                wish = _Wish(policy, label, precondition, yes, chosen_runner(runner))
                 experiment_id = _begun(opened, context.args, wish, as_json=as_json)
             else:
                 experiment_id = _experiment_id(opened, resume)
@@ -86,6 +97,7 @@ class _Wish(NamedTuple):
     label: str | None
     precondition: str
     yes: bool
+    tool: dict[str, str]
 
 
 def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
@@ -98,7 +110,12 @@ def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
 
         agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
     return begin_repeat(
-        store, arguments, wish.policy, label=wish.label or name, precondition=wish.precondition
+        store,
+        arguments,
+        wish.policy,
+        label=wish.label or name,
+        precondition=wish.precondition,
+        tool=wish.tool,
     )
 
 

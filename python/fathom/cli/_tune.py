@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
-from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli._common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._experiment_line import experiment_line
 from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
@@ -56,6 +64,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
         str | None,
         typer.Option(help="Go on with a tuning that was ended: e7, its experiment, or last."),
     ] = None,
+    runner: RunnerOption = None,
     label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -71,7 +80,9 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     try:
         if resume is not None:
             named = {"threads": threads, "p99": p99, "mean": mean, "label": label}
-            refuse_what_a_plan_has("tune", context.args, {**named, "dry-run": dry_run})
+            refuse_what_a_plan_has(
+                "tune", context.args, {**named, "dry-run": dry_run, "runner": runner}
+            )
             _resume(resume, store, as_json=as_json)
             return
         plan = plan_tune(
@@ -81,6 +92,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             goal=_goal(p99, mean),
             longest_s=longest,
             precision=precision / 100,
+            **chosen_runner(runner),
         )
         if dry_run:
             show_tune_forecast(plan, plan.forecast(), as_json=as_json)
@@ -102,7 +114,7 @@ def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
     with experiment_line("runs", quiet=as_json) as tell:
         found = run_tune(
             store,
-            _runner(store),
+            _runner(store, plan.runner),
             plan,
             label=label,
             on_progress=tell,
@@ -115,21 +127,22 @@ def _resume(reference: str, where: str | None, *, as_json: bool) -> None:
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "tune", reference)
+        planned = store.experiments.get(experiment_id).plan.get("runner")
         with experiment_line("runs", quiet=as_json) as tell:
             found = resume_tune(
                 store,
                 experiment_id,
-                _runner(store),
+                _runner(store, planned),
                 on_progress=tell,
             )
         _end(store, found, as_json=as_json)
 
 
-def _runner(store: Store) -> Runner:
+def _runner(store: Store, name: str | None) -> Runner:
     """Return what measures the loads."""
-    from fathom.runners import NativeRunner  # noqa: PLC0415 - Loads NumPy.
+    from fathom.runners import NativeRunner, foreign_runner  # noqa: PLC0415 - Loads NumPy.
 
-    return NativeRunner(store)
+    return foreign_runner(name, store) or NativeRunner(store)
 
 
 def _end(store: Store, found: Tuning, *, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._measure import measure
 from fathom.experiments._metrics import metric_column, run_value
+from fathom.runners import foreign_runner
 from fathom.stats import (
     Drift,
     Estimate,
@@ -24,7 +26,7 @@ from fathom.stats import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fathom._run import EventCallback
     from fathom.store import ExperimentState, RunSummary, Store
@@ -190,16 +192,19 @@ def begin_repeat(
     *,
     label: str = "",
     precondition: str = "none",
+    tool: Mapping[str, str] | None = None,
 ) -> int:
     """Save what is to be repeated, and return the experiment; nothing is run yet.
 
-    ``precondition`` is what is to be done to the targets before the first run.
+    ``precondition`` is what is to be done to the targets before the first run. ``tool`` has the
+    ``runner``, as ``--runner`` names it, and its ``tool_version``, where it is not our engine.
     """
     plan: dict[str, Any] = {
         "arguments": [*arguments],
         "label": label,
         "precondition": precondition,
         **asdict(policy),
+        **(tool or {}),
     }
     return store.experiments.begin("repeat", label or "repeat", plan)
 
@@ -227,18 +232,16 @@ def resume_repeat(
         raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
     plan = experiment.plan
     policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
+    other = foreign_runner(plan.get("runner"), store)
+    one_run = partial(measure, store, on_event=on_event) if other is None else other.measure
     store.experiments.finish(experiment_id, "running")
     failure: str | None = None
     try:
         done = len(_runs(store, experiment_id))
         planned = _planned(store, experiment_id, policy) if done >= policy.pilot else None
         while failure is None and done < (planned or policy.pilot):
-            found = measure(
-                store,
-                plan["arguments"],
-                label=plan.get("label", ""),
-                experiment_id=experiment_id,
-                on_event=on_event,
+            found = one_run(
+                plan["arguments"], label=plan.get("label", ""), experiment_id=experiment_id
             )
             failure = found.failure
             done += 1

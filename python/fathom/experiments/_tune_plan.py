@@ -61,6 +61,8 @@ class TunePlan:
         The longest time of a run, in seconds.
     confidence, precision
         Each run ends once its mean is known at this level to within this share.
+    runner, tool_version
+        What measures, as ``--runner`` names it, and its version; ours if it is empty.
 
     """
 
@@ -71,6 +73,8 @@ class TunePlan:
     longest_s: int = 10
     confidence: float = 0.95
     precision: float = 0.02
+    runner: str = "fathom"
+    tool_version: str = ""
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
