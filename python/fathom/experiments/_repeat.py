@@ -185,7 +185,7 @@ def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
     return resume_repeat(store, experiment_id, on_event=on_event, on_run=on_run)
 
 
-def begin_repeat(
+def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and names.
     store: Store,
     arguments: Sequence[str],
     policy: RepeatPolicy,
