@@ -132,7 +132,8 @@ def _span(said: str) -> ET.Element:
 
     """
     try:
-        results = ET.fromstring(said[max(said.find("<Results"), 0) :].strip())  # noqa: S314 - Of the program that the user named.
+        # It comes from the program that the user named.
+        results = ET.fromstring(said[max(said.find("<Results"), 0) :].strip())  # noqa: S314
     except ET.ParseError as error:
         raise ValueError(f"its XML is damaged: {error}") from error
     span = results.find("TimeSpan")
@@ -187,10 +188,10 @@ def _histogram(
     span: ET.Element, targets: Sequence[ET.Element], kind: str, ios: int
 ) -> dict[str, Any]:
     rows = [
-        (float(_told(one, "Percentile")), float(one.findtext(f"{kind}Milliseconds") or "nan"))
+        (_told(one, "Percentile"), one.findtext(f"{kind}Milliseconds"))
         for one in span.findall("Latency/Bucket")
     ]
-    known = sorted((percent, round(ms * _NS_PER_MS)) for percent, ms in rows if ms == ms)  # noqa: PLR0124 - Not NaN.
+    known = sorted((float(percent), round(float(ms) * _NS_PER_MS)) for percent, ms in rows if ms)
     if not ios or not known:
         return dict.fromkeys(("count", "min_ns", "max_ns", "sum_ns", "sum_squares_ns2"), 0) | {
             "bucket_lower_ns": [],

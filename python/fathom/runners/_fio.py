@@ -55,7 +55,7 @@ def find_fio(name: str = "fio") -> Fio:
     path = shutil.which(name)
     if path is None:
         raise InvalidRequestError(f"{name} is not installed (Debian: apt-get install fio)")
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 - A list.
+    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
     version = told.stdout.strip()
     if not version.startswith("fio-3"):
         said = (version or told.stderr.strip()).splitlines()[:1]
