@@ -97,12 +97,16 @@ def _one(
         content = _content(name)
         if not again and (before := store.imports.run_ids(content)):
             return told | {"before": before}
-        reading = read_source(content, form)
+        reading = read_source(content, form, name)
         runs = store.imports.save(reading.results, content, name, label=label, again=again)
     except (OSError, fathom.FathomError) as error:
         return told | {"error": f"{error}"}
-    found = {"runs": runs, "unparsed": [asdict(line) for line in reading.unparsed]}
-    if not reading.results:
+    found: dict[str, Any] = {
+        "runs": runs,
+        "unparsed": [asdict(line) for line in reading.unparsed],
+        "configurations": dict(reading.configurations),
+    }
+    if not reading.results and not reading.configurations:
         found["error"] = "it holds no result"
     return told | found | {"titles": [_title(reading, index) for index in range(len(runs))]}
 
@@ -137,6 +141,9 @@ def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
         typer.echo(f"{name}: imported before, as run {runs}; --again saves it once more")
     for run_id, title in zip(told["runs"], told.get("titles", ()), strict=False):
         typer.echo(f"{name}: run {run_id}: {title}")
+    for load, arguments in told.get("configurations", {}).items():
+        words = " ".join(arguments) or "several lines, which no single load of DiskSpd says"
+        typer.echo(f"{name}: {load}: {words}")
     outside = [line for line in told["unparsed"] if not line["is_within"]]
     for line in told["unparsed"]:
         if line["is_within"] or all_lines:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fathom.importers._diskspd_draft import Draft, Head
 from fathom.importers._diskspd_lines import Line, decimal, is_rule, lines_of, nanoseconds
 from fathom.importers._diskspd_load import read_setting
+from fathom.importers._diskspd_script import is_script_alone, script_results
 from fathom.importers._diskspd_tables import WHAT, columns_of, cpu_row, io_figures, percent_of
 from fathom.importers._imported import ImportedDirection, ImportedLatency, Reading, UnparsedLine
 
@@ -93,8 +94,10 @@ class _Reader:
         while at < len(self.lines):
             at += self._step(at)
         kept = [draft for draft in self.drafts if draft.tells_anything]
+        told = [one for line in self.lines for one in script_results(line.text, line.number)]
         mine = {number for draft in kept for number in (*draft.lines, *draft.head.lines)}
         mine |= self.log
+        mine |= {line.number for line in self.lines if is_script_alone(line.text)}
         results = [draft.finished() for draft in kept]
         spans = [one.lines for one in results if one.lines]
         unparsed = [
@@ -106,7 +109,7 @@ class _Reader:
             for line in self.lines
             if line.number not in mine and not is_rule(line.text)
         ]
-        return Reading(tuple(results), tuple(unparsed))
+        return Reading((*results, *told), tuple(unparsed))
 
     def _step(self, at: int) -> int:
         """Read the line at a place, with those behind it that belong to it; return how many."""

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
+from fathom.importers._crystaldiskmark import (
+    looks_like_crystaldiskmark,
+    read_crystaldiskmark,
+)
 from fathom.importers._diskspd_text import looks_like_diskspd_text, read_diskspd_text
 from fathom.importers._diskspd_xml import looks_like_diskspd_xml, read_diskspd_xml
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._fio_json import looks_like_fio_json, read_fio_json
+from fathom.importers._fio_logs import (
+    looks_like_fio_hist_log,
+    looks_like_fio_log,
+    read_fio_hist_log,
+    read_fio_log,
+)
+from fathom.importers._iometer import (
+    looks_like_iometer_csv,
+    looks_like_iometer_icf,
+    read_iometer_csv,
+    read_iometer_icf,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,15 +46,34 @@ class _Format:
     read: Callable[[bytes], Reading]
 
 
+def _never(_text: str) -> bool:
+    """Say that content alone does not show this format."""
+    return False
+
+
 FORMATS: Mapping[str, _Format] = {
     "fio-json": _Format(looks_like_fio_json, read_fio_json),
     "diskspd-xml": _Format(looks_like_diskspd_xml, read_diskspd_xml),
+    "iometer-csv": _Format(looks_like_iometer_csv, read_iometer_csv),
+    "iometer-icf": _Format(looks_like_iometer_icf, read_iometer_icf),
+    "crystaldiskmark-text": _Format(looks_like_crystaldiskmark, read_crystaldiskmark),
+    "fio-hist-log": _Format(looks_like_fio_hist_log, read_fio_hist_log),
+    **{
+        f"fio-{kind}-log": _Format(_never, partial(read_fio_log, kind=kind))
+        for kind in ("bw", "iops", "lat", "clat", "slat")
+    },
     "diskspd-text": _Format(looks_like_diskspd_text, read_diskspd_text),
 }
 
 
-def format_of(data: bytes) -> str:
+# What a log of fio measures stands in its name alone: job_clat.1.log.
+_LOG_NAME = re.compile(r"_(bw|iops|lat|clat|slat)(?:\.\d+)?\.log$")
+
+
+def format_of(data: bytes, name: str = "") -> str:
     """Return the name of the format that a source has, by its content.
+
+    Logs of fio are told by the file's ``name`` besides.
 
     Raises
     ------
@@ -47,16 +84,23 @@ def format_of(data: bytes) -> str:
     if not data.strip():
         raise ImportFormatError("it is empty")
     text = data.decode("utf-8", "replace")
-    for name, one in FORMATS.items():
+    for form, one in FORMATS.items():
         if one.looks(text):
-            return name
+            return form
+    if looks_like_fio_log(text):
+        if match := _LOG_NAME.search(name):
+            return f"fio-{match[1]}-log"
+        raise ImportFormatError(
+            "it is a log of fio, of which only the name tells what it measures: add --format "
+            "fio-bw-log, fio-iops-log, fio-lat-log, fio-clat-log or fio-slat-log"
+        )
     raise ImportFormatError(
         f"no known format: it should be one of {', '.join(FORMATS)}; name one with --format if it "
         "is"
     )
 
 
-def read_source(data: bytes, form: str | None = None) -> Reading:
+def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading:
     """Return all results of a source.
 
     Parameters
@@ -65,6 +109,8 @@ def read_source(data: bytes, form: str | None = None) -> Reading:
         The whole file.
     form
         Its format, a key of FORMATS; by default the one that its content shows.
+    name
+        Its file's name, by which the logs of fio are told.
 
     Raises
     ------
@@ -76,7 +122,7 @@ def read_source(data: bytes, form: str | None = None) -> Reading:
         raise ImportFormatError(
             f"it has more than the {MAX_BYTES >> 20} MiB that an import reads: split it"
         )
-    name = form or format_of(data)
-    if name not in FORMATS:
-        raise ImportFormatError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
-    return FORMATS[name].read(data)
+    found = form or format_of(data, name)
+    if found not in FORMATS:
+        raise ImportFormatError(f"there is no format {found!r}; there are {', '.join(FORMATS)}")
+    return FORMATS[found].read(data)

@@ -7,7 +7,7 @@ text and its rounding matters.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -260,22 +260,15 @@ class ImportedResult:
 
 @dataclass(frozen=True)
 class Reading:
-    """All that one source holds: its results, and each line that no rule knows."""
+    """All that one source holds: its results, and each line that no rule knows.
+
+    ``configurations`` are loads without a result, as of an ``.icf`` of Iometer: a name, and the
+    same as DiskSpd's arguments (none where one line of arguments cannot say it).
+    """
 
     results: tuple[ImportedResult, ...]
     unparsed: tuple[UnparsedLine, ...] = ()
-
-    def shifted(self, lines: int) -> Reading:
-        """Return the same with all line numbers raised, as of a part of a longer source."""
-        moved = (replace(one, number=one.number + lines) for one in self.unparsed)
-        return Reading(tuple(_moved(one, lines) for one in self.results), tuple(moved))
-
-
-def _moved(result: ImportedResult, lines: int) -> ImportedResult:
-    if result.lines is None:
-        return result
-    first, last = result.lines
-    return replace(result, lines=(first + lines, last + lines))
+    configurations: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def _directions(data: Mapping[str, Any]) -> dict[str, ImportedDirection]:
