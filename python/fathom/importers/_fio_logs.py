@@ -5,7 +5,7 @@ The columns are those of fio's documentation, "Log File Formats"
 write, 2 trim), block size, and further ones from 3 on. What a value is stands in the file's name
 alone (``_bw``, ``_iops``, ``_lat``, ``_clat``, ``_slat``), so it is given with the format. A line
 of a histogram log has the counts of all bins since the line before; bin numbers become latencies as
-in fio's ``stat.c`` (``plat_idx_to_val``), whose layout ``tools/hist/fiologparser_hist.py`` describes.
+in fio's ``stat.c`` (``plat_idx_to_val``); ``tools/hist/fiologparser_hist.py`` does the same.
 """
 
 from __future__ import annotations
