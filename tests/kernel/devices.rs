@@ -24,7 +24,8 @@ pub fn attached() -> (MutexGuard<'static, ()>, Option<Loop>) {
 fn a_loop_device_is_read_and_written() {
     let (_turn, Some(device)) = attached() else { return };
     let bench = Bench::new();
-    let result = bench.measure(&format!("-b4K -r -w50 -o8 -Su -L {}", device.name()));
+    let args = format!("-b4K -r -w50 -o8 -Su -L {} {}", device.leave(), device.name());
+    let result = bench.measure(&args);
     assert!(sum(&result, "read", "ios") > 0 && sum(&result, "write", "ios") > 0);
     let target = &result["time_spans"][0]["targets"][0];
     assert_eq!(target["kind"], "block_device");

@@ -51,7 +51,8 @@ fn must_be_refused(device: &str, image: &Path, word: &str) {
     assert!(before > 0, "{device} holds nothing that could be lost");
     for load in ["-w100", "-w1 -r -Su", "-w100 -t2 -o8 -Sw", "-w100 -Sm"] {
         for overwrite in ["", "--overwrite"] {
-            let args = format!("-W0 -d1 -b4K {load} {overwrite} {device}");
+            let leave = leave(device);
+            let args = format!("-W0 -d1 -b4K {load} {overwrite} {leave} {device}");
             let output = bench.run(&args);
             let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
             assert_eq!(output.status.code(), Some(2), "{args}: {stderr}");
@@ -61,6 +62,13 @@ fn must_be_refused(device: &str, image: &Path, word: &str) {
         }
     }
     assert_eq!(somebodys_blocks(image), before, "blocks of {device} changed");
+}
+
+/// The option that gives leave to write to a device or a partition.
+fn leave(device: &str) -> String {
+    let name = device.trim_start_matches("/dev/");
+    let units = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).unwrap();
+    format!("--allow-write={device}:{}", units.trim().parse::<u64>().unwrap() * 512)
 }
 
 fn must_be_readable(device: &str) {
@@ -88,11 +96,12 @@ fn a_mounted_device_is_read_but_never_written() {
     must_be_readable(device.name());
     drop(mount);
     // What was refused was the mount and not the device: with leave it may be written now.
-    let args = format!("-W0 -d1 -b4K -w100 {}", device.name());
+    let args = format!("-W0 -d1 -b4K -w100 {} {}", device.leave(), device.name());
     let (code, words) = code_and_words(&Bench::new().run(&args));
     assert!(code == Some(2) && words.contains("ext2"), "{words}");
     let before = held(device.image());
-    Bench::new().measure(&format!("-b4K -w100 --overwrite {}", device.name()));
+    let args = format!("-b4K -w100 --overwrite {} {}", device.leave(), device.name());
+    Bench::new().measure(&args);
     assert_ne!(held(device.image()), before);
 }
 
@@ -143,7 +152,8 @@ fn a_disk_with_a_mounted_partition_is_read_but_never_written() {
     must_be_readable(device.name());
     // Its neighbour is nobody's, and writing there leaves the mounted one alone.
     let before = somebodys_blocks(device.image());
-    let result = Bench::new().measure(&format!("-b4K -w100 -r -Su {second}"));
+    let leave = leave(&second);
+    let result = Bench::new().measure(&format!("-b4K -w100 -r -Su {leave} {second}"));
     assert!(ios(&result) > 0);
     assert_eq!(somebodys_blocks(device.image()), before, "the mounted partition changed");
 }

@@ -190,7 +190,8 @@ fn disk_reads_and_writes_are_counted() {
     for (direction, event) in [("-w0", "disk_read"), ("-w100", "disk_write")] {
         let mut ios = 0;
         let load = || {
-            let args = format!("-b4K -r -Su -o4 -g500i {direction} {}", device.name());
+            let leave = device.leave();
+            let args = format!("-b4K -r -Su -o4 -g500i {direction} {leave} {}", device.name());
             ios = crate::bench::ios(&bench.measure(&args));
         };
         let events = counted("-eDISK_IO", load).unwrap();

@@ -28,5 +28,6 @@ pub mod profile;
 pub mod report;
 pub mod result;
 pub mod run;
+mod tree;
 pub mod units;
 pub mod verify;

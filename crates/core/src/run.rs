@@ -76,7 +76,7 @@ pub fn run(
             Ok(resolved) => resolved,
             Err(errors) => return unresolved(request, provenance, errors),
         };
-    guard::check(&plan, &request.options).map_err(RunError::Refused)?;
+    let _leave = guard::check(&plan, &request.options).map_err(RunError::Refused)?;
     let events = RunEvents::new(&request.profile.events)?;
     let tables = plan.verify.as_ref().map(|verify| Tables::in_journal(verify, stamp_seed()));
     let tables = tables.transpose()?;

@@ -21,9 +21,17 @@ const O_EXCL: i32 = 0o200;
 /// One test at a time uses the devices.
 static DEVICES: Mutex<()> = Mutex::new(());
 
-fn finding(device: &std::path::Path, overwrite: bool) -> Option<Finding> {
+fn finding(device: &Loop, overwrite: bool) -> Option<Finding> {
+    finding_at(device.path(), vec![device.token()], overwrite)
+}
+
+fn finding_at(
+    device: &std::path::Path,
+    allow_write: Vec<String>,
+    overwrite: bool,
+) -> Option<Finding> {
     let plan = plan_for(device, TargetKind::BlockDevice, 100);
-    let options = RunOptions { overwrite, ..RunOptions::default() };
+    let options = RunOptions { overwrite, allow_write, ..RunOptions::default() };
     let refusals = guard::check(&plan, &options).err()?.0;
     assert_eq!(refusals.len(), 1);
     Some(refusals[0].finding.clone())
@@ -33,16 +41,19 @@ fn finding(device: &std::path::Path, overwrite: bool) -> Option<Finding> {
 fn a_device_with_data_needs_overwrite_and_one_in_use_is_never_written() {
     let _turn = DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(device) = Loop::attach("/dev/loop4", 32 * MIB) else { return };
-    assert_eq!(finding(device.path(), false), None);
+    assert_eq!(finding(&device, false), None);
     assert!(run("mkfs.ext4", &["-q", device.name()]));
-    let found = finding(device.path(), false).expect("a file system");
-    assert!(matches!(found, Finding::DeviceWithData(what) if what.name.contains("ext4")));
-    assert_eq!(finding(device.path(), true), None);
+    let found = finding(&device, false).expect("a file system");
+    assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("ext4")));
+    assert_eq!(finding(&device, true), None);
     let Some(mount) = Mount::new(&[device.name()]) else { return };
     for overwrite in [false, true] {
-        let found = finding(device.path(), overwrite).expect("in use");
+        let found = finding(&device, overwrite).expect("in use");
         let place = mount.path().to_str().expect("a plain name");
-        assert!(matches!(&found, Finding::DeviceInUse(how) if how.contains(place)), "{found}");
+        assert!(
+            matches!(&found, Finding::DeviceInUse(how) if how.to_string().contains(place)),
+            "{found}"
+        );
     }
 }
 
@@ -53,10 +64,13 @@ fn a_device_that_another_device_is_made_of_is_never_written() {
     // `O_EXCL` without creation claims a block device, as a mount does.
     let claim = OpenOptions::new().read(true).custom_flags(O_EXCL).open(device.path());
     let claimed = claim.expect("nobody else claims it");
-    let found = finding(device.path(), true).expect("claimed");
-    assert!(matches!(&found, Finding::DeviceInUse(how) if how.contains("claimed")), "{found}");
+    let found = finding(&device, true).expect("claimed");
+    assert!(
+        matches!(&found, Finding::DeviceInUse(how) if how.to_string().contains("claimed")),
+        "{found}"
+    );
     drop(claimed);
-    assert_eq!(finding(device.path(), true), None);
+    assert_eq!(finding(&device, true), None);
 }
 
 #[test]
@@ -64,14 +78,14 @@ fn a_swap_area_and_a_partition_table_are_recognised() {
     let _turn = DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(device) = Loop::attach("/dev/loop5", 16 * MIB) else { return };
     assert!(run("mkswap", &[device.name()]));
-    let found = finding(device.path(), false).expect("a swap area");
-    assert!(matches!(found, Finding::DeviceWithData(what) if what.name.contains("swap")));
+    let found = finding(&device, false).expect("a swap area");
+    assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("swap")));
     let disk = OpenOptions::new().write(true).open(device.path()).expect("a device");
     disk.write_all_at(&[0; 8192], 0).expect("a write");
     disk.write_all_at(b"EFI PART", 16 * MIB - 512).expect("a write");
     disk.sync_all().expect("a sync");
-    let found = finding(device.path(), false).expect("a partition table");
-    assert!(matches!(found, Finding::DeviceWithData(what) if what.name.contains("GPT")));
+    let found = finding(&device, false).expect("a partition table");
+    assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("GPT")));
 }
 
 #[test]
@@ -96,8 +110,11 @@ fn root_device() -> Option<PathBuf> {
 fn the_device_of_the_root_is_never_written() {
     let Some(device) = root_device() else { return skip("the root lies on no block device") };
     for overwrite in [false, true] {
-        let found = finding(&device, overwrite).expect("refused");
-        assert!(matches!(&found, Finding::DeviceInUse(how) if how.contains("root")), "{found}");
+        let found = finding_at(&device, Vec::new(), overwrite).expect("refused");
+        assert!(
+            matches!(&found, Finding::Protected(how) if how.to_string().contains("root")),
+            "{found}"
+        );
     }
 }
 

@@ -122,6 +122,7 @@ impl Drop for Mount {
 pub struct Loop {
     device: PathBuf,
     image: tempfile::NamedTempFile,
+    size_bytes: u64,
 }
 
 impl Loop {
@@ -130,7 +131,7 @@ impl Loop {
         let image = tempfile::NamedTempFile::new().expect("a temporary file");
         image.as_file().set_len(size_bytes).expect("a length");
         if run("losetup", &[device, image.path().to_str().expect("a plain name")]) {
-            return Some(Self { device: device.into(), image });
+            return Some(Self { device: device.into(), image, size_bytes });
         }
         skip(&format!("{device} cannot be attached here, or is taken"));
         None
@@ -138,6 +139,16 @@ impl Loop {
 
     pub fn path(&self) -> &Path {
         &self.device
+    }
+
+    /// The word that gives leave to write to it.
+    pub fn token(&self) -> String {
+        format!("{}:{}", self.name(), self.size_bytes)
+    }
+
+    /// The option that gives leave to write to it.
+    pub fn leave(&self) -> String {
+        format!("--allow-write={}", self.token())
     }
 
     /// The file behind the device.

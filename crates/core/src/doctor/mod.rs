@@ -13,7 +13,6 @@ mod machine;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use std::path::Path;
 
@@ -23,8 +22,8 @@ use serde::{Deserialize, Serialize};
 use crate::plan::facts;
 use crate::profile::{Profile, RunOptions};
 use crate::result::{Host, Tool};
+use crate::tree::{self, Tree};
 pub use cost::MeasuredCost;
-use tree::Tree;
 
 /// Version of this format. It grows with each change that an older reader would misread.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -6,21 +6,20 @@ mod thread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use fathom_sys::file::TargetFile;
 use fathom_sys::trace;
 
 use super::clock::{Clock, RealClock, Schedule};
 use super::gate::{Gate, Readiness, await_all};
 use super::lane::SharedTarget;
 use super::live::LiveBoard;
-use super::setup::{self, SetupError, Sources};
+use super::setup::{self, Sources};
 use super::stop::Finish;
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::measure::{
     CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, StopCause, ThreadMeasurements,
 };
-use crate::plan::{SpanPlan, TargetKind, ThreadPlan};
+use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
 /// The conductor looks at least this often whether it must stop.
@@ -49,11 +48,8 @@ pub struct Control<'a> {
 /// Runs one time span to its end.
 #[must_use]
 pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
-    let prepared = claim(plan).and_then(|claims| Ok((claims, setup::make_sources(plan)?)));
-    let measurements = match (prepared, Tracer::open(control.trace)) {
-        (Ok((_claims, sources)), Ok(tracer)) => {
-            Conductor::new(plan, control, sources, tracer).run()
-        }
+    let measurements = match (setup::make_sources(plan), Tracer::open(control.trace)) {
+        (Ok(sources), Ok(tracer)) => Conductor::new(plan, control, sources, tracer).run(),
         (Err(error), _) => failed(error.to_string()),
         (_, Err(error)) => failed(error.to_string()),
     };
@@ -70,21 +66,6 @@ fn failed(reason: String) -> SpanMeasurements {
         kernel_events: None,
         threads: Vec::new(),
     }
-}
-
-/// Claims each block device that is written, for as long as the time span lasts: the kernel refuses
-/// a device that is mounted or that somebody else has claimed.
-fn claim(plan: &SpanPlan) -> Result<Vec<TargetFile>, SetupError> {
-    let mut claims: Vec<TargetFile> = Vec::new();
-    let mut claimed = Vec::new();
-    for target in &plan.targets {
-        let device = target.kind == TargetKind::BlockDevice && target.open.write;
-        if device && !claimed.contains(&&target.path) {
-            claims.push(setup::open(target, true)?);
-            claimed.push(&target.path);
-        }
-    }
-    Ok(claims)
 }
 
 type ThreadResult = Result<Option<(ThreadMeasurements, Option<IoFault>, u64)>, String>;

@@ -232,17 +232,16 @@ pub fn prepare_thread(span: &SpanPlan, thread: &ThreadPlan) -> Result<(), SetupE
     set_io_priority(priority).map_err(SetupError::Priority)
 }
 
-fn flags(target: &TargetPlan, exclusive: bool) -> OpenFlags {
+fn flags(target: &TargetPlan) -> OpenFlags {
     OpenFlags {
         write: target.open.write,
         direct: target.open.direct && !target.open.mapped,
         write_through: target.open.write_through,
-        exclusive,
     }
 }
 
 /// Opens one target as its plan says.
-pub fn open(target: &TargetPlan, exclusive: bool) -> Result<TargetFile, SetupError> {
+pub fn open(target: &TargetPlan) -> Result<TargetFile, SetupError> {
     let how = match (target.open.write, target.open.direct) {
         (false, false) => "for reading",
         (false, true) => "for reading past the page cache",
@@ -250,7 +249,7 @@ pub fn open(target: &TargetPlan, exclusive: bool) -> Result<TargetFile, SetupErr
         (true, true) => "for writing past the page cache",
     };
     let wrap = |source| SetupError::Open { name: target.name.clone(), how, source };
-    let file = TargetFile::open(&target.path, flags(target, exclusive)).map_err(wrap)?;
+    let file = TargetFile::open(&target.path, flags(target)).map_err(wrap)?;
     for advice in advices(target) {
         file.advise(advice).map_err(wrap)?;
     }
@@ -288,13 +287,13 @@ pub fn resources(
 
 /// The targets of a thread, open, one per assignment.
 pub fn open_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<TargetFile>, SetupError> {
-    thread.assignments.iter().map(|lane| open(&span.targets[lane.target], false)).collect()
+    thread.assignments.iter().map(|lane| open(&span.targets[lane.target])).collect()
 }
 
 /// The targets of a thread, mapped, one per assignment.
 pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>, SetupError> {
     let map = |target: &TargetPlan| {
-        let file = open(target, false)?;
+        let file = open(target)?;
         let bytes = target.offsets.end_bytes;
         let wrap = |source| SetupError::Map { name: target.name.clone(), bytes, source };
         let mapping = Mapping::new(&file, bytes, target.open.write).map_err(wrap)?;

@@ -9,6 +9,12 @@ pub struct RunOptions {
     pub engine: Option<EngineChoice>,
     /// Files and devices that hold recognisable data may be written.
     pub overwrite: bool,
+    /// Block devices that may be written, each by what is written on it.
+    pub allow_write: Vec<String>,
+    /// Files that must never be written, nor the devices that hold them.
+    pub protect: Vec<PathBuf>,
+    /// The plan is explained, and nothing is done.
+    pub explain: bool,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
     /// The figures of each second are shown while the run is under way.

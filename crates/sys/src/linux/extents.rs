@@ -3,6 +3,7 @@
 //! A read of a hole, or of an extent that was reserved but never written, is answered by the
 //! file system from nothing; its speed says nothing about the device.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -156,6 +157,35 @@ fn sought_backing(file: &File, range: &Range<u64>) -> io::Result<Backing> {
     Ok(sum)
 }
 
+/// Up to `most` places in a file of `size_bytes` where data begin behind a hole, each with the length of
+/// the data; where there are more, as many again that are spread over the file.
+///
+/// None where the file system tells no holes. The position of `file` may be changed.
+pub fn stretches(file: &File, size_bytes: u64, most: usize) -> io::Result<Vec<(u64, u64)>> {
+    let mut found = BTreeMap::new();
+    let mut at = 0;
+    while let Some((start, length)) = stretch_after(file, at)? {
+        if found.len() >= most {
+            let step = (size_bytes / most as u64).max(1);
+            for place in (0..most as u64).map(|index| index * step) {
+                found.extend(stretch_after(file, place)?);
+            }
+            break;
+        }
+        found.insert(start, length);
+        at = start.saturating_add(length.max(1));
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The first data behind the first hole at or after `at`, and their length.
+fn stretch_after(file: &File, at: u64) -> io::Result<Option<(u64, u64)>> {
+    let Some(hole) = seek(file, at, libc::SEEK_HOLE)? else { return Ok(None) };
+    let Some(start) = seek(file, hole, libc::SEEK_DATA)? else { return Ok(None) };
+    let end = seek(file, start, libc::SEEK_HOLE)?.unwrap_or(start);
+    Ok((end > start).then(|| (start, end - start)))
+}
+
 /// The next data or hole at or after `at`; none beyond the last of the kind.
 fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
     let Ok(offset) = libc::off64_t::try_from(at) else { return Ok(None) };
@@ -221,6 +251,22 @@ mod tests {
         }
         let sum = backing(&file, 0..pieces * 131_072).expect("extents");
         assert_eq!(sum.written_bytes, pieces * 4096);
+    }
+
+    #[test]
+    fn data_behind_holes_are_found_wherever_they_lie() {
+        assert_eq!(stretches(&sparse(), 1 << 20, 4).expect("holes"), [(131_072, 65_536)]);
+        let full = tempfile::tempfile().expect("a temporary file");
+        full.write_all_at(&[7; 8192], 0).expect("a write");
+        assert_eq!(stretches(&full, 8192, 4).expect("no holes"), []);
+        let many = tempfile::tempfile().expect("a temporary file");
+        many.set_len(100 << 17).expect("a length");
+        for piece in 0..99 {
+            many.write_all_at(&[1; 4096], (piece << 17) + 65_536).expect("a write");
+        }
+        let found = stretches(&many, 100 << 17, 10).expect("holes");
+        assert!((10..=20).contains(&found.len()), "{found:?}");
+        assert!(found.last().expect("some").0 > 80 << 17, "{found:?}");
     }
 
     #[test]

@@ -15,8 +15,6 @@ pub struct OpenFlags {
     pub direct: bool,
     /// Each write is on stable storage when it ends (`O_DSYNC`).
     pub write_through: bool,
-    /// A block device that nobody else has claimed (`O_EXCL`).
-    pub exclusive: bool,
 }
 
 /// What the page cache is told about the offsets to come.
@@ -43,11 +41,8 @@ impl TargetFile {
     /// Opens an existing file or device. Nothing is created or cut.
     pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
         let mut bits = libc::O_CLOEXEC | libc::O_NOCTTY;
-        for (wanted, bit) in [
-            (flags.direct, libc::O_DIRECT),
-            (flags.write_through, libc::O_DSYNC),
-            (flags.exclusive, libc::O_EXCL),
-        ] {
+        for (wanted, bit) in [(flags.direct, libc::O_DIRECT), (flags.write_through, libc::O_DSYNC)]
+        {
             bits |= if wanted { bit } else { 0 };
         }
         let mut options = File::options();

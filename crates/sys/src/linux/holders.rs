@@ -1,19 +1,32 @@
-//! Whether somebody else holds a block device.
+//! Claims on block devices.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Whether a block device is mounted, used for swap, or part of a volume, in any namespace.
-///
-/// Opening with `O_EXCL` claims the device for a moment; the kernel refuses with `EBUSY` when
-/// somebody has claimed it, one of its partitions, or the disk that it lies on.
-pub fn is_held(device: &Path) -> io::Result<bool> {
-    match open_exclusively(device) {
-        Ok(_) => Ok(false),
-        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(true),
-        Err(error) => Err(error),
+/// A claim on a block device, which is open for reading. As long as it is kept, the kernel lets nobody
+/// mount the device, swap to it, build a volume on it, or claim it, one of its partitions, or the disk
+/// that it lies on; in any namespace.
+#[derive(Debug)]
+pub struct Claim {
+    file: File,
+}
+
+impl Claim {
+    /// Claims a block device (`O_EXCL`); nothing if somebody has claimed it, or what is named above.
+    pub fn take(device: &Path) -> io::Result<Option<Self>> {
+        match open_exclusively(device) {
+            Ok(file) => Ok(Some(Self { file })),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The open device.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
     }
 }
 
@@ -40,6 +53,6 @@ mod tests {
 
     #[test]
     fn a_missing_device_is_an_error() {
-        assert!(is_held(Path::new("/dev/fathom-no-such-device")).is_err());
+        assert!(Claim::take(Path::new("/dev/fathom-no-such-device")).is_err());
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod aio;
 pub mod attributes;
+pub mod blkid;
 pub mod buffers;
 mod bus_error;
 pub mod cache;
@@ -14,7 +15,9 @@ pub mod extents;
 pub mod file;
 pub mod holders;
 pub mod host;
+pub mod identity;
 pub mod limits;
+pub mod loops;
 pub mod mapping;
 mod reserve;
 pub mod residency;

@@ -534,6 +534,24 @@ pub fn overwrite(draft: &mut Draft, _suffix: &str) -> Applied {
     Ok(())
 }
 
+pub fn allow_write(draft: &mut Draft, value: &str) -> Applied {
+    if value.is_empty() {
+        return Err("the serial number, or path and size, of the device is missing".to_owned());
+    }
+    draft.options.allow_write.push(value.to_owned());
+    Ok(())
+}
+
+pub fn protect(draft: &mut Draft, value: &str) -> Applied {
+    draft.options.protect.push(file_name(value)?.into());
+    Ok(())
+}
+
+pub fn explain(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.options.explain = true;
+    Ok(())
+}
+
 pub fn verify(draft: &mut Draft, _suffix: &str) -> Applied {
     draft.options.verify = true;
     Ok(())

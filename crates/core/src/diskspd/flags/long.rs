@@ -166,10 +166,53 @@ pub const FLAGS: &[Flag] = &[
         form: "--overwrite",
         short: "write targets although they hold recognisable data",
         long: "Without it a file or device that looks like a document, an archive, an image, a \
-               database, a virtual disk, a text or a file system is neither truncated nor \
-               written. Devices that the system uses stay refused.",
+               database, a virtual disk, a text, a file system, a volume or a partition table is \
+               neither truncated nor written. What is in use stays refused.",
         example: "--overwrite",
         apply: apply::overwrite,
+        ..LONG
+    },
+    Flag {
+        name: "-allow-write",
+        form: "--allow-write=<serial|wwn|path:size>",
+        unit: "what is written on the device",
+        default: "no block device is written",
+        limits: "may be given several times; devices that are in use stay refused",
+        short: "the block device with this serial number or name may be written",
+        long: "A block device is written only if it is named by its serial number or world-wide name; a \
+               partition by that of its disk with -part and its number. A device that has neither is named \
+               by its path and its size in bytes, as /dev/loop3:1073741824. The refusal of a run without it \
+               tells the word that is needed, and on a terminal asks for it. docs/data-safety.md tells what \
+               is checked besides.",
+        example: "--allow-write=S4EWNX0R123456",
+        apply: apply::allow_write,
+        ..LONG
+    },
+    Flag {
+        name: "-protect",
+        form: "--protect=<path>",
+        unit: "path",
+        default: "the root and /boot only",
+        limits: "may be given several times",
+        short: "never write this file, nor the device that holds it",
+        long: "What must outlive the test, such as the store of its results. No other option overrides it. \
+               fathom protects its store by itself.",
+        example: "--protect=results.sqlite",
+        apply: apply::protect,
+        ..LONG
+    },
+    Flag {
+        name: "-explain",
+        form: "--explain",
+        limits: "not with -Rxml, -Rp and --verify-only",
+        short: "tell what a run would do, and whether it may; do nothing",
+        long: "Lists each target with its real path, device and size, what would be created, how many bytes \
+               would be written at most and how much of a drive's life that is, as far as it can be told, the \
+               time that it takes, and what the guard says of each target. Nothing is created or written. The \
+               exit code is 0 if the run would go ahead, and 2 if it would be refused. With -Rjson, or \
+               --json=<file>, it is told as JSON by schema/explain.schema.json.",
+        example: "--explain",
+        apply: apply::explain,
         ..LONG
     },
     Flag {

@@ -1,113 +1,102 @@
 //! Nothing of value is written over: asked of every target before any is opened for writing.
 //!
-//! Data that look like somebody's are written over only with `--overwrite`. A device that is in
-//! use is never written to, whatever is given: there is no test for which that would be meant.
+//! Data that look like somebody's are written over only with `--overwrite`, and a device only if it is
+//! named by what is written on it (`--allow-write`). What is in use is never written to, whatever is
+//! given: there is no test for which that would be meant. docs/data-safety.md tells what is found how.
 
-mod device;
+mod blocks;
+mod contents;
+mod finding;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod machine;
+mod mounts;
+mod reach;
 #[cfg(test)]
 mod tests;
+mod token;
+#[cfg(test)]
+mod tree_tests;
+mod uses;
+mod writers;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::blkid;
+use fathom_sys::holders::Claim;
+use fathom_sys::identity::Identity;
+
 use super::prepare;
-use super::signature::{self, Recognised, Samples};
 use super::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind};
 use crate::profile::RunOptions;
+pub use finding::{Finding, Refusal, Refusals};
+use machine::Machine;
+pub use token::DeviceLabel;
+use uses::Sight;
+pub use uses::Use;
 
-/// Why nothing was opened for writing: every target in question, not only the first.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", in_lines(.0))]
-pub struct Refusals(pub Vec<Refusal>);
+/// Leave to write: the claims on all block devices that are written, held as long as this is kept.
+#[must_use = "nobody else is kept off the devices once this is dropped"]
+#[derive(Debug)]
+pub struct Leave {
+    /// Kept and not looked at: a claim ends when it is dropped.
+    _claims: Vec<Claim>,
+}
 
-/// Why one target is not written to.
+/// What the guard says of one path that would be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The path as it was given.
-    pub target: PathBuf,
-    /// What was found there.
-    pub finding: Finding,
+pub struct Verdict {
+    /// What speaks against it; nothing if it may be written.
+    pub finding: Option<Finding>,
+    /// The device, if it is one.
+    pub label: Option<DeviceLabel>,
 }
 
-/// What was found in place of something that may be written over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    /// A file with data that look like somebody's.
-    FileWithData(Recognised),
-    /// A device with data that look like somebody's.
-    DeviceWithData(Recognised),
-    /// A device that somebody uses; how, in words.
-    DeviceInUse(String),
-    /// Something that a test cannot write to; its kind, with article.
-    WrongKind(&'static str),
-    /// Something that could not be looked at; why, in words.
-    Unreadable(String),
-}
-
-impl Refusal {
-    /// What to do about it, as one clause.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        match self.finding {
-            Finding::FileWithData(_) => {
-                "name another file, or give --overwrite if its data may be lost"
-            }
-            Finding::DeviceWithData(_) => {
-                "name another device, or give --overwrite if all data on it may be lost"
-            }
-            Finding::DeviceInUse(_) => {
-                "release the device first, or name another; no option overrides this"
-            }
-            Finding::WrongKind(_) => "name a regular file or a block device",
-            Finding::Unreadable(_) => {
-                "use an account that may read it, so that its data are known to be safe"
-            }
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::FileWithData(found) => {
-                write!(out, "the file looks like {found}, and this run would write over it")
-            }
-            Self::DeviceWithData(found) => {
-                write!(out, "the device looks like {found}, and this run would write over it")
-            }
-            Self::DeviceInUse(how) => write!(out, "the device is in use: {how}"),
-            Self::WrongKind(kind) => write!(out, "it is {kind}, and this run would write to it"),
-            Self::Unreadable(why) => {
-                write!(out, "it cannot be examined before it is written: {why}")
-            }
-        }
-    }
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}: {}; {}", self.target.display(), self.finding, self.remedy())
-    }
-}
-
-fn in_lines(refusals: &[Refusal]) -> String {
-    refusals.iter().map(Refusal::to_string).collect::<Vec<_>>().join("\n")
+/// What the guard says of a plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// Of each path that would be written.
+    pub verdicts: BTreeMap<PathBuf, Verdict>,
+    /// What could not be seen, as sentences.
+    pub unseen: Vec<String>,
 }
 
 /// Checks every target that `plan` would write to or create; those that are only read pass.
-pub fn check(plan: &Plan, options: &RunOptions) -> Result<(), Refusals> {
+pub fn check(plan: &Plan, options: &RunOptions) -> Result<Leave, Refusals> {
+    let machine = Machine::this();
+    let intents = intents(plan);
+    let (guard, mut claims) = (Guard::new(&machine, &intents, options), Claims::default());
     let refuse = |(path, intent): (&PathBuf, &Intent)| {
-        let finding = examine(path, *intent, options.overwrite)?;
+        let finding = guard.examine(path, *intent, &mut claims)?;
         Some(Refusal { target: path.clone(), finding })
     };
-    let refusals: Vec<Refusal> = intents(plan).iter().filter_map(refuse).collect();
-    if refusals.is_empty() { Ok(()) } else { Err(Refusals(refusals)) }
+    let refusals: Vec<Refusal> = intents.iter().filter_map(refuse).collect();
+    let leave = Leave { _claims: claims.0.into_values().collect() };
+    if refusals.is_empty() { Ok(leave) } else { Err(Refusals(refusals)) }
+}
+
+/// What [`check`] would say now, of each path; all claims are given back at once.
+#[must_use]
+pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
+    let machine = Machine::this();
+    let intents = intents(plan);
+    let (guard, mut claims) = (Guard::new(&machine, &intents, options), Claims::default());
+    let verdicts = intents.iter().map(|(path, intent)| {
+        let finding = guard.examine(path, *intent, &mut claims);
+        (path.clone(), Verdict { finding, label: guard.label(path) })
+    });
+    Judgement { verdicts: verdicts.collect(), unseen: guard.unseen() }
+}
+
+/// The label of the device that a path leads to, or that the file behind it lies on; none if that cannot
+/// be told.
+#[must_use]
+pub fn label_of(path: &Path) -> Option<DeviceLabel> {
+    Guard::new(&Machine::this(), &BTreeMap::new(), &RunOptions::default()).label(path)
 }
 
 /// What a run means to do with a path.
@@ -150,57 +139,130 @@ pub(crate) fn is_untouched(span: &SpanPlan, target: usize) -> bool {
     threads.peek().is_some() && threads.all(|thread| thread.engine == EngineKind::Null)
 }
 
-/// What speaks against writing to `path`; symbolic links are followed to the object itself.
-fn examine(path: &Path, intent: Intent, overwrite: bool) -> Option<Finding> {
-    let metadata = match fs::metadata(path) {
-        // What is not there cannot be lost.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => return Some(Finding::Unreadable(error.to_string())),
-        Ok(metadata) => metadata,
+/// The claims that were taken, each device once.
+#[derive(Default)]
+struct Claims(BTreeMap<Identity, Claim>);
+
+struct Guard<'a> {
+    machine: &'a Machine,
+    sight: Sight<'a>,
+    options: &'a RunOptions,
+}
+
+impl<'a> Guard<'a> {
+    fn new(
+        machine: &'a Machine,
+        intents: &BTreeMap<PathBuf, Intent>,
+        options: &'a RunOptions,
+    ) -> Self {
+        let found = intents.keys().filter_map(|path| machine.identity(path));
+        let targets: Vec<Identity> = found.filter(|found| *found != Identity::Other).collect();
+        Self { machine, sight: Sight::of(machine, &targets, &options.protect), options }
+    }
+
+    /// What speaks against writing to `path`; symbolic links are followed to the object itself.
+    fn examine(&self, path: &Path, intent: Intent, claims: &mut Claims) -> Option<Finding> {
+        let metadata = match fs::metadata(path) {
+            // What is not there cannot be lost.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(Finding::Unreadable(error.to_string())),
+            Ok(metadata) => metadata,
+        };
+        let kind = metadata.file_type();
+        let looked = if kind.is_file() {
+            self.examine_file(path, metadata.len())
+        } else if kind.is_block_device() && intent == Intent::Write {
+            self.examine_device(path, claims)
+        } else {
+            Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind))))
+        };
+        looked.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())))
+    }
+
+    fn examine_file(&self, path: &Path, size_bytes: u64) -> io::Result<Option<Finding>> {
+        let identity = fathom_sys::identity::of(path)?;
+        if let Some(how) = self.sight.gravest(identity) {
+            return Ok(Some(in_use(how, Finding::FileInUse)));
+        }
+        if self.options.overwrite || size_bytes == 0 {
+            return Ok(None);
+        }
+        let file = File::open(path)?;
+        if prepare::is_ours(&file, size_bytes)? {
+            return Ok(None);
+        }
+        Ok(contents::of_file(&file, size_bytes)?.map(Finding::FileWithData))
+    }
+
+    /// The claim comes before the look at what it holds, so that nobody can put anything there between.
+    fn examine_device(&self, path: &Path, claims: &mut Claims) -> io::Result<Option<Finding>> {
+        let identity = fathom_sys::identity::of(path)?;
+        if let Some(how) = self.sight.gravest(identity) {
+            return Ok(Some(in_use(how, Finding::DeviceInUse)));
+        }
+        if let std::collections::btree_map::Entry::Vacant(entry) = claims.0.entry(identity) {
+            let Some(claim) = Claim::take(path)? else {
+                return Ok(Some(Finding::DeviceInUse(claimed(path))));
+            };
+            entry.insert(claim);
+        }
+        let label = self.label(path).unwrap_or_default();
+        let is_allowed = label.is_allowed_by(&self.options.allow_write);
+        if !self.options.overwrite
+            && let Some(claim) = claims.0.get(&identity)
+            && let Some(found) = contents::of_device(claim.file())?
+        {
+            let more = (!is_allowed).then(|| label.option());
+            return Ok(Some(Finding::DeviceWithData(found, more)));
+        }
+        Ok((!is_allowed).then(|| Finding::NeedsLeave(label)))
+    }
+
+    fn label(&self, path: &Path) -> Option<DeviceLabel> {
+        match self.machine.identity(path)? {
+            Identity::Device(number) => {
+                Some(token::label(self.machine, &self.sight.blocks, number))
+            }
+            Identity::File(file) => {
+                let is_real = self.sight.blocks.directory(file.device).is_some();
+                is_real.then(|| token::label(self.machine, &self.sight.blocks, file.device))
+            }
+            Identity::Other => None,
+        }
+    }
+
+    /// What could not be seen, as sentences.
+    fn unseen(&self) -> Vec<String> {
+        let mut unseen = Vec::new();
+        let hidden = self.sight.hidden_processes();
+        if hidden > 0 {
+            unseen.push(format!(
+                "The open files of {hidden} processes of other accounts cannot be seen: run it as root \
+                 to know that none of them writes to a target."
+            ));
+        }
+        if let Err(reason) = blkid::library() {
+            unseen.push(format!(
+                "libblkid is not here ({reason}): signatures are looked up in the built-in table alone."
+            ));
+        }
+        unseen
+    }
+}
+
+fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
+    match how {
+        Use::Protected(_) => Finding::Protected(how),
+        _ => otherwise(how),
+    }
+}
+
+/// Who holds a device that the system names no user of. What it holds may tell.
+fn claimed(path: &Path) -> Use {
+    let found = File::open(path).and_then(|device| contents::of_device(&device));
+    let more = match found {
+        Ok(Some(found)) => format!("; it looks like {found}"),
+        _ => String::new(),
     };
-    let kind = metadata.file_type();
-    if kind.is_file() {
-        examine_file(path, metadata.len(), overwrite)
-    } else if kind.is_block_device() && intent == Intent::Write {
-        examine_device(path, &metadata, overwrite)
-    } else {
-        Some(Finding::WrongKind(prepare::kind_in_words(kind)))
-    }
-}
-
-fn examine_file(path: &Path, size_bytes: u64, overwrite: bool) -> Option<Finding> {
-    if overwrite || size_bytes == 0 {
-        return None;
-    }
-    match data_of_file(path, size_bytes) {
-        Ok(found) => found.map(Finding::FileWithData),
-        Err(error) => Some(Finding::Unreadable(error.to_string())),
-    }
-}
-
-fn data_of_file(path: &Path, size_bytes: u64) -> io::Result<Option<Recognised>> {
-    let file = File::open(path)?;
-    if prepare::is_ours(&file, size_bytes)? {
-        return Ok(None);
-    }
-    Ok(signature::recognise(&Samples::read(&file, size_bytes)?))
-}
-
-fn examine_device(path: &Path, metadata: &fs::Metadata, overwrite: bool) -> Option<Finding> {
-    match device::use_in_words(path, metadata) {
-        Ok(Some(how)) => return Some(Finding::DeviceInUse(how)),
-        Ok(None) if overwrite => return None,
-        Ok(None) => {}
-        Err(error) => return Some(Finding::Unreadable(error.to_string())),
-    }
-    match data_of_device(path) {
-        Ok(found) => found.map(Finding::DeviceWithData),
-        Err(error) => Some(Finding::Unreadable(error.to_string())),
-    }
-}
-
-fn data_of_device(path: &Path) -> io::Result<Option<Recognised>> {
-    let mut device = File::open(path)?;
-    let size_bytes = device.seek(SeekFrom::End(0))?;
-    Ok(signature::recognise(&Samples::read(&device, size_bytes)?))
+    Use::Claimed(format!("the kernel or another program has claimed it{more}"))
 }

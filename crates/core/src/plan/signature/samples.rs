@@ -41,6 +41,11 @@ impl Samples {
         Self::take(size_bytes, |offset, buffer| file.read_exact_at(buffer, offset))
     }
 
+    /// Reads samples of a part of an open file, as if the part stood alone.
+    pub fn part_of(file: &File, start_bytes: u64, size_bytes: u64) -> io::Result<Self> {
+        Self::take(size_bytes, |offset, buffer| file.read_exact_at(buffer, start_bytes + offset))
+    }
+
     /// Samples of data in memory.
     #[must_use]
     pub fn of_bytes(data: &[u8]) -> Self {
@@ -72,6 +77,13 @@ impl Samples {
     #[must_use]
     pub fn parts(&self) -> &[Part] {
         &self.parts
+    }
+
+    /// Each sample between the first and the last, as if it stood alone.
+    pub fn middle(&self) -> impl Iterator<Item = (u64, Self)> {
+        let inner = self.parts.len().saturating_sub(2);
+        let alone = |part: &Part| (part.offset_bytes, Self::of_bytes(&part.bytes));
+        self.parts.iter().skip(1).take(inner).map(alone)
     }
 
     /// The first sample, which starts at 0; empty for an empty target.

@@ -127,6 +127,24 @@ fn number_of_path(path: &str) -> Option<Number> {
     metadata.file_type().is_block_device().then(|| device_number(metadata.rdev()))
 }
 
+/// What is written on a disk, as far as it has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Label {
+    /// Its model.
+    pub model: Option<String>,
+    /// Its serial number.
+    pub serial: Option<String>,
+    /// Its world-wide name, such as `naa.5000c500a1b2c3d4` or `eui.0025385b71b0a1c2`.
+    pub wwn: Option<String>,
+}
+
+/// What is written on the disk with this directory in sysfs.
+#[must_use]
+pub fn label(disk: &Path) -> Label {
+    let wwn = first_text(&[disk.join("wwid"), disk.join("device/wwid")]);
+    Label { model: model(disk), serial: serial(disk), wwn }
+}
+
 /// The model of the disk with this directory.
 pub(super) fn model(disk: &Path) -> Option<String> {
     first_text(&[disk.join("device/model"), disk.join("device/name")])

@@ -2,7 +2,7 @@
 //! are asked through sysfs, so that looking at one has no effect on it.
 
 mod disks;
-mod mounts;
+pub mod mounts;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::holders::device_number;
-pub use disks::{Disk, disks};
+pub use disks::{Disk, Label, disks, label};
 
 /// What kind of object a path leads to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

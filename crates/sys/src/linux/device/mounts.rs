@@ -30,36 +30,39 @@ const REMOTE: [&str; 20] = [
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
+pub struct Mount {
     /// Major and minor number of the device, or a number of its own.
-    pub(super) number: (u32, u32),
+    pub number: (u32, u32),
     /// Where it is mounted.
-    pub(super) place: PathBuf,
+    pub place: PathBuf,
     /// What is mounted: a path of a device, or a word.
-    pub(super) source: String,
+    pub source: String,
     /// Type of the file system.
-    pub(super) file_system: String,
+    pub file_system: String,
     /// The mount or the file system takes no writes.
-    pub(super) is_read_only: bool,
+    pub is_read_only: bool,
 }
 
 impl Mount {
     /// Whether `path` lies under the place. The last mount for which this is so holds the path.
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub fn holds(&self, path: &Path) -> bool {
         path.starts_with(&self.place)
     }
 
-    pub(super) fn is_remote(&self) -> bool {
+    /// Whether another host serves it.
+    pub fn is_remote(&self) -> bool {
         REMOTE.contains(&self.file_system.as_str())
     }
 }
 
 /// All mounts, the deepest and latest last.
-pub(super) fn read() -> Vec<Mount> {
+#[must_use]
+pub fn read() -> Vec<Mount> {
     parse(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
 }
 
-pub(super) fn parse(text: &str) -> Vec<Mount> {
+/// The mounts that a text of `mountinfo` lists, the deepest and latest last.
+pub fn parse(text: &str) -> Vec<Mount> {
     let mut mounts: Vec<Mount> = text.lines().filter_map(parse_line).collect();
     mounts.sort_by_key(|mount| mount.place.components().count());
     mounts
@@ -88,7 +91,7 @@ fn fields<'a, const N: usize>(mut from: impl Iterator<Item = &'a str>) -> Option
 
 /// Puts back what the kernel writes as a backslash and three octal digits: space, tab, newline
 /// and the backslash.
-fn unescape(text: &str) -> PathBuf {
+pub fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

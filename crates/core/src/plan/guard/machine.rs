@@ -1,0 +1,75 @@
+//! The facts of a machine that the guard asks for: its files below `/proc`, `/sys` and `/dev`, or a tree
+//! of such files that a test has made.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::identity::{self, Identity};
+use fathom_sys::loops;
+
+use crate::tree::Tree;
+
+/// Major and minor number of a block device.
+pub(super) type Number = (u32, u32);
+
+/// One machine.
+pub(crate) struct Machine {
+    files: Tree,
+    is_this_one: bool,
+}
+
+impl Machine {
+    /// This machine.
+    pub(crate) fn this() -> Self {
+        Self { files: Tree::new(Path::new("/")), is_this_one: true }
+    }
+
+    /// A machine made of files below `root`. Its devices are known by what `sys` says of them.
+    #[cfg(test)]
+    pub(crate) fn below(root: &Path) -> Self {
+        Self { files: Tree::new(root), is_this_one: false }
+    }
+
+    pub(super) fn files(&self) -> &Tree {
+        &self.files
+    }
+
+    /// What a path of this machine leads to; nothing if it cannot be told.
+    pub(super) fn identity(&self, path: &Path) -> Option<Identity> {
+        if let (false, Ok(name)) = (self.is_this_one, path.strip_prefix("/dev")) {
+            let number = self.files.text(&format!("sys/class/block/{}/dev", name.display()))?;
+            return Some(Identity::Device(parse_number(&number)?));
+        }
+        identity::of(&self.files.path(&path.to_string_lossy())).ok()
+    }
+
+    /// Where a symbolic link of `/proc` leads, also if nothing stands there.
+    pub(super) fn link(&self, name: &str) -> Option<PathBuf> {
+        fs::read_link(self.files.path(name)).ok()
+    }
+
+    /// What a loop device lies over. The kernel is asked first, as the path that it shows may be renamed
+    /// or belong to another mount namespace.
+    pub(super) fn under_loop(&self, name: &str) -> Option<Identity> {
+        let shown = self.files.text(&format!("sys/block/{name}/loop/backing_file"))?;
+        let asked = self.is_this_one.then(|| loops::backing(&Path::new("/dev").join(name)).ok());
+        asked.flatten().or_else(|| self.identity(Path::new(&shown)))
+    }
+
+    /// The numbers of all processes.
+    pub(super) fn processes(&self) -> impl Iterator<Item = u32> + use<> {
+        self.files.names("proc").into_iter().filter_map(|name| name.parse().ok())
+    }
+
+    /// A process in words: its number and its name.
+    pub(super) fn process(&self, pid: u32) -> String {
+        let name = self.files.text(&format!("proc/{pid}/comm")).unwrap_or_default();
+        if name.is_empty() { format!("process {pid}") } else { format!("process {pid} ({name})") }
+    }
+}
+
+/// Reads a text such as `8:1`.
+pub(super) fn parse_number(text: &str) -> Option<Number> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}

@@ -1,0 +1,189 @@
+//! Who uses what a write would reach.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::identity::Identity;
+
+use super::blocks::Blocks;
+use super::machine::{Machine, Number};
+use super::mounts::{self, Mounted};
+use super::reach::{Reached, reach};
+use super::writers::{self, Writers};
+
+/// One use, as a sentence. The gravest stands first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Use {
+    /// It is, or holds, what must never be written: the root, the boot files, or what was named.
+    Protected(String),
+    /// Something is mounted.
+    Mounted(String),
+    /// The system swaps to it.
+    Swap(String),
+    /// It belongs to something that is built on it.
+    Part(String),
+    /// Another process has it open for writing.
+    Open(String),
+    /// Somebody holds it, and the system does not say who.
+    Claimed(String),
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Protected(words)
+        | Self::Mounted(words)
+        | Self::Swap(words)
+        | Self::Part(words)
+        | Self::Open(words)
+        | Self::Claimed(words)) = self;
+        out.write_str(words)
+    }
+}
+
+/// A machine as it stands at this moment, with all that reaches to some targets.
+pub(super) struct Sight<'a> {
+    pub(super) blocks: Blocks<'a>,
+    reached: BTreeMap<Identity, Vec<Reached>>,
+    mounts: Vec<Mounted>,
+    swaps: Vec<Identity>,
+    groups: Vec<(String, Vec<Number>)>,
+    writers: Writers,
+    protected: Vec<Protected>,
+}
+
+/// Something that was named as never to be written.
+struct Protected {
+    path: PathBuf,
+    /// The file itself, and those that a database keeps beside it.
+    files: Vec<Identity>,
+}
+
+impl<'a> Sight<'a> {
+    /// Looks at what reaches to `targets`; `protect` are paths that must never be written.
+    pub(super) fn of(machine: &'a Machine, targets: &[Identity], protect: &[PathBuf]) -> Self {
+        let blocks = Blocks::new(machine);
+        let reached: BTreeMap<_, _> =
+            targets.iter().map(|target| (*target, reach(&blocks, *target))).collect();
+        let nodes: BTreeSet<Identity> =
+            reached.values().flatten().map(|reached| reached.node).collect();
+        let is_needed = !nodes.is_empty();
+        Self {
+            mounts: if is_needed { mounts::all(machine) } else { Vec::new() },
+            swaps: mounts::swaps(machine),
+            groups: mounts::btrfs_groups(machine),
+            writers: writers::find(machine, &nodes),
+            protected: protect.iter().map(|path| Protected::new(machine, path)).collect(),
+            blocks,
+            reached,
+        }
+    }
+
+    /// Processes whose open files cannot be seen.
+    pub(super) fn hidden_processes(&self) -> usize {
+        self.writers.hidden
+    }
+
+    /// The gravest use of a target; none if nobody is known to use it.
+    pub(super) fn gravest(&self, target: Identity) -> Option<Use> {
+        let reached = self.reached.get(&target).into_iter().flatten();
+        reached.flat_map(|reached| self.uses(reached)).min()
+    }
+
+    fn uses(&self, reached: &Reached) -> Vec<Use> {
+        let mut uses: Vec<Use> = self.mounts_of(reached).collect();
+        uses.extend(self.protected.iter().filter(|one| one.files.contains(&reached.node)).map(
+            |one| {
+                Use::Protected(format!("{} is protected: {}", reached.subject, one.path.display()))
+            },
+        ));
+        if self.swaps.contains(&reached.node) {
+            uses.push(Use::Swap(match reached.subject.as_str() {
+                "it" => "the system swaps to it".to_owned(),
+                other => format!("the system swaps to {other}"),
+            }));
+        }
+        if !reached.link.is_empty() {
+            uses.push(Use::Part(reached.link.clone()));
+        }
+        uses.extend(self.membership(reached));
+        if let Some(process) = self.writers.by_node.get(&reached.node) {
+            uses.push(Use::Open(match reached.subject.as_str() {
+                "it" => format!("{process} has it open for writing"),
+                other => format!("{process} has {other} open for writing"),
+            }));
+        }
+        uses
+    }
+
+    fn mounts_of(&self, reached: &Reached) -> impl Iterator<Item = Use> {
+        let subject = reached.subject.clone();
+        let number = match reached.node {
+            Identity::Device(number) => Some(number),
+            _ => None,
+        };
+        let mounts = self.mounts.iter();
+        let on_it = mounts.filter(move |one| number.is_some_and(|n| one.devices.contains(&n)));
+        on_it.map(move |mounted| self.mount_in_words(&subject, mounted))
+    }
+
+    fn mount_in_words(&self, subject: &str, mounted: &Mounted) -> Use {
+        let place = mounted.place.display();
+        if let Some(process) = &mounted.seen_by {
+            return Use::Mounted(format!(
+                "{subject} is mounted at {place} in the mount namespace of {process}"
+            ));
+        }
+        if mounted.place == Path::new("/") {
+            return Use::Protected(format!("{subject} holds the root file system"));
+        }
+        if mounted.place.starts_with("/boot") {
+            return Use::Protected(format!(
+                "{subject} holds what this machine boots from: {place}"
+            ));
+        }
+        match self.protected.iter().find(|one| self.lies_on(&one.path, mounted)) {
+            Some(one) => Use::Protected(format!(
+                "{subject} is mounted at {place}, which holds the protected {}",
+                one.path.display()
+            )),
+            None => Use::Mounted(format!("{subject} is mounted at {place}")),
+        }
+    }
+
+    /// Whether a path lies on this mount, and not on one that is mounted below it.
+    fn lies_on(&self, path: &Path, mounted: &Mounted) -> bool {
+        let own = self.mounts.iter().filter(|one| one.seen_by.is_none());
+        let holds = own.filter(|one| path.starts_with(&one.place));
+        let deepest = holds.max_by_key(|one| one.place.components().count());
+        deepest.is_some_and(|one| one.place == mounted.place)
+    }
+
+    /// Groups of devices that hold no volume of their own over their members.
+    fn membership(&self, reached: &Reached) -> Vec<Use> {
+        let Identity::Device(number) = reached.node else { return Vec::new() };
+        let subject = &reached.subject;
+        let group = self.groups.iter().find(|(_, devices)| devices.contains(&number));
+        let group = group.map(|(uuid, _)| {
+            Use::Part(format!("{subject} is part of the mounted Btrfs file system {uuid}"))
+        });
+        let cached = self.blocks.has(number, "bcache");
+        let cached = cached.then(|| Use::Part(format!("{subject} is registered with bcache")));
+        group.into_iter().chain(cached).collect()
+    }
+}
+
+impl Protected {
+    fn new(machine: &Machine, path: &Path) -> Self {
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        // SQLite keeps the rest of a database in these (sqlite.org/tempfiles.html).
+        let names = ["", "-wal", "-shm", "-journal"].map(|end| {
+            let mut name = path.clone().into_os_string();
+            name.push(end);
+            PathBuf::from(name)
+        });
+        let files = names.iter().filter_map(|name| machine.identity(name));
+        let files = files.filter(|found| *found != Identity::Other).collect();
+        Self { path, files }
+    }
+}

@@ -1,0 +1,125 @@
+//! Which other processes have something open for writing, or mapped so.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::identity::{self, Identity};
+
+use super::machine::Machine;
+
+/// What other processes have open.
+#[derive(Debug, Default)]
+pub(super) struct Writers {
+    /// A process that has it open for writing, in words.
+    pub(super) by_node: BTreeMap<Identity, String>,
+    /// Processes that this one may not look into.
+    pub(super) hidden: usize,
+}
+
+/// The first process, by number, that has each of `nodes` open for writing.
+///
+/// This process is left out, and so are other runs of this very program: two tests may share a target.
+pub(super) fn find(machine: &Machine, nodes: &BTreeSet<Identity>) -> Writers {
+    let mut writers = Writers::default();
+    if nodes.is_empty() {
+        return writers;
+    }
+    for pid in machine.processes().filter(|pid| *pid != std::process::id()) {
+        match opened(machine, pid, nodes) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => writers.hidden += 1,
+            Err(_) => {}
+            Ok(found) if found.is_empty() || is_this_program(machine, pid) => {}
+            Ok(found) => {
+                for node in found {
+                    writers.by_node.entry(node).or_insert_with(|| machine.process(pid));
+                }
+            }
+        }
+    }
+    writers
+}
+
+fn opened(
+    machine: &Machine,
+    pid: u32,
+    nodes: &BTreeSet<Identity>,
+) -> io::Result<BTreeSet<Identity>> {
+    let folder = machine.files().path(&format!("proc/{pid}/fd"));
+    let mut found = mapped(machine, pid, nodes);
+    for entry in fs::read_dir(folder)?.flatten() {
+        let Ok(node) = identity::of(&entry.path()) else { continue };
+        let number = entry.file_name().to_string_lossy().into_owned();
+        if nodes.contains(&node) && is_for_writing(machine, pid, &number) {
+            found.insert(node);
+        }
+    }
+    Ok(found)
+}
+
+/// The access mode stands in the two lowest bits of the octal flags: 1 is write, 2 is both (proc(5)).
+fn is_for_writing(machine: &Machine, pid: u32, descriptor: &str) -> bool {
+    let text = machine.files().text(&format!("proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & 3 != 0)
+}
+
+/// Files that are mapped for writing and shared, which needs no open descriptor any more.
+fn mapped(machine: &Machine, pid: u32, nodes: &BTreeSet<Identity>) -> BTreeSet<Identity> {
+    let inodes: BTreeSet<u64> = nodes.iter().filter_map(inode).collect();
+    if inodes.is_empty() {
+        return BTreeSet::new();
+    }
+    let text = machine.files().text(&format!("proc/{pid}/maps")).unwrap_or_default();
+    let fitting = text.lines().filter_map(|line| shared_mapping(line, &inodes));
+    let named = fitting.filter_map(|(range, path)| {
+        let link = machine.files().path(&format!("proc/{pid}/map_files/{range}"));
+        identity::of(&link).ok().or_else(|| machine.identity(&path))
+    });
+    named.filter(|node| nodes.contains(node)).collect()
+}
+
+fn inode(node: &Identity) -> Option<u64> {
+    match node {
+        Identity::File(file) => Some(file.inode),
+        _ => None,
+    }
+}
+
+/// Range and path of a line such as `7f00-7f10 rw-s 00000000 fe:00 1234   /a/path`, if it may be written,
+/// is shared, and has one of these inodes.
+fn shared_mapping<'a>(line: &'a str, inodes: &BTreeSet<u64>) -> Option<(&'a str, PathBuf)> {
+    let mut fields = line.splitn(6, ' ');
+    let (range, access) = (fields.next()?, fields.next()?);
+    let is_shared = access.as_bytes().get(1) == Some(&b'w') && access.ends_with('s');
+    let inode = fields.nth(2)?.parse::<u64>().ok()?;
+    let path = fields.next()?.trim();
+    (is_shared && inodes.contains(&inode)).then(|| (range, Path::new(path).to_owned()))
+}
+
+fn is_this_program(machine: &Machine, pid: u32) -> bool {
+    let own = std::env::current_exe().unwrap_or_default();
+    let is_ours =
+        own.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"diskspd"));
+    let other = machine.files().path(&format!("proc/{pid}/exe"));
+    is_ours
+        && identity::of(&own).is_ok_and(|own| identity::of(&other).is_ok_and(|other| own == other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shared_writable_mappings_of_the_inode_count() {
+        let inodes = BTreeSet::from([1234]);
+        let of = |line: &'static str| shared_mapping(line, &inodes).map(|(range, _)| range);
+        assert_eq!(of("7f00-7f10 rw-s 00000000 fe:00 1234    /a b"), Some("7f00-7f10"));
+        assert_eq!(of("7f00-7f10 r--s 00000000 fe:00 1234    /a b"), None);
+        assert_eq!(of("7f00-7f10 rw-p 00000000 fe:00 1234    /a b"), None);
+        assert_eq!(of("7f00-7f10 rw-s 00000000 fe:00 99      /a b"), None);
+        assert_eq!(of("7f00-7f10 rw-p 00000000 00:00 0"), None);
+    }
+}
