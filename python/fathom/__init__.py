@@ -20,7 +20,7 @@ from fathom._errors import (
     RunFailedError,
     RunInterrupted,
 )
-from fathom._run import EventCallback, parse, run, version
+from fathom._run import EventCallback, explain, parse, run, version
 
 if TYPE_CHECKING:
     from fathom._result import (
@@ -55,6 +55,7 @@ __all__ = [
     "TimeSpan",
     "Warning_",
     "__version__",
+    "explain",
     "parse",
     "run",
     "version",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from fathom._result import Result
 
-__all__ = ["EventCallback", "parse", "run", "version"]
+__all__ = ["EventCallback", "explain", "parse", "run", "version"]
 
 EventCallback = Callable[[str, dict[str, Any]], None]
 """What gets the events of a run: a name and its fields.
@@ -44,8 +45,33 @@ def parse(args: str | Sequence[str]) -> dict[str, Any]:
     return profile
 
 
+def explain(
+    args: str | Sequence[str], *, protect: Sequence[str | os.PathLike[str]] = ()
+) -> dict[str, Any]:
+    """Return what ``run`` would do with these arguments, and whether it would be refused.
+
+    Nothing is created or written. The form is that of ``schema/explain.schema.json``:
+    ``would_run``, ``duration_s``, ``files`` and ``targets``, each with the guard's ``verdict``
+    (``is_refused``, ``reason``, ``remedy``). It holds for this moment only, so ask again before
+    each run of another program that writes.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong, or a target cannot be used.
+
+    """
+    text = _fathom.explain_diskspd(_split(args), [os.fspath(path) for path in protect])
+    explanation: dict[str, Any] = json.loads(text)
+    return explanation
+
+
 def run(
-    args: str | Sequence[str], *, check: bool = True, on_event: EventCallback | None = None
+    args: str | Sequence[str],
+    *,
+    check: bool = True,
+    on_event: EventCallback | None = None,
+    protect: Sequence[str | os.PathLike[str]] = (),
 ) -> Result:
     """Measure as DiskSpd arguments say, and return the result.
 
@@ -59,13 +85,16 @@ def run(
     on_event
         Called with the events of the run, in the thread that called ``run``; what it raises ends
         the run and is raised here.
+    protect
+        Files that must never be written, nor the devices that hold them; no argument overrides it.
 
     Raises
     ------
     InvalidRequestError
         If the arguments are wrong; nothing was touched.
     RefusedError
-        If a target holds data that must not be lost; nothing was touched.
+        If a target is in use, protected, or holds data that must not be lost, or if a block device
+        is not named by ``--allow-write``; nothing was touched.
     RunFailedError
         If the run began and failed, and ``check`` is true.
     DataFaultError
@@ -76,7 +105,9 @@ def run(
     """
     from fathom._result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
 
-    text, failures, interruption = _fathom.run_diskspd(_split(args), on_event)
+    text, failures, interruption = _fathom.run_diskspd(
+        _split(args), on_event, [os.fspath(path) for path in protect]
+    )
     result = Result.from_json(text)
     if isinstance(interruption, KeyboardInterrupt):
         raise RunInterrupted(result) from interruption

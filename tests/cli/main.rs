@@ -2,4 +2,5 @@
 
 mod bad_input;
 mod doctor;
+mod explain;
 mod usage;

@@ -3,6 +3,7 @@
 mod affinity;
 mod bench;
 mod cost;
+mod danger;
 mod devices;
 mod effects;
 mod engines;

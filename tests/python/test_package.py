@@ -34,6 +34,7 @@ def test_the_exported_names_are_these() -> None:
         "TimeSpan",
         "Warning_",
         "__version__",
+        "explain",
         "parse",
         "run",
         "version",

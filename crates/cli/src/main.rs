@@ -1,6 +1,7 @@
 //! `diskspd`: measure storage, with the command line and the results of Microsoft's `DiskSpd`.
 #![forbid(unsafe_code)]
 
+mod leave;
 mod live;
 mod output;
 mod progress;
@@ -62,6 +63,9 @@ fn act(invocation: Invocation) -> ExitCode {
             }
             if request.profile_only {
                 return print(&output::profile(&request));
+            }
+            if request.options.explain {
+                return run::explain(&request);
             }
             run::run(&request)
         }

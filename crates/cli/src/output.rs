@@ -8,8 +8,9 @@ use fathom_core::diskspd::number::show_size;
 use fathom_core::diskspd::parse::Request;
 use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml, system};
 use fathom_core::doctor::Diagnosis;
+use fathom_core::explain::Explanation;
 use fathom_core::profile::ResultFormat;
-use fathom_core::report::{doctor, json};
+use fathom_core::report::{doctor, explain, json};
 use fathom_core::result::RunResult;
 use fathom_core::run::look_at_system;
 
@@ -79,6 +80,14 @@ pub fn diagnosis(diagnosis: &Diagnosis, format: ResultFormat) -> String {
     match format {
         ResultFormat::Json => json::write_diagnosis(diagnosis),
         ResultFormat::Text | ResultFormat::Xml => doctor::write(diagnosis),
+    }
+}
+
+/// What a run would do.
+pub fn explanation(explanation: &Explanation, format: ResultFormat) -> String {
+    match format {
+        ResultFormat::Json => json::write_explanation(explanation),
+        ResultFormat::Text | ResultFormat::Xml => explain::write(explanation),
     }
 }
 

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::diskspd::parse::{Request, VerifyRequest};
+use fathom_core::explain::explain as explain_request;
 use fathom_core::profile::ResultFormat;
 use fathom_core::report::json;
 use fathom_core::result::Outcome;
 use fathom_core::run::{Finished, RunError, run as run_request, verify_only as verify_request};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::leave;
 use crate::output::{self, Code, complain, print};
 use crate::progress::Progress;
 
@@ -20,12 +22,40 @@ pub fn fresh_seed() -> u32 {
     u32::try_from(fathom_sys::clock::now_ns() & u64::from(u32::MAX)).unwrap_or(0)
 }
 
+/// Tells what the request would do, and gives the exit code: whether it would be refused.
+pub fn explain(request: &Request) -> ExitCode {
+    let explanation = match explain_request(request) {
+        Ok(explanation) => explanation,
+        Err(errors) => {
+            complain_all("ERROR", &errors.to_string());
+            let is_invalid = errors.has_request_error();
+            return if is_invalid { Code::Invalid.into() } else { Code::Failed.into() };
+        }
+    };
+    let printed = print(&output::explanation(&explanation, request.profile.format));
+    if let Some(path) = &request.options.json_file
+        && let Some(code) = output::save(path, &json::write_explanation(&explanation))
+    {
+        return code;
+    }
+    if explanation.would_run { printed } else { Code::Refused.into() }
+}
+
 /// Runs the request, prints its result, and gives the exit code.
 pub fn run(request: &Request) -> ExitCode {
     let stop = stop_flag();
     let for_people = request.profile.format == ResultFormat::Text;
     let progress = Progress::new(for_people, request.profile.verbose);
-    match run_request(request, &stop, &|event| progress.show(&event)) {
+    let attempt = |request: &Request| run_request(request, &stop, &|event| progress.show(&event));
+    let mut outcome = attempt(request);
+    if let Err(RunError::Refused(refusals)) = &outcome
+        && let Some(words) = leave::ask(refusals)
+    {
+        let mut request = request.clone();
+        request.options.allow_write.extend(words);
+        outcome = attempt(&request);
+    }
+    match outcome {
         Ok(finished) => report(request, &finished, stop.load(Ordering::Relaxed)),
         Err(RunError::Invalid(errors)) => {
             complain_all("ERROR", &errors.to_string());

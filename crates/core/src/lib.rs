@@ -12,7 +12,8 @@
 //! | mean | [`result`] | measurements → [`result::RunResult`], versioned and mergeable |
 //! | show | [`report`], [`diskspd`] | result → text, XML, JSON |
 //!
-//! [`doctor`] stands beside them: it looks at the machine instead of measuring a target.
+//! [`doctor`] and [`explain`] stand beside them: the one looks at the machine instead of measuring a
+//! target, the other tells what a run would do.
 //!
 //! Dependencies point only downwards in that list. `DiskSpd`'s own words live in
 //! [`diskspd`] and nowhere else.
@@ -22,6 +23,7 @@ pub mod diskspd;
 pub mod doctor;
 pub mod engine;
 pub mod events;
+pub mod explain;
 pub mod measure;
 pub mod plan;
 pub mod profile;

@@ -7,13 +7,16 @@ mod events;
 
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::diskspd::profile_xml;
+use fathom_core::explain::explain;
 use fathom_core::measure::Event;
+use fathom_core::plan::resolve::ResolveErrors;
 use fathom_core::report::json;
 use fathom_core::run::{Finished, RunError, read_profile, run};
 use pyo3::create_exception;
@@ -51,17 +54,36 @@ fn profile_xml_of(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
 /// signal's handler raised meanwhile.
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
-/// Runs `DiskSpd` arguments. A callback gets the events of the run, each as a name and a dictionary; what
+/// Tells what `DiskSpd` arguments would do, as JSON; nothing is created or written.
+#[pyfunction]
+#[pyo3(signature = (args, protect=None))]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn explain_diskspd(
+    py: Python<'_>,
+    args: Vec<String>,
+    protect: Option<Vec<PathBuf>>,
+) -> PyResult<String> {
+    let mut request = request(py, &args)?;
+    request.options.protect.extend(protect.unwrap_or_default());
+    let explanation = py.detach(|| explain(&request));
+    let explanation =
+        explanation.map_err(|errors| InvalidRequestError::new_err(errors.to_string()))?;
+    Ok(json::write_explanation(&explanation))
+}
+
+/// Runs `DiskSpd` arguments. What `protect` names is never written. A callback gets the events of the run, each as a name and a dictionary; what
 /// it raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (args, on_event=None))]
+#[pyo3(signature = (args, on_event=None, protect=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn run_diskspd(
     py: Python<'_>,
     args: Vec<String>,
     on_event: Option<Py<PyAny>>,
+    protect: Option<Vec<PathBuf>>,
 ) -> PyResult<Outcome> {
     let mut request = request(py, &args)?;
+    request.options.protect.extend(protect.unwrap_or_default());
     if let Some(reason) = not_here(&request) {
         return Err(InvalidRequestError::new_err(reason));
     }
@@ -74,6 +96,9 @@ fn run_diskspd(
 fn not_here(request: &Request) -> Option<&'static str> {
     if request.profile_only {
         return Some("-Rp shows a profile and runs nothing: use parse instead");
+    }
+    if request.options.explain {
+        return Some("--explain tells what a run would do and runs nothing: use explain instead");
     }
     if request.options.json_file.is_some() {
         return Some(
@@ -195,6 +220,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
+    module.add_function(wrap_pyfunction!(explain_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
     let py = module.py();
     module.add("FathomError", py.get_type::<FathomError>())?;

@@ -7,13 +7,14 @@ use fathom_core::diskspd::manual;
 use fathom_core::report::json;
 
 /// Each generated file and its contents.
-fn files() -> [(&'static str, String); 5] {
+fn files() -> [(&'static str, String); 6] {
     [
         ("docs/usage.txt", manual::usage()),
         ("docs/reference.md", manual::reference_page()),
         ("docs/diskspd.1", manual::man_page()),
         ("schema/result.schema.json", json::schema()),
         ("schema/doctor.schema.json", json::diagnosis_schema()),
+        ("schema/explain.schema.json", json::explanation_schema()),
     ]
 }
 

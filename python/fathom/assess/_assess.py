@@ -111,6 +111,7 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     *,
     writes: bool = False,
     overwrite: bool = False,
+    allow_write: Sequence[str] = (),
     steady_seconds: int = 0,
     on_cell: Callable[[str, int, int, float], None] = lambda *_told: None,
     on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
@@ -120,7 +121,8 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     ``on_cell`` gets, before each cell: what it is, its number, how many there are, and the seconds
     that are left. ``on_abandoned`` gets what a killed assessment had left in a folder, with its
     size in bytes, once it is removed. What exists is only read unless ``writes`` is true; the
-    engine's guard still refuses to write recognisable data unless ``overwrite`` is true, and
+    engine's guard still refuses to write recognisable data unless ``overwrite`` is true, block
+    devices unless ``allow_write`` names what is written on them, and
     devices in use always.
 
     Raises
@@ -137,7 +139,9 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
         targets = _opened(stack, names, effort, on_abandoned, writes=writes)
         plans = [_planned(one, effort, steady_seconds) for one in targets]
         experiment_id = _begin(store, names, effort, plans)
-        measurement = Measurement(store, runner, effort, experiment_id, overwrite, on_cell)
+        leave = [f"--allow-write={one}" for one in allow_write]
+        leave += ["--overwrite"] if overwrite else []
+        measurement = Measurement(store, runner, effort, experiment_id, leave, on_cell)
         try:
             measurement.run(plans)
         except KeyboardInterrupt as error:

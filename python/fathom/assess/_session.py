@@ -130,7 +130,7 @@ class Measurement:
     runner: Runner
     effort: Effort
     experiment_id: int
-    overwrite: bool
+    leave: Sequence[str]
     on_cell: Callable[[str, int, int, float], None]
     budget_s: float = 0.0
     took_s: list[float] = field(default_factory=list)
@@ -228,7 +228,7 @@ class Measurement:
         target = plan.target
         is_first = target.is_scratch and not any(one.run_id or one.figures for one in plan.cells)
         first = [f"-c{target.size_bytes}"] if is_first else []
-        guard = ["--overwrite"] if cell.writes and self.overwrite else []
+        guard = self.leave if cell.writes else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
         return (*first, *own, *timing, *guard, str(target.path))
 

@@ -43,6 +43,12 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="With --write, also recognisable data.")
     ] = False,
+    allow_write: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERIAL", help="With --write, the device with this on it, as diskspd says."
+        ),
+    ] = None,
     steady: Annotated[
         int, typer.Option(metavar="SECONDS", help="Also go on until steady, at most so long.")
     ] = 0,
@@ -57,6 +63,8 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     effort = _effort(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
     if overwrite and not write:
         fail("--overwrite needs --write", EXIT_INVALID)
+    if allow_write and not write:
+        fail("--allow-write needs --write", EXIT_INVALID)
     from fathom.assess import AssessmentInterrupted  # noqa: PLC0415 - Loads NumPy.
     from fathom.assess import assess as assess_targets  # noqa: PLC0415 - The same.
     from fathom.runners import NativeRunner  # noqa: PLC0415 - The same.
@@ -71,6 +79,7 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
                     effort,
                     writes=write,
                     overwrite=overwrite,
+                    allow_write=allow_write or (),
                     steady_seconds=steady,
                     on_cell=_tell_cell,
                     on_abandoned=_tell_abandoned,

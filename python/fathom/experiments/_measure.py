@@ -44,6 +44,8 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
 ) -> Measured:
     """Run DiskSpd arguments and save what was measured, also of a run that failed.
 
+    The store's file is never written by the run, nor the device that holds it.
+
     ``show`` gets the result before it is saved, so that it is seen even if saving fails.
 
     Raises
@@ -72,7 +74,8 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
         )
 
     try:
-        result = run(arguments, on_event=on_event)
+        protect = () if store is None else store.files
+        result = run(arguments, on_event=on_event, protect=protect)
     except RunFailedError as error:
         return Measured(saved(error.result, [str(error)]), error.result, error)
     except RunInterrupted as interruption:

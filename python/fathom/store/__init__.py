@@ -67,6 +67,8 @@ class Store:
         What it holds; ``imports`` are the files that imported runs came from.
     name
         Its file or address, without a password.
+    files
+        What must not be written while it is used: its file, or nothing of a server's database.
 
     """
 
@@ -100,6 +102,7 @@ class Store:
         self.baselines = Baselines(self._database)
         self.imports = Imports(self._database)
         self.name = self._database.name
+        self.files = (self.name,) if self._database.is_sqlite else ()
 
     def close(self) -> None:
         """Close its connections."""

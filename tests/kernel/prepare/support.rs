@@ -121,7 +121,8 @@ impl Drop for Mount {
 /// A loop device over a fresh file; detached when dropped.
 pub struct Loop {
     device: PathBuf,
-    image: tempfile::NamedTempFile,
+    /// Closed: what another process has open for writing is refused.
+    image: tempfile::TempPath,
     size_bytes: u64,
 }
 
@@ -130,7 +131,8 @@ impl Loop {
     pub fn attach(device: &str, size_bytes: u64) -> Option<Self> {
         let image = tempfile::NamedTempFile::new().expect("a temporary file");
         image.as_file().set_len(size_bytes).expect("a length");
-        if run("losetup", &[device, image.path().to_str().expect("a plain name")]) {
+        let image = image.into_temp_path();
+        if run("losetup", &[device, image.to_str().expect("a plain name")]) {
             return Some(Self { device: device.into(), image, size_bytes });
         }
         skip(&format!("{device} cannot be attached here, or is taken"));
@@ -153,7 +155,7 @@ impl Loop {
 
     /// The file behind the device.
     pub fn image(&self) -> &Path {
-        self.image.path()
+        &self.image
     }
 
     pub fn name(&self) -> &str {

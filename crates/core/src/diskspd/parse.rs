@@ -307,6 +307,10 @@ fn finish(
     if !findings.errors.is_empty() {
         return Err(ParseError { errors: findings.errors, warnings: findings.warnings });
     }
+    if options.explain && (profile_only || profile.format == ResultFormat::Xml) {
+        let other = if profile_only { "-Rp, which shows a profile" } else { "-Rxml: use -Rjson" };
+        return Err(format!("--explain cannot be used with {other}").into());
+    }
     let warnings = findings.warnings;
     let request = Request { command_line, profile, profile_only, warnings, options };
     if !profile_only {

@@ -1,6 +1,7 @@
 //! The result as JSON: everything that was measured, by the schema under `schema/`.
 
 use crate::doctor::Diagnosis;
+use crate::explain::Explanation;
 use crate::profile::Profile;
 use crate::result::{RunResult, SystemReport};
 
@@ -40,6 +41,22 @@ pub fn write_diagnosis(diagnosis: &Diagnosis) -> String {
 #[must_use]
 pub fn diagnosis_schema() -> String {
     let mut text = pretty(&schemars::schema_for!(Diagnosis));
+    text.push('\n');
+    text
+}
+
+/// An explanation, indented.
+#[must_use]
+pub fn write_explanation(explanation: &Explanation) -> String {
+    let mut text = pretty(explanation);
+    text.push('\n');
+    text
+}
+
+/// The schema of an explanation.
+#[must_use]
+pub fn explanation_schema() -> String {
+    let mut text = pretty(&schemars::schema_for!(Explanation));
     text.push('\n');
     text
 }

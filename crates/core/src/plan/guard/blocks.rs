@@ -126,7 +126,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// What the device mapper's identifier says; its prefixes are those that the tools write
-    /// (`LVM-`, `CRYPT-LUKS2-`, `mpath-`; dmsetup(8), crypt_dm_uuid of cryptsetup).
+    /// (`LVM-`, `CRYPT-LUKS2-`, `mpath-`; dmsetup(8), `crypt_dm_uuid` of cryptsetup).
     fn mapped_in_words(&self, number: Number) -> Option<String> {
         let name = self.file(number, "dm/name")?;
         let uuid = self.file(number, "dm/uuid").unwrap_or_default();

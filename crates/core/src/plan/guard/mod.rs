@@ -122,12 +122,16 @@ fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
 }
 
 fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
-    let written = span.targets.iter().enumerate().filter(|(index, target)| {
-        (target.write_percent > 0 || target.open.write)
-            && target.kind != TargetKind::Virtual
-            && !is_untouched(span, *index)
-    });
-    written.map(|(_, target)| target.path.clone())
+    let written = (0..span.targets.len()).filter(|index| is_written(span, *index));
+    written.map(|index| span.targets[index].path.clone())
+}
+
+/// Whether a time span writes to one of its targets.
+pub(crate) fn is_written(span: &SpanPlan, index: usize) -> bool {
+    let target = &span.targets[index];
+    (target.write_percent > 0 || target.open.write)
+        && target.kind != TargetKind::Virtual
+        && !is_untouched(span, index)
 }
 
 /// Whether only null engines use a target: these complete at once and touch nothing.
@@ -215,7 +219,7 @@ impl<'a> Guard<'a> {
             let more = (!is_allowed).then(|| label.option());
             return Ok(Some(Finding::DeviceWithData(found, more)));
         }
-        Ok((!is_allowed).then(|| Finding::NeedsLeave(label)))
+        Ok((!is_allowed).then_some(Finding::NeedsLeave(label)))
     }
 
     fn label(&self, path: &Path) -> Option<DeviceLabel> {

@@ -61,6 +61,21 @@ pub fn create(
     }
 }
 
+/// What [`create`] would do with a file, unless it is refused; nothing is changed.
+pub fn fate(file: &FilePlan) -> Result<Created, PrepareError> {
+    let path = real_path(&file.path)?;
+    let look = |error| refused(&path, "read the file", error);
+    let existing = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Created::Made),
+        opened => opened.map_err(look)?,
+    };
+    let (size_bytes, reduction) = (file.size_bytes, file.reduction);
+    let never = AtomicBool::new(false);
+    let making = Making { path: &path, size_bytes, reduction, stop: &never, sink: &|_| {} };
+    let is_kept = making.is_complete(&existing).map_err(look)?;
+    Ok(if is_kept { Created::Kept } else { Created::Remade })
+}
+
 /// The path with symbolic links followed, even if the last one leads to nothing yet.
 fn real_path(path: &Path) -> Result<PathBuf, PrepareError> {
     /// As many links as the kernel follows in a row.

@@ -1,0 +1,221 @@
+//! What a run would do, and whether it may: told without doing any of it.
+
+mod amount;
+
+use std::path::Path;
+
+use fathom_sys::device::{self, PathKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::diskspd::parse::Request;
+use crate::plan::facts;
+use crate::plan::guard::{self, DeviceLabel, Finding, Judgement};
+use crate::plan::prepare::{self, Created};
+use crate::plan::resolve::{self, ResolveErrors, Resolved};
+use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
+use crate::result::Tool;
+pub use amount::WriteAmount;
+
+/// Version of this format. It grows with each change that an older reader would misread.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a run would do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// Version of this format.
+    pub schema_version: u32,
+    /// The tool that tells.
+    pub tool: Tool,
+    /// The command line.
+    pub command_line: String,
+    /// Whether the run would go ahead; otherwise it would be refused.
+    pub would_run: bool,
+    /// The longest time that it takes, warm-up and cool-down included, without making files, in seconds.
+    pub duration_s: f64,
+    /// The files that would be made.
+    pub files: Vec<FileToMake>,
+    /// The targets of all time spans.
+    pub targets: Vec<ExplainedTarget>,
+    /// What could not be seen, as sentences.
+    pub notes: Vec<String>,
+}
+
+/// A file that would be made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FileToMake {
+    /// Its path.
+    pub path: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// Bytes that are written to make it.
+    pub write_bytes: u64,
+    /// What the guard says.
+    pub verdict: ExplainedVerdict,
+}
+
+/// What becomes of a file that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It is there: complete, of the right size, and made by this tool.
+    Kept,
+    /// Nothing is there, and it is made.
+    Made,
+    /// What is there is replaced.
+    Replaced,
+}
+
+/// A target of one time span.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedTarget {
+    /// The time span, from 1.
+    pub time_span: usize,
+    /// The name as it was given.
+    pub name: String,
+    /// The object itself, with all symbolic links resolved.
+    pub path: String,
+    /// `file`, `block_device`, or `none` if nothing is there yet.
+    pub kind: String,
+    /// Its size in bytes, once it is made.
+    pub size_bytes: u64,
+    /// The device that it is or lies on; absent if the system does not tell.
+    pub device: Option<ExplainedDevice>,
+    /// Whether it would be written.
+    pub is_written: bool,
+    /// First byte of the range that is used.
+    pub range_start_bytes: u64,
+    /// End of the range, exclusive.
+    pub range_end_bytes: u64,
+    /// How much would be written.
+    pub writes: WriteAmount,
+    /// What the guard says.
+    pub verdict: ExplainedVerdict,
+}
+
+/// A device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedDevice {
+    /// Its path by the kernel's name.
+    pub path: String,
+    /// Model of the disk, where it has one.
+    pub model: Option<String>,
+    /// Serial number of the disk, where it has one.
+    pub serial: Option<String>,
+    /// World-wide name of the disk, where it has one.
+    pub wwn: Option<String>,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// The words of `--allow-write` that give leave to write to it, the first one preferred.
+    pub allow_write: Vec<String>,
+}
+
+/// What the guard says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedVerdict {
+    /// Whether it would be refused.
+    pub is_refused: bool,
+    /// Why, as a clause; empty if it is not refused.
+    pub reason: String,
+    /// What to do about it, as a clause; empty if it is not refused.
+    pub remedy: String,
+}
+
+/// Tells what a request would do. Nothing is created, written, or kept open.
+///
+/// # Errors
+/// If the request does not fit the host, or a target cannot be used.
+pub fn explain(request: &Request) -> Result<Explanation, ResolveErrors> {
+    let host = facts::gather(&request.profile, &request.options, crate::run::availability());
+    let Resolved { plan, .. } = resolve::resolve(&request.profile, &request.options, &host)?;
+    let judgement = guard::judge(&plan, &request.options);
+    let spans = plan.spans.iter();
+    let targets = spans.clone().flat_map(|span| {
+        span.targets
+            .iter()
+            .enumerate()
+            .map(|(index, target)| target_of(span, index, target, &judgement))
+    });
+    let tool =
+        Tool { name: "Fathom diskspd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
+    Ok(Explanation {
+        schema_version: SCHEMA_VERSION,
+        tool,
+        command_line: request.command_line.clone(),
+        would_run: judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
+        duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
+        files: files(&plan).map(|file| file_to_make(file, &judgement)).collect(),
+        targets: targets.collect(),
+        notes: judgement.unseen.clone(),
+    })
+}
+
+fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
+    plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
+}
+
+fn file_to_make(file: &FilePlan, judgement: &Judgement) -> FileToMake {
+    let fate = match prepare::fate(file) {
+        Ok(Created::Kept) => Fate::Kept,
+        Ok(Created::Made) => Fate::Made,
+        // What cannot be looked at is refused by the guard.
+        Ok(Created::Remade) | Err(_) => Fate::Replaced,
+    };
+    FileToMake {
+        path: file.path.display().to_string(),
+        size_bytes: file.size_bytes,
+        fate,
+        write_bytes: if fate == Fate::Kept { 0 } else { file.size_bytes },
+        verdict: verdict_of(judgement, &file.path),
+    }
+}
+
+fn target_of(
+    span: &SpanPlan,
+    index: usize,
+    target: &TargetPlan,
+    judgement: &Judgement,
+) -> ExplainedTarget {
+    let judged = judgement.verdicts.get(&target.path);
+    let is_written = guard::is_written(span, index);
+    let label = judged.and_then(|verdict| verdict.label.clone());
+    let label = label.or_else(|| guard::label_of(&target.path));
+    let device_bytes = label.as_ref().map(|label| label.size_bytes);
+    ExplainedTarget {
+        time_span: span.index + 1,
+        name: target.name.clone(),
+        path: target.path.display().to_string(),
+        kind: kind_in_words(&target.path).to_owned(),
+        size_bytes: target.size_bytes,
+        device: label.map(device_of),
+        is_written,
+        range_start_bytes: target.offsets.base_bytes,
+        range_end_bytes: target.offsets.end_bytes,
+        writes: amount::of(span, index, is_written, device_bytes),
+        verdict: verdict_of(judgement, &target.path),
+    }
+}
+
+fn kind_in_words(path: &Path) -> &'static str {
+    match device::look(path).map(|facts| facts.kind) {
+        Ok(PathKind::File) => "file",
+        Ok(PathKind::BlockDevice) => "block_device",
+        _ => "none",
+    }
+}
+
+fn device_of(label: DeviceLabel) -> ExplainedDevice {
+    let DeviceLabel { path, model, serial, wwn, size_bytes, tokens } = label;
+    ExplainedDevice { path, model, serial, wwn, size_bytes, allow_write: tokens }
+}
+
+fn verdict_of(judgement: &Judgement, path: &Path) -> ExplainedVerdict {
+    let finding = judgement.verdicts.get(path).and_then(|verdict| verdict.finding.as_ref());
+    ExplainedVerdict {
+        is_refused: finding.is_some(),
+        reason: finding.map(Finding::to_string).unwrap_or_default(),
+        remedy: finding.map(Finding::remedy).unwrap_or_default(),
+    }
+}

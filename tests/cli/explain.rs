@@ -1,0 +1,106 @@
+//! `--explain`: what a run would do, and the question at a terminal.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use fathom_core::explain::{Explanation, Fate};
+
+fn diskspd(folder: &Path, args: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
+    command.args(args.split_whitespace()).current_dir(folder).output().unwrap()
+}
+
+fn explained(folder: &Path, args: &str) -> (Option<i32>, Explanation) {
+    let output = diskspd(folder, &format!("--explain -Rjson {args}"));
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let read = serde_json::from_slice(&output.stdout);
+    (output.status.code(), read.unwrap_or_else(|error| panic!("{args}: {error}: {stderr}")))
+}
+
+#[test]
+fn a_run_that_would_go_ahead_is_told_with_files_bytes_and_time_and_does_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = "-c8M -b4K -W1 -d3 -C1 -w50 -t2 --rate=100 t.dat";
+    let (code, told) = explained(folder.path(), args);
+    assert_eq!(code, Some(0));
+    assert!(told.would_run);
+    assert!((told.duration_s - 5.0).abs() < 1e-9, "{}", told.duration_s);
+    let file = &told.files[0];
+    assert_eq!((file.fate, file.size_bytes, file.write_bytes), (Fate::Made, 8 << 20, 8 << 20));
+    let target = &told.targets[0];
+    assert!(target.is_written && target.path.ends_with("t.dat") && !target.verdict.is_refused);
+    // 100 I/Os a second for 5 s, and the first of each thread; half of them are writes.
+    assert_eq!(target.writes.bytes_at_most, Some(502 * 4096 / 2));
+    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "something was created");
+}
+
+#[test]
+fn a_file_that_is_there_is_said_to_be_kept_and_one_of_another_size_to_be_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = diskspd(folder.path(), "-c1M -W0 -d1 t.dat");
+    assert_eq!(made.status.code(), Some(0));
+    let fate = |args: &str| explained(folder.path(), args).1.files[0].fate;
+    assert_eq!(fate("-c1M -d1 t.dat"), Fate::Kept);
+    assert_eq!(fate("-c2M -d1 t.dat"), Fate::Replaced);
+    assert_eq!(folder.path().join("t.dat").metadata().unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn a_run_that_would_be_refused_is_told_with_the_reason_and_exit_code_2() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("letter"), "Dear Ada, how are you?\n").unwrap();
+    let (code, told) = explained(folder.path(), "-b512 -w100 letter");
+    assert_eq!(code, Some(2));
+    assert!(!told.would_run && told.targets[0].verdict.is_refused);
+    assert!(told.targets[0].verdict.reason.contains("text"), "{told:?}");
+    assert!(told.targets[0].verdict.remedy.contains("--overwrite"), "{told:?}");
+    assert_eq!(explained(folder.path(), "-b512 -w100 --overwrite letter").0, Some(0));
+    assert_eq!(explained(folder.path(), "-b512 -w0 letter").0, Some(0), "it is only read");
+}
+
+#[test]
+fn the_text_says_it_too_and_the_json_goes_to_a_file_besides() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.dat"), vec![0; 1 << 20]).unwrap();
+    let output = diskspd(folder.path(), "--explain --json=e.json -b4K -w100 -d7 t.dat");
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).unwrap();
+    for words in ["would go ahead", "written, bytes 0 to 1048576", "not bounded", "Nothing was"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let json = std::fs::read(folder.path().join("e.json")).unwrap();
+    assert!(serde_json::from_slice::<Explanation>(&json).unwrap().would_run);
+}
+
+#[test]
+fn a_request_that_is_wrong_is_told_as_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(diskspd(folder.path(), "--explain -w100 missing.dat").status.code(), Some(1));
+    assert_eq!(diskspd(folder.path(), "--explain -Rxml t.dat").status.code(), Some(3));
+    assert_eq!(diskspd(folder.path(), "--explain -Rp t.dat").status.code(), Some(3));
+    assert_eq!(diskspd(folder.path(), "--allow-write= t.dat").status.code(), Some(3));
+}
+
+/// Where libblkid cannot be loaded, the binary starts, says so, and still knows the signatures of its own
+/// table.
+#[test]
+fn without_libblkid_the_built_in_table_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    // The loader takes the first file of the name, and this one is no library.
+    std::fs::write(folder.path().join("libblkid.so.1"), "not a library").unwrap();
+    let mut image = vec![0_u8; 1 << 20];
+    image[65_600..65_608].copy_from_slice(b"_BHRfS_M");
+    std::fs::write(folder.path().join("image"), &image).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_diskspd"))
+        .args(["--explain", "-w100", "image"])
+        .env("LD_LIBRARY_PATH", folder.path())
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(
+        text.contains("a Btrfs file system") && text.contains("libblkid is not here"),
+        "{text}"
+    );
+}
