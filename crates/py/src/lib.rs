@@ -65,9 +65,8 @@ fn explain_diskspd(
 ) -> PyResult<String> {
     let mut request = request(py, &args)?;
     request.options.protect.extend(protect.unwrap_or_default());
-    let explanation = py.detach(|| explain(&request));
-    let explanation =
-        explanation.map_err(|errors| InvalidRequestError::new_err(errors.to_string()))?;
+    let wrong = |errors: ResolveErrors| InvalidRequestError::new_err(errors.to_string());
+    let explanation = py.detach(|| explain(&request)).map_err(wrong)?;
     Ok(json::write_explanation(&explanation))
 }
 

@@ -209,8 +209,8 @@ pub const FLAGS: &[Flag] = &[
         long: "Lists each target with its real path, device and size, what would be created, how many \
                bytes would be written at most and how much of a drive's life that is, as far as it can \
                be told, the time that it takes, and what the guard says of each target. Nothing is \
-               created or written. The exit code is 0 if the run would go ahead, and 2 if it would be refused. With -Rjson, or \
-               --json=<file>, it is told as JSON by schema/explain.schema.json.",
+               created or written. The exit code is 0 if the run would go ahead, and 2 if it would be \
+               refused. With -Rjson, or --json=<file>, it is told as JSON by schema/explain.schema.json.",
         example: "--explain",
         apply: apply::explain,
         ..LONG
