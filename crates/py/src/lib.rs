@@ -70,8 +70,8 @@ fn explain_diskspd(
     Ok(json::write_explanation(&explanation))
 }
 
-/// Runs `DiskSpd` arguments. What `protect` names is never written. A callback gets the events of the run, each as a name and a dictionary; what
-/// it raises ends the run.
+/// Runs `DiskSpd` arguments. What `protect` names is never written. A callback gets the events of the run,
+/// each as a name and a dictionary; what it raises ends the run.
 #[pyfunction]
 #[pyo3(signature = (args, on_event=None, protect=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::place::{Place, tool_told};
 use super::{Built, Lifted, PLAIN, Setup};
 
-const HELD: Setup = Setup { lifted: Lifted::ByOverwrite, ..PLAIN };
+const HELD: Setup = Setup { lifted: Lifted::Overwrite, ..PLAIN };
 
 pub const SETUPS: &[Setup] = &[
     Setup {

@@ -129,7 +129,7 @@ pub const SETUPS: &[Setup] = &[
     Setup {
         name: "free device without leave",
         words: &["give --allow-write=/dev/loop8:67108864"],
-        lifted: Lifted::ByLeave,
+        lifted: Lifted::Leave,
         build: |place| place.disk().map(|(device, image)| Built::new(device, &image)),
         ..PLAIN
     },

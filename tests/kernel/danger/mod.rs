@@ -22,11 +22,11 @@ use place::Place;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lifted {
     /// Nothing lifts it.
-    ByNothing,
+    Nothing,
     /// `--overwrite`, and leave for a device.
-    ByOverwrite,
+    Overwrite,
     /// Leave for the device alone.
-    ByLeave,
+    Leave,
 }
 
 /// One set-up.
@@ -47,7 +47,7 @@ struct Setup {
 const PLAIN: Setup = Setup {
     name: "",
     words: &[],
-    lifted: Lifted::ByNothing,
+    lifted: Lifted::Nothing,
     is_error: false,
     is_readable: true,
     build: |_| None,
@@ -103,9 +103,9 @@ fn leave(target: &Path) -> String {
 fn vain_options(lifted: Lifted, target: &Path) -> Vec<String> {
     let leave = leave(target);
     match lifted {
-        Lifted::ByNothing => vec![String::new(), format!("--overwrite {leave}")],
-        Lifted::ByOverwrite => vec![String::new(), leave],
-        Lifted::ByLeave => vec![
+        Lifted::Nothing => vec![String::new(), format!("--overwrite {leave}")],
+        Lifted::Overwrite => vec![String::new(), leave],
+        Lifted::Leave => vec![
             String::new(),
             "--overwrite".to_owned(),
             "--overwrite --allow-write=/dev/another:1048576".to_owned(),

@@ -52,7 +52,7 @@ pub const SETUPS: &[Setup] = &[
     Setup {
         name: "device node made elsewhere of a free device",
         words: &["give --allow-write=/dev/loop8:67108864"],
-        lifted: super::Lifted::ByLeave,
+        lifted: super::Lifted::Leave,
         build: |place| {
             let (device, image) = place.disk()?;
             Some(Built::new(node(place, Path::new(&device))?, &image))

@@ -159,7 +159,9 @@ fn remove_partitions(device: &str) {
     let name = device.trim_start_matches("/dev/");
     for number in ["1", "2"] {
         let part = PathBuf::from(format!("/sys/block/{name}/{name}p{number}"));
-        wait_until_gone(&part, || drop(run("delpart", &[device, number])));
+        wait_until_gone(&part, || {
+            run("delpart", &[device, number]);
+        });
     }
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use super::place::{Place, tool_told};
 use super::{Built, Lifted, PLAIN, Setup, recorded};
 
-const HELD: Setup = Setup { lifted: Lifted::ByOverwrite, ..PLAIN };
+const HELD: Setup = Setup { lifted: Lifted::Overwrite, ..PLAIN };
 
 pub const SETUPS: &[Setup] = &[
     Setup {
