@@ -122,8 +122,7 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     that are left. ``on_abandoned`` gets what a killed assessment had left in a folder, with its
     size in bytes, once it is removed. What exists is only read unless ``writes`` is true; the
     engine's guard still refuses to write recognisable data unless ``overwrite`` is true, block
-    devices unless ``allow_write`` names what is written on them, and
-    devices in use always.
+    devices unless ``allow_write`` names what is written on them, and devices in use always.
 
     Raises
     ------
