@@ -9,8 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom import InvalidRequestError
-from fathom.prepare import Asked, Meter, fill, look, plan_fill, plan_precondition, precondition
+from fathom import InvalidRequestError, RefusedError
+from fathom.prepare import (
+    Asked,
+    Leave,
+    Meter,
+    fill,
+    look,
+    plan_fill,
+    plan_precondition,
+    precondition,
+)
 from fathom.runners import NativeRunner
 from fathom.store import Store
 from prepare_worker import MIB
@@ -54,7 +63,10 @@ def test_a_real_device_is_looked_at_filled_and_written_twice(
     with pytest.raises(InvalidRequestError, match="is a device of"):
         plan_fill(sqlite, device, Asked(size_bytes=9 * MIB))
     runner, meter = NativeRunner(sqlite), Meter(time.monotonic)
-    filling = plan_fill(sqlite, device, Asked(compress_ratio=2, dedupe_ratio=1.5))
+    with pytest.raises(RefusedError, match=f"allow-write={device}:{size}"):
+        fill(sqlite, runner, plan_fill(sqlite, device, Asked()), meter)
+    leave = Leave(allow_write=f"{device}:{size}")
+    filling = plan_fill(sqlite, device, Asked(compress_ratio=2, dedupe_ratio=1.5, leave=leave))
     found = fill(sqlite, runner, filling, meter)
     assert found.failure is None
     assert found.session_bytes == size
@@ -66,7 +78,7 @@ def test_a_real_device_is_looked_at_filled_and_written_twice(
     assert look(device).reads_measure_device == "yes"
     first = (tmp_path / "image").read_bytes()
     assert first.count(0, 0, 4096) < 4096
-    written = precondition(sqlite, runner, plan_precondition(sqlite, device), meter)
+    written = precondition(sqlite, runner, plan_precondition(sqlite, device, leave), meter)
     assert (written.failure, written.session_bytes) == (None, 2 * size)
     assert (tmp_path / "image").read_bytes() != first
     incompressible = look(device).survey

@@ -23,6 +23,9 @@ RUN_OPTIONS = (
     "--polled",
     "--sqpoll",
     "--overwrite",
+    "--allow-write",
+    "--protect",
+    "--explain",
     "--json",
     "--live",
 )
