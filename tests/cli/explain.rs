@@ -48,7 +48,8 @@ fn a_file_that_is_there_is_said_to_be_kept_and_one_of_another_size_to_be_replace
 #[test]
 fn a_run_that_would_be_refused_is_told_with_the_reason_and_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("letter"), "Dear Ada, how are you?\n").unwrap();
+    let letter = "Dear Ada, how are you?\n".repeat(100);
+    std::fs::write(folder.path().join("letter"), letter).unwrap();
     let (code, told) = explained(folder.path(), "-b512 -w100 letter");
     assert_eq!(code, Some(2));
     assert!(!told.would_run && told.targets[0].verdict.is_refused);
