@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fathom.importers._diskspd_draft import Draft, Head
 from fathom.importers._diskspd_lines import Line, decimal, is_rule, lines_of, nanoseconds
 from fathom.importers._diskspd_load import read_setting
+from fathom.importers._diskspd_scrambled import scrambled_results
 from fathom.importers._diskspd_script import is_script_alone, script_results
 from fathom.importers._diskspd_tables import WHAT, columns_of, cpu_row, io_figures, percent_of
 from fathom.importers._imported import ImportedDirection, ImportedLatency, Reading, UnparsedLine
@@ -109,7 +110,8 @@ class _Reader:
             for line in self.lines
             if line.number not in mine and not is_rule(line.text)
         ]
-        return Reading((*results, *told), tuple(unparsed))
+        folded = scrambled_results([line.raw for line in self.lines])
+        return Reading((*results, *folded, *told), tuple(unparsed))
 
     def _step(self, at: int) -> int:
         """Read the line at a place, with those behind it that belong to it; return how many."""
