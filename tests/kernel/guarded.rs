@@ -177,3 +177,43 @@ fn a_read_only_device_is_read_but_not_written() {
     must_be_readable(device.name());
     assert!(run("blockdev", &["--setrw", device.name()]));
 }
+
+/// Runs the binary at a terminal of its own (`script` of util-linux), with `typed` on its keyboard.
+fn at_a_terminal(args: &str, typed: &str) -> Option<(Option<i32>, String)> {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    let line = format!("{} {args}", env!("CARGO_BIN_EXE_diskspd"));
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let mut child = match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(_) => {
+            skip("there is no `script` to make a terminal");
+            return None;
+        }
+    };
+    writeln!(child.stdin.as_mut().unwrap(), "{typed}").unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some((output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned()))
+}
+
+#[test]
+fn a_terminal_asks_for_what_is_written_on_the_device_and_takes_nothing_else() {
+    let _turn = turn();
+    let Some(device) = Loop::attach(DEVICE, 16 * MIB) else { return };
+    let args = format!("-W0 -d1 -b4K -w100 {}", device.name());
+    let before = held(device.image());
+    for wrong in ["y", device.name(), ""] {
+        let Some((code, said)) = at_a_terminal(&args, wrong) else { return };
+        assert_eq!(code, Some(2), "{wrong}: {said}");
+        assert!(said.contains(&format!("Type {} to go on", device.token())), "{said}");
+    }
+    assert_eq!(held(device.image()), before);
+    let Some((code, said)) = at_a_terminal(&args, &device.token()) else { return };
+    assert_eq!(code, Some(0), "{said}");
+    assert_ne!(held(device.image()), before);
+    // What holds data, or is in use, is not asked about: it is refused.
+    assert!(run("mkfs.ext2", &["-q", "-F", device.name()]));
+    let Some((code, said)) = at_a_terminal(&args, &device.token()) else { return };
+    assert!(code == Some(2) && !said.contains("Type"), "{said}");
+}
