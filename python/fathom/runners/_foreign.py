@@ -144,7 +144,8 @@ class ForeignRunner:
             # Before anything is made: the load may be one that the tool does not know.
             command = self._tool.command(load, folder)
             try:
-                rehearsed = run_native(_rehearsal(arguments))
+                protect = () if self._store is None else self._store.files
+                rehearsed = run_native(_rehearsal(arguments), protect=protect)
             except RunFailedError as error:
                 # A target that cannot be opened or made: the other tool is not even started.
                 return Measured(None, error.result, error)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::bench::skip;
-use crate::prepare::support::run;
+use crate::prepare::support::{run, wait_until_gone};
 
 /// The devices of these tests. Those below are used by others.
 const DEVICES: [&str; 3] = ["/dev/loop8", "/dev/loop9", "/dev/loop10"];
@@ -162,17 +162,6 @@ fn remove_partitions(device: &str) {
         wait_until_gone(&part, || {
             run("delpart", &[device, number]);
         });
-    }
-}
-
-/// The kernel lets go of a device once the last one who looks at it is gone.
-fn wait_until_gone(path: &Path, again: impl Fn()) {
-    for _ in 0..500 {
-        if !path.exists() {
-            return;
-        }
-        again();
-        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 

@@ -166,5 +166,18 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         run("losetup", &["-d", self.name()]);
+        let name = self.name().trim_start_matches("/dev/");
+        wait_until_gone(&PathBuf::from(format!("/sys/block/{name}/loop")), || {});
+    }
+}
+
+/// The kernel lets go of a device once the last one who looks at it is gone; the next test wants it.
+pub fn wait_until_gone(path: &Path, again: impl Fn()) {
+    for _ in 0..500 {
+        if !path.exists() {
+            return;
+        }
+        again();
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
