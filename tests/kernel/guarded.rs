@@ -185,12 +185,10 @@ fn at_a_terminal(args: &str, typed: &str) -> Option<(Option<i32>, String)> {
     let line = format!("{} {args}", env!("CARGO_BIN_EXE_diskspd"));
     let mut command = Command::new("script");
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    let mut child = match command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(_) => {
-            skip("there is no `script` to make a terminal");
-            return None;
-        }
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut child) = started else {
+        skip("there is no `script` to make a terminal");
+        return None;
     };
     writeln!(child.stdin.as_mut().unwrap(), "{typed}").unwrap();
     let output = child.wait_with_output().unwrap();
