@@ -1,0 +1,16 @@
+//! JSON results: nothing makes the reader panic, and what it accepts can be shown in every form.
+#![no_main]
+
+use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::report::json;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    if let Ok(result) = json::read(text) {
+        let written = json::write(&result);
+        let again = json::read(&written).expect("what was written is read");
+        assert_eq!(json::write(&again), written);
+        assert!(!result_text::write(&result).is_empty());
+        assert!(!result_xml::write(&result).is_empty());
+    }
+});

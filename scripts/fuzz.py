@@ -1,0 +1,141 @@
+"""Fuzz the readers: build once, run each target for a while, and tell executions and coverage.
+
+The committed corpus (``fuzz/corpus``) is where each target begins. What is found in addition stays
+below ``fuzz/target``; ``--keep`` merges it into the committed corpus, as little of it as has the
+same coverage. ``--seeds`` adds the golden data. Uses cargo-fuzz without a sanitizer: the code that
+is reached is safe Rust, and so a stable compiler does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FUZZ = ROOT / "fuzz"
+GOLDEN = ROOT / "tests" / "golden" / "diskspd"
+TOOLS = ROOT / "target" / "tools"
+VERSION = "0.13.2"
+TRIPLE = "x86_64-unknown-linux-gnu"
+PARALLEL = 2
+TIMEOUT_S = 10
+MEMORY_MIB = 2048
+LENGTH_MAX = 16_384
+
+
+def cargo_fuzz() -> str:
+    """Return the command, and install it below ``target`` where it is missing."""
+    found = shutil.which("cargo-fuzz") or shutil.which("cargo-fuzz", path=str(TOOLS / "bin"))
+    if found is None:
+        command = ["cargo", "install", "--quiet", "--locked", "--root", str(TOOLS)]
+        subprocess.run([*command, f"cargo-fuzz@{VERSION}"], check=True)  # noqa: S603
+        found = str(TOOLS / "bin" / "cargo-fuzz")
+    return found
+
+
+def build() -> None:
+    """Build all targets with the fuzzer's instrumentation."""
+    command = [cargo_fuzz(), "build", "--sanitizer", "none", "--release"]
+    subprocess.run(command, check=True, cwd=ROOT)  # noqa: S603
+
+
+def targets() -> list[str]:
+    """Return the names of all targets."""
+    return sorted(path.stem for path in (FUZZ / "targets").glob("*.rs"))
+
+
+def found(target: str) -> Path:
+    """Return the folder of what a run finds."""
+    folder = FUZZ / "target" / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def binary(target: str) -> str:
+    """Return the path of a built target."""
+    return str(FUZZ / "target" / TRIPLE / "release" / target)
+
+
+def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
+    """Run one target; return a line of figures, and what was wrong."""
+    artifacts = FUZZ / "artifacts" / target
+    artifacts.mkdir(parents=True, exist_ok=True)
+    (FUZZ / "corpus" / target).mkdir(parents=True, exist_ok=True)
+    limits = [f"-max_total_time={seconds}", f"-timeout={TIMEOUT_S}", f"-max_len={LENGTH_MAX}"]
+    limits += [f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={artifacts}/"]
+    folders = [str(found(target)), str(FUZZ / "corpus" / target)]
+    command = [binary(target), *limits, "-print_final_stats=1", *folders]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    executions = re.search(r"number_of_executed_units: (\d+)", ran.stderr)
+    coverage = re.findall(r"cov: (\d+) ft: (\d+)", ran.stderr)
+    if ran.returncode or executions is None or not coverage:
+        return f"{target}: stopped", ran.stderr[-4000:]
+    edges, features = coverage[-1]
+    line = f"{target:<16}{int(executions[1]):>12,} executions{int(edges):>8,} edges"
+    return f"{line}{int(features):>9,} features", None
+
+
+def keep(target: str) -> None:
+    """Put the least that has the same coverage into the committed corpus."""
+    corpus, merged = FUZZ / "corpus" / target, FUZZ / "target" / "merged" / target
+    shutil.rmtree(merged, ignore_errors=True)
+    merged.mkdir(parents=True)
+    folders = [str(merged), str(corpus), str(found(target))]
+    command = [binary(target), "-merge=1", f"-max_len={LENGTH_MAX}", *folders]
+    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    shutil.rmtree(corpus)
+    shutil.copytree(merged, corpus)
+    print(f"{target}: {len(list(corpus.iterdir()))} inputs kept")
+
+
+def seeds() -> None:
+    """Put what DiskSpd was seen to read and print into the folders of what was found."""
+    lines = (GOLDEN / "cases.jsonl").read_text().splitlines()
+    for number, line in enumerate(lines):
+        case = json.loads(line)
+        (found("arguments") / f"golden-{number}").write_text("\n".join(case["args"]))
+        profile = re.search(r"<Profile>.*</Profile>", case["stdout"], re.DOTALL)
+        if profile:
+            (found("profile_xml") / f"golden-{number}").write_text(profile[0])
+    target = {"name": "t", "path": "/t", "identity": 9, "block_bytes": 4096}
+    head = {"seed": 7, "targets": [{**target, "start_bytes": 0, "blocks": 16}]}
+    (found("verify_journal") / "head").write_bytes(b"\x01" + json.dumps(head).encode())
+    (found("verify_stamp") / "zeros").write_bytes(bytes(550))
+
+
+def main() -> int:
+    """Fuzz all targets, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", nargs="*", help="default: all")
+    parser.add_argument("--seconds", type=int, default=120, help="for each target (default 120)")
+    parser.add_argument("--seeds", action="store_true", help="begin with the golden data, too")
+    parser.add_argument("--keep", action="store_true", help="extend the committed corpus")
+    asked = parser.parse_args()
+    names = asked.target or targets()
+    unknown = sorted(set(names) - set(targets()))
+    if unknown:
+        parser.error(f"no such target: {', '.join(unknown)}; there are {', '.join(targets())}")
+    build()
+    if asked.seeds:
+        seeds()
+    failed = 0
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        for line, wrong in pool.map(lambda name: fuzz(name, asked.seconds), names):
+            print(line, flush=True)
+            if wrong is not None:
+                failed += 1
+                print(wrong, file=sys.stderr)
+    if asked.keep and not failed:
+        for name in names:
+            keep(name)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
