@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fix docs bench demo soak false-alarms clean
+.PHONY: help build check test fuzz fix docs bench demo soak false-alarms sbom clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
 PYTHON_CODE := benches python scripts tests/python
 SOAK_SECONDS ?= 300
+FUZZ_SECONDS ?= 20
 SCRATCH ?= target
 # maturin finds the interpreter by this.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -42,11 +43,16 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	$(BIN)/ruff format --check $(PYTHON_CODE)
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
+	$(BIN)/python scripts/supply_chain.py
 
 test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
 	cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
 	$(BIN)/pytest
+	@$(MAKE) --no-print-directory fuzz
+
+fuzz: $(BIN)/.ready ## Fuzz all readers from the committed corpus (FUZZ_SECONDS=20 each; 0 leaves it out).
+	@[ $(FUZZ_SECONDS) -eq 0 ] || $(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS)
 
 fix: $(BIN)/.ready ## Format, apply what the linters can repair, and regenerate.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged --locked
@@ -75,6 +81,9 @@ FALSE_ALARM_RUNS = -d1 -W0 -b4K -r -o4 -L --stop-ios=12000 -c64M target/false-al
 false-alarms: build ## How often compare finds a difference between equals, on runs recorded here.
 	$(BIN)/python scripts/false_alarms.py record target/false-alarms.gz -- $(FALSE_ALARM_RUNS)
 	$(BIN)/python scripts/false_alarms.py judge target/false-alarms.gz
+
+sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
+	$(BIN)/python scripts/supply_chain.py --write
 
 clean: ## Remove what was built and what tools remembered.
 	cargo clean

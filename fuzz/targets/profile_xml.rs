@@ -1,12 +1,17 @@
-//! XML profiles: nothing makes the reader panic, and what it accepts is written and read back the same.
+//! XML profiles: nothing makes the reader panic, and a profile that may be run is written and read back the
+//! same.
 #![no_main]
 
+use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::profile_xml::{read, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|xml: &str| {
-    if let Ok(profile) = read(xml) {
-        let written = write(&profile);
-        assert_eq!(read(&written).as_ref(), Ok(&profile), "{written}");
+    let _unchecked = read(xml);
+    let outside = Outside { read_file: &|_| Ok(xml.as_bytes().to_vec()), fresh_seed: 1 };
+    let args = ["-Rpxml", "-Xp.xml"].map(str::to_owned);
+    if let Ok(Invocation::Run(request)) = parse(&args, &outside) {
+        let written = write(&request.profile);
+        assert_eq!(read(&written).as_ref(), Ok(&request.profile), "{written}");
     }
 });

@@ -16,6 +16,7 @@ mod many;
 mod mix;
 mod payload;
 mod prepare;
+mod privileges;
 mod rates;
 mod reduction;
 mod signals;

@@ -152,3 +152,11 @@ fn scripts_find_their_columns() {
     let average = text.lines().find(|line| line.starts_with("avg.")).unwrap();
     assert_eq!(average.split('|').nth(1).unwrap().trim(), "25.00%");
 }
+
+#[test]
+fn a_result_whose_thread_names_a_target_that_is_not_there_is_refused() {
+    let mut broken = result(&[(vec![1_000], vec![])]);
+    broken.time_spans[0].threads[0].targets[0].target = 5;
+    let error = json::read(&json::write(&broken)).unwrap_err().to_string();
+    assert!(error.contains("names target 5, but there are 1"), "{error}");
+}

@@ -15,10 +15,17 @@ use fathom_core::diskspd::parse::{DoctorRequest, Invocation, Outside, ParseError
 use fathom_core::report::json;
 use fathom_core::run::read_profile;
 use fathom_sys::event::NamedEvent;
+use fathom_sys::privileges;
 
 use output::{Code, complain, print};
 
 fn main() -> ExitCode {
+    // Before any other thread begins, since privileges are a thread's own.
+    if let Err(error) = privileges::drop_unneeded() {
+        complain(&format!(
+            "WARNING: privileges that are not needed could not be given up: {error}"
+        ));
+    }
     match ask() {
         Ok(invocation) => act(invocation),
         Err(error) => {

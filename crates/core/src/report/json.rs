@@ -1,5 +1,8 @@
 //! The result as JSON: everything that was measured, by the schema under `schema/`.
 
+use serde::de::Error as _;
+use serde_json::Error;
+
 use crate::doctor::Diagnosis;
 use crate::explain::Explanation;
 use crate::profile::Profile;
@@ -64,9 +67,21 @@ pub fn explanation_schema() -> String {
 /// Reads a result back.
 ///
 /// # Errors
-/// If the text is not JSON, or not of this format; the message names line and column.
-pub fn read(text: &str) -> Result<RunResult, serde_json::Error> {
-    serde_json::from_str(text)
+/// If the text is not JSON, or not of this format; the message names line and column. Also if a thread
+/// names a target that is not there, since every form of a result looks targets up.
+pub fn read(text: &str) -> Result<RunResult, Error> {
+    let result: RunResult = serde_json::from_str(text)?;
+    for (number, span) in result.time_spans.iter().enumerate() {
+        let mut named = span.threads.iter().flat_map(|thread| &thread.targets);
+        if let Some(lost) = named.find(|row| row.target as usize >= span.targets.len()) {
+            return Err(Error::custom(format!(
+                "a thread of time span {number} names target {}, but there are {}",
+                lost.target,
+                span.targets.len()
+            )));
+        }
+    }
+    Ok(result)
 }
 
 /// The schema of the result.

@@ -19,6 +19,7 @@ pub mod identity;
 pub mod limits;
 pub mod loops;
 pub mod mapping;
+pub mod privileges;
 mod reserve;
 pub mod residency;
 pub mod ring;

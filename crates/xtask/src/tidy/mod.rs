@@ -17,6 +17,8 @@ const NOT_OURS: &[&str] = &[
     ".ruff_cache",
     ".venv",
     "__pycache__",
+    "artifacts",
+    "corpus",
     "node_modules",
     "target",
 ];
