@@ -109,3 +109,13 @@ fn a_stored_histogram_whose_buckets_do_not_add_up_is_refused() {
     let forged = text.replace("\"count\":3", "\"count\":4");
     assert!(serde_json::from_str::<LatencyHistogram>(&forged).is_err());
 }
+
+#[test]
+fn a_stored_histogram_whose_least_is_above_its_greatest_is_refused() {
+    let mut histogram = LatencyHistogram::new();
+    histogram.record(5_000);
+    let mut stored = serde_json::to_value(&histogram).unwrap();
+    stored["min_ns"] = 6_000.into();
+    let error = serde_json::from_value::<LatencyHistogram>(stored).unwrap_err().to_string();
+    assert!(error.contains("least latency"), "{error}");
+}

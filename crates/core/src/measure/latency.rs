@@ -236,6 +236,9 @@ impl TryFrom<StoredHistogram> for LatencyHistogram {
         {
             return Err("the buckets of a latency histogram do not add up to its count".to_owned());
         }
+        if stored.count > 0 && stored.min_ns > stored.max_ns {
+            return Err("the least latency of a histogram is above its greatest".to_owned());
+        }
         let mut histogram = Self::new();
         for (lower_ns, count) in stored.bucket_lower_ns.iter().zip(&stored.bucket_counts) {
             let (page, sub) = place(*lower_ns);
