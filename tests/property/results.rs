@@ -160,3 +160,13 @@ fn a_result_whose_thread_names_a_target_that_is_not_there_is_refused() {
     let error = json::read(&json::write(&broken)).unwrap_err().to_string();
     assert!(error.contains("names target 5, but there are 1"), "{error}");
 }
+
+#[test]
+fn a_number_with_many_digits_is_read_back_as_it_was() {
+    let mut stored = result(&[(vec![1_000], vec![])]);
+    for digits in [0.1 + 0.2, 75.000_000_000_000_01, 5e-324, 1.797_693_134_862_315_7e308] {
+        stored.time_spans[0].cpu[0].idle_percent = digits;
+        let text = json::write(&stored);
+        assert_eq!(json::write(&json::read(&text).unwrap()), text);
+    }
+}
