@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fuzz fix docs bench demo soak false-alarms sbom clean
+.PHONY: help build check test fuzz sanitize fix docs bench demo soak false-alarms sbom clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -81,6 +81,16 @@ FALSE_ALARM_RUNS = -d1 -W0 -b4K -r -o4 -L --stop-ios=12000 -c64M target/false-al
 false-alarms: build ## How often compare finds a difference between equals, on runs recorded here.
 	$(BIN)/python scripts/false_alarms.py record target/false-alarms.gz -- $(FALSE_ALARM_RUNS)
 	$(BIN)/python scripts/false_alarms.py judge target/false-alarms.gz
+
+# Only a nightly compiler has both. Miri runs what needs no call of the kernel that it does not know.
+MIRI_TESTS := linux::cache linux::cpu linux::device linux::host linux::trace::disks
+MIRI_SKIPPED := each_kind_is_told a_node_of_more_cpus
+sanitize: ## The unsafe code under the address sanitizer, and under Miri where it can (nightly; for soaks).
+	@rustup run nightly rustc --version || { echo "skipped: no nightly compiler is installed"; exit 1; }
+	RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize cargo +nightly test --locked --lib \
+		--target $$(rustc -vV | sed -n 's/^host: //p') -p fathom-sys -p fathom-core
+	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test --locked \
+		-p fathom-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
 
 sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
 	$(BIN)/python scripts/supply_chain.py --write
