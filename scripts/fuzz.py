@@ -1,6 +1,6 @@
 """Fuzz the readers: build once, run each target for a while, and tell executions and coverage.
 
-The committed corpus (``fuzz/corpus``) is where each target begins. What is found in addition stays
+The committed corpus (``fuzz/corpus``, an archive per target) is where each target begins. What is found in addition stays
 below ``fuzz/target``; ``--keep`` merges it into the committed corpus, as little of it as has the
 same coverage. ``--seeds`` adds the golden data. Uses cargo-fuzz without a sanitizer: the code that
 is reached is safe Rust, and so a stable compiler does.
@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -66,10 +67,9 @@ def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
     """Run one target; return a line of figures, and what was wrong."""
     artifacts = FUZZ / "artifacts" / target
     artifacts.mkdir(parents=True, exist_ok=True)
-    (FUZZ / "corpus" / target).mkdir(parents=True, exist_ok=True)
     limits = [f"-max_total_time={seconds}", f"-timeout={TIMEOUT_S}", f"-max_len={LENGTH_MAX}"]
     limits += [f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={artifacts}/"]
-    folders = [str(found(target)), str(FUZZ / "corpus" / target)]
+    folders = [str(found(target)), str(unpacked(target))]
     command = [binary(target), *limits, "-print_final_stats=1", *folders]
     ran = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     executions = re.search(r"number_of_executed_units: (\d+)", ran.stderr)
@@ -81,17 +81,41 @@ def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
     return f"{line}{int(features):>9,} features", None
 
 
+def archive(target: str) -> Path:
+    """Return the committed corpus of a target."""
+    return FUZZ / "corpus" / f"{target}.tar.xz"
+
+
+def unpacked(target: str) -> Path:
+    """Return a folder with the committed corpus."""
+    folder = FUZZ / "target" / "committed" / target
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    if archive(target).exists():
+        with tarfile.open(archive(target)) as packed:
+            packed.extractall(folder, filter="data")
+    return folder
+
+
 def keep(target: str) -> None:
     """Put the least that has the same coverage into the committed corpus."""
-    corpus, merged = FUZZ / "corpus" / target, FUZZ / "target" / "merged" / target
+    merged = FUZZ / "target" / "merged" / target
     shutil.rmtree(merged, ignore_errors=True)
     merged.mkdir(parents=True)
-    folders = [str(merged), str(corpus), str(found(target))]
-    command = [binary(target), "-merge=1", f"-max_len={LENGTH_MAX}", *folders]
+    folders = [str(merged), str(unpacked(target)), str(found(target))]
+    # Edges alone: how often one was passed would multiply the inputs by ten.
+    command = [binary(target), "-merge=1", "-use_counters=0", f"-max_len={LENGTH_MAX}", *folders]
     subprocess.run(command, check=True, capture_output=True)  # noqa: S603
-    shutil.rmtree(corpus)
-    shutil.copytree(merged, corpus)
-    print(f"{target}: {len(list(corpus.iterdir()))} inputs kept")
+    inputs = sorted(merged.iterdir())
+    archive(target).parent.mkdir(exist_ok=True)
+    with tarfile.open(archive(target), "w:xz") as packed:
+        for path in inputs:
+            # The same inputs make the same archive.
+            entry = tarfile.TarInfo(path.name)
+            entry.size = path.stat().st_size
+            with path.open("rb") as content:
+                packed.addfile(entry, content)
+    print(f"{target}: {len(inputs)} inputs kept")
 
 
 def seeds() -> None:
