@@ -1,9 +1,9 @@
 """Fuzz the readers: build once, run each target for a while, and tell executions and coverage.
 
-The committed corpus (``fuzz/corpus``, an archive per target) is where each target begins. What is found in addition stays
-below ``fuzz/target``; ``--keep`` merges it into the committed corpus, as little of it as has the
-same coverage. ``--seeds`` adds the golden data. Uses cargo-fuzz without a sanitizer: the code that
-is reached is safe Rust, and so a stable compiler does.
+The committed corpus (``fuzz/corpus``, an archive per target) is where each target begins. What is
+found in addition stays below ``fuzz/target``; ``--keep`` merges it into the committed corpus, as
+little of it as reaches the same code. ``--seeds`` adds the golden data. Uses cargo-fuzz without a
+sanitizer: the code that is reached is safe Rust, and so a stable compiler does.
 """
 
 from __future__ import annotations
