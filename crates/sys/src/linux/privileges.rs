@@ -4,8 +4,8 @@ use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
 
-/// What some part of the program needs, where it has it: opening what the user may open, its extended
-/// attributes, looking at who else uses a target, priorities, locked memory, limits, kernel counters, devices.
+/// What some part of the program needs, where it has it: opening what the user may open, extended attributes,
+/// looking at who else uses a target, priorities, locked memory, limits, kernel counters, devices.
 const NEEDED: [Capability; 9] = [
     Capability::CAP_DAC_OVERRIDE,
     Capability::CAP_DAC_READ_SEARCH,
