@@ -24,8 +24,8 @@ _numbers = count()
 # As the command does: the matrices are small, and threads of their own only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# What a shell starts in the background ignores Ctrl-C, and so would all commands that tests start and
-# then interrupt. A handler of our own is not handed on, and what is started begins with the default.
+# What a shell starts in the background ignores Ctrl-C, and so would all commands that tests start
+# and then interrupt. A handler of our own is not handed on: what is started has the default.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
