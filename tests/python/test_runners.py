@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import fathom
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from fathom.cli._stop_shown import stop_sentences
 from fathom.experiments._axes import parse_axes
 from fathom.experiments._sweep import sweep
 from fathom.experiments._sweep_plan import plan_sweep
@@ -287,6 +288,17 @@ def _child(pid: int) -> int:
                 return int(one)
         time.sleep(0.05)
     pytest.fail("fio did not start")
+
+
+@needs_fio
+def test_a_run_of_fixed_length_tells_its_mean_without_a_rule_that_nobody_gave(
+    target: Path,
+) -> None:
+    arguments = ["-c1M", "-b4K", "-r", "-g400i", "-d1", "-W0"]
+    (span,) = runner("fio").measure([*arguments, str(target)]).result.time_spans
+    (sentence,) = stop_sentences(span)
+    assert sentence.startswith("With 95 % confidence the mean is between ")
+    assert "asked for" not in sentence
 
 
 @needs_fio

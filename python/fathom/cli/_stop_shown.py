@@ -17,6 +17,10 @@ def stop_sentences(span: TimeSpan) -> list[str]:
     """Return what ended a time span and what its rules found; nothing if it had none."""
     if span.stop is None:
         return []
+    known = span.stop.confidence
+    if known is not None and not known.precision_percent_limit:
+        # Of another tool with a fixed duration, which had no rule.
+        return [_known_all_the_same(span.stop, known)]
     sentences = [_ended(span, span.stop.cause)]
     if span.stop.steady is not None:
         sentences.append(_steady(span.stop, span.stop.steady))
@@ -58,6 +62,15 @@ def _confidence(stop: Stop, known: KnownMean) -> str:
         f"(asked for: {known.precision_percent_limit:g} %); "
         f"{stop.intervals - known.transient_intervals} intervals of {_interval_ms(stop)} ms were "
         f"worth {known.effective_samples:.1f} independent ones, and {transient}."
+    )
+
+
+def _known_all_the_same(stop: Stop, known: KnownMean) -> str:
+    return (
+        f"With {known.level_percent:g} % confidence the mean is between {known.iops_low:.1f} and "
+        f"{known.iops_high:.1f} IOPS, {known.iops_mean:.1f} +- {known.precision_percent:.2f} %: "
+        f"{stop.intervals} intervals of {_interval_ms(stop)} ms were worth "
+        f"{known.effective_samples:.1f} independent ones."
     )
 
 

@@ -1,0 +1,87 @@
+"""The same run through our engine and through fio, on a device that the kernel holds at a rate."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.experiments._compare import compare_runs
+from fathom.store import Store
+from fio_traces import needs_fio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOP = Path("/dev/loop6")
+GROUPS = Path("/sys/fs/cgroup/blkio")
+# Slow, so that a busy processor is not the limit.
+RATE = 200
+COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Path]:
+    """Return a control group whose processes read from a loop device at a fixed rate."""
+    if os.getuid() != 0 or not LOOP.exists():
+        pytest.skip(f"needs root and {LOOP}")
+    if not (GROUPS / "blkio.throttle.read_bps_device").exists():
+        pytest.skip(f"the kernel has no throttling of block devices below {GROUPS}")
+    image = tmp_path / "image"
+    image.write_bytes(os.urandom(16 << 20))
+    losetup = shutil.which("losetup") or "losetup"
+    done = subprocess.run([losetup, str(LOOP), str(image)], check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip(f"{LOOP} is in use: {done.stderr.decode()}")
+    group = GROUPS / f"fathom-{os.getpid()}"
+    try:
+        group.mkdir()
+        number = LOOP.stat().st_rdev
+        limit = f"{os.major(number)}:{os.minor(number)} {RATE}"
+        (group / "blkio.throttle.read_iops_device").write_text(limit)
+        yield group
+    finally:
+        subprocess.run([losetup, "-d", str(LOOP)], check=True)
+        if group.exists():
+            group.rmdir()
+
+
+def experiment(group: Path, runner: str, arguments: list[str]) -> list[dict[str, float]]:
+    """Sweep within the group, and return the cells."""
+
+    def enter() -> None:
+        (group / "tasks").write_text("0")
+
+    done = subprocess.run(
+        [*COMMAND, "sweep", "--runner", runner, "--json", *arguments, str(LOOP)],
+        check=True, capture_output=True, preexec_fn=enter,
+    )  # fmt: skip
+    cells: list[dict[str, float]] = json.loads(done.stdout)["cells"]
+    return cells
+
+
+@needs_fio
+def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
+    arguments = ["--depth", "4,8", "--duration", "2", "--warm-up", "1", "-b4K", "-r", "-Su", "-L"]
+    ours = experiment(group, "fathom", arguments)
+    fios = experiment(group, "fio", arguments)
+    for mine, other in zip(ours, fios, strict=True):
+        assert mine["iops"] == pytest.approx(RATE, rel=0.2)
+        assert other["iops"] == pytest.approx(mine["iops"], rel=0.2)
+    with Store(None) as store:
+        second, first = store.experiments.list()
+        found = compare_runs(store, f"e{first.id}", f"e{second.id}")
+        tools = [store.runs.get(store.runs.list(experiment_id=one.id)[0].id).result.raw["tool"]
+                 for one in (first, second)]  # fmt: skip
+    # Both are there, with what a report needs to name them.
+    assert (first.plan["runner"], second.plan["runner"]) == ("fathom", "fio")
+    assert second.plan["tool_version"] == f"fio {tools[1]['version']}"
+    assert tools[0]["name"] != tools[1]["name"]
+    # Held by the kernel, rates do not vary at all: what is told is how near they are.
+    assert abs(found.metrics["iops"].change) < 0.1
+    assert any("tool_version is" in sentence for sentence in found.differences)
