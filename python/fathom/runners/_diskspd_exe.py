@@ -32,7 +32,14 @@ _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _VERSION = re.compile(r"version (\d[\w.-]*)|\((Fathom)\) (\d[\w.-]*)")
 _LOOK_S = 10
 # Long options that only tell our engine when to end, or what may be overwritten.
-_LEFT_OUT = ("--stop-confidence", "--stop-steady", "--stop-interval", "--overwrite")
+_LEFT_OUT = (
+    "--stop-confidence",
+    "--stop-steady",
+    "--stop-interval",
+    "--overwrite",
+    "--allow-write",
+    "--protect",
+)
 _WAITS = {
     "completion_waits": 0,
     "throttle_waits": 0,

@@ -144,6 +144,7 @@ class ForeignRunner:
             # Before anything is made: the load may be one that the tool does not know.
             command = self._tool.command(load, folder)
             try:
+                # Nor may the other tool write the store, or the device that holds it.
                 protect = () if self._store is None else self._store.files
                 rehearsed = run_native(_rehearsal(arguments), protect=protect)
             except RunFailedError as error:
