@@ -162,7 +162,7 @@ def test_what_our_guard_refuses_no_other_tool_writes(target: Path) -> None:
 @needs_fio
 def test_no_other_tool_writes_the_store_that_is_in_use() -> None:
     with Store(None) as store:
-        path = store.files[0]
+        path = next(iter(store.files))
         arguments = ["-b4K", "-w100", "-d1", "-W0", "--overwrite", path]
         with pytest.raises(fathom.RefusedError):
             runner("fio", store).measure(arguments)
