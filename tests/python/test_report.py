@@ -10,7 +10,9 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import fathom
 import pytest
+from fathom.assess import EFFORTS, assess
 from fathom.cli import main
 from fathom.report import (
     Figure,
@@ -27,6 +29,7 @@ from fathom.report import (
 )
 from fathom.store import Store
 from reported import EVIL, saved_assessment, saved_repetition, saved_sweep
+from simulated_storage import SimulatedStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,8 +104,8 @@ def test_all_figures_of_an_assessment_are_there(kept: Store) -> None:
         "mixes",
         "workloads",
     }
-    # What was measured before costs were kept says so.
-    assert [one.name for one in figures_of(material)[1]] == ["cpu-per-io"]
+    # What was measured before costs were kept, or without latencies of intervals, says so.
+    assert [one.name for one in figures_of(material)[1]] == ["latency-map", "cpu-per-io"]
 
 
 def test_every_specification_is_vega_lite_of_the_schema(kept: Store) -> None:
@@ -344,3 +347,54 @@ def test_a_report_of_441_cells_reads_no_whole_runs(
     material = gather(store, [reference])
     assert len(material.sides[0].grid) == 441
     assert read == []
+
+
+def test_the_heat_map_over_time_has_the_ios_of_each_interval(kept: Store, tmp_path: Path) -> None:
+    target = str(tmp_path / "x.dat")
+    arguments = ["-c4M", "-b4K", "-r", "-w30", "-o2", "-d1", "-W0", "-L", "-D100", target]
+    result = fathom.run(["--interval-latency", *arguments])
+    run_id = kept.runs.save(result, arguments)
+    heat = figures(gather(kept, [str(run_id)]))["latency-map"]
+    times, ios = column(heat, "From"), column(heat, "I/Os")
+    for interval in range(10):
+        counted = sum(
+            target["series"]["cells"][interval]["ios"]
+            for thread in result.raw["time_spans"][0]["threads"]
+            for one in thread["targets"]
+            for target in (one["read"], one["write"])
+        )
+        shown = [number for time, number in zip(times, ios, strict=True) if time == interval * 0.1]
+        assert sum(int(str(one)) for one in shown) == counted
+    # Every latency lies within what the histogram knows.
+    low = min(float(str(one)) for one in column(heat, "Latency from"))
+    high = max(float(str(one)) for one in column(heat, "Latency to"))
+    assert result.total.latency is not None
+    assert low <= result.total.latency.min_ns / 1e6 <= result.total.latency.max_ns / 1e6 <= high
+
+
+def test_latencies_of_intervals_need_latencies_and_intervals() -> None:
+    for missing in (["-L"], ["-D100"], []):
+        with pytest.raises(fathom.InvalidRequestError, match="add -L and -D"):
+            fathom.run(["--interval-latency", "-d1", *missing, "x.dat"])
+
+
+def test_an_assessment_by_its_own_outcome_has_the_rounds_and_the_key_figures(
+    kept: Store, tmp_path: Path
+) -> None:
+    folder = tmp_path / "target"
+    folder.mkdir()
+    runner = SimulatedStorage(kept)
+    found = assess(kept, runner, [str(folder)], EFFORTS["quick"], steady_seconds=40)
+    material = gather(kept, [f"e{found.experiment_id}"])
+    (side,) = material.sides
+    outcome = kept.experiments.get(found.experiment_id).outcome
+    assert outcome is not None
+    target = outcome["targets"][0]
+    assert [one.value for one in side.numbers] == [one["value"] for one in target["key_figures"]]
+    assert side.verdict is not None
+    assert side.verdict.headline == target["verdict"]["headline"]
+    shown = figures(material)
+    points = target["steady"]["points"].values()
+    assert column(shown["steady-state"], "IOPS") == [one for two in points for one in two["iops"]]
+    cells = {cell["key"]: cell["figures"]["iops"] for cell in target["cells"] if cell["figures"]}
+    assert cells["read-1"] in column(shown["load-curve"], "IOPS")

@@ -126,3 +126,18 @@ fn shared_slots_follow_the_weights_of_their_targets() {
     let share = targets[0].read.ios as f64 / total as f64;
     assert!(total > 390_000 && (share - 0.75).abs() < 0.005, "{share} of {total}");
 }
+
+#[test]
+fn intervals_know_their_latencies_where_that_is_asked_for() {
+    let mut plan = span(64 * MIB).seconds(2);
+    plan.interval_ns = NANOS_PER_SEC / 2;
+    assert!(reads(&plan, &device(100_000)).interval_latency.is_none());
+    plan.interval_latency = true;
+    let found = reads(&plan, &device(100_000));
+    let intervals = found.interval_latency.unwrap().first(4);
+    let counts: Vec<u64> = found.series.cells.iter().map(|cell| cell.ios).collect();
+    let by_latency: Vec<u64> = intervals.iter().map(|one| one.bucket_counts.iter().sum()).collect();
+    assert_eq!(by_latency, counts);
+    // 100 us lie in the field from 98,304 ns, which is three times two to the fifteenth.
+    assert!(intervals.iter().all(|one| one.bucket_lower_ns == [98_304]), "{intervals:?}");
+}

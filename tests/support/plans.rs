@@ -44,6 +44,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: true,
+        interval_latency: false,
         progress_every_ios: 0,
         shared_outstanding: 0,
         targets: vec![target],

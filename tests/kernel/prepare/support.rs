@@ -49,6 +49,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: false,
+        interval_latency: false,
         progress_every_ios: 0,
         shared_outstanding: 0,
         targets: vec![target],

@@ -311,6 +311,7 @@ fn finish(
         let other = if profile_only { "-Rp, which shows a profile" } else { "-Rxml: use -Rjson" };
         return Err(format!("--explain cannot be used with {other}").into());
     }
+    validate::check_options(&profile, &options)?;
     let warnings = findings.warnings;
     let request = Request { command_line, profile, profile_only, warnings, options };
     if !profile_only {

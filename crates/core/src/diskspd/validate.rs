@@ -3,7 +3,7 @@
 mod tuning;
 
 use super::{distribution, extensions, stop};
-use crate::profile::{Caching, Profile, Target, TimeSpan, WriteSource};
+use crate::profile::{Caching, Profile, RunOptions, Target, TimeSpan, WriteSource};
 
 /// What is wrong with a profile, and what is doubtful, as sentences.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,15 @@ pub fn check(profile: &Profile, place: Place<'_>) -> Findings {
         check_time_span(span, &|target| place(index, target), &mut findings);
     }
     findings
+}
+
+/// Checks what the options of an invocation need of its profile.
+pub fn check_options(profile: &Profile, options: &RunOptions) -> Result<(), String> {
+    let has_both = |span: &TimeSpan| span.measure_latency && span.interval_series;
+    if options.interval_latency && !profile.time_spans.iter().all(has_both) {
+        return Err("--interval-latency needs latencies and intervals: add -L and -D".to_owned());
+    }
+    Ok(())
 }
 
 fn check_time_span(

@@ -1,6 +1,7 @@
 //! What was seen: histograms, counters, intervals and CPU use, kept per thread and merged afterwards.
 
 mod event;
+mod interval_latency;
 mod latency;
 mod recorder;
 mod series;
@@ -10,6 +11,7 @@ mod stop;
 pub use fathom_sys::transfer::Operation;
 
 pub use event::{Event, EventSink, Phase};
+pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
 pub use recorder::{DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries};

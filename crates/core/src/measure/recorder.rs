@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::{IntervalSeries, LatencyHistogram, Operation};
+use super::{IntervalFields, IntervalSeries, LatencyHistogram, Operation};
 use crate::plan::SpanPlan;
 
 /// Counters of one kind of operation on one target of one thread.
@@ -23,6 +23,8 @@ pub struct DirectionRecord {
     pub response: Option<LatencyHistogram>,
     /// I/Os per interval; empty when no series is kept.
     pub series: IntervalSeries,
+    /// I/Os per interval by their latency; absent when that is not kept.
+    pub interval_latency: Option<IntervalFields>,
 }
 
 /// What one thread did to one target.
@@ -80,9 +82,13 @@ impl Recorder {
         let (interval_ns, measured_ns) = (plan.interval_ns, plan.measured_ns);
         let intervals = if interval_ns == 0 { 0 } else { measured_ns.div_ceil(interval_ns) };
         let intervals = usize::try_from(intervals).unwrap_or(usize::MAX);
+        let moving = || DirectionRecord {
+            interval_latency: plan.interval_latency.then(|| IntervalFields::new(intervals)),
+            ..DirectionRecord::new(plan.measure_latency, paced, intervals)
+        };
         let record = TargetRecord {
-            read: DirectionRecord::new(plan.measure_latency, paced, intervals),
-            write: DirectionRecord::new(plan.measure_latency, paced, intervals),
+            read: moving(),
+            write: moving(),
             // A sync has no place in the schedule, so that it has no response time of its own.
             sync: DirectionRecord::new(plan.measure_latency, false, 0),
             trim: DirectionRecord::new(plan.measure_latency, paced, 0),
@@ -110,6 +116,9 @@ impl Recorder {
             let index = usize::try_from(index).unwrap_or(usize::MAX);
             if let Some(cell) = record.series.cells.get_mut(index) {
                 cell.add(bytes, latency_ns);
+                if let Some(fields) = &mut record.interval_latency {
+                    fields.record(index, latency_ns);
+                }
             }
         }
     }

@@ -62,6 +62,8 @@ pub struct SpanPlan {
     pub interval_ns: u64,
     /// Each I/O's latency goes into a histogram.
     pub measure_latency: bool,
+    /// I/Os of each interval are counted by their latency.
+    pub interval_latency: bool,
     /// A progress event is sent each time a thread has completed this many I/Os; 0 sends none.
     pub progress_every_ios: u64,
     /// I/Os outstanding per thread over all its targets; 0 means per target.

@@ -19,6 +19,8 @@ pub struct RunOptions {
     pub json_file: Option<PathBuf>,
     /// The figures of each second are shown while the run is under way.
     pub live: bool,
+    /// I/Os of each interval are counted by their latency.
+    pub interval_latency: bool,
     /// I/Os per second of all threads together; no limit if absent.
     pub total_iops: Option<u64>,
     /// How the I/Os of a rate are spread over the time.

@@ -161,6 +161,8 @@ fn if_any(record: &DirectionRecord) -> Option<&DirectionRecord> {
 
 /// Intervals that never came, because the run ended early, are left out: they would count as pauses.
 fn direction(record: &DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> DirectionResult {
+    let series = record.series.until(measured_ns, plan.interval_ns);
+    let fields = record.interval_latency.as_ref();
     DirectionResult {
         ios: record.ios,
         bytes: record.bytes,
@@ -168,6 +170,7 @@ fn direction(record: &DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> Dir
         errors: record.errors,
         latency: record.latency.clone(),
         response: record.response.clone(),
-        series: record.series.until(measured_ns, plan.interval_ns),
+        interval_latency: fields.map(|one| one.first(series.cells.len())).unwrap_or_default(),
+        series,
     }
 }

@@ -277,4 +277,7 @@ pub struct DirectionResult {
     pub response: Option<crate::measure::LatencyHistogram>,
     /// I/Os per interval; empty if no series was kept.
     pub series: crate::measure::IntervalSeries,
+    /// I/Os of each interval by their latency (`--interval-latency`); empty if that was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interval_latency: Vec<crate::measure::IntervalLatency>,
 }

@@ -529,6 +529,11 @@ pub fn live(draft: &mut Draft, _suffix: &str) -> Applied {
     Ok(())
 }
 
+pub fn interval_latency(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.options.interval_latency = true;
+    Ok(())
+}
+
 pub fn overwrite(draft: &mut Draft, _suffix: &str) -> Applied {
     draft.options.overwrite = true;
     Ok(())

@@ -162,6 +162,17 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-interval-latency",
+        form: "--interval-latency",
+        short: "count the I/Os of each interval by their latency, for heat maps over time",
+        long: "Needs -L and -D. Each interval of the series keeps how many I/Os took how long, in four \
+               fields for each power of two; the JSON result has them. It takes 416 bytes for each \
+               interval, thread, target and direction.",
+        example: "-L -D100 --interval-latency",
+        apply: apply::interval_latency,
+        ..LONG
+    },
+    Flag {
         name: "-overwrite",
         form: "--overwrite",
         short: "write targets although they hold recognisable data",

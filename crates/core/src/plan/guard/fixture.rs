@@ -45,6 +45,7 @@ pub(crate) fn span(targets: Vec<TargetPlan>) -> SpanPlan {
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: false,
+        interval_latency: false,
         progress_every_ios: 0,
         shared_outstanding: 0,
         targets,

@@ -24,6 +24,7 @@ const ANYHOW: RunOptions = RunOptions {
     explain: false,
     json_file: None,
     live: false,
+    interval_latency: false,
     total_iops: None,
     arrivals: crate::profile::Arrivals::Constant,
     skew: None,

@@ -107,6 +107,7 @@ impl Resolver<'_> {
             cool_down_ns: u64::from(span.cool_down_s) * NANOS_PER_SEC,
             interval_ns: interval_ns(span),
             measure_latency: span.measure_latency,
+            interval_latency: self.options.interval_latency,
             progress_every_ios: u64::from(self.profile.progress_every_ios),
             shared_outstanding: if is_shared { span.request_count } else { 0 },
             targets: targets.into_iter().flatten().collect(),
