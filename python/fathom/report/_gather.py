@@ -80,7 +80,7 @@ def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]
     path = Path(reference)
     if path.suffix.lower() == ".json" or path.is_file():
         runs = _runs_of_file(path)
-        return [runs_side(path.name, runs)], [_began(one) for one in runs]
+        return [runs_side(path.name, runs)], _began(runs)
     if store is None:
         raise ReportError(f"{reference} is no file, and there is no store")
     experiment = _experiment(store, reference)
@@ -91,11 +91,13 @@ def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]
     if not found:
         raise ReportError(f"{reference} has no runs")
     name = found[0].label if len(found) == 1 else reference
-    return [runs_side(name, found)], [_began(one) for one in found]
+    return [runs_side(name, found)], _began(found)
 
 
-def _began(run: ReportedRun) -> float:
-    return float(run.facts["started_at_unix_s"])
+def _began(runs: Sequence[ReportedRun]) -> list[float]:
+    """Return when the runs began, of those that tell it."""
+    times = [one.facts.get("started_at_unix_s") for one in runs]
+    return [float(one) for one in times if one is not None]
 
 
 def _runs_of_file(path: Path) -> list[ReportedRun]:

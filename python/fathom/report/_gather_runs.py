@@ -81,14 +81,15 @@ def run_command(run: ReportedRun) -> str:
     """Return the command that does the same again."""
     if run.arguments:
         return f"diskspd {shlex.join(run.arguments)}"
-    return run.result.command_line
+    return run.result.command_line or f"(the command of {run.label} is not known)"
 
 
 def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
     """Return the findings about runs, by the rules that an assessment uses."""
     from fathom.findings import find  # noqa: PLC0415 - Loads NumPy.
 
-    found = find(one.result for one in runs)
+    # Rules look at what was asked for and at intervals, which imported runs do not tell.
+    found = find(one.result for one in runs if one.result.raw["profile"]["time_spans"])
     return tuple(
         Advice(one.title, one.evidence, one.remedy, one.confidence, one.source) for one in found
     )
@@ -114,8 +115,10 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
 
 def _load_choice(run: ReportedRun) -> dict[str, str]:
     facts = run.facts
-    place = {0: "sequential", 100: "random"}.get(facts["random_percent"], "mixed")
     path = run.beneath[0]["path"] if run.beneath else ""
+    if facts.get("block_bytes") is None or facts.get("write_percent") is None:
+        return {"Target": path, "Load": "unknown"}
+    place = {0: "sequential", 100: "random"}.get(facts["random_percent"], "mixed")
     load = f"{size_words(facts['block_bytes'])} {place}, {facts['write_percent']:g} % writes"
     return {"Target": path, "Load": load}
 

@@ -32,6 +32,7 @@ class Point:
     """One load and what was measured at it; what is not known is None.
 
     Latencies are in nanoseconds, of the whole measured time; ``label`` says in words what it is.
+    Threads and depth are 0 where they are not known, as of a run that another tool made.
     """
 
     label: str

@@ -28,6 +28,8 @@ _LEAST_FAMILY = 2
 
 def load_words(row: Mapping[str, Any]) -> str:
     """Return a load in words, such as ``8K random, 30 % writes, 2 x 16``."""
+    if row.get("block_bytes") is None or row.get("write_percent") is None:
+        return "unknown load"
     places = {0: "sequential", 100: "random"}
     place = places.get(row["random_percent"], f"{row['random_percent']:g} % random")
     kinds = {0: "read", 100: "write"}
@@ -62,10 +64,11 @@ def point_of_row(row: Mapping[str, Any], label: str) -> Point:
     return Point(
         **latencies,
         label=label,
-        threads=row["thread_count"],
-        depth=row["outstanding_per_thread"],
-        block_bytes=row["block_bytes"],
-        write_percent=row["write_percent"],
+        # Of a run that another tool made, not all need be known.
+        threads=row.get("thread_count") or 0,
+        depth=row.get("outstanding_per_thread") or 0,
+        block_bytes=row.get("block_bytes"),
+        write_percent=row.get("write_percent"),
         iops=row.get("total_iops") or 0.0,
         mib_per_s=row.get("total_mib_per_s") or 0.0,
         cpu_percent=row.get("cpu_percent"),
@@ -119,6 +122,8 @@ def families_of(points: Iterable[tuple[Mapping[str, str], Point]]) -> tuple[Fami
     """Return the loads of the same choice together, as far as there are several of them."""
     found: dict[tuple[tuple[str, str], ...], dict[int, Point]] = {}
     for choice, point in points:
+        if not point.outstanding:
+            continue
         # Of one load that was measured twice, the last counts.
         found.setdefault(tuple(choice.items()), {})[point.outstanding] = point
     return tuple(

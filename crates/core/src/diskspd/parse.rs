@@ -375,8 +375,7 @@ fn override_with(overrides: &Overrides, profile: &mut Profile) {
 fn check_runnable(profile: &Profile) -> Result<(), ParseError> {
     let mut errors = Vec::new();
     for target in profile.time_spans.iter().flat_map(|span| &span.targets) {
-        let path = &target.path;
-        let bytes = path.as_bytes();
+        let (path, bytes) = (&target.path, target.path.as_bytes());
         if path.is_empty() {
             errors.push("a target has an empty name".to_owned());
         } else if template::is_template(path) {

@@ -49,8 +49,8 @@ def point_cells(point: Point) -> tuple[Cell, ...]:
     """Return the cells of POINT_COLUMNS."""
     latencies = (millis(getattr(point, field)) for field in LATENCIES.values())
     return (
-        point.threads,
-        point.depth,
+        point.threads or None,
+        point.depth or None,
         point.iops,
         point.mib_per_s,
         *latencies,
