@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
 import pytest
 from fathom.assess import EFFORTS, assess
 from fathom.cli import main
+from fathom.importers import read_source
 from fathom.report import (
     Figure,
     Material,
@@ -33,7 +35,6 @@ from simulated_storage import SimulatedStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 GRID = {"block": "4K,16K,64K", "depth": "1..8"}
 
@@ -398,3 +399,15 @@ def test_an_assessment_by_its_own_outcome_has_the_rounds_and_the_key_figures(
     assert column(shown["steady-state"], "IOPS") == [one for two in points for one in two["iops"]]
     cells = {cell["key"]: cell["figures"]["iops"] for cell in target["cells"] if cell["figures"]}
     assert cells["read-1"] in column(shown["load-curve"], "IOPS")
+
+
+def test_an_imported_run_says_what_it_does_not_know(kept: Store) -> None:
+    content = (Path(__file__).parent / "fixtures" / "result.txt").read_bytes()
+    (found,) = read_source(content).results
+    (run_id,) = kept.imports.save([found], content, "result.txt")
+    material = gather(kept, [str(run_id)])
+    (side,) = material.sides
+    assert side.numbers[0].value == kept.runs.get(run_id).summary.columns["total_iops"]
+    assert not side.is_judged
+    assert "None were looked for" in html_page(material)
+    assert "latency-distribution" in {one.name for one in figures_of(material)[1]}

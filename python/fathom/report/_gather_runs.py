@@ -48,7 +48,8 @@ _HOST = {
     "cpu_governor": "Power scheme",
     "memory_bytes": "Memory",
     "io_backends": "I/O through",
-    "tool_version": "Measured by Fathom",
+    "origin": "Measured by",
+    "tool_version": "Version",
 }
 
 
@@ -71,6 +72,8 @@ def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[st
         if name.endswith("bytes"):
             if value:
                 yield title, bytes_words(value)
+        elif name == "origin":
+            yield title, "Fathom" if value == "native" else f"another tool ({value})"
         elif name == "device_is_rotational":
             yield title, "yes" if value else "no"
         else:
@@ -89,10 +92,19 @@ def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
     from fathom.findings import find  # noqa: PLC0415 - Loads NumPy.
 
     # Rules look at what was asked for and at intervals, which imported runs do not tell.
-    found = find(one.result for one in runs if one.result.raw["profile"]["time_spans"])
+    found = find(one.result for one in runs if _is_own(one))
     return tuple(
         Advice(one.title, one.evidence, one.remedy, one.confidence, one.source) for one in found
     )
+
+
+def _is_own(run: ReportedRun) -> bool:
+    """Whether Fathom's engine measured it."""
+    return bool(run.result.raw["profile"]["time_spans"])
+
+
+def _is_judged(runs: Sequence[ReportedRun]) -> bool:
+    return all(_is_own(one) for one in runs)
 
 
 def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
@@ -106,6 +118,7 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         numbers=_run_numbers(first) if len(runs) == 1 else _best_numbers(runs),
         advice=advice_of(runs),
         runs=tuple(runs),
+        is_judged=_is_judged(runs),
         families=families_of((_load_choice(one), one.point) for one in runs),
         rounds=tuple(one for run in runs for one in _stop_rounds(run)),
         device=device_facts(runs),
@@ -204,6 +217,7 @@ def repeat_side(name: str, outcome: Mapping[str, Any] | None, runs: Sequence[Rep
         numbers=_repeat_numbers(metrics, len(runs)),
         advice=advice_of(runs),
         runs=tuple(runs),
+        is_judged=_is_judged(runs),
         rounds=rounds,
         device=device_facts(runs),
         commands=tuple(

@@ -183,6 +183,8 @@ class Side:
         By which steady state is judged.
     notes
         What a reader must know of what is missing, as sentences.
+    is_judged
+        Whether findings were looked for, so that none means that nothing was found.
 
     """
 
@@ -199,6 +201,7 @@ class Side:
     device: tuple[tuple[str, str], ...] = ()
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    is_judged: bool = False
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""
