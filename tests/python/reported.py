@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from fabricated import fabricated
+from fathom.cli import main
 from fathom.experiments._axes import parse_axes
 from fathom.experiments._sweep import sweep
 from fathom.experiments._sweep_plan import plan_sweep
+from fathom.report import figures_of
 from simulated_device import SHAPES, SimulatedDevice
 
 if TYPE_CHECKING:
+    from fathom.report import Figure, Material
     from fathom.store import Store
 
-__all__ = ["EVIL", "SCRIPT", "saved_assessment", "saved_repetition", "saved_sweep"]
+__all__ = [
+    "EVIL",
+    "SCRIPT",
+    "called",
+    "column",
+    "figures",
+    "saved_assessment",
+    "saved_repetition",
+    "saved_sweep",
+]
 
 # The sizes, threads and depths of the script that people use.
 SCRIPT = {"block": "4K,8K,16K,32K,64K,128K,512K,1M,2M", "threads": "1..64", "depth": "1..64"}
@@ -84,3 +98,20 @@ def saved_assessment(store: Store, name: str = "/mnt/new", evil: str = "") -> in
     outcome = {"verdicts": [verdict], "findings": [finding]}
     store.experiments.finish(experiment_id, "complete", outcome=outcome)
     return experiment_id
+
+
+def figures(material: Material) -> dict[str, Figure]:
+    return {one.name: one for one in figures_of(material)[0]}
+
+
+def column(figure: Figure, name: str) -> list[object]:
+    at = [one.name for one in figure.table.columns].index(name)
+    return [row[at] for row in figure.table.rows]
+
+
+def called(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """Call the command, and return its exit code."""
+    monkeypatch.setattr(sys, "argv", ["fathom", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)

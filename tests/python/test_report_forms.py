@@ -1,0 +1,103 @@
+"""The forms of a report: pictures, paper, Markdown, the terminal, and which files are replaced."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.report import ReportError, gather, markdown, pdf_pages, picture, write
+from fathom.store import Store
+from reported import called, figures, saved_assessment, saved_sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+GRID = {"block": "4K,16K,64K", "depth": "1..8"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def test_pictures_are_of_their_form_in_both_themes(kept: Store) -> None:
+    view = figures(gather(kept, [f"e{saved_sweep(kept, GRID)}"]))["heat-map"].views[0]
+    png = picture(view, "png", comment="a test")
+    assert png.startswith(b"\x89PNG")
+    assert b"Made by Fathom: a test" in png
+    light, dark = (picture(view, "svg", theme=one).decode() for one in ("light", "dark"))
+    assert "4K" in light
+    assert "var(--" not in light + dark
+    assert "#171c24" in dark
+    assert "#171c24" not in light
+    assert picture(view, "pdf").startswith(b"%PDF")
+
+
+def test_paper_has_the_words_and_the_figures(kept: Store, tmp_path: Path) -> None:
+    paper = pdf_pages(gather(kept, [f"e{saved_assessment(kept)}"]))
+    assert paper.startswith(b"%PDF")
+    place = tmp_path / "report.pdf"
+    place.write_bytes(paper)
+    reader = shutil.which("pdftotext")
+    if reader is None:
+        pytest.skip("pdftotext of poppler-utils is not installed")
+    words = subprocess.run([reader, place, "-"], capture_output=True, check=True).stdout.decode()
+    assert "It is fast." in words
+    assert "Load curve" in words
+
+
+def test_markdown_has_the_tables(kept: Store) -> None:
+    text = markdown(gather(kept, [f"e{saved_sweep(kept, GRID)}"]))
+    assert "| Block | Depth | Threads |" in text
+    assert text.count("\n| 4K |") >= 4
+
+
+def test_only_what_fathom_made_is_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "report.html"
+    place.write_text("my notes")
+    with pytest.raises(ReportError, match="--force"):
+        write(place, b"new")
+    assert place.read_text() == "my notes"
+    write(place, b"<!-- Made by Fathom -->1", force=True)
+    write(place, b"<!-- Made by Fathom -->2")
+    assert place.read_text().endswith("2")
+
+
+def test_the_command_writes_each_form_and_says_what_it_cannot(
+    kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = f"e{saved_sweep(kept, GRID)}"
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    monkeypatch.chdir(tmp_path)
+    for name in ("r.html", "r.md", "r.pdf"):
+        assert called(monkeypatch, "report", reference, "-o", name) == 0
+        # Another time, over what is ours.
+        assert called(monkeypatch, "report", reference, "-o", name) == 0
+    assert called(monkeypatch, "report", reference, "--format", "svg", "-o", "pictures") == 0
+    assert (tmp_path / "pictures" / "heat-map.svg").exists()
+    assert called(monkeypatch, "plot", "heat-map", reference, "--choose", "shown=MiB/s") == 0
+    assert (tmp_path / "heat-map.png").read_bytes().startswith(b"\x89PNG")
+    assert called(monkeypatch, "plot", "nothing", reference) == 3
+    assert "heat-map" in capsys.readouterr().err
+    assert called(monkeypatch, "report", "e99", "-o", "x.html") == 3
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_other_programs_get_plain_tables_and_json(
+    kept: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = f"e{saved_sweep(kept, GRID)}"
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    assert called(monkeypatch, "report", reference, "--terminal") == 0
+    plain = capsys.readouterr().out
+    assert "\x1b" not in plain
+    assert "█" not in plain
+    assert "64K" in plain
+    assert called(monkeypatch, "report", reference, "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert {one["name"] for one in whole["figures"]} >= {"heat-map", "by-depth"}
