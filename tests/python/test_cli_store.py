@@ -253,3 +253,18 @@ def test_nothing_heavy_is_loaded_for_help(args: list[str]) -> None:
         [sys.executable, "-c", LIGHT, *args], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_tables_for_another_program_have_a_line_for_each_row_and_no_lines_of_their_own(
+    tmp_path: Path,
+) -> None:
+    name = "long-" * 30
+    environment = {**os.environ, "FATHOM_STORE": str(tmp_path / "s.sqlite"), "COLUMNS": "40"}
+    run = ["run", "--label", name, "-W0", "-d1", "-c64K", "-b4K", str(tmp_path / "t.dat")]
+    for arguments in (run, ["list"]):
+        command = [sys.executable, "-c", "from fathom.cli import main; main()", *arguments]
+        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    heading, row = told.stdout.splitlines()
+    assert heading.split()[:3] == ["run", "started", "label"]
+    assert row.split()[0] == "1"
+    assert row.split()[3] == name

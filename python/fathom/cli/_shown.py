@@ -22,8 +22,8 @@ __all__ = ["console", "facts_table", "local_time", "runs_table", "show_result", 
 _NANOS_PER_MILLI = 1_000_000
 _LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
 _KINDS = ("read", "write", "total")
-# Wide enough for every table, where the output goes to a file or another program.
-_WIDTH_OF_A_PIPE = 160
+# Wide enough for every row, where the output goes to a file or another program: a line each.
+_WIDTH_OF_A_PIPE = 10_000
 
 
 def console() -> Console:
@@ -34,7 +34,7 @@ def console() -> Console:
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
     """Return a table of plain text; columns whose title ends with ``>`` are numbers."""
-    table = Table(title=title or None)
+    table = _table(title)
     for column in columns:
         is_number = column.endswith(">")
         # Numbers are shown whole; words may fold.
@@ -50,9 +50,18 @@ def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]
     return table
 
 
+def _table(title: str, caption: str = "") -> Table:
+    """Return an empty table; for another program without lines, so that it can cut the columns."""
+    table = Table(title=title or None, caption=caption or None)
+    if not Console().is_terminal:
+        table.box, table.pad_edge, table.padding = None, False, (0, 2, 0, 0)
+        table.title_justify = table.caption_justify = "left"
+    return table
+
+
 def show_result(result: Result) -> None:
     """Print a result's tables and warnings."""
-    terminal = Console()
+    terminal = console()
     for number, span in enumerate(result.time_spans, start=1):
         if span.measured_ns:
             terminal.print(_span_table(number, span))
@@ -70,7 +79,7 @@ def _span_table(number: int, span: TimeSpan) -> Table:
     caption = "" if span.cpu_percent is None else f"CPU {span.cpu_percent:.1f} %"
     if paced:
         caption += "; response times count from the scheduled start of each I/O"
-    table = Table(title=f"Time span {number}", caption=caption)
+    table = _table(f"Time span {number}", caption)
     for column in ("", "IOPS", "MiB/s", *_LATENCY_COLUMNS):
         table.add_column(column, justify="right" if column else "left")
     for name in _KINDS:
