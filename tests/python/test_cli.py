@@ -54,6 +54,8 @@ def test_it_prints_the_whole_result_as_json(tmp_path: Path) -> None:
     result = fathom.Result.from_json(done.stdout)
     assert result.total.ios > 0
     assert result.raw == json.loads(done.stdout)
+    # Its number stands beside it, not in it.
+    assert done.stderr.splitlines()[-1].startswith("Saved as run 1 in ")
 
 
 @pytest.mark.parametrize(

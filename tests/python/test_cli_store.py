@@ -219,6 +219,17 @@ def test_deleting_asks_first(filled: Store) -> None:
     assert (filled.runs.list(), filled.experiments.list()) == ([], [])
 
 
+def test_what_changes_the_store_tells_it_as_json(filled: Store) -> None:
+    found = json.loads(command("baseline", "set", "golden", "e1", "--json").stdout)
+    assert (found["name"], found["experiment_id"]) == ("golden", 1)
+    found = json.loads(command("baseline", "remove", "golden", "--json").stdout)
+    assert found == {"removed": "golden"}
+    before = {run.id for run in filled.runs.list()}
+    found = json.loads(command("delete", "--yes", "--json", "e1").stdout)["deleted"]
+    assert found["experiment_ids"] == [1]
+    assert found["runs"] == len(before) - len(filled.runs.list()) > 0
+
+
 def test_a_no_deletes_nothing(filled: Store) -> None:
     master, slave = os.openpty()
     os.write(master, b"n\n")

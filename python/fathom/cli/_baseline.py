@@ -19,10 +19,19 @@ _Name = Annotated[str, typer.Argument(metavar="NAME")]
 
 
 @app.command("set")
-def set_(name: _Name, reference: ReferenceArgument, *, store: StoreOption = None) -> None:
+def set_(
+    name: _Name,
+    reference: ReferenceArgument,
+    *,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
     """Give a run (12) or an experiment (e3) a name; a name that is in use moves."""
     with opened_store(store) as opened:
         opened.baselines.set(name, reference)
+        if as_json:
+            (made,) = (one for one in opened.baselines.list() if one.name == name)
+            typer.echo(json.dumps(asdict(made), indent=2))
 
 
 @app.command("list")
@@ -44,7 +53,9 @@ def list_(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
 
 
 @app.command("remove")
-def remove(name: _Name, *, store: StoreOption = None) -> None:
+def remove(name: _Name, *, as_json: JsonOption = False, store: StoreOption = None) -> None:
     """Remove a name; its runs stay."""
     with opened_store(store) as opened:
         opened.baselines.delete(name)
+        if as_json:
+            typer.echo(json.dumps({"removed": name}, indent=2))

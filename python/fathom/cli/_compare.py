@@ -1,4 +1,4 @@
-"""``fathom compare``: whether B differs from A."""
+"""``fathom compare``: whether B differs from A, of saved runs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
+from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID, EXIT_WORSE
 from fathom.cli._shown import console, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
-    from fathom.experiments._compare import RunComparison
+    from fathom.experiments._compare import FailCondition, RunComparison
     from fathom.stats import Comparison, DistributionComparison
 
-__all__ = ["compare"]
+__all__ = ["compare", "judge", "show_comparison"]
 
 _NANOS_PER_MILLI = 1_000_000
 _RATES = ("iops", "mib_per_s")
@@ -29,9 +29,17 @@ _LEAST_FOR_RESEMBLANCE = 8
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
-    a: Annotated[str, typer.Argument(metavar="A", help="Runs (12 or 12,14), e3, or a baseline.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same, to compare with A.")],
+    context: typer.Context,
     *,
+    run: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--run",
+            metavar="A B",
+            help="Measure both in turns: DiskSpd's arguments, or a workload and a target, each in "
+            "quotes. What stands behind is of both.",
+        ),
+    ] = None,
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,17 +54,33 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     ] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals, in percent.")] = 95.0,
     any_load: Annotated[
-        bool, typer.Option("--any-load", help="Compare runs whose loads differ, too.")
+        bool, typer.Option("--any-load", help="Compare saved runs whose loads differ, too.")
     ] = False,
+    precision: Annotated[
+        float, typer.Option(help="With --run: half of the width of the change's interval, in %.")
+    ] = 1.2,
+    pilot: Annotated[
+        int, typer.Option(help="With --run: pairs whose spread decides how many there will be.")
+    ] = 10,
+    most: Annotated[int, typer.Option(help="With --run: never more pairs than this.")] = 60,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with a --run: its experiment, such as e7, or last.")
+    ] = None,
+    runner: RunnerOption = None,
+    label: Annotated[
+        str | None, typer.Option(help="With --run: a word to find the runs by.")
+    ] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare saved runs: change, interval, test, and whole distributions of latency."""
-    from fathom.experiments._compare import (  # noqa: PLC0415 - Loads NumPy.
-        DEFAULT_METRICS,
-        compare_runs,
-        parse_condition,
-    )
+    """Compare saved runs, or measure A and B in turns: change, interval and test.
+
+    A and B are runs (12 or 12,14), experiments (e3) or baselines: fathom compare golden e7. Or they
+    are measured in turns, in an order by chance, until the change is known:
+    fathom compare --run -o8 -o32 -c1G -b8K -r -L x.dat. Its experiment alone is compared again:
+    fathom compare e7.
+    """
+    from fathom.experiments._compare import parse_condition  # noqa: PLC0415 - Loads NumPy.
 
     try:
         conditions = [parse_condition(one) for one in fail_if or []]
@@ -64,13 +88,44 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         fail(str(error), EXIT_INVALID)
     if not 0 < confidence < 100:  # noqa: PLR2004 - Percent.
         fail(f"a confidence is between 0 and 100 %, not {confidence:g}", EXIT_INVALID)
+    names = context.args
+    if run is not None or resume is not None or len(names) == 1:
+        from fathom.cli._compare_turns import Turns, in_turns  # noqa: PLC0415 - Seldom needed.
+
+        sizes = (precision / 100, confidence / 100, pilot, most)
+        wish = Turns(
+            run, resume, names, sizes, metric or [], fail_if or [], runner, label, as_json=as_json
+        )
+        in_turns(wish, store)
+        return
+    if len(names) != 2 or any(one.startswith("-") for one in names):  # noqa: PLR2004 - A and B.
+        given = next((one for one in names if one.startswith("-")), None)
+        words = "name A and B: runs, experiments or baselines; or measure both with --run"
+        fail(f"there is no option {given}; {words}" if given else words, EXIT_INVALID)
+    _saved(names, store, metric, confidence, conditions, any_load=any_load, as_json=as_json)
+
+
+def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
+    names: Sequence[str],
+    store: str | None,
+    metric: Sequence[str] | None,
+    confidence: float,
+    conditions: Sequence[FailCondition],
+    *,
+    any_load: bool,
+    as_json: bool,
+) -> None:
+    from fathom.experiments._compare import (  # noqa: PLC0415 - Loads NumPy.
+        DEFAULT_METRICS,
+        compare_runs,
+    )
+
     wanted = [*(metric or DEFAULT_METRICS), *(one.metric for one in conditions)]
     with opened_store(store) as opened:
         try:
             found = compare_runs(
                 opened,
-                a,
-                b,
+                *names,
                 metrics=[*dict.fromkeys(wanted)],
                 confidence=confidence / 100,
                 conditions=conditions,
@@ -81,14 +136,15 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         fail(
             " ".join([*found.differences, "Add --any-load to compare all the same."]), EXIT_INVALID
         )
-    _show(found, as_json=as_json)
-    _judge(found)
-
-
-def _show(found: RunComparison, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
-        return
+    else:
+        show_comparison(found)
+    judge(found)
+
+
+def show_comparison(found: RunComparison) -> None:
+    """Print the figures, and in words what differs besides and what the order of the runs tells."""
     columns = ("", "A>", "B>", "change %>", "interval %>", "p>", "verdict")
     rows = []
     for name, one in found.metrics.items():
@@ -153,7 +209,8 @@ def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
     return [words]
 
 
-def _judge(found: RunComparison) -> None:
+def judge(found: RunComparison) -> None:
+    """End with exit code 5 if a condition is met, and with 3 if one cannot be judged."""
     for one in found.verdicts:
         if one.why_not is not None:
             fail(f"{one.condition} cannot be judged: {one.why_not}", EXIT_INVALID)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from typing import Annotated
 
 import typer
 
-from fathom.cli._common import StoreOption, fail, opened_store
+from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID
 
 __all__ = ["delete"]
@@ -21,6 +22,7 @@ def delete(
     ],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Delete runs, or experiments with their runs. What a baseline names is kept."""
@@ -34,6 +36,10 @@ def delete(
             opened.runs.delete(run_ids)
         for experiment_id in experiments:
             opened.experiments.delete(experiment_id)
+        if as_json:
+            gone = {"runs": count, "run_ids": sorted(run_ids), "experiment_ids": experiments}
+            typer.echo(json.dumps({"deleted": gone}, indent=2))
+            return
         typer.echo(f"deleted {count} runs and {len(experiments)} experiments")
 
 

@@ -110,8 +110,9 @@ def _single(  # noqa: PLR0913 - The same.
         done = measure(store, arguments, label=label, on_event=on_event, show=show)
     else:
         done = other.measure(arguments, label=label, show=show)
-    if store is not None and not as_json:
-        typer.echo(f"Saved as run {done.run_id} in {store.name}")
+    if store is not None:
+        # The result alone goes to the standard output, as its schema has it.
+        typer.echo(f"Saved as run {done.run_id} in {store.name}", err=as_json)
     if done.error is not None:
         fail(done.error, exit_code(done.error))
 
@@ -143,9 +144,10 @@ def _steps(  # noqa: PLR0913, PLR0917 - One for each thing that the command was 
     elif store is not None and done.experiment_id is not None:
         found = store.runs.list(experiment_id=done.experiment_id)
         console().print(runs_table(reversed(found)))
-        typer.echo(f"Saved as experiment e{done.experiment_id} in {store.name}")
+    if store is not None and done.experiment_id is not None:
+        typer.echo(f"Saved as experiment e{done.experiment_id} in {store.name}", err=as_json)
     elif store is not None:
-        typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}")
+        typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}", err=as_json)
     if done.failures:
         words = "; ".join(f"{step}: {why}" if step else why for step, why in done.failures.items())
         fail(words, EXIT_FAILED)

@@ -73,7 +73,9 @@ VERBS: Mapping[str, Verb] = {
     "compare": Verb(
         "_compare",
         "compare",
-        "Compare saved runs: change, interval, test, and whole distributions of latency.",
+        "Compare saved runs, or measure A and B in turns: change, interval and test.",
+        "[OPTIONS] A B | --run A B [DISKSPD_ARGUMENTS...]",
+        _OF_DISKSPD,
     ),
     "translate": Verb(
         "_translate",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathom._errors import FathomError
+from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._compare_imported import imported_differences, told_figures
 from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments._metrics import (
@@ -26,7 +26,14 @@ if TYPE_CHECKING:
     from fathom.stats._types import FloatArray, Values
     from fathom.store import Store, StoredRun
 
-__all__ = ["FailCondition", "RunComparison", "Verdict", "compare_runs", "parse_condition"]
+__all__ = [
+    "FailCondition",
+    "RunComparison",
+    "Verdict",
+    "compare_drawn_pairs",
+    "compare_runs",
+    "parse_condition",
+]
 
 DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
 _CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
@@ -143,6 +150,13 @@ class _NothingToCompareError(FathomError):
     pass
 
 
+class _Pairing(NamedTuple):
+    """Those of ``compare_means``."""
+
+    in_turns: bool = False
+    is_drawn: bool = False
+
+
 def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and names.
     store: Store,
     a_reference: str,
@@ -166,12 +180,47 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
     """
     a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
     pilots = (_pilot(store, a), _pilot(store, b))
-    in_turns = _in_turns(a, b)
+    pairing = _Pairing(in_turns=_in_turns(a, b))
+    return _compared((a, b), pilots, pairing, metrics, confidence, conditions)
+
+
+def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have defaults and names.
+    store: Store,
+    pairs: Sequence[tuple[int, int]],
+    pilot: int | None,
+    *,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    confidence: float = 0.95,
+    conditions: Sequence[FailCondition] = (),
+) -> RunComparison:
+    """Compare complete runs that were made in turns: a run of A and one of B in each pair.
+
+    Which of both came first was drawn by chance. ``pilot`` counts the pairs whose spread decided
+    how many there are, if it did. There are at least 2 pairs.
+    """
+    sides = tuple([store.runs.get(run_id) for run_id in side] for side in zip(*pairs, strict=True))
+    pairing = _Pairing(in_turns=True, is_drawn=True)
+    return _compared((sides[0], sides[1]), (pilot, pilot), pairing, metrics, confidence, conditions)
+
+
+def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share.
+    sides: tuple[Sequence[StoredRun], Sequence[StoredRun]],
+    pilots: tuple[int | None, int | None],
+    pairing: _Pairing,
+    metrics: Sequence[str],
+    confidence: float,
+    conditions: Sequence[FailCondition],
+) -> RunComparison:
+    a, b = sides
 
     def compared(names: Sequence[str], *, with_latency: bool) -> ComparedFigures:
-        sides = (_figures(runs, names, pilot) for runs, pilot in zip((a, b), pilots, strict=True))
+        figures = (_figures(runs, names, pilot) for runs, pilot in zip(sides, pilots, strict=True))
         return compare_figures(
-            *sides, confidence=confidence, in_turns=in_turns, with_latency=with_latency
+            *figures,
+            confidence=confidence,
+            in_turns=pairing.in_turns,
+            is_drawn=pairing.is_drawn,
+            with_latency=with_latency,
         )
 
     whole = compared(metrics, with_latency=True)
@@ -218,6 +267,12 @@ def _figures(runs: Sequence[StoredRun], metrics: Sequence[str], pilot: int | Non
 
 
 def _complete(store: Store, reference: str) -> list[StoredRun]:
+    for experiment_id in re.findall(r"(?<!\w)e(\d+)(?!\w)", reference):
+        if store.experiments.get(int(experiment_id)).verb == "compare":
+            raise InvalidRequestError(
+                f"e{experiment_id} has runs of an A and a B already: fathom compare "
+                f"e{experiment_id} compares these; to compare others, name the runs"
+            )
     runs = [store.runs.get(run_id) for run_id in store.baselines.run_ids(reference)]
     complete = [run for run in runs if run.summary.outcome == "complete"]
     if not complete:

@@ -49,15 +49,20 @@ class ComparedFigures:
     latency: DistributionComparison | None
 
 
-def compare_figures(
+def compare_figures(  # noqa: PLR0913 - All but the first two have defaults and names.
     a: SideFigures,
     b: SideFigures,
     *,
     confidence: float = 0.95,
     in_turns: bool = False,
+    is_drawn: bool = False,
     with_latency: bool = True,
 ) -> ComparedFigures:
-    """Compare each figure of A, and the whole distributions of latency; all are one family."""
+    """Compare each figure of A, and the whole distributions of latency; all are one family.
+
+    ``in_turns`` and ``is_drawn`` are those of ``compare_means``.
+    """
+    pairing = {"in_turns": in_turns, "is_drawn": is_drawn}
     found: dict[str, Comparison] = {}
     missing: dict[str, str] = {}
     columns = []
@@ -73,18 +78,18 @@ def compare_figures(
                 confidence=confidence,
                 a_pilot=a.pilot,
                 b_pilot=b.pilot,
-                in_turns=in_turns,
+                **pairing,
             )
         except ValueError as error:
             missing[metric] = str(error)
             continue
-        columns.append(deviations(of_a, of_b))
+        columns.append(deviations(of_a, of_b, is_drawn=is_drawn))
     latency = None
     if with_latency and a.buckets and b.buckets:
         latency = compare_distributions(
-            a.buckets, b.buckets, a_pilot=a.pilot, b_pilot=b.pilot, in_turns=in_turns
+            a.buckets, b.buckets, a_pilot=a.pilot, b_pilot=b.pilot, **pairing
         )
-        columns.append(distribution_deviations(a.buckets, b.buckets))
+        columns.append(distribution_deviations(a.buckets, b.buckets, is_drawn=is_drawn))
     tested = [one.p_value for one in found.values()]
     if latency is not None and latency.p_value is not None:
         tested.append(latency.p_value)

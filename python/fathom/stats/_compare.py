@@ -80,6 +80,7 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     a_pilot: int | None = None,
     b_pilot: int | None = None,
     in_turns: bool = False,
+    is_drawn: bool = False,
 ) -> Comparison:
     """Compare two sets of runs, each with its series in the order of time, or with one value.
 
@@ -101,6 +102,9 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     in_turns
         The runs were made in turns, so that the first of A belongs to the first of B: what both
         share, such as a slow change of the machine, then takes no part.
+    is_drawn
+        Which run of each such pair came first was drawn by chance, and ``a_pilot`` counts the
+        pairs whose spread decided how many there are.
 
     Raises
     ------
@@ -114,7 +118,8 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     if in_turns:
         if len(a.values) != len(b.values) or len(a.values) < 2:  # noqa: PLR2004 - No spread.
             raise ValueError("runs in turns are as many of A as of B, and at least 2 of each")
-        tested = [Side(b.values - a.values)]
+        pilot = a_pilot if is_drawn else None
+        tested = [Side(b.values - a.values, pilot, is_drawn=is_drawn)]
     found = contrast(tested)
     half = float(stdtrit(found.freedom, (1 + confidence) / 2)) * found.error
     difference = float(found.difference[0])
@@ -135,11 +140,18 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     )
 
 
-def deviations(a_runs: Sequence[Values], b_runs: Sequence[Values]) -> FloatArray:
-    """Return by how much the logarithm of each run's mean is off that of its side."""
+def deviations(
+    a_runs: Sequence[Values], b_runs: Sequence[Values], *, is_drawn: bool = False
+) -> FloatArray:
+    """Return by how much the logarithm of each run's mean is off that of its side.
+
+    Of pairs that were drawn, by how much each difference is off their mean.
+    """
     sides = [
         np.log([float(np.asarray(one, float).mean()) for one in side]) for side in (a_runs, b_runs)
     ]
+    if is_drawn:
+        sides = [sides[1] - sides[0]]
     return np.concatenate([side - side.mean() for side in sides])
 
 

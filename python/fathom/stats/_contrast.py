@@ -47,12 +47,17 @@ class Side:
     known
         The variance of the mean and its degrees of freedom, where the runs do not tell: of a
         single run.
+    is_drawn
+        The rows are differences of pairs whose order was drawn by chance, each pair's by itself.
+        What the machine does beside them then has a sign by chance in each row, so that rows do not
+        resemble their neighbours however much runs do (Fisher, "The Design of Experiments", 1935).
 
     """
 
     values: FloatArray
     pilot: int | None = None
     known: tuple[float, float] | None = None
+    is_drawn: bool = False
 
     @property
     def mean(self) -> FloatArray:
@@ -64,13 +69,16 @@ class Side:
         if self.known is not None:
             return self.known
         first = self.values[: self.pilot]
-        variance = float(((first - first.mean(axis=0)) ** 2).sum()) / (len(first) - 1)
+        variance = _variance(first)
+        if self.is_drawn:
+            # A machine that got busy behind the pilot shows in all rows.
+            variance = max(variance, _variance(self.values))
         return variance / len(self.values), len(first) - 1
 
     def slow(self) -> tuple[float, float]:
         """Return the variance of the mean by the first cosines, and its degrees of freedom."""
-        if self.known is not None:
-            return self.known
+        if self.known is not None or self.is_drawn:
+            return self.spread()
         count = min(_COSINES, len(self.values) - 1)
         waves = dct(self.values, type=2, norm="ortho", axis=0)[1 : count + 1]
         return float((waves**2).sum()) / count / len(self.values), count
@@ -125,6 +133,10 @@ def contrast(sides: Sequence[Side]) -> Contrast:
     error, length = float(np.sqrt(variance)), float(np.linalg.norm(difference))
     score = length / error if error > 0 else (float("inf") if length else 0.0)
     return Contrast(difference, error, freedom, 2 * float(stdtr(freedom, -score)))
+
+
+def _variance(rows: FloatArray) -> float:
+    return float(((rows - rows.mean(axis=0)) ** 2).sum()) / (len(rows) - 1)
 
 
 def _freedom(variances: Sequence[float], freedoms: Sequence[float]) -> float:

@@ -59,18 +59,19 @@ class DistributionComparison:
     family_p_value: float | None = None
 
 
-def compare_distributions(
+def compare_distributions(  # noqa: PLR0913 - All but the first two have defaults and names.
     a_runs: Sequence[Mapping[int, int]],
     b_runs: Sequence[Mapping[int, int]],
     *,
     a_pilot: int | None = None,
     b_pilot: int | None = None,
     in_turns: bool = False,
+    is_drawn: bool = False,
 ) -> DistributionComparison:
     """Compare the histograms of the runs of A with those of B, each in the order of time.
 
-    Each run counts alike, however many I/Os it made. Pilots and turns are those of
-    ``compare_means``.
+    Each run counts alike, however many I/Os it made. Pilots, turns and pairs that are
+    drawn are those of ``compare_means``.
 
     Raises
     ------
@@ -86,7 +87,15 @@ def compare_distributions(
     steps = np.diff(np.log(np.maximum(middle, 1.0)))
     a_count = len(a_runs)
     a_share, b_share = shares[:a_count].mean(axis=0), shares[a_count:].mean(axis=0)
-    sides = _curves(histograms, a_count, (a_pilot, b_pilot), in_turns=in_turns)
+    curves = _log_quantiles(histograms)
+    a_curves, b_curves = curves[:a_count], curves[a_count:]
+    if min(len(a_curves), len(b_curves)) < 2:  # noqa: PLR2004 - One run has no spread.
+        sides: list[Side] = []
+    elif in_turns:
+        pilot = a_pilot if is_drawn else None
+        sides = [Side(b_curves - a_curves, pilot, is_drawn=is_drawn)]
+    else:
+        sides = [Side(a_curves, a_pilot), Side(b_curves, b_pilot)]
     ratios = {
         quantile: float(middle[_first(b_share, quantile)] / middle[_first(a_share, quantile)])
         for quantile in _QUANTILES
@@ -101,13 +110,20 @@ def compare_distributions(
 
 
 def distribution_deviations(
-    a_runs: Sequence[Mapping[int, int]], b_runs: Sequence[Mapping[int, int]]
+    a_runs: Sequence[Mapping[int, int]],
+    b_runs: Sequence[Mapping[int, int]],
+    *,
+    is_drawn: bool = False,
 ) -> FloatArray:
-    """Return by how much each run is off its side, in the direction in which the sides differ."""
+    """Return by how much each run is off its side, in the direction in which the sides differ.
+
+    Of pairs that were drawn, by how much each difference is off their mean.
+    """
     curves = _log_quantiles(Histograms([*a_runs, *b_runs]))
     a, b = curves[: len(a_runs)], curves[len(a_runs) :]
     direction = b.mean(axis=0) - a.mean(axis=0)
-    return np.concatenate([(side - side.mean(axis=0)) @ direction for side in (a, b)])
+    sides = [b - a] if is_drawn else [a, b]
+    return np.concatenate([(side - side.mean(axis=0)) @ direction for side in sides])
 
 
 def _log_quantiles(histograms: Histograms) -> FloatArray:
@@ -116,23 +132,6 @@ def _log_quantiles(histograms: Histograms) -> FloatArray:
     wanted = (np.arange(_POINTS) + 0.5) / _POINTS
     places = np.array([np.searchsorted(row, wanted) for row in histograms.shares()])
     return np.asarray(logs[np.minimum(places, logs.size - 1)] / np.sqrt(_POINTS))
-
-
-def _curves(
-    histograms: Histograms,
-    a_count: int,
-    pilots: tuple[int | None, int | None],
-    *,
-    in_turns: bool,
-) -> list[Side]:
-    """Return the curves to contrast; none if one side has a single run."""
-    curves = _log_quantiles(histograms)
-    a, b = curves[:a_count], curves[a_count:]
-    if min(len(a), len(b)) < 2:  # noqa: PLR2004 - One run has no spread.
-        return []
-    if in_turns:
-        return [Side(b - a)]
-    return [Side(one, pilot) for one, pilot in zip((a, b), pilots, strict=True)]
 
 
 def _first(shares: FloatArray, quantile: float) -> int:
