@@ -8,28 +8,20 @@ A as often as B, and the spread of the pairs' differences tells all that it does
 from __future__ import annotations
 
 import math
-import secrets
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError, InvalidRequestError
-from fathom.experiments._compare import (
-    DEFAULT_METRICS,
-    RunComparison,
-    compare_drawn_pairs,
-    parse_condition,
-)
-from fathom.experiments._metrics import metric_column, run_value
+from fathom.experiments._compare import RunComparison, compare_drawn_pairs, parse_condition
+from fathom.experiments._metrics import run_value
 from fathom.experiments._progress import Progress
-from fathom.stats import PooledSpread
+from fathom.experiments._turns_plan import LEAST_PAIRS, TurnsPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
+    from fathom.experiments._turns_plan import Side
     from fathom.runners import Runner
-    from fathom.stats._types import Values
     from fathom.store import Experiment, ExperimentState, Store
 
 __all__ = [
@@ -40,106 +32,7 @@ __all__ = [
     "resume_in_turns",
 ]
 
-_LEAST_PILOT = 2
 _ROUNDING = 1e-9
-Side = Literal["a", "b"]
-
-
-@dataclass(frozen=True)
-class TurnsPlan:
-    """What is compared, and when to stop.
-
-    Attributes
-    ----------
-    a, b
-        The arguments of either side's runs.
-    metrics
-        The figures to compare.
-    conditions
-        As ``parse_condition`` reads them; their figures decide how many runs there are, or IOPS
-        if there are none.
-    relative_half_width
-        Half of the width of the change's interval, as a share.
-    confidence
-        Of the intervals.
-    pilot
-        After so many pairs their spread decides how many there will be (``planned_pairs``).
-    most
-        Never more pairs than this.
-    seed
-        Of the order within the pairs.
-    runner, tool_version
-        What measures, as ``--runner`` names it, and its version; ours if it is empty.
-
-    """
-
-    a: tuple[str, ...]
-    b: tuple[str, ...]
-    metrics: tuple[str, ...] = DEFAULT_METRICS
-    conditions: tuple[str, ...] = ()
-    relative_half_width: float = 0.012
-    confidence: float = 0.95
-    pilot: int = 10
-    most: int = 60
-    seed: int = field(default_factory=lambda: secrets.randbits(32))
-    runner: str = "fathom"
-    tool_version: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense.
-
-        Raises
-        ------
-        ValueError
-            If a value is out of its range; the message names it.
-
-        """
-        for metric in (*self.metrics, *self.deciding):
-            metric_column(metric)
-        if not _LEAST_PILOT <= self.pilot <= self.most:
-            raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} pairs, not {self.pilot}")
-        for name, value in (
-            ("precision", self.relative_half_width),
-            ("confidence", self.confidence),
-        ):
-            if not 0 < value < 1:
-                raise ValueError(f"a {name} is between 0 and 100 %, not {value:%}")
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read the plan of an experiment."""
-        lists = {name: tuple(data[name]) for name in ("a", "b", "metrics", "conditions")}
-        return cls(**{**data, **lists})
-
-    @property
-    def deciding(self) -> tuple[str, ...]:
-        """The figures whose spread decides how many runs there are."""
-        asked = dict.fromkeys(parse_condition(one).metric for one in self.conditions)
-        return tuple(asked) or ("iops",)
-
-    def order(self, pair: int) -> tuple[Side, Side]:
-        """Return which side of a pair comes first, and which then."""
-        is_b_first = np.random.default_rng([self.seed, pair]).integers(2)
-        return ("b", "a") if is_b_first else ("a", "b")
-
-    def planned_pairs(self, a: Values, b: Values) -> int:
-        """Return how many pairs make the change known, by one figure of all runs so far.
-
-        The pilot tells it (Stein's two stages), and is asked again once these have been made: of
-        the spread of the pilot and that of all pairs the greater counts.
-        """
-        differences = np.log(np.asarray(b, float)) - np.log(np.asarray(a, float))
-        planned = self.pilot
-        while planned <= len(differences):
-            made = differences[:planned]
-            deviation = max(made.std(ddof=1), made[: self.pilot].std(ddof=1))
-            spread = PooledSpread(float(deviation), self.pilot - 1)
-            half = math.log1p(self.relative_half_width)
-            wanted = min(spread.count_for(half, 1, confidence=self.confidence), self.most)
-            if wanted <= planned:
-                break
-            planned = wanted
-        return planned
 
 
 @dataclass(frozen=True)
@@ -420,7 +313,7 @@ def _conclusion(
     failure: str | None,
 ) -> TurnsComparison:
     comparison, precise = None, False
-    if len(pairs) >= _LEAST_PILOT:
+    if len(pairs) >= LEAST_PAIRS:
         conditions = [parse_condition(one) for one in plan.conditions]
         wanted = dict.fromkeys((*plan.metrics, *plan.deciding))
         comparison = compare_drawn_pairs(
