@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from typing import TYPE_CHECKING
 
 import fathom
+import numpy as np
 import pytest
 from fathom.cli import main
 from fathom.experiments._knee_search import Goal, KneeSearch
@@ -16,6 +18,8 @@ from simulated_device import SHAPES, Load, SimulatedDevice
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from fathom.experiments._progress import Progress
 
 THREADS = (1, 2, 4, 8, 16, 32)
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -124,6 +128,27 @@ def test_tuning_says_why_confirms_and_keeps_everything(kept: Store) -> None:
     measured = {(one["threads"], one["depth"]) for one in loads if one["source"] == "measured"}
     assert measured == {(point.threads, point.depth) for point in found.points}
     assert all(one["estimate"]["iops_low"] < one["estimate"]["iops_high"] for one in loads)
+
+
+def test_the_time_that_is_left_lies_in_the_range_that_is_told(kept: Store) -> None:
+    told_right, told, widths = 0, 0, []
+    for seed, (shape, noise) in enumerate(product(SHAPES.values(), (0.005, 0.02, 0.06))):
+        device = SimulatedDevice(shape, seed=seed, run_noise=noise)
+        seen: list[Progress] = []
+        plan = plan_tune(["-b4K", "-r", "x"], "1..32", "1..128")
+        found = tune(kept, device, plan, on_progress=seen.append)
+        for share in (0.1, 0.3, 0.5, 0.7):
+            at = next(one for one in seen if one.elapsed_s >= share * found.elapsed_s)
+            left_s = found.elapsed_s - at.elapsed_s
+            assert at.remaining_low_s is not None
+            assert at.remaining_high_s is not None
+            told += 1
+            told_right += at.remaining_low_s <= left_s <= at.remaining_high_s
+            widths.append((at.remaining_high_s - at.remaining_low_s) / found.elapsed_s)
+        assert seen[-1].remaining_low_s == 0
+    assert told_right >= 0.85 * told
+    # It says something: less than the time of the whole.
+    assert np.median(widths) < 1
 
 
 def test_a_law_that_does_not_describe_the_device_is_marked(kept: Store) -> None:

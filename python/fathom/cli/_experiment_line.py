@@ -76,7 +76,7 @@ class ExperimentLine:
         """Show how far it is, and what failed."""
         figures = (
             f"{progress.done} of about {progress.expected:.0f} {self._noun}, "
-            f"{time_words(progress.remaining_s)} left"
+            f"{_left_words(progress)} left"
         )
         if progress.failure is not None:
             typer.echo(f"{progress.label} failed: {progress.failure}", err=True)
@@ -91,3 +91,11 @@ class ExperimentLine:
         elif progress.done * 10 // max(round(progress.expected), 1) > self._told:
             self._told = progress.done * 10 // max(round(progress.expected), 1)
             typer.echo(figures, err=True)
+
+
+def _left_words(progress: Progress) -> str:
+    """Return the time that is left; where it is not well known, between what it lies."""
+    low_s, high_s = progress.remaining_low_s, progress.remaining_high_s
+    if low_s is None or high_s is None or round(low_s) == round(high_s):
+        return time_words(progress.remaining_s)
+    return f"{time_words(low_s)} to {time_words(high_s)}"

@@ -9,6 +9,12 @@ from typing import TYPE_CHECKING, Any
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
 from fathom.experiments._progress import Progress
+from fathom.experiments._tune_left import (
+    ExpectedRuns,
+    runs_of_confirmation,
+    runs_of_search,
+    seconds_left,
+)
 from fathom.experiments._tune_plan import TunePlan, plan_tune
 from fathom.experiments._tune_reasons import reasons
 from fathom.experiments._tune_result import KneeRange, TunedLoad, TunedPoint, Tuning
@@ -96,8 +102,9 @@ class _Session:
     points: list[TunedPoint] = field(default_factory=list)
     saved: dict[Key, list[tuple[Figures, int]]] = field(default_factory=lambda: defaultdict(list))
     open_steps: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
-    runs: int = 0
     expected: float = 0.0
+    expected_runs: ExpectedRuns = field(default_factory=ExpectedRuns)
+    durations_s: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began_s = self.runner.clock()
@@ -162,12 +169,15 @@ class _Session:
             for load in loads:
                 tried = len({(point.threads, point.depth) for point in self.points})
                 self.expected = self._expected_runs(max(self.plan.expected_loads(), tried + 1))
+                self.expected_runs = runs_of_search(search, tried + 1, self._confirming_runs())
                 search.add(load, self._measured(load, "search", 0))
         return search.best()
 
     def _expected_runs(self, loads: int) -> float:
-        confirming = sum(point.role != "search" for point in self.points)
-        return loads + confirming + 3 * LEAST_ROUNDS
+        return loads + self._confirming_runs() + 3 * LEAST_ROUNDS
+
+    def _confirming_runs(self) -> int:
+        return sum(point.role != "search" for point in self.points)
 
     def _confirm(self, search: KneeSearch, best: Load, attempt: int) -> Confirmation:
         confirming = Confirming.of(search, best)
@@ -175,6 +185,7 @@ class _Session:
         while loads := confirming.next_round():
             for load in loads:
                 self.expected = before + confirming.rounds * len(loads)
+                self.expected_runs = runs_of_confirmation(confirming, before)
                 role = "confirm" if load == best else "compare"
                 figures = self._measured(load, role, attempt)
                 confirming.add(load, figures)
@@ -188,22 +199,29 @@ class _Session:
             figures, run_id = self.saved[key].pop(0)
             self.points.append(TunedPoint(*load, role, figures, run_id, None))
             return figures
+        began_s = self.runner.clock()
         point = self._new_point(load, role, key)
+        self.durations_s.append(self.runner.clock() - began_s)
         self.points.append(point)
-        self.runs += 1
+        self._tell(point)
+        return point.figures
+
+    def _tell(self, point: TunedPoint) -> None:
         elapsed_s = self.runner.clock() - self.began_s
         left = max(self.expected - len(self.points), 0.0)
+        low_s, high_s = seconds_left(self.durations_s, len(self.points), self.expected_runs)
         progress = Progress(
             done=len(self.points),
             expected=max(self.expected, len(self.points)),
             failed=sum(one.figures is None for one in self.points),
             elapsed_s=elapsed_s,
-            remaining_s=left * elapsed_s / self.runs,
-            label=f"{role} threads={load[0]} depth={load[1]}",
+            remaining_s=left * elapsed_s / len(self.durations_s),
+            label=f"{point.role} threads={point.threads} depth={point.depth}",
             failure=point.failure,
+            remaining_low_s=low_s,
+            remaining_high_s=high_s,
         )
         self.on_progress(progress)
-        return point.figures
 
     def _new_point(self, load: Load, role: str, key: Key) -> TunedPoint:
         words = f"{role} threads={load[0]} depth={load[1]}"
