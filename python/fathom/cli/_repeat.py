@@ -24,7 +24,7 @@ from fathom.cli._shown import console, text_table
 from fathom.cli._workload_argument import single_step
 
 if TYPE_CHECKING:
-    from fathom.experiments._repeat import RepeatPolicy, Repetition
+    from fathom.experiments._repeat import MetricSummary, RepeatPolicy, Repetition
     from fathom.store import Store
 
 __all__ = ["repeat"]
@@ -170,7 +170,8 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
                 f"{100 * one.drift.share:+.1f}" if one.drift and one.drift.is_drifting else "none",
             ]
         )
-    console().print(text_table(f"{len(found.run_ids)} runs", columns, rows))
+    if rows:
+        console().print(text_table(f"{len(found.run_ids)} runs", columns, rows))
     for sentence in _sentences(found):
         typer.echo(sentence)
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
@@ -188,6 +189,23 @@ def _sentences(found: Repetition) -> list[str]:
     if found.steady is not None:
         words = f"reached in run {found.steady.rounds}" if found.steady.is_steady else "not reached"
         sentences.append(f"Steady state by the SNIA rules, a run being a round: {words}.")
+    sentences += [_neighbour_sentence(name, one) for name, one in found.metrics.items()]
+    sentences = [one for one in sentences if one]
     if not found.is_precise and found.failure is None:
         sentences.append("The interval is wider than asked for: allow more runs (--most).")
     return sentences
+
+
+def _neighbour_sentence(name: str, one: MetricSummary) -> str:
+    """Say that the interval is too narrow, and the one that is not; nothing if it is not."""
+    found = one.neighbours
+    if found is None or not found.is_alike or found.estimate.low >= one.estimate.low:
+        return ""
+    unit, words = (_NANOS_PER_MILLI, " ms") if name in ("mean", "p99") else (1, "")
+    low, high = found.estimate.low / unit, found.estimate.high / unit
+    return (
+        f"Neighbouring runs resemble each other in {name} (by {found.resemblance:.2f}, where 0 is "
+        "not at all): something else changed meanwhile, and the interval above, which takes runs "
+        f"as independent, is too narrow. With that counted it is {low:,.3f} to {high:,.3f}{words} "
+        f"(+/- {100 * found.estimate.relative_half_width:.2f} %)."
+    )

@@ -15,6 +15,7 @@ from fathom.runners import foreign_runner
 from fathom.stats import (
     Drift,
     Estimate,
+    Neighbours,
     Outlier,
     SteadyState,
     coefficient_of_variation,
@@ -22,6 +23,7 @@ from fathom.stats import (
     find_outliers,
     find_steady_state,
     independent_mean,
+    neighbours,
     planned_count,
 )
 
@@ -95,13 +97,18 @@ class RepeatPolicy:
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """One figure over all runs. ``outliers`` count runs from 0; ``drift`` needs 8 runs."""
+    """One figure over all runs. ``outliers`` count runs from 0.
+
+    ``estimate`` takes the runs as independent; where ``neighbours`` are alike, its interval is too
+    narrow, and theirs is not. ``drift`` and ``neighbours`` need 8 runs.
+    """
 
     estimate: Estimate
     median: float
     coefficient_of_variation: float
     outliers: list[Outlier]
     drift: Drift | None
+    neighbours: Neighbours | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +160,7 @@ def summarise(
             coefficient_of_variation=coefficient_of_variation(known),
             outliers=find_outliers(known),
             drift=find_drift(known) if len(known) >= _LEAST_FOR_DRIFT else None,
+            neighbours=neighbours(known, confidence=confidence),
         )
     if any(metric not in series for metric in _STEADY):
         return metrics, None

@@ -15,6 +15,7 @@ from fathom.experiments._refine import Check
 from fathom.experiments._sweep_latency import estimate_latencies
 from fathom.experiments._sweep_plan import SweepPlan
 from fathom.experiments._sweep_result import Sweep, SweptCell
+from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.runners import Figures, stored_figures
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def sweep(
     ------
     InvalidRequestError, RefusedError
         If the first cell cannot be run.
+    TargetError
+        If the first cell fails because of the target, which no other cell would change.
     RunInterrupted
         If Ctrl-C ended it; ``resume_sweep`` goes on.
 
@@ -178,7 +181,10 @@ class _Session:
         else:
             self._take(cell, outcome)
         self.runs += 1
-        self._tell(label, self.failures.get(cell))
+        failure = self.failures.get(cell)
+        if failure is not None and not self.measured:
+            refuse_a_bad_target(self.plan.cell_arguments(self.grid, cell), failure)
+        self._tell(label, failure)
 
     def _take(self, cell: int, outcome: RunOutcome) -> None:
         if outcome.figures is None or not outcome.figures.iops:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
 from fathom.experiments._progress import Progress
+from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments._tune_left import (
     ExpectedRuns,
     runs_of_confirmation,
@@ -50,6 +51,8 @@ def tune(
     ------
     InvalidRequestError, RefusedError
         If the first run cannot be made.
+    TargetError
+        If the first run fails because of the target, which no other load would change.
     RunInterrupted
         If Ctrl-C ended it; ``resume_tune`` goes on.
 
@@ -245,6 +248,8 @@ class _Session:
                 figures, failure = None, "there was no I/O in the measured time"
         if run_id is None or failure:
             self.store.experiments.set_step(step_id, "failed" if failure else "done", failure)
+        if failure and all(point.figures is None for point in self.points):
+            refuse_a_bad_target(self.plan.run_arguments(load), failure)
         return TunedPoint(*load, role, figures, run_id, failure)
 
     def _step_id(self, key: Key, words: str) -> int:

@@ -15,6 +15,7 @@ from fathom.stats._mean import (
     planned_count,
     series_mean,
 )
+from fathom.stats._neighbours import Neighbours, neighbours
 from fathom.stats._scaling import (
     GREATEST_ERROR,
     LoadPoint,
@@ -41,6 +42,7 @@ __all__ = [
     "Estimate",
     "Histograms",
     "LoadPoint",
+    "Neighbours",
     "Outlier",
     "PooledSpread",
     "QuantileEstimate",
@@ -61,6 +63,7 @@ __all__ = [
     "fit_surface",
     "independent_mean",
     "long_run",
+    "neighbours",
     "planned_count",
     "pooled_spread",
     "series_mean",
