@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
-PYTHON_CODE := benches python scripts tests/python
+PYTHON_CODE := benches docs python scripts tests/python
 SOAK_SECONDS ?= 300
 FUZZ_SECONDS ?= 20
 SCRATCH ?= target
@@ -61,9 +61,12 @@ fix: $(BIN)/.ready ## Format, apply what the linters can repair, and regenerate.
 	$(BIN)/ruff check --fix $(PYTHON_CODE)
 	$(BIN)/ruff format $(PYTHON_CODE)
 
-docs: ## Generate reference, manual page, usage and schema; build the API documentation.
+docs: $(BIN)/.ready ## Generate reference, manual page, usage and schema; build the API documentation and target/site.
 	cargo run --quiet --locked -p xtask -- generate
 	cargo doc --workspace --no-deps --locked --quiet
+	$(BIN)/maturin develop --quiet --locked
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs target/site
+	@echo "The site: target/site/index.html"
 
 bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram-32-fio --pairs 9").
 	cargo build --release --locked -p diskspd

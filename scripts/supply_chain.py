@@ -34,7 +34,7 @@ REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 # conditions of their own for changed files (MPL, LGPL) only where Python loads them as they are.
 FREE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT",
-    "MIT-CMU", "PSF-2.0", "Unicode-3.0", "Unlicense", "Zlib",
+    "LicenseRef-scancode-public-domain", "MIT-CMU", "PSF-2.0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 LOADED = FREE | {"LGPL-3.0-only", "MPL-2.0"}
 
@@ -47,6 +47,8 @@ WORDS = {
     "MIT License": "MIT",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",
     "PSFL": "PSF-2.0",
+    # Docutils, whose COPYING names the exceptions; the one under the GPL is in no wheel.
+    "Public Domain": "LicenseRef-scancode-public-domain AND BSD-2-Clause AND BSD-3-Clause",
 }
 
 

@@ -1,0 +1,76 @@
+"""The documentation site: `make docs` builds it into target/site, without any network.
+
+Every warning is an error: a link to a page, a heading or a name of the Python API that does not
+exist, and a page that no other leads to.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from docutils.nodes import Element, reference
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import fathom  # noqa: E402 - Below the path for scripts, which stand beside it.
+from document_verbs import PLACE, reference_of_verbs  # noqa: E402
+
+# The types of results are imported when they are asked for; autodoc lists what is there.
+for _name in fathom.__all__:
+    getattr(fathom, _name)
+
+project = "Fathom"
+author = "The maintainers of Fathom"
+release = fathom.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["pictures/**"]
+nitpicky = True
+# Types of other projects: their pages would have to be fetched to link to them.
+nitpick_ignore_regex = [(r"py:.*", r"(?!fathom\b).*")]
+show_warning_types = True
+
+# Headings down to this depth can be linked to, and such links are checked.
+myst_heading_anchors = 4
+myst_enable_extensions = ["deflist"]
+
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = "Fathom"
+html_static_path = ["_static"]
+html_css_files = ["fathom.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+
+def _fill_in_verbs(_app: Sphinx, _page: str, source: list[str]) -> None:
+    if PLACE in source[0]:
+        source[0] = source[0].replace(PLACE, reference_of_verbs())
+
+
+def _public_name(
+    app: Sphinx, env: BuildEnvironment, node: Element, content: Element
+) -> reference | None:
+    """Find what a signature calls by the private module that holds it."""
+    target = str(node.get("reftarget", ""))
+    if "._" not in target or node.get("refdomain") != "py":
+        return None
+    name = ".".join(part for part in target.split(".") if not part.startswith("_"))
+    python = env.get_domain("py")
+    return python.resolve_xref(  # type: ignore[return-value]
+        env, node["refdoc"], app.builder, "obj", name, node, content
+    )
+
+
+def setup(app: Sphinx) -> None:
+    """Register what fills in the generated page, and what resolves names."""
+    app.connect("source-read", _fill_in_verbs)
+    app.connect("missing-reference", _public_name)
