@@ -25,6 +25,7 @@ from fathom._run import EventCallback, explain, parse, run, version
 if TYPE_CHECKING:
     from fathom._result import (
         Direction,
+        Fault,
         KnownMean,
         Latency,
         Result,
@@ -42,6 +43,7 @@ __all__ = [
     "Direction",
     "EventCallback",
     "FathomError",
+    "Fault",
     "InvalidRequestError",
     "KnownMean",
     "Latency",

@@ -8,11 +8,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from fathom._faults import Fault
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
     "Direction",
+    "Fault",
     "KnownMean",
     "Latency",
     "Result",
@@ -249,7 +252,8 @@ class TimeSpan:
     ``cpu_percent`` is the mean use of the CPUs, None of an import that does not tell it.
     ``own_ns_per_io`` is the CPU time per I/O that the
     tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None
-    if there was no I/O, or if an older version measured.
+    if there was no I/O, or if an older version measured. ``faults`` holds the I/Os that failed or
+    were cut short, by target, operation and kind.
     """
 
     complete: bool
@@ -265,6 +269,7 @@ class TimeSpan:
     own_ns_per_io: float | None
     kernel_ns_per_io: float | None
     threads: tuple[Thread, ...]
+    faults: tuple[Fault, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -285,6 +290,7 @@ class TimeSpan:
             own_ns_per_io=cost.get("own_ns_per_io"),
             kernel_ns_per_io=cost.get("kernel_ns_per_io"),
             threads=tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"]),
+            faults=Fault.all_of(data),
         )
 
 

@@ -9,6 +9,7 @@ mod effects;
 mod engines;
 mod events;
 mod facts;
+mod faults;
 mod guarded;
 mod kernel_events;
 mod latency;

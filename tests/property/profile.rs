@@ -5,10 +5,10 @@ use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::profile_xml::{read, write};
 use fathom_core::profile::{
     Access, AccessHints, BlockShare, BufferSeparation, ByteRange, Caching, ConfidenceRule, CpuId,
-    CpuOrder, Distribution, DistributionRange, EfficiencyOrder, Extensions, FlushMode, NamedEvents,
-    Pattern, PatternOrder, Precreate, Priority, Profile, Rate, Ratio, ResultFormat, RingBatch,
-    RingUse, SteadyRule, StopRules, SyncCadence, Target, ThreadTarget, TimeSpan, Tracing, Tuning,
-    WriteData, WriteSource,
+    CpuOrder, Distribution, DistributionRange, EfficiencyOrder, Extensions, FaultPolicy, FlushMode,
+    NamedEvents, OnError, Pattern, PatternOrder, Precreate, Priority, Profile, Rate, Ratio,
+    ResultFormat, RingBatch, RingUse, SteadyRule, StopRules, SyncCadence, Target, ThreadTarget,
+    TimeSpan, Tracing, Tuning, WriteData, WriteSource,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -197,6 +197,12 @@ fn stop_rules() -> impl Strategy<Value = StopRules> {
     )
 }
 
+fn faults() -> impl Strategy<Value = FaultPolicy> {
+    let count = (1_u32..1 << 31).prop_map(OnError::Count);
+    let on_error = prop_oneof![Just(OnError::Stop), Just(OnError::Continue), count];
+    option::of(on_error).prop_map(|on_error| FaultPolicy { on_error })
+}
+
 fn time_span() -> impl Strategy<Value = TimeSpan> {
     let cpus = (vec((any::<u16>(), option::of(any::<u8>())), 0..3), cpu_order());
     let parts = (
@@ -206,9 +212,9 @@ fn time_span() -> impl Strategy<Value = TimeSpan> {
         cpus,
         tuning(),
         vec(target(), 1..3),
-        stop_rules(),
+        (stop_rules(), faults()),
     );
-    parts.prop_map(|(switches, numbers, interval_ms, (cpus, cpu_order), tuning, targets, stop)| {
+    parts.prop_map(|(switches, numbers, interval_ms, (cpus, cpu_order), tuning, targets, rules)| {
         TimeSpan {
             alternate_completion: switches[0],
             measure_latency: switches[1],
@@ -223,7 +229,8 @@ fn time_span() -> impl Strategy<Value = TimeSpan> {
             thread_count: numbers[3],
             request_count: numbers[4],
             random_seed: numbers[5],
-            stop,
+            stop: rules.0,
+            faults: rules.1,
             interval_ms,
             targets,
         }

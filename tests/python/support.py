@@ -28,11 +28,16 @@ def reads(pid: int) -> int:
     return int(counters.split("syscr:")[1].split()[0])
 
 
-def interrupt_once_reading(pid: int) -> None:
-    """Send SIGINT, as Ctrl-C does, once a run with synchronous I/O is under way."""
+def wait_until_reading(pid: int) -> None:
+    """Wait until a run with synchronous I/O is under way."""
     before = reads(pid)
     for _ in range(LOOKS):
         if reads(pid) - before > READS_OF_A_RUN:
             break
         time.sleep(0.01)
+
+
+def interrupt_once_reading(pid: int) -> None:
+    """Send SIGINT, as Ctrl-C does, once a run with synchronous I/O is under way."""
+    wait_until_reading(pid)
     os.kill(pid, signal.SIGINT)

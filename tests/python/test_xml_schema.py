@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from lxml import etree
-from support import diskspd, interrupt_once_reading
+from support import diskspd, interrupt_once_reading, wait_until_reading
 
 REPOSITORY = Path(__file__).parents[2]
 SCHEMA = etree.XMLSchema(etree.parse(str(REPOSITORY / "schema" / "diskspd-result.xsd")))
@@ -134,6 +135,19 @@ def test_results_are_valid(folder: Path, args: str) -> None:
 def test_a_run_that_fails_has_a_valid_result(folder: Path) -> None:
     result = run(folder, "-d1 missing.dat", code=1)
     assert result.findall("TimeSpan/Error")
+
+
+def test_faults_are_told_in_valid_xml(folder: Path) -> None:
+    """A file that is cut short while it is read gives short reads, and no error."""
+    process = start(folder, "-d3 -b4K -r -o1 t.dat")
+    wait_until_reading(process.pid)
+    os.truncate(folder / "t.dat", FILE_BYTES // 2)
+    stdout, stderr = process.communicate()
+    assert process.returncode == 0, stderr
+    result = valid(stdout)
+    assert texts(result, "Faults/Fault/Kind/text()") == ["short"]
+    assert texts(result, "Faults/Fault/Operation/text()") == ["read"]
+    assert numbers(result, "Faults/Fault/Count/text()")[0] > 0
 
 
 def test_a_run_that_is_interrupted_has_a_valid_result(folder: Path) -> None:

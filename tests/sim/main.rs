@@ -5,6 +5,7 @@ mod plans;
 
 mod books;
 mod doubts;
+mod faults;
 mod mix;
 mod offsets;
 mod pace;

@@ -1,10 +1,10 @@
 //! A small language for plans in tests: `span(target(1 << 20)).random().seconds(60)`.
 
 use fathom_core::plan::{
-    Arrivals, Assignment, Burst, EffectiveRange, EngineKind, OffsetPlan, OpenPlan, Order, Pace,
-    PayloadPlan, Skew, SpanPlan, StopRules, TargetKind, TargetPlan, ThreadPlan,
+    Arrivals, Assignment, Burst, EffectiveRange, EngineKind, FaultPolicy, OffsetPlan, OpenPlan,
+    Order, Pace, PayloadPlan, Skew, SpanPlan, StopRules, TargetKind, TargetPlan, ThreadPlan,
 };
-use fathom_core::profile::Priority;
+use fathom_core::profile::{OnError, Priority};
 use fathom_core::units::NANOS_PER_SEC;
 
 /// Bytes per I/O in all plans.
@@ -41,6 +41,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
         warm_up_ns: 0,
         measured_ns: NANOS_PER_SEC,
         stop: StopRules::default(),
+        faults: FaultPolicy::default(),
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: true,
@@ -85,6 +86,8 @@ pub trait Tell {
     fn stop(self, rules: StopRules) -> Self;
     /// Bursts for each thread.
     fn bursts(self, ios: u32, gap_ns: u64) -> Self;
+    /// What an I/O that fails does.
+    fn on_error(self, on_error: OnError) -> Self;
 }
 
 impl Tell for SpanPlan {
@@ -189,6 +192,11 @@ impl Tell for SpanPlan {
 
     fn stop(mut self, rules: StopRules) -> Self {
         self.stop = rules;
+        self
+    }
+
+    fn on_error(mut self, on_error: OnError) -> Self {
+        self.faults.on_error = Some(on_error);
         self
     }
 

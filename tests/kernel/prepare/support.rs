@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use fathom_core::measure::Event;
 use fathom_core::plan::prepare::{self, Created, PrepareError};
 use fathom_core::plan::{
-    FilePlan, OffsetPlan, OpenPlan, Order, PayloadPlan, Plan, SpanPlan, StopRules, TargetKind,
-    TargetPlan,
+    FaultPolicy, FilePlan, OffsetPlan, OpenPlan, Order, PayloadPlan, Plan, SpanPlan, StopRules,
+    TargetKind, TargetPlan,
 };
 use fathom_core::profile::Priority;
 
@@ -46,6 +46,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         warm_up_ns: 0,
         measured_ns: 1,
         stop: StopRules::default(),
+        faults: FaultPolicy::default(),
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: false,

@@ -1,7 +1,8 @@
 //! The command line under construction: one time span, and one target whose settings all targets get.
 
 use crate::profile::{
-    Access, Caching, Profile, ResultFormat, RunOptions, StopRules, Target, TimeSpan, Tracing,
+    Access, Caching, FaultPolicy, Profile, ResultFormat, RunOptions, StopRules, Target, TimeSpan,
+    Tracing,
 };
 
 /// Settings gathered while options pass by.
@@ -61,6 +62,8 @@ pub struct Overrides {
     pub random_seed: Option<u32>,
     /// `--stop-...`.
     pub stop: StopRules,
+    /// `--on-error`.
+    pub faults: FaultPolicy,
     /// `-R`, where it names a format.
     pub format: Option<ResultFormat>,
     /// `-v`.

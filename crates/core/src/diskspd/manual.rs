@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use super::flags::{self, Category, Flag};
 
-const CATEGORIES: [Category; 7] = [
+const CATEGORIES: [Category; 8] = [
     Category::Access,
     Category::Caching,
     Category::Load,
     Category::Stop,
+    Category::Faults,
     Category::Output,
     Category::System,
     Category::Beyond,

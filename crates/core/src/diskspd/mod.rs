@@ -5,6 +5,7 @@ pub mod distribution;
 pub mod draft;
 mod etw;
 pub mod extensions;
+mod faults;
 pub mod flags;
 pub mod manual;
 pub mod number;

@@ -368,6 +368,7 @@ fn override_with(overrides: &Overrides, profile: &mut Profile) {
         span.cool_down_s = overrides.cool_down_s.unwrap_or(span.cool_down_s);
         span.random_seed = overrides.random_seed.unwrap_or(span.random_seed);
         span.stop.override_with(&overrides.stop);
+        span.faults.override_with(overrides.faults);
     }
 }
 

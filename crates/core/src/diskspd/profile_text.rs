@@ -65,6 +65,9 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
     for (name, value) in super::stop::words(&span.stop) {
         lines.add(format!("stop rule: {name} {value}").trim_end());
     }
+    for (name, value) in super::faults::words(span.faults) {
+        lines.add(format!("{name}: {value}"));
+    }
     if !span.cpus.is_empty() {
         let cpus = span.cpus.iter().map(|cpu| match cpu.index {
             Some(index) => format!("{}/{index}", cpu.group),

@@ -15,7 +15,7 @@ use super::live::LiveBoard;
 use super::setup::{self, Sources};
 use super::stop::Finish;
 use super::tracer::Tracer;
-use super::worker::IoFault;
+use super::worker::{IoFault, Tolerance};
 use crate::measure::{
     CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, StopCause, ThreadMeasurements,
 };
@@ -78,6 +78,7 @@ struct Conductor<'a> {
     gate: Gate,
     live: Option<LiveBoard>,
     finish: Finish,
+    tolerance: Tolerance,
     tracer: Tracer,
     /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
     halt: AtomicBool,
@@ -93,6 +94,7 @@ impl<'a> Conductor<'a> {
             gate: Gate::default(),
             live: control.live.then(|| LiveBoard::new(plan.threads.len())),
             finish: Finish::new(plan),
+            tolerance: Tolerance::new(plan.faults),
             tracer,
             halt: AtomicBool::new(false),
         }

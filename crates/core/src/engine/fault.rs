@@ -1,6 +1,32 @@
 //! An I/O that failed, and how that is told.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::backend::Operation;
+use crate::profile::FaultPolicy;
+
+/// How many I/Os may still fail before one ends the time span, over all its threads.
+#[derive(Debug)]
+pub struct Tolerance {
+    /// The failed I/O with this number ends it; nothing if none does.
+    limit: Option<u64>,
+    failed: AtomicU64,
+}
+
+impl Tolerance {
+    /// What a policy tolerates.
+    #[must_use]
+    pub fn new(policy: FaultPolicy) -> Self {
+        Self { limit: policy.error_limit(), failed: AtomicU64::new(0) }
+    }
+
+    /// Counts an I/O that failed; whether the load goes on.
+    #[must_use]
+    pub fn tolerates_another(&self) -> bool {
+        let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
+        self.limit.is_none_or(|limit| failed < limit)
+    }
+}
 
 /// An I/O that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout};
 use super::stop::judge::Judge;
 use super::stop::{self, Finish};
-use super::worker::{IoFault, Worker, WorkerSetup};
+use super::worker::{IoFault, Tolerance, Worker, WorkerSetup};
 use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
@@ -131,10 +131,11 @@ fn simulate_until(
     };
     let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };
     let mut round = Round { simulation, until_ns: 0, cause: None, intervals: Vec::new() };
+    let tolerance = Tolerance::new(plan.faults);
     for (index, thread) in plan.threads.iter().enumerate() {
         let finish = Finish::of_thread(plan, index);
         finish.open(until_ns);
-        simulate_thread(thread, &context, device, &finish, &mut round.simulation)?;
+        simulate_thread(thread, &context, device, (&finish, &tolerance), &mut round.simulation)?;
         round.until_ns = round.until_ns.max(finish.until_ns());
         round.cause = round.cause.or(finish.cause());
         round.add_intervals(finish.take_intervals());
@@ -146,7 +147,7 @@ fn simulate_thread(
     thread: &ThreadPlan,
     context: &LaneContext<'_>,
     device: &SimDevice,
-    finish: &Finish,
+    (finish, tolerance): (&Finish, &Tolerance),
     simulation: &mut Simulation,
 ) -> Result<(), SimulationError> {
     let plan = context.plan;
@@ -163,6 +164,7 @@ fn simulate_thread(
         slots: layout.slot_bytes.len(),
         recorder: lane::recorder(plan, thread),
         random: Random::new(thread.seed),
+        tolerance,
         stop: &halt,
         finish,
         live: None,

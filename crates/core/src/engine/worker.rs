@@ -13,7 +13,7 @@ use fathom_sys::clock::ThreadCpu;
 
 use super::backend::{Backend, BackendError, Completion, Operation, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
-pub use super::fault::IoFault;
+pub use super::fault::{IoFault, Tolerance};
 use super::lane::Lane;
 use super::live::LiveFeed;
 use super::pace::Due;
@@ -48,6 +48,8 @@ pub struct WorkerSetup<'a, B, C> {
     pub recorder: Recorder,
     /// Random choices.
     pub random: Random,
+    /// Which failed I/O ends the time span.
+    pub tolerance: &'a Tolerance,
     /// Ends the worker early when it turns true.
     pub stop: &'a AtomicBool,
     /// The end of the measured time.
@@ -285,6 +287,8 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             let slot = self.slots[completion.slot as usize];
             if measured && slot.submitted_ns >= self.counted_from_ns {
                 self.record(&slot, completion.result, now_ns);
+            } else if completion.result != slot.bytes.cast_signed() {
+                self.record_outside(&slot, completion.result);
             }
             if let Some(live) = &mut self.setup.live
                 && slot.operation.moves_bytes()
@@ -292,13 +296,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 live.record(completion.result, now_ns - slot.submitted_ns);
             }
             if completion.result < 0 {
-                self.fault.get_or_insert(IoFault {
-                    lane: slot.lane as usize,
-                    operation: slot.operation,
-                    offset_bytes: slot.offset_bytes,
-                    bytes: slot.bytes,
-                    errno: -completion.result,
-                });
+                self.fail(&slot, -completion.result);
             }
             self.verify(&slot, completion, now_ns);
             self.release(slot.lane as usize, completion.slot, now_ns);
@@ -331,7 +329,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let operation = slot.operation;
         let recorder = &mut self.setup.recorder;
         let Ok(mut bytes) = u64::try_from(result) else {
-            recorder.record_error(lane, operation);
+            recorder.record_error(lane, operation, -result);
             return;
         };
         if !operation.moves_bytes() {
@@ -345,6 +343,26 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         if bytes < u64::from(slot.bytes) {
             recorder.record_short(lane, operation);
         }
+    }
+
+    fn record_outside(&mut self, slot: &Slot, result: i32) {
+        let recorder = &mut self.setup.recorder;
+        recorder.record_outside(slot.lane as usize, slot.operation, slot.bytes, result);
+    }
+
+    /// An I/O failed while the load was under way: it ends the worker, unless it is to go on.
+    #[cold]
+    fn fail(&mut self, slot: &Slot, errno: i32) {
+        if self.setup.tolerance.tolerates_another() {
+            return;
+        }
+        self.fault.get_or_insert(IoFault {
+            lane: slot.lane as usize,
+            operation: slot.operation,
+            offset_bytes: slot.offset_bytes,
+            bytes: slot.bytes,
+            errno,
+        });
     }
 
     #[inline]
@@ -372,6 +390,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             let now_ns = self.setup.clock.now_ns();
             for completion in std::mem::take(&mut self.done) {
                 let slot = self.slots[completion.slot as usize];
+                self.record_outside(&slot, completion.result);
                 self.verify(&slot, completion, now_ns);
             }
         }

@@ -1,6 +1,7 @@
 //! What was seen: histograms, counters, intervals and CPU use, kept per thread and merged afterwards.
 
 mod event;
+mod faults;
 mod interval_latency;
 mod latency;
 mod recorder;
@@ -11,6 +12,7 @@ mod stop;
 pub use fathom_sys::transfer::Operation;
 
 pub use event::{Event, EventSink, Phase};
+pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
 pub use recorder::{DirectionRecord, Recorder, TargetRecord};

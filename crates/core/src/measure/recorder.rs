@@ -2,7 +2,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::{IntervalFields, IntervalSeries, LatencyHistogram, Operation};
+use super::{FaultBook, FaultKind, IntervalFields, IntervalSeries, LatencyHistogram, Operation};
 use crate::plan::SpanPlan;
 
 /// Counters of one kind of operation on one target of one thread.
@@ -38,6 +38,8 @@ pub struct TargetRecord {
     pub sync: DirectionRecord,
     /// Trims; without a series.
     pub trim: DirectionRecord,
+    /// I/Os that went wrong, by kind.
+    pub faults: FaultBook,
 }
 
 impl TargetRecord {
@@ -92,6 +94,7 @@ impl Recorder {
             // A sync has no place in the schedule, so that it has no response time of its own.
             sync: DirectionRecord::new(plan.measure_latency, false, 0),
             trim: DirectionRecord::new(plan.measure_latency, paced, 0),
+            faults: FaultBook::default(),
         };
         Self { targets: vec![record; targets], interval_ns }
     }
@@ -132,13 +135,29 @@ impl Recorder {
     }
 
     /// Counts an I/O that failed.
-    pub fn record_error(&mut self, target: usize, operation: Operation) {
+    #[cold]
+    pub fn record_error(&mut self, target: usize, operation: Operation, errno: i32) {
         self.record_of(target, operation).errors += 1;
+        self.targets[target].faults.add(operation, FaultKind::Errno(errno), true);
     }
 
     /// Counts an I/O that was entered and transferred fewer bytes than asked for.
+    #[cold]
     pub fn record_short(&mut self, target: usize, operation: Operation) {
         self.record_of(target, operation).short_ios += 1;
+        self.targets[target].faults.add(operation, FaultKind::Short, true);
+    }
+
+    /// Counts an I/O that completed outside of the measured time, if it went wrong: only that is known
+    /// of it afterwards.
+    #[cold]
+    pub fn record_outside(&mut self, target: usize, operation: Operation, bytes: u32, result: i32) {
+        let kind = match u32::try_from(result) {
+            Err(_) => FaultKind::Errno(-result),
+            Ok(moved) if operation.moves_bytes() && moved < bytes => FaultKind::Short,
+            Ok(_) => return,
+        };
+        self.targets[target].faults.add(operation, kind, false);
     }
 
     /// Closes the books.

@@ -16,7 +16,7 @@ pub mod verify;
 
 use std::path::PathBuf;
 
-pub use crate::profile::{Arrivals, Skew, StopRules};
+pub use crate::profile::{Arrivals, FaultPolicy, Skew, StopRules};
 pub use reduction::Reduction;
 pub use tuning::{IoTuning, SubmissionThread};
 pub use verify::{VerifyPlan, VerifyTarget};
@@ -56,6 +56,8 @@ pub struct SpanPlan {
     pub measured_ns: u64,
     /// What ends the measured time earlier.
     pub stop: StopRules,
+    /// What is done about I/Os that fail.
+    pub faults: FaultPolicy,
     /// Load after the measured time.
     pub cool_down_ns: u64,
     /// Length of an interval of the time series; 0 keeps no series.

@@ -5,6 +5,7 @@
 //! written, read back and compared on any host.
 
 mod extensions;
+mod faults;
 mod options;
 mod stop;
 mod tuning;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use extensions::{
     BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, SyncCadence,
 };
+pub use faults::{FaultPolicy, OnError};
 pub use options::{Arrivals, EngineChoice, RunOptions, Skew, SubmissionThread};
 pub use stop::{ConfidenceRule, SteadyRule, StopRules};
 pub use tuning::{BufferSeparation, CpuOrder, EfficiencyOrder, RingBatch, RingUse, Tuning};
@@ -148,6 +150,9 @@ pub struct TimeSpan {
     /// What ends the measured time before its duration.
     #[serde(default)]
     pub stop: StopRules,
+    /// What is done about I/Os that fail.
+    #[serde(default)]
+    pub faults: FaultPolicy,
     /// The targets, at least one.
     pub targets: Vec<Target>,
 }
@@ -380,6 +385,7 @@ impl Default for TimeSpan {
             interval_ms: 1000,
             random_seed: 0,
             stop: StopRules::default(),
+            faults: FaultPolicy::default(),
             targets: Vec::new(),
         }
     }

@@ -1,9 +1,9 @@
 //! Measurements and plan become a result.
 
 use super::{
-    Backend, CpuUse, DirectionResult, EffectiveShare, Host, IoCost, KernelEvents, Outcome,
-    RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool,
-    Waits,
+    Backend, CpuUse, DirectionResult, EffectiveShare, FaultCount, Host, IoCost, KernelEvents,
+    Outcome, RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult,
+    TimeSpanResult, Tool, Waits,
 };
 use crate::measure::{
     CpuTimes, DirectionRecord, Ending, SpanMeasurements, TargetRecord, ThreadMeasurements,
@@ -127,6 +127,7 @@ fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64)
             write: shown(&record.write),
             sync: if_any(&record.sync).map(shown),
             trim: if_any(&record.trim).map(shown),
+            faults: record.faults.0.iter().map(FaultCount::from).collect(),
         }
     };
     ThreadResult {

@@ -5,6 +5,7 @@
 
 pub mod assemble;
 pub mod doubts;
+mod faults;
 mod kernel_events;
 pub mod stop;
 mod system;
@@ -15,7 +16,9 @@ mod warning;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::measure::FaultCount;
 use crate::profile::Profile;
+pub use faults::TargetFault;
 pub use kernel_events::{KernelEvent, KernelEventCount, KernelEvents, TraceClock};
 pub use system::{Cache, SystemReport};
 pub use verification::{Verification, VerificationFault, VerifiedTarget};
@@ -256,6 +259,9 @@ pub struct ThreadTargetResult {
     /// Trims (`--trim`), whose bytes are those that were given back; absent if none was asked for.
     #[serde(default)]
     pub trim: Option<DirectionResult>,
+    /// I/Os that failed or were cut short, by operation and kind.
+    #[serde(default)]
+    pub faults: Vec<FaultCount>,
 }
 
 /// One kind of operation of one thread on one target.

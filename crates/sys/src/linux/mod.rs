@@ -10,6 +10,7 @@ pub mod clock;
 pub mod cpu;
 pub mod device;
 pub mod discard;
+pub mod errno;
 pub mod event;
 pub mod extents;
 pub mod file;

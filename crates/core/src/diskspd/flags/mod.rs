@@ -4,6 +4,7 @@
 mod access;
 mod apply;
 mod caching;
+mod faults;
 mod long;
 mod mix;
 mod run;
@@ -56,6 +57,8 @@ pub enum Category {
     Output,
     /// What ends the measured time before its duration.
     Stop,
+    /// What is done about faults.
+    Faults,
     /// Other processes and the kernel.
     System,
     /// Options that `DiskSpd` lacks.
@@ -72,6 +75,7 @@ impl Category {
             Self::Load => "Threads, rates and times",
             Self::Output => "Output",
             Self::Stop => "End of the measured time",
+            Self::Faults => "Faults",
             Self::System => "Events and tracing",
             Self::Beyond => "Beyond DiskSpd",
         }
@@ -107,6 +111,7 @@ pub fn all() -> impl Iterator<Item = &'static Flag> {
         tuning::FLAGS,
         run::OUTPUT,
         stop::FLAGS,
+        faults::FLAGS,
         run::SYSTEM,
         long::FLAGS,
         mix::FLAGS,

@@ -4,13 +4,15 @@
 use roxmltree::{Document, Node, ParsingOptions};
 use thiserror::Error;
 
-use super::super::stop;
+use super::super::{faults, stop};
 use super::fields::{
     FieldError, boolean, children, error, number, repeated_children, text, unknown,
 };
 use super::target::read_target;
 use super::{INSTRUCTION, attributes, template, tuning};
-use crate::profile::{NamedEvents, Precreate, Profile, ResultFormat, StopRules, TimeSpan, Tracing};
+use crate::profile::{
+    FaultPolicy, NamedEvents, Precreate, Profile, ResultFormat, StopRules, TimeSpan, Tracing,
+};
 
 /// A profile text may have at most this many bytes: a thousand targets take about one mebibyte.
 pub const TEXT_LIMIT_BYTES: usize = 64 << 20;
@@ -180,7 +182,8 @@ fn unescape(name: &str) -> String {
 }
 
 fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, FieldError> {
-    let mut span = TimeSpan { stop: read_stop(node)?, ..TimeSpan::default() };
+    let mut span =
+        TimeSpan { stop: read_stop(node)?, faults: read_faults(node)?, ..TimeSpan::default() };
     let mut fresh_random = false;
     for child in children(node)? {
         match child.tag_name().name() {
@@ -221,6 +224,20 @@ fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, Fi
         span.interval_ms = 1000;
     }
     Ok(span)
+}
+
+/// What is done about faults, which `DiskSpd`'s schema has no element for.
+fn read_faults(node: Node<'_, '_>) -> Result<FaultPolicy, FieldError> {
+    let mut policy = FaultPolicy::default();
+    for instruction in node.children().filter_map(|child| child.pi()) {
+        if instruction.target == INSTRUCTION {
+            let words = instruction.value.unwrap_or_default().trim_end();
+            let (name, value) = words.split_once(' ').unwrap_or((words, ""));
+            faults::enter(&mut policy, name, value)
+                .map_err(|reason| error(node, format!("has a wrong '{words}': {reason}")))?;
+        }
+    }
+    Ok(policy)
 }
 
 /// Rules that end the measured time, which `DiskSpd`'s schema has no element for.

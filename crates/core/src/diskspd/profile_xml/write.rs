@@ -1,7 +1,7 @@
 //! A profile becomes XML, in the order of elements that `DiskSpd` writes.
 
-use super::super::stop;
 use super::super::xml::{Writer, escape};
+use super::super::{faults, stop};
 use super::{FRESH_RANDOM, INSTRUCTION, extensions, tuning};
 use crate::profile::{
     Caching, Distribution, DistributionRange, FlushMode, NamedEvents, Precreate, Priority, Profile,
@@ -108,6 +108,9 @@ fn write_time_span(xml: &mut Writer, span: &TimeSpan) {
     for (name, value) in stop::words(&span.stop) {
         let space = if value.is_empty() { "" } else { " " };
         xml.line(&format!("<?{INSTRUCTION} stop-{name}{space}{value}?>"));
+    }
+    for (name, value) in faults::words(span.faults) {
+        xml.line(&format!("<?{INSTRUCTION} {name} {value}?>"));
     }
     tuning::write_ring(xml, span);
     tuning::write_affinity(xml, span);

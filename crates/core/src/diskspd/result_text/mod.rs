@@ -1,6 +1,7 @@
 //! `DiskSpd`'s text result, section by section and column by column. People split it by line and `|`.
 
 mod etw;
+mod faults;
 mod head;
 mod latency;
 mod operations;
@@ -39,6 +40,7 @@ pub fn write(result: &RunResult) -> String {
     for (index, span) in result.time_spans.iter().enumerate() {
         latency::write_response(&mut text, index, span);
         operations::write(&mut text, index, span);
+        faults::write(&mut text, index, span);
         stop::write(&mut text, index, span);
     }
     if let Some(verification) = &result.verification {

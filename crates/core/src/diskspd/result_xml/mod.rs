@@ -2,6 +2,7 @@
 //! elements of its own, which its readers pass over.
 
 mod etw;
+mod faults;
 mod io;
 mod operations;
 mod stop;
@@ -29,6 +30,7 @@ pub fn write(result: &RunResult) -> String {
         for (index, span) in result.time_spans.iter().enumerate() {
             io::write_response(xml, index, span);
             operations::write_distributions(xml, index, span);
+            faults::write(xml, index, span);
             stop::write(xml, index, span);
         }
         if let Some(verification) = &result.verification {

@@ -89,6 +89,8 @@ pub struct SimRecord {
     pub at_ns: u64,
     /// What was submitted.
     pub transfer: Transfer,
+    /// What the device answers: bytes, or a negative error number.
+    pub result: i32,
 }
 
 /// A device that exists only in the simulation.
@@ -193,8 +195,8 @@ impl Backend for SimBackend {
 
     fn submit(&mut self, transfer: &Transfer) {
         let at_ns = self.clock.now_ns();
-        self.record.borrow_mut().push(SimRecord { at_ns, transfer: *transfer });
         let result = self.outcome(transfer);
+        self.record.borrow_mut().push(SimRecord { at_ns, transfer: *transfer, result });
         if self.device.memory.is_some() {
             self.begin_in_memory(*transfer, result);
         }

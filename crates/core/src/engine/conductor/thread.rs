@@ -118,6 +118,7 @@ impl Conductor<'_> {
             slots: layout.slot_bytes.len(),
             recorder,
             random: Random::new(thread.seed),
+            tolerance: &self.tolerance,
             stop: &self.halt,
             finish: &self.finish,
             live: self.live.as_ref().map(|board| board.feed(schedule.start_ns)),

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::plan::{
-    Assignment, EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, SpanPlan, StopRules,
-    TargetKind, TargetPlan, ThreadPlan,
+    Assignment, EngineKind, FaultPolicy, OffsetPlan, OpenPlan, Order, PayloadPlan, SpanPlan,
+    StopRules, TargetKind, TargetPlan, ThreadPlan,
 };
 
 /// A target that nothing has touched yet.
@@ -42,6 +42,7 @@ pub(crate) fn span(targets: Vec<TargetPlan>) -> SpanPlan {
         warm_up_ns: 0,
         measured_ns: 1,
         stop: StopRules::default(),
+        faults: FaultPolicy::default(),
         cool_down_ns: 0,
         interval_ns: 0,
         measure_latency: false,

@@ -104,6 +104,7 @@ impl Resolver<'_> {
             warm_up_ns: u64::from(span.warm_up_s) * NANOS_PER_SEC,
             measured_ns: u64::from(span.duration_s) * NANOS_PER_SEC,
             stop: span.stop,
+            faults: span.faults,
             cool_down_ns: u64::from(span.cool_down_s) * NANOS_PER_SEC,
             interval_ns: interval_ns(span),
             measure_latency: span.measure_latency,

@@ -1,0 +1,68 @@
+//! What a run does about I/Os that fail: its words on the command line and in XML.
+
+use super::draft::Draft;
+use super::number::positive;
+use crate::profile::{FaultPolicy, OnError};
+
+/// Names of the settings that are given, as they stand behind two dashes and in XML, and their values.
+#[must_use]
+pub fn words(policy: FaultPolicy) -> Vec<(&'static str, String)> {
+    let on_error = policy.on_error.map(|on_error| match on_error {
+        OnError::Stop => "stop".to_owned(),
+        OnError::Continue => "continue".to_owned(),
+        OnError::Count(errors) => format!("count={errors}"),
+    });
+    on_error.map(|value| ("on-error", value)).into_iter().collect()
+}
+
+/// Enters a setting by its name and value; false if there is none of that name.
+///
+/// # Errors
+/// A sentence that says what is wrong with the value.
+pub fn enter(policy: &mut FaultPolicy, name: &str, value: &str) -> Result<bool, String> {
+    match name {
+        "on-error" => policy.on_error = Some(read_on_error(value)?),
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+fn read_on_error(value: &str) -> Result<OnError, String> {
+    match (value, value.strip_prefix("count=")) {
+        ("stop", _) => Ok(OnError::Stop),
+        ("continue", _) => Ok(OnError::Continue),
+        (_, Some(errors)) => Ok(OnError::Count(positive(errors)?)),
+        _ => Err(format!("'{value}' is not one of stop, continue and count=<errors>")),
+    }
+}
+
+/// `--on-error`.
+pub fn on_error(draft: &mut Draft, value: &str) -> Result<(), String> {
+    enter(&mut draft.overrides.faults, "on-error", value).map(|_known| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for on_error in [OnError::Stop, OnError::Continue, OnError::Count(7)] {
+            let policy = FaultPolicy { on_error: Some(on_error) };
+            let mut read = FaultPolicy::default();
+            for (name, value) in words(policy) {
+                assert_eq!(enter(&mut read, name, &value), Ok(true));
+            }
+            assert_eq!(read, policy);
+        }
+        assert_eq!(words(FaultPolicy::default()), []);
+    }
+
+    #[test]
+    fn other_values_are_told() {
+        for value in ["", "Stop", "count", "count=", "count=0", "count=-1", "count=4294967296"] {
+            let answer = enter(&mut FaultPolicy::default(), "on-error", value);
+            assert!(answer.is_err_and(|words| words.contains('\'')), "{value}");
+        }
+    }
+}

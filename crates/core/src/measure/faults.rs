@@ -1,0 +1,77 @@
+//! I/Os that failed or were cut short, counted by kind.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Operation;
+
+/// What went wrong with an I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It failed with this error number.
+    Errno(i32),
+    /// It transferred fewer bytes than asked for.
+    Short,
+}
+
+/// I/Os of one operation that went wrong in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultRecord {
+    /// What they were to do.
+    pub operation: Operation,
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// Those that completed in the measured time.
+    pub ios: u64,
+    /// Those that completed before or after it.
+    pub outside_ios: u64,
+}
+
+/// The faults of one thread on one target: as many entries as there are kinds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FaultBook(pub Vec<FaultRecord>);
+
+impl FaultBook {
+    /// Counts an I/O that went wrong.
+    #[cold]
+    pub fn add(&mut self, operation: Operation, kind: FaultKind, is_measured: bool) {
+        let known = self.0.iter().position(|one| (one.operation, one.kind) == (operation, kind));
+        let index = known.unwrap_or_else(|| {
+            self.0.push(FaultRecord { operation, kind, ios: 0, outside_ios: 0 });
+            self.0.len() - 1
+        });
+        let record = &mut self.0[index];
+        if is_measured {
+            record.ios += 1;
+        } else {
+            record.outside_ios += 1;
+        }
+    }
+}
+
+/// I/Os of one operation that went wrong in the same way, as a result shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FaultCount {
+    /// `read`, `write`, `fsync`, `fdatasync` or `trim`.
+    pub operation: String,
+    /// The name of the error, such as `EIO`, or `short` if fewer bytes were transferred than asked for.
+    pub kind: String,
+    /// Those that completed in the measured time. Short ones are part of the I/Os, failed ones are not.
+    pub ios: u64,
+    /// Those that completed before or after it: in the warm-up, in the cool-down, or after the end.
+    pub outside_ios: u64,
+}
+
+impl From<&FaultRecord> for FaultCount {
+    fn from(record: &FaultRecord) -> Self {
+        Self {
+            operation: record.operation.name().to_owned(),
+            kind: match record.kind {
+                FaultKind::Errno(errno) => fathom_sys::errno::name(errno),
+                FaultKind::Short => "short".to_owned(),
+            },
+            ios: record.ios,
+            outside_ios: record.outside_ios,
+        }
+    }
+}

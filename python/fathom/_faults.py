@@ -1,0 +1,40 @@
+"""I/Os that went wrong, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Fault"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """I/Os on one target, of all threads, that went wrong in the same way.
+
+    ``operation`` is ``read``, ``write``, ``fsync``, ``fdatasync`` or ``trim``; ``kind`` is the name
+    of the error, such as ``EIO``, or ``short`` if fewer bytes were transferred than asked for.
+    ``ios`` completed in the measured time, ``outside_ios`` before or after it. Short I/Os are part
+    of the I/Os of their direction, failed ones are not.
+    """
+
+    target: str
+    operation: str
+    kind: str
+    ios: int
+    outside_ios: int
+
+    @classmethod
+    def all_of(cls, data: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Read the faults of a time span of the JSON form; versions that kept none give none."""
+        counts: dict[tuple[str, str, str], list[int]] = {}
+        for row in (row for thread in data["threads"] for row in thread["targets"]):
+            path = data["targets"][row["target"]]["path"] if row.get("faults") else ""
+            for fault in row.get("faults", ()):
+                count = counts.setdefault((path, fault["operation"], fault["kind"]), [0, 0])
+                count[0] += fault["ios"]
+                count[1] += fault["outside_ios"]
+        return tuple(cls(*key, *count) for key, count in sorted(counts.items()))
