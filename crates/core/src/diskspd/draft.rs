@@ -74,6 +74,24 @@ pub struct Overrides {
     pub experiment_flags: Option<u32>,
 }
 
+impl Overrides {
+    /// Takes the settings over into a profile.
+    pub fn apply_to(&self, profile: &mut Profile) {
+        profile.verbose |= self.verbose;
+        profile.wait_statistics |= self.wait_statistics;
+        profile.format = self.format.unwrap_or(profile.format);
+        profile.experiment_flags = self.experiment_flags.unwrap_or(profile.experiment_flags);
+        for span in &mut profile.time_spans {
+            span.duration_s = self.duration_s.unwrap_or(span.duration_s);
+            span.warm_up_s = self.warm_up_s.unwrap_or(span.warm_up_s);
+            span.cool_down_s = self.cool_down_s.unwrap_or(span.cool_down_s);
+            span.random_seed = self.random_seed.unwrap_or(span.random_seed);
+            span.stop.override_with(&self.stop);
+            span.faults.override_with(self.faults);
+        }
+    }
+}
+
 /// Which options have been given.
 #[derive(Debug, Default)]
 pub struct Seen {

@@ -302,7 +302,7 @@ fn finish(
         }
         None => (draft.into_profile(targets), Source::CommandLine),
     };
-    override_with(&overrides, &mut profile);
+    overrides.apply_to(&mut profile);
     let findings = validate::check(&profile, &|span, target| source.place(span, target));
     if !findings.errors.is_empty() {
         return Err(ParseError { errors: findings.errors, warnings: findings.warnings });
@@ -355,21 +355,6 @@ fn from_file(
         profile_xml::read_with(&xml, substitutes).map_err(|error| cannot(error.to_string()))?;
     let source = Source::File { path: path.to_owned(), lines: profile_xml::lines(&xml) };
     Ok((profile, source))
-}
-
-fn override_with(overrides: &Overrides, profile: &mut Profile) {
-    profile.verbose |= overrides.verbose;
-    profile.wait_statistics |= overrides.wait_statistics;
-    profile.format = overrides.format.unwrap_or(profile.format);
-    profile.experiment_flags = overrides.experiment_flags.unwrap_or(profile.experiment_flags);
-    for span in &mut profile.time_spans {
-        span.duration_s = overrides.duration_s.unwrap_or(span.duration_s);
-        span.warm_up_s = overrides.warm_up_s.unwrap_or(span.warm_up_s);
-        span.cool_down_s = overrides.cool_down_s.unwrap_or(span.cool_down_s);
-        span.random_seed = overrides.random_seed.unwrap_or(span.random_seed);
-        span.stop.override_with(&overrides.stop);
-        span.faults.override_with(overrides.faults);
-    }
 }
 
 /// Names of targets that can be shown in a profile but never be run here.
