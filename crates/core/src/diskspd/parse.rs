@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::draft::{Draft, Instead, Overrides};
+use super::draft::{Draft, Instead};
 use super::flags::{self, Flag};
 use super::profile_xml::{self, SpanLines, template};
 use super::validate;
