@@ -22,7 +22,8 @@ _CHECKER = doctest.OutputChecker()
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # What is measured, dates and times. Small counts, such as the number of runs, must be as shown.
 _MEASURED = re.compile(r"[+-]?\b\d+(?:[.,:]\d+)+\b|\b\d{3,}\b|\b\d{4}-\d\d-\d\d\b")
-_RULE = re.compile(r"[━─]+")
+# A terminal draws lines around tables, which other programs do not get.
+_LINES = re.compile(r"[━─│┃┏┳┓┡╇┩└┴┘]+")
 
 
 @pytest.fixture
@@ -104,7 +105,7 @@ def _compare(command: Command, printed: str, where: str) -> None:
 
 def _stable(printed: str) -> str:
     """Return a text with what differs from run to run made equal."""
-    return _MEASURED.sub("#", _RULE.sub("─", printed))
+    return _MEASURED.sub("#", _LINES.sub(" ", printed))
 
 
 def _run_doctest(page: Path, block: Block) -> None:
