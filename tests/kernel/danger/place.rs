@@ -143,7 +143,8 @@ impl Drop for Place {
         for swap in &self.swaps {
             run("swapoff", &[swap.to_str().unwrap()]);
         }
-        for mount in self.mounts.iter().rev() {
+        // Twice: the path of a device node that is bound to a file stands for the device's own mount first.
+        for mount in self.mounts.iter().rev().chain(self.mounts.iter().rev()) {
             run("umount", &[mount.to_str().unwrap()]);
         }
         for device in self.devices.iter().rev() {
