@@ -96,6 +96,12 @@ impl Place {
         Some(())
     }
 
+    fn unmount(&self) {
+        for mount in self.mounts.iter().rev() {
+            run("umount", &[mount.to_str().unwrap()]);
+        }
+    }
+
     /// Swaps to a file or a device.
     pub fn swap_to(&mut self, path: &Path) -> Option<()> {
         let name = path.to_str().unwrap();
@@ -143,16 +149,19 @@ impl Drop for Place {
         for swap in &self.swaps {
             run("swapoff", &[swap.to_str().unwrap()]);
         }
-        // Twice: the path of a device node that is bound to a file stands for the device's own mount first.
-        for mount in self.mounts.iter().rev().chain(self.mounts.iter().rev()) {
-            run("umount", &[mount.to_str().unwrap()]);
-        }
+        self.unmount();
         for device in self.devices.iter().rev() {
             remove_partitions(device);
             run("losetup", &["-d", device]);
             let name = device.trim_start_matches("/dev/");
             wait_until_gone(&PathBuf::from(format!("/sys/block/{name}/loop")), || {});
         }
+        // `umount` takes the path of a device node that is bound to a file for the device, as long as that
+        // is attached.
+        self.unmount();
+        let left = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let folder = self.folder.path().to_str().unwrap();
+        assert!(std::thread::panicking() || !left.contains(folder), "a mount is left: {left}");
     }
 }
 
