@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
 PYTHON_CODE := benches docs python scripts tests/python
 SOAK_SECONDS ?= 300
+KILLS ?= 200
 FUZZ_SECONDS ?= 20
 SCRATCH ?= target
 # maturin finds the interpreter by this.
@@ -77,8 +78,9 @@ demo: $(BIN)/.ready ## Assess a scratch file: what this storage is good for, in 
 	@mkdir -p target $(SCRATCH)
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
 
-soak: build ## Hundreds of drawn runs in one process: sums, open files, threads, memory (SOAK_SECONDS).
+soak: build ## Hundreds of drawn runs in one process (SOAK_SECONDS), and commands killed at any moment (KILLS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
+	$(BIN)/python scripts/kills.py --count $(KILLS)
 
 FALSE_ALARM_RUNS = -d1 -W0 -b4K -r -o4 -L --stop-ios=12000 -c64M target/false-alarms.dat
 false-alarms: build ## How often compare finds a difference between equals, on runs recorded here.
