@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import tempfile
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from fathom._errors import FathomError
+from fathom._files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 __all__ = ["FORMATS", "ExportError", "Format", "format_of", "write_file", "write_text"]
 
@@ -79,10 +78,8 @@ def write_file(
         raise ExportError(f"{path} exists: name another file, or add --overwrite")
     write = _WRITERS[form]
     try:
-        with tempfile.TemporaryDirectory(prefix=".fathom-", dir=path.absolute().parent) as folder:
-            unfinished = Path(folder) / f"table.{form}"
+        with replacing(path) as unfinished:
             write(rows, unfinished)
-            os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
     except OSError as error:
         raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
 

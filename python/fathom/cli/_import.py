@@ -119,12 +119,13 @@ def _title(reading: Reading, index: int) -> str:
 
 def _content(name: str) -> bytes:
     """Return a file, but not more of it than can be imported: its refusal tells its size."""
+    from fathom._files import check_regular  # noqa: PLC0415 - Only needed to import.
     from fathom.importers import MAX_BYTES, ImportFormatError  # noqa: PLC0415 - The same.
 
     if name == _STDIN:
         return sys.stdin.buffer.read(MAX_BYTES + 1)
     path = Path(name)
-    size = path.stat().st_size
+    size = check_regular(path)
     if size > MAX_BYTES:
         raise ImportFormatError(
             f"it has {size >> 20:,} MiB, more than the {MAX_BYTES >> 20} MiB that an import reads: "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom._files import read_text
 from fathom.cli._common import JsonOption, exit_code, fail
 from fathom.cli._exit_codes import EXIT_INVALID
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FormChoice", "show_notes", "translate", "written"]
 
-_LARGEST_FILE_BYTES = 16 << 20
+_MOST_MIB = 16
 
 
 class FormChoice(StrEnum):
@@ -144,9 +145,7 @@ def _of_file(path: Path) -> tuple[list[Load], list[Note], bool]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST_FILE_BYTES:
-            raise fathom.InvalidRequestError(f"{path} is larger than any job file or profile")
-        return path.read_text(encoding="utf-8")
+        return read_text(path, most_mib=_MOST_MIB)
     except OSError as error:
         raise fathom.InvalidRequestError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError
+from fathom._files import read_text
 from fathom._result import Result
 from fathom.report._gather_assess import assess_sides, planned_cells
 from fathom.report._gather_runs import repeat_side, runs_side
@@ -27,6 +28,8 @@ __all__ = ["ReportError", "gather"]
 
 _EXPERIMENT = re.compile(r"e(\d+)")
 _PAIR = 2
+# An export of thousands of whole runs has less.
+_MOST_MIB = 1024
 # More whole runs than this take memory and tell nobody more.
 _MOST_RUNS = 200
 
@@ -103,9 +106,11 @@ def _began(runs: Sequence[ReportedRun]) -> list[float]:
 def _runs_of_file(path: Path) -> list[ReportedRun]:
     """Read what ``diskspd --json`` or ``fathom export --table whole`` wrote."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, most_mib=_MOST_MIB)
     except OSError as error:
         raise ReportError(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError:
+        raise ReportError(f"{path} cannot be read: it is no text") from None
     try:
         data: Any = json.loads(text)
         whole = data if isinstance(data, list) else [data]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 import zlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from fathom._files import check_regular, replacing
 from fathom.report._gather import ReportError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["MADE_BY", "marked_png", "write"]
 
@@ -33,10 +36,8 @@ def write(path: Path, content: bytes, *, force: bool = False) -> None:
             f"{path} exists and is no report of Fathom's: name another file, or add --force"
         )
     try:
-        with tempfile.TemporaryDirectory(prefix=".fathom-", dir=path.absolute().parent) as folder:
-            unfinished = Path(folder) / "report"
+        with replacing(path) as unfinished:
             unfinished.write_bytes(content)
-            os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
     except OSError as error:
         raise ReportError(f"{path} cannot be written: {error.strerror or error}") from error
 
@@ -44,6 +45,7 @@ def write(path: Path, content: bytes, *, force: bool = False) -> None:
 def _is_ours(path: Path) -> bool:
     """Whether the mark stands near the beginning or the end."""
     try:
+        check_regular(path)
         with path.open("rb") as stream:
             first = stream.read(_LOOKED_AT)
             stream.seek(max(stream.seek(0, os.SEEK_END) - _LOOKED_AT, 0))

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
+from fathom._files import check_regular
 from fathom.store._errors import (
     NotAStoreError,
     StoreError,
@@ -81,6 +82,7 @@ class Database:
         path = Path(str(url.database))
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            check_regular(path)
             with path.open("rb") as file:
                 beginning = file.read(len(_SQLITE_HEADER))
         except FileNotFoundError:

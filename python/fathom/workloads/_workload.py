@@ -27,6 +27,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError, InvalidRequestError
+from fathom._files import read_text
 from fathom._run import parse
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def read_workload(path: Path) -> Workload:
             "dashes between them"
         )
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_text(path, most_mib=1))
     except (OSError, ValueError) as error:
         raise WorkloadError(f"{path}: {error}") from error
     return _Reader(path, data).workload()

@@ -1,0 +1,148 @@
+"""Files from outside, read only as far as they can be what they should be; and files written whole.
+
+A file that a user names may be a device, a pipe nobody writes to, or far larger than memory: it is
+refused before it is read. What is written replaces what was there in one step, so that a process
+that is killed leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["check_regular", "read_bytes", "read_text", "replacing"]
+
+_MIB = 1 << 20
+_UNFINISHED = ".fathom-unfinished-"
+
+
+def check_regular(path: Path) -> int:
+    """Return the size of a file in bytes; a pipe or a device is refused without opening it.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or it is no regular one; ``strerror`` says which.
+
+    """
+    found = path.stat()
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(21, "it is a folder", str(path))
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(22, "it is a pipe, a socket or a device, and no file", str(path))
+    return found.st_size
+
+
+def read_bytes(path: Path, *, most_mib: int) -> bytes:
+    """Return what a file holds.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, is no regular file, or is larger than that; ``strerror`` says why.
+
+    """
+    size = check_regular(path)
+    if size <= most_mib * _MIB:
+        # What was a file a moment ago may be a pipe now; it is not waited for.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            data = file.read(most_mib * _MIB + 1)
+        size = max(len(data), size)
+    if size > most_mib * _MIB:
+        words = f"it has {size // _MIB:,} MiB, and none of its kind has more than {most_mib:,}"
+        raise OSError(27, words, str(path))
+    return data
+
+
+def read_text(path: Path, *, most_mib: int) -> str:
+    """Return the UTF-8 text that a file holds.
+
+    Raises
+    ------
+    OSError
+        As `read_bytes`.
+    UnicodeDecodeError
+        If it is no UTF-8.
+
+    """
+    return read_bytes(path, most_mib=most_mib).decode("utf-8")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Return the name of an empty file, which takes the place of ``path`` at the end.
+
+    It is flushed to storage before (fsync(2)), and nothing is replaced if anything raises. What
+    killed processes have left unfinished in this folder is removed.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written, or ``path`` exists and is no regular file.
+
+    """
+    before = path.stat().st_mode if path.exists() else None
+    if before is not None:
+        check_regular(path)
+    folder = path.absolute().parent
+    _tidy(folder)
+    handle, unfinished = _begun(folder)
+    try:
+        yield unfinished
+        os.fchmod(handle, _mode(handle) if before is None else stat.S_IMODE(before))
+        os.fsync(handle)
+        os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
+        _flush_folder(folder)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _begun(folder: Path) -> tuple[int, Path]:
+    """Make an unfinished file, and hold its lock, by which others know that it is in use."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=folder)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        # Another process may have tidied it away before it was locked.
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove unfinished files whose process is gone: their lock went with it."""
+    for left in folder.glob(f"{_UNFINISHED}*"):
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+            finally:
+                os.close(handle)
+
+
+def _mode(handle: int) -> int:
+    """Return the permissions that a new file would have."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return (stat.S_IMODE(os.fstat(handle).st_mode) | 0o666) & ~mask
+
+
+def _flush_folder(folder: Path) -> None:
+    # Some file systems flush no folders; the rename itself is done.
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
