@@ -112,8 +112,8 @@ def scenarios(diskspd: str) -> list[Scenario]:
         ),
         Scenario(
             "assess",
-            [*FATHOM, "assess", "--seconds", "10", "--size-mib", "32", "."],
-            [*FATHOM, "assess", "--seconds", "10", "--size-mib", "32", "."],
+            [*FATHOM, "assess", "--seconds", "10", "--size-mib", "64", "."],
+            [*FATHOM, "assess", "--seconds", "10", "--size-mib", "64", "."],
         ),
         Scenario(
             "fill",

@@ -6,6 +6,7 @@ mod live;
 mod output;
 mod progress;
 mod run;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -14,6 +14,8 @@ use fathom_core::report::{doctor, explain, json};
 use fathom_core::result::RunResult;
 use fathom_core::run::look_at_system;
 
+use crate::whole_file;
+
 /// Exit codes; they are documented in the usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
@@ -93,7 +95,7 @@ pub fn explanation(explanation: &Explanation, format: ResultFormat) -> String {
 
 /// Writes JSON to the file that was asked for; the exit code if that failed.
 pub fn save(path: &Path, json: &str) -> Option<ExitCode> {
-    let error = std::fs::write(path, json).err()?;
+    let error = whole_file::write(path, json.as_bytes()).err()?;
     complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
     Some(Code::Failed.into())
 }

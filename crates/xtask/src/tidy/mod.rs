@@ -16,6 +16,7 @@ const NOT_OURS: &[&str] = &[
     ".pytest_cache",
     ".ruff_cache",
     ".venv",
+    ".hypothesis",
     "__pycache__",
     "artifacts",
     "corpus",

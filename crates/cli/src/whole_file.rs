@@ -1,0 +1,120 @@
+//! Files of results, which hold the old content or the new one as a whole, whatever ends the process.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_sys::words::try_lock;
+
+/// Between looks at whether another process has written its result.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Writes a file beside its place, flushes it, and puts it there in one step (rename(2)).
+///
+/// What is no regular file, such as a pipe, is written as it stands; so is a file whose folder takes no
+/// other. A process that is killed leaves at most the unfinished file, which the next one takes over.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    // A link stays, and what it names is replaced.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = fs::metadata(&place).ok();
+    if before.as_ref().is_some_and(|found| !found.is_file()) {
+        return fs::write(&place, content);
+    }
+    let name = unfinished(&place);
+    let mut file = match claimed(&name) {
+        Err(error) if is_no_room_beside(&error) => return fs::write(&place, content),
+        other => other?,
+    };
+    let written =
+        finish(&mut file, content, before.as_ref()).and_then(|()| fs::rename(&name, &place));
+    if written.is_err() {
+        // The first error tells more than one of tidying up.
+        let _left = fs::remove_file(&name);
+    }
+    written
+}
+
+fn finish(file: &mut File, content: &[u8], before: Option<&fs::Metadata>) -> io::Result<()> {
+    if let Some(found) = before {
+        file.set_permissions(found.permissions())?;
+    }
+    file.set_len(0)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Opens the unfinished file for this process alone; another one that writes the same result is awaited.
+fn claimed(name: &Path) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(name)?;
+        while !try_lock(&file)? {
+            std::thread::sleep(PAUSE);
+        }
+        // Whoever was awaited has put it in place: then this is the finished file, and not ours.
+        let ours = file.metadata()?;
+        if fs::metadata(name).is_ok_and(|found| found.ino() == ours.ino()) {
+            return Ok(file);
+        }
+    }
+}
+
+fn unfinished(place: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(".unfinished");
+    place.with_file_name(name)
+}
+
+fn is_no_room_beside(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | InvalidFilename)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let made = std::env::temp_dir().join(format!("whole-file-{name}-{}", std::process::id()));
+        fs::create_dir_all(&made).unwrap();
+        made
+    }
+
+    #[test]
+    fn the_old_file_is_replaced_and_never_written_into() {
+        let folder = folder("replaced");
+        let place = folder.join("result.json");
+        fs::write(&place, "old").unwrap();
+        let mut old = File::open(&place).unwrap();
+        write(&place, b"new").unwrap();
+        assert_eq!(io::read_to_string(&mut old).unwrap(), "old");
+        assert_eq!(fs::read_to_string(&place).unwrap(), "new");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_taken_over() {
+        let folder = folder("left");
+        let place = folder.join("result.json");
+        fs::write(unfinished(&place), "{\"half of a very long").unwrap();
+        write(&place, b"{}").unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "{}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_link_stays_a_link() {
+        let folder = folder("link");
+        fs::write(folder.join("real.json"), "old").unwrap();
+        std::os::unix::fs::symlink("real.json", folder.join("link.json")).unwrap();
+        write(&folder.join("link.json"), b"new").unwrap();
+        assert!(fs::symlink_metadata(folder.join("link.json")).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(folder.join("real.json")).unwrap(), "new");
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
