@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from fabricated import fabricated
 from fathom.experiments._compare import compare_runs
-from fathom.importers import ImportFormatError, fio_results, read_source
+from fathom.findings import find
+from fathom.importers import ImportFormatError, fio_results, read_source, result_view
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,3 +237,14 @@ def broken() -> Iterator[tuple[str, bytes, str]]:
 def test_what_is_broken_is_refused_in_words(content: bytes, words: str) -> None:
     with pytest.raises(ImportFormatError, match=words):
         read_source(content)
+
+
+def test_findings_leave_out_imported_results_and_still_tell_those_of_ours() -> None:
+    (imported,) = fio_results(document())
+    view = result_view(imported)
+    assert view.total.ios == 1000
+    ours = fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])
+    told = find([ours])
+    assert [one.rule for one in told] == ["page-cache"]
+    assert find([view]) == []
+    assert find([view, ours]) == told

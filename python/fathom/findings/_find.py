@@ -55,6 +55,8 @@ RULES: tuple[Rule, ...] = (
 def find(results: Iterable[Result]) -> list[Finding]:
     """Return the findings of results of any targets; those of several targets are left out.
 
+    Imported results are left out, too: what they were asked for is not known.
+
     Asks this machine for its memory, and for the array that a target lies on.
     """
     targets: dict[str, list[Observed]] = {}

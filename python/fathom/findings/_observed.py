@@ -111,9 +111,15 @@ class TargetEvidence:
 
 
 def observe(result: Result) -> Observed | None:
-    """Return a result with its load; None if it has not exactly one target, or measured nothing."""
+    """Return a result with its load; None if rules cannot judge it.
+
+    That is so if it has not exactly one target, if it measured nothing, and if it was imported:
+    another tool's text has no profile that would tell what was asked for.
+    """
     spans = result.raw["profile"]["time_spans"]
-    if not result.time_spans or not result.total.ios or len(spans[0]["targets"]) != 1:
+    if not spans or not result.time_spans or not result.total.ios:
+        return None
+    if len(spans[0]["targets"]) != 1:
         return None
     asked: Mapping[str, Any] = spans[0]["targets"][0]
     size = result.raw["time_spans"][0]["targets"][0]["size_bytes"]
