@@ -3,9 +3,12 @@
 #[path = "../support/slow_fs.rs"]
 mod slow_fs;
 
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use fathom_sys::buffers::{Buffers, PageKind};
 use serde_json::Value;
 
 use crate::bench::{Bench, skip};
@@ -14,7 +17,7 @@ use slow_fs::SlowFs;
 const DELAY: Duration = Duration::from_millis(5);
 /// Other load only ever adds to a latency, so that one quiet run of these is enough. Most
 /// of the load is that of the other tests, which end.
-const TRIES: usize = 60;
+const TRIES: usize = 20;
 
 fn slow_fs(delay: Duration) -> Option<SlowFs> {
     let mounted = SlowFs::mount(Path::new(env!("CARGO_TARGET_TMPDIR")), 8 << 20, delay);
@@ -40,13 +43,30 @@ fn longer_than(histogram: &Value, nanos: u64) -> u64 {
     buckets.filter(|(lower_ns, _)| *lower_ns >= Some(nanos)).filter_map(|(_, count)| count).sum()
 }
 
+/// Whether plain reads take what the file system says at present, so that ours should, too.
+fn is_calm(slow: &SlowFs) -> bool {
+    const READS: u32 = 20;
+    const O_DIRECT: i32 = 0o40_000;
+    let file = File::options().read(true).custom_flags(O_DIRECT).open(slow.file()).unwrap();
+    let mut buffer = Buffers::new(&[4096], PageKind::Normal).unwrap();
+    slow.take_served();
+    let begin = Instant::now();
+    for read in 0..u64::from(READS) {
+        file.read_exact_at(buffer.slot_mut(0), read * 4096).unwrap();
+    }
+    let told_ns = begin.elapsed().as_secs_f64() * 1e9 / f64::from(READS);
+    let (_, known_ns) = slow.take_served();
+    (0.98..1.02).contains(&(told_ns / known_ns))
+}
+
 #[test]
 fn the_mean_latency_is_that_of_a_file_system_that_takes_5_ms() {
     let Some(slow) = slow_fs(DELAY) else { return };
     // At a greater queue depth FUSE serves one I/O of a ring after the other, as part of its submission.
     for way in ["-o1", "-o1 --engine=uring", "-o1 -t4"] {
-        let mut ratios = Vec::new();
+        let (mut ratios, mut was_calm) = (Vec::new(), 0);
         for _ in 0..TRIES {
+            was_calm += u32::from(is_calm(&slow));
             slow.take_served();
             let args = format!("-b4K -r {way} -L -Su {}", slow.file().display());
             let told_ns = mean_ns(&Bench::new().measure(&args));
@@ -60,6 +80,10 @@ fn the_mean_latency_is_that_of_a_file_system_that_takes_5_ms() {
         }
         // A host that is busy with other things may hold up single requests at the ends of the measured
         // time, which only one side has counted.
+        if was_calm < 3 {
+            skip("no moment was calm enough for plain reads to take what they must");
+            return;
+        }
         assert!(ratios.iter().any(|ratio| (0.98..1.02).contains(ratio)), "{way}: {ratios:?}");
     }
 }

@@ -1,7 +1,6 @@
 //! What a run does about I/Os that fail: its words on the command line and in XML.
 
 use super::draft::Draft;
-use super::number::positive;
 use crate::profile::{FaultPolicy, OnError};
 
 /// Names of the settings that are given, as they stand behind two dashes and in XML, and their values.
@@ -31,7 +30,10 @@ fn read_on_error(value: &str) -> Result<OnError, String> {
     match (value, value.strip_prefix("count=")) {
         ("stop", _) => Ok(OnError::Stop),
         ("continue", _) => Ok(OnError::Continue),
-        (_, Some(errors)) => Ok(OnError::Count(positive(errors)?)),
+        (_, Some(errors)) => match errors.parse() {
+            Ok(count) if count > 0 => Ok(OnError::Count(count)),
+            _ => Err(format!("'{errors}' is not a whole number from 1 to {}", u32::MAX)),
+        },
         _ => Err(format!("'{value}' is not one of stop, continue and count=<errors>")),
     }
 }
