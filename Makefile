@@ -12,6 +12,8 @@ PYTHON_CODE := benches docs python scripts tests/python
 SOAK_SECONDS ?= 300
 KILLS ?= 200
 FUZZ_SECONDS ?= 20
+# Tests measure real devices, too, and more of them at once would disturb each other.
+TEST_PROCESSES ?= 2
 SCRATCH ?= target
 # maturin finds the interpreter by this.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -49,7 +51,7 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
 	cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal
 	@$(MAKE) --no-print-directory fuzz
 
 fuzz: $(BIN)/.ready ## Fuzz all readers from the committed corpus (FUZZ_SECONDS=20 each; 0 leaves it out).

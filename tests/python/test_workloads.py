@@ -218,11 +218,11 @@ def test_a_workload_is_run_by_name(own: Path, tmp_path: Path) -> None:
 def test_the_syncs_of_a_workload_are_shown(tmp_path: Path) -> None:
     done = command("run", "etcd", "-c1M", "-d1", "-W0", str(tmp_path / "scratch.dat"))
     assert (done.returncode, done.stderr) == (0, "")
-    (row,) = [line for line in done.stdout.splitlines() if "sync" in line and "│" in line]
-    cells = [cell.strip() for cell in row.strip("│").split("│")]
-    assert cells[0] == "sync"
-    assert float(cells[1].replace(",", "")) > 0
-    assert float(cells[3]) > 0
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("sync")]
+    name, iops, mib_per_s, mean_ms, *percentiles = row.split()
+    assert (name, mib_per_s, len(percentiles)) == ("sync", "-", 4)
+    assert float(iops.replace(",", "")) > 0
+    assert float(mean_ms) > 0
 
 
 def test_several_runs_are_an_experiment_and_go_on_behind_a_failure(

@@ -44,9 +44,11 @@ def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]
             no_wrap=is_number,
             overflow="fold",
         )
+    # What another program cuts at spaces has something in each column.
+    nothing = "" if Console().is_terminal else "-"
     for row in rows:
         # As plain text: names of files may hold what Rich would take for markup.
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell or nothing) for cell in row))
     return table
 
 
@@ -87,11 +89,11 @@ def _span_table(number: int, span: TimeSpan) -> Table:
         rates = (f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}")
         table.add_row(name, *rates, *_cells(direction.latency))
         if paced:
-            table.add_row("  response", "", "", *_cells(direction.response))
+            table.add_row("  response", "-", "-", *_cells(direction.response))
     for name, others in (("sync", span.sync), ("trim", span.trim)):
         # They are counted apart, and most runs have none.
         if others.ios:
-            rates = (f"{others.iops:,.0f}", f"{others.mib_per_s:,.2f}" if others.bytes else "")
+            rates = (f"{others.iops:,.0f}", f"{others.mib_per_s:,.2f}" if others.bytes else "-")
             table.add_row(name, *rates, *_cells(others.latency))
     return table
 
