@@ -7,9 +7,10 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fathom_sys::buffers::{Buffers, PageKind};
+use fathom_sys::clock::now_ns;
 use fathom_sys::thread::use_precise_timers;
 use serde_json::Value;
 
@@ -52,12 +53,12 @@ fn beside<T>(slow: &SlowFs, measure: impl FnOnce() -> T) -> (T, f64) {
             use_precise_timers();
             let file = File::options().read(true).custom_flags(O_DIRECT).open(slow.file()).unwrap();
             let mut buffer = Buffers::new(&[4096], PageKind::Normal).unwrap();
-            let (begin, mut reads) = (Instant::now(), 0);
+            let (begin_ns, mut reads) = (now_ns(), 0);
             while !ended.load(Ordering::Relaxed) {
                 file.read_exact_at(buffer.slot_mut(0), reads % 1000 * 4096).unwrap();
                 reads += 1;
             }
-            begin.elapsed().as_nanos() as f64 / reads as f64
+            (now_ns() - begin_ns) as f64 / reads as f64
         });
         let measured = measure();
         ended.store(true, Ordering::Relaxed);
