@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom.experiments._compare import compare_runs
 from fathom.store import Store
+from fathom.translate import job_file, read_load, to_fio
 from fio_traces import needs_fio
 
 if TYPE_CHECKING:
@@ -85,3 +86,36 @@ def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
     # Held by the kernel, rates do not vary at all: what is told is how near they are.
     assert abs(found.metrics["iops"].change) < 0.1
     assert any("tool_version is" in sentence for sentence in found.differences)
+
+
+@needs_fio
+def test_what_fios_mean_has_beyond_ours_waited_before_the_measured_time(
+    group: Path, tmp_path: Path
+) -> None:
+    """What docs/lab.md says of fio's mean latency, I/O by I/O from fio's log."""
+    depth = 8
+    jobs, _ = to_fio(read_load([f"-o{depth}", "-b4K", "-r", "-Su", "-L", "-d2", "-W1", str(LOOP)]))
+    text = f"{job_file(jobs)}\nwrite_lat_log=each\n"
+    (tmp_path / "job.fio").write_text(text)
+    fio = [str(shutil.which("fio")), "--output-format=json", "--output=report.json", "job.fio"]
+    subprocess.run(
+        fio, check=True, capture_output=True, cwd=tmp_path,
+        preexec_fn=lambda: (group / "tasks").write_text("0"),
+    )  # fmt: skip
+    (job,) = json.loads((tmp_path / "report.json").read_text())["jobs"]
+    lines = (tmp_path / "each_lat.1.log").read_text().splitlines()
+    ended_ns, waited_ns = zip(*(_ended_and_waited_ns(line) for line in lines), strict=True)
+    assert sum(waited_ns) / len(lines) == pytest.approx(job["read"]["lat_ns"]["mean"], rel=1e-6)
+    # As many I/Os are under way all the time, so that they wait so much within it, and no more.
+    possible_ns = depth * job["read"]["runtime"] * 1_000_000
+    before_ns = sum(
+        max(waited - ended, 0) for ended, waited in zip(ended_ns, waited_ns, strict=True)
+    )
+    assert before_ns > 0
+    assert sum(waited_ns) - before_ns == pytest.approx(possible_ns, rel=0.01)
+
+
+def _ended_and_waited_ns(line: str) -> tuple[int, int]:
+    """Read a line of fio's log: time in ms since the warm-up, latency in ns, and more."""
+    words = line.split(",")
+    return int(words[0]) * 1_000_000, int(words[1])
