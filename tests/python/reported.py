@@ -35,10 +35,15 @@ EVIL = "<script>window.evil = 1</script>"
 MIB = 1 << 20
 
 
-def saved_sweep(store: Store, ranges: dict[str, str] | None = None, label: str = "") -> int:
+def saved_sweep(
+    store: Store,
+    ranges: dict[str, str] | None = None,
+    label: str = "",
+    **more: Any,  # noqa: ANN401 - Of the plan.
+) -> int:
     """Sweep a simulated device; no run of it is kept, as its figures are in the outcome."""
-    plan, _ = plan_sweep(["x"], parse_axes(ranges or SCRIPT), seed=5)
-    device = SimulatedDevice(SHAPES["saturation"], seed=5)
+    plan, _ = plan_sweep(["x"], parse_axes(ranges or SCRIPT), **{"seed": 5, **more})
+    device = SimulatedDevice(SHAPES["saturation"], seed=plan.seed)
     return sweep(store, device, plan, label=label).experiment_id
 
 

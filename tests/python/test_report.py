@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -144,6 +145,47 @@ def test_two_repetitions_side_by_side_say_what_changed(kept: Store) -> None:
     assert change["I/Os per second"] == pytest.approx(20, abs=0.5)
     assert column(changes, "Verdict")[0] == "better"
     assert "side-by-side" in figures(material)
+
+
+def test_one_sweep_through_two_tools_shows_both_with_their_difference(kept: Store) -> None:
+    ours = saved_sweep(kept, GRID)
+    fios = saved_sweep(kept, GRID, seed=6, runner="fio", tool_version="fio 3.33")
+    a, b = (kept.experiments.get(one).outcome for one in (ours, fios))
+    assert a is not None
+    assert b is not None
+    material = gather(kept, [f"e{ours}", f"e{fios}"])
+    assert material.sides[1].name == f"sweep e{fios} (fio 3.33)"
+    assert "--runner fio" in material.sides[1].commands[0]
+    shown = figures(material)["same-loads"]
+    assert list(shown.controls()) == ["Shown", "Block"]
+    rates = [row for row in shown.table.rows if row[1] == "I/Os per second"]
+    assert [row[2] for row in rates] == [cell["iops"] for cell in a["cells"]]
+    assert [row[3] for row in rates] == [cell["iops"] for cell in b["cells"]]
+    for one, other, row in zip(a["cells"], b["cells"], rates, strict=True):
+        quotient = other["iops"] / one["iops"]
+        # The interval of a quotient of means whose relative half widths are small.
+        halves = [(cell["iops_high"] - cell["iops_low"]) / 2 / cell["iops"]
+                  for cell in (one, other)]  # fmt: skip
+        low, high = (100 * (quotient - 1) + sign * 100 * quotient * math.hypot(*halves)
+                     for sign in (-1, 1))  # fmt: skip
+        assert row[4:7] == pytest.approx((100 * (quotient - 1), low, high), abs=0.05)
+    # Loads of different kinds have no mean that could change.
+    assert "changes" not in figures(material)
+    assert "over all 12 loads" in shown.caption
+
+
+def test_two_assessed_targets_show_what_both_have_of_each_load(kept: Store) -> None:
+    ids = [saved_assessment(kept, name) for name in ("/mnt/old", "/mnt/new")]
+    shown = figures(gather(kept, [f"e{one}" for one in ids]))["same-loads"]
+    rates = [row for row in shown.table.rows if row[1] == "I/Os per second"]
+    runs = [
+        [run.columns["total_iops"] for run in reversed(kept.runs.list(experiment_id=one))]
+        for one in ids
+    ]
+    assert [[row[at] for row in rates] for at in (2, 3)] == runs
+    assert {row[4] for row in rates} == {0.0}
+    # Made-up runs have no intervals.
+    assert {row[5] for row in rates} == {None}
 
 
 def test_percentiles_that_too_few_ios_tell_are_not_told(kept: Store) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
 DESKTOP, PHONE = 1200, 390
+KINDS = ["assess", "sweep", "repeat", "compare", "tools"]
 GRID = {"block": "4K,16K,64K", "threads": "1,4", "depth": "1..8"}
 
 
@@ -48,6 +49,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
         references["compare"] = [
             *references["repeat"],
             f"e{saved_repetition(store, [12_000.0, 12_100.0, 11_900.0])}",
+        ]
+        references["tools"] = [
+            *references["sweep"],
+            f"e{saved_sweep(store, GRID, seed=6, runner='fio', tool_version='fio 3.33')}",
         ]
         found = {}
         for name, wanted in references.items():
@@ -135,7 +140,7 @@ def test_text_of_users_runs_nothing(browser: Browser, pages: dict[str, Any]) -> 
     page.close()
 
 
-@pytest.mark.parametrize("kind", ["assess", "sweep", "repeat", "compare"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_control_shows_what_it_says(
     browser: Browser, pages: dict[str, Any], kind: str
 ) -> None:
@@ -168,7 +173,7 @@ def test_the_map_of_a_sweep_shows_the_cells_of_the_store(
     page.close()
 
 
-@pytest.mark.parametrize("kind", ["assess", "sweep", "repeat", "compare"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_tables_behind_the_figures_have_all_numbers(
     browser: Browser, pages: dict[str, Any], kind: str
 ) -> None:
@@ -185,7 +190,7 @@ def test_tables_behind_the_figures_have_all_numbers(
 
 
 @pytest.mark.parametrize("width", [DESKTOP, PHONE])
-@pytest.mark.parametrize("kind", ["assess", "sweep", "repeat", "compare"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_cut_or_lies_over_another(
     browser: Browser, pages: dict[str, Any], kind: str, width: int
 ) -> None:

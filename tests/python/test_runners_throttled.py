@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom.experiments._compare import compare_runs
+from fathom.report import gather
 from fathom.store import Store
 from fathom.translate import job_file, read_load, to_fio
 from fio_traces import needs_fio
+from reported import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +85,17 @@ def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
     assert (first.plan["runner"], second.plan["runner"]) == ("fathom", "fio")
     assert second.plan["tool_version"] == f"fio {tools[1]['version']}"
     assert tools[0]["name"] != tools[1]["name"]
+    with Store(None) as store:
+        shown = figures(gather(store, [f"e{first.id}", f"e{second.id}"]))["same-loads"]
+    # The report shows both, with the figures of the store.
+    assert "fio 3" in shown.caption
+    for name, values in (("I/Os per second", "iops"), ("Mean latency [ms]", "latency_mean_ns")):
+        rows = [row for row in shown.table.rows if row[1] == name]
+        scale = 1 if values == "iops" else 1e6
+        for at, experiment_ in ((2, first), (3, second)):
+            assert experiment_.outcome is not None
+            cells = experiment_.outcome["cells"]
+            assert [row[at] for row in rows] == [cell["figures"][values] / scale for cell in cells]
     # Held by the kernel, rates do not vary at all: what is told is how near they are.
     assert abs(found.metrics["iops"].change) < 0.1
     assert any("tool_version is" in sentence for sentence in found.differences)

@@ -27,7 +27,7 @@ class SweptCell:
     iops, mib_per_s
         Of reads and writes.
     iops_low, iops_high
-        The interval of ``iops``; None if no stop rule told.
+        The interval of ``iops``; None if nothing told.
     is_precise
         Whether the interval is as narrow as was asked for; None where nothing was asked.
     figures

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,7 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         found, happened = _sides(store, reference)
         sides += found
         times += happened
+    sides = _told_apart(sides)
     changes, differences = _changes(store, wanted) if len(wanted) == _PAIR else ((), ())
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
@@ -67,6 +69,13 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         changes=changes,
         differences=differences,
     )
+
+
+def _told_apart(sides: Sequence[Side]) -> list[Side]:
+    """Return the sides with their tools in their names, where different tools measured."""
+    if len({one.tool for one in sides}) == 1:
+        return [*sides]
+    return [replace(one, name=f"{one.name} ({one.tool})") if one.tool else one for one in sides]
 
 
 def _newest(store: Store | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fathom.report._gather_runs import device_facts, run_command
+from fathom.report._gather_runs import device_facts, run_command, tool_of
 from fathom.report._material import Advice, Family, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
 from fathom.report._words import count_words, time_words
@@ -66,6 +66,7 @@ def _side(
         is_judged=True,
         families=_saturations(runs),
         rounds=_rounds(target.get("steady")),
+        tool=tool_of(runs),
         device=device_facts(runs[:1]),
         commands=_commands(experiment, runs),
         notes=tuple(dict.fromkeys(one for one in notes if one)),
@@ -132,6 +133,7 @@ def _sides_of_runs(
                 runs=tuple(mine),
                 is_judged=True,
                 families=_saturations(mine),
+                tool=tool_of(mine),
                 device=device_facts(mine[:1]),
                 commands=_commands(experiment, mine),
             )

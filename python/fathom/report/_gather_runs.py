@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
 from fathom.report._words import bytes_words, count_words, size_words, time_words
+from fathom.runners import OWN_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +22,7 @@ __all__ = [
     "repeat_side",
     "run_command",
     "runs_side",
+    "tool_of",
 ]
 
 _NANOS_PER_MILLI = 1_000_000
@@ -48,8 +50,8 @@ _HOST = {
     "cpu_governor": "Power scheme",
     "memory_bytes": "Memory",
     "io_backends": "I/O through",
-    "origin": "Measured by",
-    "tool_version": "Version",
+    "tool": "Measured by",
+    "origin": "Read from",
 }
 
 
@@ -60,8 +62,20 @@ def device_facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
         for target in run.beneath:
             facts |= dict.fromkeys(_told(target, _BENEATH))
     if runs:
-        facts |= dict.fromkeys(_told(runs[0].facts, _HOST))
+        facts |= dict.fromkeys(_told(dict(runs[0].facts) | {"tool": tool_of(runs)}, _HOST))
     return tuple(facts)
+
+
+def tool_of(runs: Sequence[ReportedRun]) -> str:
+    """Return what measured, with its version; empty if several did, or nobody knows."""
+    tools = {_tool(one) for one in runs}
+    return tools.pop() if len(tools) == 1 else ""
+
+
+def _tool(run: ReportedRun) -> str:
+    told = run.result.raw["tool"]
+    name = "Fathom" if told["name"] == OWN_TOOL else told["name"]
+    return f"{name} {told['version'] or ''}".strip()
 
 
 def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[str, str]]:
@@ -73,7 +87,8 @@ def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[st
             if value:
                 yield title, bytes_words(value)
         elif name == "origin":
-            yield title, "Fathom" if value == "native" else f"another tool ({value})"
+            if value != "native":
+                yield title, str(value)
         elif name == "device_is_rotational":
             yield title, "yes" if value else "no"
         else:
@@ -100,7 +115,8 @@ def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
 
 def _is_own(run: ReportedRun) -> bool:
     """Whether Fathom's engine measured it."""
-    return bool(run.result.raw["profile"]["time_spans"])
+    raw = run.result.raw
+    return bool(raw["profile"]["time_spans"]) and raw["tool"]["name"] == OWN_TOOL
 
 
 def _is_judged(runs: Sequence[ReportedRun]) -> bool:
@@ -119,6 +135,7 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         advice=advice_of(runs),
         runs=tuple(runs),
         is_judged=_is_judged(runs),
+        tool=tool_of(runs),
         families=families_of((_load_choice(one), one.point) for one in runs),
         rounds=tuple(one for run in runs for one in _stop_rounds(run)),
         device=device_facts(runs),
@@ -218,6 +235,7 @@ def repeat_side(name: str, outcome: Mapping[str, Any] | None, runs: Sequence[Rep
         advice=advice_of(runs),
         runs=tuple(runs),
         is_judged=_is_judged(runs),
+        tool=tool_of(runs),
         rounds=rounds,
         device=device_facts(runs),
         commands=tuple(

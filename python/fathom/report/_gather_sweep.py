@@ -6,10 +6,11 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fathom.report._gather_runs import device_facts
+from fathom.report._gather_runs import device_facts, tool_of
 from fathom.report._material import GridCell, KeyNumber, Point, Side, Verdict
 from fathom.report._points import families_of, point_of_figures
 from fathom.report._words import count_words, time_words
+from fathom.runners import OWN_RUNNER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -46,6 +47,7 @@ def sweep_side(experiment: Experiment, sample: ReportedRun | None, commands: Seq
         axes=axes,
         families=families_of(_with_choice(grid, axes)),
         runs=(),
+        tool=_tool(experiment.plan, sample),
         device=device_facts([sample] if sample else []),
         commands=(_sweep_command(experiment.plan), *commands),
         notes=tuple(notes),
@@ -139,7 +141,7 @@ def _least(label: str, values_ns: Sequence[float]) -> KeyNumber:
 
 def _sweep_command(plan: Mapping[str, Any]) -> str:
     known = {"block", "threads", "depth", "write"}
-    words = ["fathom", "sweep"]
+    words = ["fathom", "sweep", *_runner_words(plan)]
     for axis in plan["axes"]:
         values = ",".join(axis["values"])
         named = axis["name"] in known
@@ -149,6 +151,15 @@ def _sweep_command(plan: Mapping[str, Any]) -> str:
     if plan.get("mode") == "fixed":
         words += ["--duration", str(plan["duration_s"]), "--warm-up", str(plan["warm_up_s"])]
     return shlex.join([*words, "--seed", str(plan["seed"]), *plan["arguments"]])
+
+
+def _tool(plan: Mapping[str, Any], sample: ReportedRun | None) -> str:
+    return plan.get("tool_version") or tool_of([sample] if sample else [])
+
+
+def _runner_words(plan: Mapping[str, Any]) -> list[str]:
+    runner = plan.get("runner", OWN_RUNNER)
+    return [] if runner == OWN_RUNNER else ["--runner", runner]
 
 
 def tune_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequence[str]) -> Side:
@@ -165,6 +176,7 @@ def tune_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequ
         families=families_of(pairs),
         grid=_tuned_grid([point for _, point in pairs]),
         axes=("threads", "depth"),
+        tool=_tool(experiment.plan, sample),
         device=device_facts([sample] if sample else []),
         commands=(_tune_command(plan), *commands),
     )
@@ -223,7 +235,13 @@ def _tune_command(plan: Mapping[str, Any]) -> str:
     goal = plan["goal"]
     limit = [f"--{goal['metric']}", f"{goal['limit_ns'] / 1000:g}us"] if goal["limit_ns"] else []
     ranges = [(f"--{name}", ",".join(map(str, plan[key]))) for name, key in _RANGES]
-    words = ["fathom", "tune", *(word for pair in ranges for word in pair), *limit]
+    words = [
+        "fathom",
+        "tune",
+        *_runner_words(plan),
+        *(word for pair in ranges for word in pair),
+        *limit,
+    ]
     return shlex.join([*words, *plan["arguments"]])
 
 

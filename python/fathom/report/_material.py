@@ -185,6 +185,8 @@ class Side:
         What a reader must know of what is missing, as sentences.
     is_judged
         Whether findings were looked for, so that none means that nothing was found.
+    tool
+        What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
 
     """
 
@@ -202,6 +204,7 @@ class Side:
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     is_judged: bool = False
+    tool: str = ""
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""

@@ -18,6 +18,7 @@ __all__ = [
     "AXIS",
     "CONFIG",
     "FAINT",
+    "PAPER",
     "RESERVED",
     "SCHEMA",
     "SERIES",

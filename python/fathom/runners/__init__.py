@@ -2,11 +2,12 @@
 
 from fathom.runners._choose import OWN_RUNNER, foreign_runner
 from fathom.runners._foreign import ForeignRunner
-from fathom.runners._native import NativeRunner, stored_figures
+from fathom.runners._native import OWN_TOOL, NativeRunner, stored_figures
 from fathom.runners._runner import Figures, Runner, RunOutcome
 
 __all__ = [
     "OWN_RUNNER",
+    "OWN_TOOL",
     "Figures",
     "ForeignRunner",
     "NativeRunner",

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["known_mean"]
+__all__ = ["LEAST_INTERVALS", "known_mean"]
 
-_LEAST = 8
+LEAST_INTERVALS = 8
 _LEVEL_PERCENT = 95.0
 _NS_PER_MS = 1_000_000
 _MILLI = 1000
@@ -26,7 +26,7 @@ def known_mean(
     """
     from fathom.stats import series_mean  # noqa: PLC0415 - Loads SciPy.
 
-    if len(series) < _LEAST or not any(series):
+    if len(series) < LEAST_INTERVALS or not any(series):
         return None
     rule = span["stop"]["confidence"] or {}
     level = rule.get("level_milli", _LEVEL_PERCENT * _MILLI) / _MILLI

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fathom.experiments._measure import measure
+from fathom.runners._known_mean import LEAST_INTERVALS
 from fathom.runners._runner import Figures, RunOutcome
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from fathom._run import EventCallback
     from fathom.store import Store
 
-__all__ = ["NativeRunner", "stored_figures"]
+__all__ = ["OWN_TOOL", "NativeRunner", "stored_figures"]
 
 _NANOS_PER_SECOND = 1e9
 OWN_TOOL = "Fathom diskspd"
@@ -76,7 +77,9 @@ def stored_figures(result: Result) -> Figures:
     return Figures(
         iops=iops,
         mib_per_s=mib_per_s,
-        relative_half_width=None if known is None else known.precision_percent / 100,
+        relative_half_width=(
+            _series_half_width(result) if known is None else known.precision_percent / 100
+        ),
         measured_s=span.measured_ns / _NANOS_PER_SECOND,
         latency_mean_ns=None if span.total.latency is None else span.total.latency.mean_ns,
         latency_p50_ns=_quantile(span.total, 0.5),
@@ -86,6 +89,19 @@ def stored_figures(result: Result) -> Figures:
         cpu_percent=span.cpu_percent,
         busiest_cpu_percent=max(used, default=None),
     )
+
+
+def _series_half_width(result: Result) -> float | None:
+    """Return what the series of a run without rules (``-D``) tells of its mean."""
+    from fathom.experiments._metrics import interval_series  # noqa: PLC0415 - Loads NumPy.
+    from fathom.stats import series_mean  # noqa: PLC0415 - Loads SciPy.
+
+    if result.time_spans[0].stop is not None:
+        return None
+    series = interval_series(result, "iops")
+    if series is None or series.size < LEAST_INTERVALS or not series.any():
+        return None
+    return series_mean(series).relative_half_width
 
 
 def _quantile(direction: Direction, quantile: float) -> float | None:

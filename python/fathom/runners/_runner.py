@@ -22,7 +22,8 @@ class Figures:
     iops, mib_per_s
         Of reads and writes, behind the transient where a stop rule found one.
     relative_half_width
-        Half of the interval of ``iops`` as a share of it; None if no stop rule told.
+        Half of the interval of ``iops`` as a share of it; None if neither a stop rule nor a series
+        (``-D``) told.
     measured_s
         How long was measured, in seconds.
     latency_mean_ns, latency_p50_ns, latency_p95_ns, latency_p99_ns, latency_p999_ns

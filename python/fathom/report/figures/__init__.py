@@ -19,6 +19,7 @@ from fathom.report.figures._heat_map import heat_map
 from fathom.report.figures._latency_map import latency_map
 from fathom.report.figures._load_curve import load_curve
 from fathom.report.figures._mixes import mixes
+from fathom.report.figures._same_loads import same_loads
 from fathom.report.figures._side_by_side import side_by_side
 from fathom.report.figures._steady_state import steady_state
 from fathom.report.figures._threads import threads
@@ -35,6 +36,7 @@ __all__ = ["FIGURES", "figures_of"]
 FIGURES: tuple[Callable[[Material], Figure | LeftOut | None], ...] = (
     side_by_side,
     changes,
+    same_loads,
     load_curve,
     heat_map,
     by_depth,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
+from fathom.report._shared_loads import shared_loads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,9 @@ _STEP = 60
 def changes(material: Material) -> Figure | LeftOut | None:
     """Return the changes of a pair of sides; None if there is no pair."""
     if len(material.sides) != 2:  # noqa: PLR2004 - A pair.
+        return None
+    if shared_loads(material.sides):
+        # Loads of different kinds have no mean; each is compared by itself.
         return None
     if not material.changes:
         why = "The two are not of the same load, or were not repeated from the store."

@@ -1,0 +1,92 @@
+"""Loads that do not belong to one curve, each as a row with a point for either side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import _style as style
+from fathom.report._words import count_words, time_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report._shared_loads import Compared, SharedLoad
+
+__all__ = ["rows_spec"]
+
+_STEP, _DOWN, _WORDS_UP = 60, 18, -26
+
+
+def rows_spec(
+    compared: Compared, loads: Sequence[SharedLoad], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the picture: above each pair of points the load, both values and the difference."""
+    told = count_words if compared.is_rate else time_words
+    rows: list[dict[str, Any]] = []
+    for at, load in enumerate(loads):
+        pair = [compared.of(one) or 0.0 for one in (load.a, load.b)]
+        found = compared.difference(load)
+        a, b = (told(one) for one in pair)
+        words = f"{load.label}\n{a} and {b}: {found.words if found else ''}"
+        rows += [
+            {"name": str(at), "side": name, "value": round(value, 3), "words": words}
+            for name, value in zip(names, pair, strict=True)
+        ]
+    values = [row["value"] for row in rows]
+    if compared.is_rate:
+        x = style.metric("value", style.count_axis(compared.name))
+    else:
+        x = style.log_latency("value", values, compared.name)
+    return style.whole(style.sized({"layer": _layers(x, names)}, {"step": _STEP}), rows) | {
+        "usermeta": {"reserved": 40}
+    }
+
+
+def _layers(x: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
+    # The axis has no words of its own, and thus takes no width.
+    hidden = {"labels": False, "ticks": False, "domain": False, "title": None, "grid": False}
+    y = {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "axis": {**hidden, "minExtent": 0, "maxExtent": 0},
+    }
+    words = {
+        "type": "text",
+        "align": "left",
+        "baseline": "top",
+        "dy": _WORDS_UP,
+        "lineBreak": "\n",
+        "lineHeight": 16,
+        "limit": {"expr": "width"},
+    }
+    first = {"transform": [{"filter": {"field": "side", "equal": names[0]}}]}
+    tooltip = [{"field": "side", "title": "of"}, {"field": "words", "title": "A and B"}]
+    return [
+        {
+            "mark": {"type": "line", "color": style.FAINT, "yOffset": _DOWN, "strokeWidth": 1.5},
+            "encoding": {"x": x, "y": y, "detail": {"field": "name"}},
+        },
+        {
+            # Outlines, so that both are seen where they agree.
+            "mark": {
+                "type": "point",
+                "size": 100,
+                "yOffset": _DOWN,
+                "filled": False,
+                "strokeWidth": 2,
+                "opacity": 1,
+            },
+            "encoding": {
+                "x": x,
+                "y": y,
+                **style.colour_by("side", names, entry_width=220),
+                "tooltip": tooltip,
+            },
+        },
+        {
+            **first,
+            "mark": words,
+            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "words"}},
+        },
+    ]
