@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Fault"]
+__all__ = ["Fault", "OutstandingIo"]
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,25 @@ class Fault:
                 count[0] += fault["ios"]
                 count[1] += fault["outside_ios"]
         return tuple(cls(*key, *count) for key, count in sorted(counts.items()))
+
+
+@dataclass(frozen=True)
+class OutstandingIo:
+    """An I/O that had not come back from the kernel when its time span was ended without it.
+
+    ``submitted_ns`` counts from the beginning of the load, ``waited_ns`` up to the end of the run.
+    """
+
+    thread: int
+    target: str
+    operation: str
+    offset_bytes: int
+    bytes: int
+    submitted_ns: int
+    waited_ns: int
+
+    @classmethod
+    def all_of(cls, data: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Read what was outstanding in a time span of the JSON form."""
+        paths = [target["path"] for target in data["targets"]]
+        return tuple(cls(**{**io, "target": paths[io["target"]]}) for io in data.get("outstanding", ()))

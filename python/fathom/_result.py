@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from fathom._faults import Fault
+from fathom._faults import Fault, OutstandingIo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -270,6 +270,7 @@ class TimeSpan:
     kernel_ns_per_io: float | None
     threads: tuple[Thread, ...]
     faults: tuple[Fault, ...] = ()
+    outstanding: tuple[OutstandingIo, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -291,6 +292,7 @@ class TimeSpan:
             kernel_ns_per_io=cost.get("kernel_ns_per_io"),
             threads=tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"]),
             faults=Fault.all_of(data),
+            outstanding=OutstandingIo.all_of(data),
         )
 
 

@@ -1,5 +1,4 @@
 //! Parsers and printers: they undo each other, and nothing makes them panic.
-
 use fathom_core::diskspd::flags;
 use fathom_core::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::diskspd::profile_xml::{read, write};
@@ -199,8 +198,9 @@ fn stop_rules() -> impl Strategy<Value = StopRules> {
 
 fn faults() -> impl Strategy<Value = FaultPolicy> {
     let count = (1_u32..1 << 31).prop_map(OnError::Count);
-    let on_error = prop_oneof![Just(OnError::Stop), Just(OnError::Continue), count];
-    option::of(on_error).prop_map(|on_error| FaultPolicy { on_error })
+    let on_error = option::of(prop_oneof![Just(OnError::Stop), Just(OnError::Continue), count]);
+    let timeout = option::of(any::<u32>());
+    (on_error, timeout).prop_map(|(on_error, io_timeout_s)| FaultPolicy { on_error, io_timeout_s })
 }
 
 fn time_span() -> impl Strategy<Value = TimeSpan> {

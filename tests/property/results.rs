@@ -60,6 +60,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         cpu: vec![cpu],
         cost: Some(IoCost { own_ns_per_io: 98.5, kernel_ns_per_io: 1201.25 }),
         kernel_events: None,
+        outstanding: Vec::new(),
         targets: vec![TargetFacts {
             path: "a&b<c>.dat".to_owned(),
             kind: "file".to_owned(),

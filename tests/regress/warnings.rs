@@ -31,6 +31,7 @@ fn result(warnings: Vec<Warning>, spans: usize) -> RunResult {
         measured_ns: 1_000_000_000,
         cpus: Vec::new(),
         kernel_events: None,
+        outstanding: Vec::new(),
         threads: Vec::new(),
     };
     let measured: Vec<_> = (0..spans).map(|_| (&plan, ended())).collect();

@@ -9,5 +9,6 @@ mod faults;
 mod mix;
 mod offsets;
 mod pace;
+mod seeds;
 mod stop;
 mod verify;

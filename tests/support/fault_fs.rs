@@ -57,6 +57,7 @@ enum Held {
 struct Log {
     requests: u64,
     answers: BTreeMap<(Kind, Answer), u64>,
+    held_offsets: Vec<u64>,
     held: Vec<Held>,
     /// Threads that have asked, and whether each is the first of its process.
     are_first: BTreeMap<u32, bool>,
@@ -97,6 +98,13 @@ impl FaultFs {
     /// How often requests of this kind have been answered in this way.
     pub fn count(&self, kind: Kind, answer: Answer) -> u64 {
         lock(&self.log).answers.get(&(kind, answer)).copied().unwrap_or(0)
+    }
+
+    /// The offsets of the requests that are held back, in order.
+    pub fn held_offsets(&self) -> Vec<u64> {
+        let mut offsets = lock(&self.log).held_offsets.clone();
+        offsets.sort_unstable();
+        offsets
     }
 
     /// Answers what is held back, and holds back nothing more.
@@ -180,6 +188,9 @@ impl System {
         };
         log.requests += 1;
         *log.answers.entry((kind, answer)).or_default() += 1;
+        if answer == Answer::Held {
+            log.held_offsets.push(offset_bytes);
+        }
         answer
     }
 }

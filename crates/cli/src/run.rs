@@ -11,7 +11,7 @@ use fathom_core::profile::ResultFormat;
 use fathom_core::report::json;
 use fathom_core::result::Outcome;
 use fathom_core::run::{Finished, RunError, run as run_request, verify_only as verify_request};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::leave;
 use crate::output::{self, Code, complain, print};
@@ -102,10 +102,10 @@ fn complain_all(word: &str, lines: &str) {
     }
 }
 
-/// Turns true with the first SIGINT or SIGTERM; the second one ends the process at once.
+/// Turns true with the first SIGINT, SIGTERM or SIGHUP (the terminal has gone); the second one ends the process at once.
 fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         let second = signal_hook::flag::register_conditional_shutdown(
             signal,
             i32::from(Code::Interrupted as u8),

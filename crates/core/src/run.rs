@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::event::EventError;
@@ -79,7 +80,7 @@ pub fn run(
     let _leave = guard::check(&plan, &request.options).map_err(RunError::Refused)?;
     let events = RunEvents::new(&request.profile.events)?;
     let tables = plan.verify.as_ref().map(|verify| Tables::in_journal(verify, stamp_seed()));
-    let tables = tables.transpose()?;
+    let tables = tables.transpose()?.map(Arc::new);
     let (halt, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let stop_run = if events.can_stop() { &halt } else { stop };
     let mut runner = Runner {
@@ -193,6 +194,7 @@ fn unresolved(
         cpu: Vec::new(),
         cost: None,
         kernel_events: None,
+        outstanding: Vec::new(),
         targets: Vec::new(),
         threads: Vec::new(),
     });
@@ -203,7 +205,7 @@ struct Runner<'a> {
     request: &'a Request,
     plan: &'a Plan,
     events: &'a RunEvents,
-    tables: Option<&'a Tables>,
+    tables: Option<&'a Arc<Tables>>,
     stop: &'a AtomicBool,
     sink: EventSink<'a>,
     failures: Vec<String>,
@@ -279,6 +281,7 @@ impl Runner<'_> {
             stop: None,
             cpus: Vec::new(),
             kernel_events: None,
+            outstanding: Vec::new(),
             threads: Vec::new(),
         }
     }
@@ -305,7 +308,7 @@ impl Runner<'_> {
             trace: trace.as_ref(),
             verbose,
             live,
-            verification: self.tables,
+            verification: self.tables.cloned(),
         };
         let measurements = run_span(span, &control);
         self.failures.extend(faults.into_inner().unwrap_or_default());

@@ -62,7 +62,7 @@ pub struct Overrides {
     pub random_seed: Option<u32>,
     /// `--stop-...`.
     pub stop: StopRules,
-    /// `--on-error`.
+    /// `--on-error` and `--io-timeout`.
     pub faults: FaultPolicy,
     /// `-R`, where it names a format.
     pub format: Option<ResultFormat>,

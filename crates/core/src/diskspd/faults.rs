@@ -11,7 +11,9 @@ pub fn words(policy: FaultPolicy) -> Vec<(&'static str, String)> {
         OnError::Continue => "continue".to_owned(),
         OnError::Count(errors) => format!("count={errors}"),
     });
-    on_error.map(|value| ("on-error", value)).into_iter().collect()
+    let timeout = policy.io_timeout_s.map(|seconds| seconds.to_string());
+    let words = [("on-error", on_error), ("io-timeout", timeout)];
+    words.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Enters a setting by its name and value; false if there is none of that name.
@@ -21,6 +23,11 @@ pub fn words(policy: FaultPolicy) -> Vec<(&'static str, String)> {
 pub fn enter(policy: &mut FaultPolicy, name: &str, value: &str) -> Result<bool, String> {
     match name {
         "on-error" => policy.on_error = Some(read_on_error(value)?),
+        "io-timeout" => {
+            let seconds =
+                value.parse().map_err(|_| format!("'{value}' is not a number of seconds"));
+            policy.io_timeout_s = Some(seconds?);
+        }
         _ => return Ok(false),
     }
     Ok(true)
@@ -43,6 +50,11 @@ pub fn on_error(draft: &mut Draft, value: &str) -> Result<(), String> {
     enter(&mut draft.overrides.faults, "on-error", value).map(|_known| ())
 }
 
+/// `--io-timeout`.
+pub fn io_timeout(draft: &mut Draft, value: &str) -> Result<(), String> {
+    enter(&mut draft.overrides.faults, "io-timeout", value).map(|_known| ())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,7 +62,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for on_error in [OnError::Stop, OnError::Continue, OnError::Count(7)] {
-            let policy = FaultPolicy { on_error: Some(on_error) };
+            let policy = FaultPolicy { on_error: Some(on_error), io_timeout_s: Some(7) };
             let mut read = FaultPolicy::default();
             for (name, value) in words(policy) {
                 assert_eq!(enter(&mut read, name, &value), Ok(true));

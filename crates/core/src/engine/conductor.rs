@@ -1,26 +1,31 @@
 //! The conductor of a time span: sets all threads up, lets them start together, watches the phases
 //! and collects what they saw.
 
+mod crew;
 mod thread;
+mod watchdog;
 
+use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use fathom_sys::trace;
 
 use super::clock::{Clock, RealClock, Schedule};
-use super::gate::{Gate, Readiness, await_all};
-use super::lane::SharedTarget;
-use super::live::LiveBoard;
-use super::setup::{self, Sources};
-use super::stop::Finish;
+use super::gate::Readiness;
+use super::setup;
 use super::tracer::Tracer;
-use super::worker::{IoFault, Tolerance};
+use super::worker::IoFault;
 use crate::measure::{
-    CpuTimes, Ending, Event, EventSink, Phase, SpanMeasurements, StopCause, ThreadMeasurements,
+    CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
 };
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
+use crew::{Crew, Leaving, Report};
+use watchdog::Watchdog;
+pub(super) use watchdog::outstanding;
 
 /// The conductor looks at least this often whether it must stop.
 const WATCH_EVERY_NS: u64 = 10_000_000;
@@ -42,14 +47,18 @@ pub struct Control<'a> {
     /// The figures of each second are told while the run is under way.
     pub live: bool,
     /// What writes may be found where, if the run is verified.
-    pub verification: Option<&'a Tables>,
+    pub verification: Option<Arc<Tables>>,
 }
 
 /// Runs one time span to its end.
 #[must_use]
 pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
     let measurements = match (setup::make_sources(plan), Tracer::open(control.trace)) {
-        (Ok(sources), Ok(tracer)) => Conductor::new(plan, control, sources, tracer).run(),
+        (Ok(sources), Ok(tracer)) => {
+            let (events, told) = mpsc::channel();
+            let crew = Arc::new(Crew::new(plan, control, sources, events));
+            Conductor::new(control, crew, told, tracer).run()
+        }
         (Err(error), _) => failed(error.to_string()),
         (_, Err(error)) => failed(error.to_string()),
     };
@@ -64,108 +73,159 @@ fn failed(reason: String) -> SpanMeasurements {
         stop: None,
         cpus: Vec::new(),
         kernel_events: None,
+        outstanding: Vec::new(),
         threads: Vec::new(),
     }
 }
 
-type ThreadResult = Result<Option<(ThreadMeasurements, Option<IoFault>, u64)>, String>;
-
 struct Conductor<'a> {
-    plan: &'a SpanPlan,
     control: &'a Control<'a>,
-    sources: Sources,
-    targets: Vec<SharedTarget>,
-    gate: Gate,
-    live: Option<LiveBoard>,
-    finish: Finish,
-    tolerance: Tolerance,
+    crew: Arc<Crew>,
+    /// What the threads tell; passed on by the conductor, so that a thread may outlive it.
+    told: mpsc::Receiver<Event>,
+    watchdog: RefCell<Watchdog>,
     tracer: Tracer,
-    /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
-    halt: AtomicBool,
 }
 
 impl<'a> Conductor<'a> {
-    fn new(plan: &'a SpanPlan, control: &'a Control<'a>, sources: Sources, tracer: Tracer) -> Self {
-        Self {
-            plan,
-            control,
-            sources,
-            targets: plan.targets.iter().map(SharedTarget::new).collect(),
-            gate: Gate::default(),
-            live: control.live.then(|| LiveBoard::new(plan.threads.len())),
-            finish: Finish::new(plan),
-            tolerance: Tolerance::new(plan.faults),
-            tracer,
-            halt: AtomicBool::new(false),
-        }
+    fn new(
+        control: &'a Control<'a>,
+        crew: Arc<Crew>,
+        told: mpsc::Receiver<Event>,
+        tracer: Tracer,
+    ) -> Self {
+        let watchdog = RefCell::new(Watchdog::new(crew.plan.threads.len()));
+        Self { control, crew, told, watchdog, tracer }
     }
 
+    /// Threads are not joined but report, since one that is stuck in the kernel would be waited for without
+    /// end. They own all that they use together.
     fn run(&self) -> SpanMeasurements {
-        self.step(|| format!("Generating requests for timespan {}.", self.plan.index + 1));
-        std::thread::scope(|scope| {
-            let (ready, readiness) = mpsc::channel();
-            let mut handles = Vec::with_capacity(self.plan.threads.len());
-            let mut refused = None;
-            for thread in &self.plan.threads {
-                self.step(|| format!("creating thread {}", thread.index));
-                self.tell_targets(thread);
-                let ready = Readiness(Some(ready.clone()));
-                let builder = std::thread::Builder::new().name(format!("load {}", thread.index));
-                match builder.spawn_scoped(scope, move || self.thread(thread, ready)) {
-                    Ok(handle) => handles.push(handle),
-                    Err(error) => {
-                        refused = Some(format!(
-                            "cannot start thread {}: {error}. Use fewer threads, or raise the limit \
-                             of processes (ulimit -u, pids.max of the control group)",
-                            thread.index
-                        ));
+        let plan = &self.crew.plan;
+        self.step(|| format!("Generating requests for timespan {}.", plan.index + 1));
+        let (ready, readiness) = mpsc::channel();
+        let (leave, reports) = mpsc::channel();
+        let mut refused = None;
+        for thread in &plan.threads {
+            self.step(|| format!("creating thread {}", thread.index));
+            self.tell_targets(thread);
+            let ready = Readiness(Some(ready.clone()));
+            let leaving = Leaving::new(thread.index, leave.clone());
+            if let Err(error) = Crew::start(&self.crew, thread.index, ready, leaving) {
+                refused = Some(format!(
+                    "cannot start thread {}: {error}. Use fewer threads, or raise the limit \
+                     of processes (ulimit -u, pids.max of the control group)",
+                    thread.index
+                ));
+                break;
+            }
+        }
+        drop((ready, leave));
+        if let Some(reason) = refused.or_else(|| self.await_ready(&readiness)) {
+            self.crew.gate.cancel();
+            self.pass_on();
+            return failed(reason);
+        }
+        let (cpus, schedule) = self.watch();
+        let failure = self.await_reports(&reports);
+        self.pass_on();
+        failure.map_or_else(|| self.collect(cpus, schedule), failed)
+    }
+
+    /// Waits until every thread is ready; the first failure, if any.
+    fn await_ready(&self, readiness: &mpsc::Receiver<Result<(), String>>) -> Option<String> {
+        let (mut failure, mut waiting) = (None, self.crew.plan.threads.len());
+        let began_ns = RealClock.now_ns();
+        while waiting > 0 {
+            match readiness.recv_timeout(Duration::from_nanos(WATCH_EVERY_NS)) {
+                Ok(report) => {
+                    waiting -= 1;
+                    failure = failure.or(report.err());
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    self.pass_on();
+                    let limit_ns = self.patience_ns();
+                    if RealClock.now_ns() - began_ns >= limit_ns {
+                        let seconds = limit_ns / 1_000_000_000;
+                        return failure.or(Some(format!(
+                            "{waiting} threads were not ready after {seconds} s: opening a target, or \
+                             making the buffers, does not end. Look at the kernel's log"
+                        )));
+                    }
+                }
+            }
+        }
+        failure
+    }
+
+    /// Waits until each thread has reported, or until those that have not are stuck in the kernel; the
+    /// first failure, if any.
+    fn await_reports(&self, reports: &mpsc::Receiver<Report>) -> Option<String> {
+        let (mut failure, mut waiting) = (None, self.crew.plan.threads.len());
+        self.watchdog.borrow_mut().forgive(RealClock.now_ns());
+        while waiting > 0 {
+            match reports.recv_timeout(Duration::from_nanos(WATCH_EVERY_NS)) {
+                Ok(Report { thread, word }) => {
+                    waiting -= 1;
+                    self.watchdog.borrow_mut().has_left(thread);
+                    failure = failure.or(word.err());
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    self.pass_on();
+                    let (now_ns, limit_ns) = (RealClock.now_ns(), self.patience_ns());
+                    if self.watchdog.borrow_mut().are_all_stuck(&self.crew, now_ns, limit_ns) {
                         break;
                     }
                 }
             }
-            drop(ready);
-            let failure = refused.or_else(|| await_all(&readiness, handles.len()));
-            let (cpus, schedule) = match failure {
-                None => self.watch(),
-                Some(reason) => {
-                    self.gate.cancel();
-                    return failed(reason);
-                }
-            };
-            let outcomes: Vec<ThreadResult> = handles
-                .into_iter()
-                .map(|handle| handle.join().unwrap_or_else(|_| Err("a thread panicked".into())))
-                .collect();
-            self.collect(outcomes, cpus, schedule)
-        })
+        }
+        failure
+    }
+
+    /// How long a thread may stay away without a completion.
+    fn patience_ns(&self) -> u64 {
+        let limit_ns = self.crew.plan.faults.io_timeout_ns().unwrap_or(u64::MAX);
+        let is_ended = self.control.stop.load(Ordering::Relaxed);
+        if is_ended || self.crew.halt.load(Ordering::Relaxed) {
+            limit_ns.min(watchdog::ENDED_PATIENCE_NS)
+        } else {
+            limit_ns
+        }
+    }
+
+    /// Tells what the threads have told.
+    fn pass_on(&self) {
+        self.told.try_iter().for_each(|event| (self.control.sink)(event));
     }
 
     fn tell_targets(&self, thread: &ThreadPlan) {
         for lane in &thread.assignments {
             let (index, relative) = (thread.index, lane.relative_thread);
-            let name = &self.plan.targets[lane.target].name;
+            let name = &self.crew.plan.targets[lane.target].name;
             self.step(|| format!("thread {index} is relative thread {relative} for {name}"));
         }
     }
 
     /// Opens the gate and follows the phases; returns the CPU times of the measured time.
     fn watch(&self) -> (Vec<CpuTimes>, Schedule) {
-        let mut schedule = Schedule::new(self.plan, RealClock.now_ns() + START_DELAY_NS);
-        self.finish.open(schedule.measure_until_ns);
-        self.gate.open(schedule);
-        if self.plan.warm_up_ns > 0 {
-            self.phase(Phase::WarmUp, self.plan.warm_up_ns);
+        let mut schedule = Schedule::new(&self.crew.plan, RealClock.now_ns() + START_DELAY_NS);
+        self.crew.finish.open(schedule.measure_until_ns);
+        self.crew.gate.open(schedule);
+        if self.crew.plan.warm_up_ns > 0 {
+            self.phase(Phase::WarmUp, self.crew.plan.warm_up_ns);
         }
         self.sleep_until(|| schedule.measure_from_ns);
         let before = (self.control.cpu_times)();
         self.tracer.begin();
-        self.phase(Phase::Measured, self.plan.measured_ns);
-        self.sleep_until(|| self.finish.until_ns());
-        schedule.end_measured_at(self.finish.until_ns());
+        self.phase(Phase::Measured, self.crew.plan.measured_ns);
+        self.sleep_until(|| self.crew.finish.until_ns());
+        schedule.end_measured_at(self.crew.finish.until_ns());
         self.tracer.end();
         let after = (self.control.cpu_times)();
-        if self.plan.cool_down_ns > 0 && !self.halt.load(Ordering::Relaxed) {
-            self.phase(Phase::CoolDown, self.plan.cool_down_ns);
+        if self.crew.plan.cool_down_ns > 0 && !self.crew.halt.load(Ordering::Relaxed) {
+            self.phase(Phase::CoolDown, self.crew.plan.cool_down_ns);
         }
         self.sleep_until(|| schedule.stop_ns);
         (difference(&before, &after), schedule)
@@ -178,79 +238,109 @@ impl<'a> Conductor<'a> {
             Phase::CoolDown => "cool down",
         };
         self.step(|| format!("starting {what} for {}s...", planned_ns / 1_000_000_000));
-        (self.control.sink)(Event::PhaseStarted { span: self.plan.index, phase, planned_ns });
+        (self.control.sink)(Event::PhaseStarted { span: self.crew.plan.index, phase, planned_ns });
     }
 
     /// Sleeps until an instant that may move while it sleeps.
     fn sleep_until(&self, deadline_ns: impl Fn() -> u64) {
         loop {
             if self.control.stop.load(Ordering::Relaxed) {
-                self.halt.store(true, Ordering::Relaxed);
+                self.crew.halt.store(true, Ordering::Relaxed);
             }
-            if let Some(board) = &self.live {
+            if let Some(board) = &self.crew.live {
                 board.tell(self.control.sink);
             }
+            self.pass_on();
             self.tracer.look();
             let now_ns = RealClock.now_ns();
-            self.finish.look(now_ns);
+            let limit_ns = self.crew.plan.faults.io_timeout_ns().unwrap_or(u64::MAX);
+            if self.watchdog.borrow_mut().is_any_stuck(&self.crew, now_ns, limit_ns) {
+                self.crew.halt.store(true, Ordering::Relaxed);
+            }
+            self.crew.finish.look(now_ns);
             let deadline_ns = deadline_ns();
-            if now_ns >= deadline_ns || self.halt.load(Ordering::Relaxed) {
+            if now_ns >= deadline_ns || self.crew.halt.load(Ordering::Relaxed) {
                 return;
             }
             RealClock.sleep_until_ns(deadline_ns.min(now_ns + WATCH_EVERY_NS));
         }
     }
 
-    fn collect(
-        &self,
-        outcomes: Vec<ThreadResult>,
-        cpus: Vec<CpuTimes>,
-        schedule: Schedule,
-    ) -> SpanMeasurements {
-        if let Some(board) = &self.live {
+    fn collect(&self, cpus: Vec<CpuTimes>, schedule: Schedule) -> SpanMeasurements {
+        if let Some(board) = &self.crew.live {
             board.tell_rest(self.control.sink);
         }
-        let mut threads = Vec::with_capacity(outcomes.len());
+        let now_ns = RealClock.now_ns();
+        let (mut threads, mut outstanding) = (Vec::new(), Vec::new());
         let mut ended_ns = schedule.measure_from_ns;
-        for outcome in outcomes {
-            match outcome {
-                Ok(Some((thread, fault, thread_ended_ns))) => {
-                    ended_ns = ended_ns.max(thread_ended_ns);
-                    self.report_fault(&thread, fault);
-                    threads.push(thread);
-                }
-                Ok(None) => {}
-                Err(reason) => return failed(reason),
-            }
+        let mut is_lost = false;
+        for thread in &self.crew.plan.threads {
+            let Some(outcome) = self.crew.outcome(thread.index) else {
+                self.report_lost(thread.index);
+                is_lost = true;
+                continue;
+            };
+            ended_ns = ended_ns.max(outcome.ended_ns.unwrap_or(now_ns));
+            self.report_fault(thread.index, outcome.fault);
+            let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
+            self.report_outstanding(&unfinished);
+            outstanding.extend(unfinished);
+            threads.push(crew::measurements(thread, outcome));
         }
         let until_ns = ended_ns.min(schedule.measure_until_ns);
         let measured_ns = until_ns - schedule.measure_from_ns;
-        let complete = until_ns == schedule.measure_until_ns;
+        let is_whole = until_ns == schedule.measure_until_ns;
         let seconds = measured_ns as f64 / 1e9;
         self.step(|| format!("stopped measurements, total measured time {seconds:.2}s..."));
-        let (ending, otherwise) = if complete {
-            (Ending::Complete, StopCause::Duration)
-        } else {
-            (Ending::Interrupted, StopCause::Interruption)
-        };
+        let otherwise = if is_whole { StopCause::Duration } else { StopCause::Interruption };
         for thread in &mut threads {
-            thread.cut_series(measured_ns, self.plan.interval_ns);
+            thread.cut_series(measured_ns, self.crew.plan.interval_ns);
         }
-        let stop = self.finish.report(otherwise);
-        let kernel_events = self.tracer.counted();
-        SpanMeasurements { ending, measured_ns, stop, cpus, kernel_events, threads }
+        let is_complete = is_whole && outstanding.is_empty() && !is_lost;
+        SpanMeasurements {
+            ending: if is_complete { Ending::Complete } else { Ending::Interrupted },
+            measured_ns,
+            stop: self.crew.finish.report(otherwise),
+            cpus,
+            kernel_events: self.tracer.counted(),
+            outstanding,
+            threads,
+        }
     }
 
-    fn report_fault(&self, thread: &ThreadMeasurements, fault: Option<IoFault>) {
+    fn report_lost(&self, thread: usize) {
+        let lanes = &self.crew.plan.threads[thread].assignments;
+        let name = lanes.first().map(|lane| self.crew.plan.targets[lane.target].name.clone());
+        let name = name.unwrap_or_default();
+        let reason = format!(
+            "thread {thread}: it does not come back from an I/O to '{name}', and what it measured \
+             cannot be told"
+        );
+        (self.control.sink)(Event::TargetFailed { name, reason });
+    }
+
+    /// One sentence for each target that I/Os of a thread have not come back from.
+    fn report_outstanding(&self, unfinished: &[OutstandingIo]) {
+        for (index, target) in (0..).zip(&self.crew.plan.targets) {
+            let ios = unfinished.iter().filter(|io| io.target == index);
+            let Some(reason) = watchdog::describe(&target.name, &ios.collect::<Vec<_>>()) else {
+                continue;
+            };
+            (self.control.sink)(Event::TargetFailed { name: target.name.clone(), reason });
+        }
+    }
+
+    fn report_fault(&self, thread: usize, fault: Option<IoFault>) {
         let Some(fault) = fault else { return };
-        let lane = &self.plan.threads[thread.index].assignments[fault.lane];
-        let name = self.plan.targets[lane.target].name.clone();
-        let reason = fault.describe(thread.index, &name);
+        let lane = &self.crew.plan.threads[thread].assignments[fault.lane];
+        let name = self.crew.plan.targets[lane.target].name.clone();
+        let reason = fault.describe(thread, &name);
         (self.control.sink)(Event::TargetFailed { name, reason });
     }
 
     fn step(&self, words: impl FnOnce() -> String) {
         if self.control.verbose {
+            self.pass_on();
             (self.control.sink)(Event::Step(words()));
         }
     }

@@ -74,14 +74,3 @@ impl Drop for Readiness {
         self.tell(Err("a thread panicked while it was set up".to_owned()));
     }
 }
-
-/// Waits until every thread has reported; the first failure, if any.
-pub fn await_all(readiness: &mpsc::Receiver<Result<(), String>>, count: usize) -> Option<String> {
-    let mut failure = None;
-    for report in readiness.iter().take(count) {
-        if let Err(reason) = report {
-            failure.get_or_insert(reason);
-        }
-    }
-    failure
-}

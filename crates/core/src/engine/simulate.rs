@@ -7,14 +7,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
+use fathom_sys::custody::entrust;
+
 use super::backend::{BackendError, SimBackend, SimClock, SimDevice, SimRecord};
-use super::clock::Schedule;
+use super::clock::{Clock, Schedule};
+use super::conductor::outstanding;
 use super::lane::{self, LaneContext, SharedTarget};
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout};
 use super::stop::judge::Judge;
 use super::stop::{self, Finish};
-use super::worker::{IoFault, Tolerance, Worker, WorkerSetup};
+use super::worker::{IoFault, Ledger, Tolerance, Worker, WorkerSetup};
 use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
@@ -127,6 +130,7 @@ fn simulate_until(
         stop: None,
         cpus: Vec::new(),
         kernel_events: None,
+        outstanding: Vec::new(),
         threads: Vec::new(),
     };
     let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };
@@ -156,13 +160,16 @@ fn simulate_thread(
     let record = Rc::new(RefCell::new(Vec::new()));
     let device = SimDevice { seed: device.seed.wrapping_add(thread.seed), ..device.clone() };
     let halt = AtomicBool::new(false);
+    let recorder = lane::recorder(plan, thread);
+    let (ledger, watcher) = entrust(Ledger::new(recorder, layout.slot_bytes.len()));
+    let ended = clock.clone();
+    let hangs = device.hang_ppm > 0;
     let setup = WorkerSetup {
         backend: SimBackend::new(clock.clone(), device, &layout.slot_bytes, Rc::clone(&record)),
         clock,
         lanes: lane::lanes(thread, &layout, context, 0),
         shared_weights: lane::shared_weights(plan, thread),
-        slots: layout.slot_bytes.len(),
-        recorder: lane::recorder(plan, thread),
+        ledger,
         random: Random::new(thread.seed),
         tolerance,
         stop: &halt,
@@ -171,7 +178,16 @@ fn simulate_thread(
         progress_every_ios: 0,
         progress: &|| {},
     };
-    let outcome = Worker::new(setup, Schedule::new(plan, 0)).run()?;
+    match Worker::new(setup, Schedule::new(plan, 0)).run() {
+        // It would wait for ever; its books are found as those of a thread that never comes back.
+        Err(_) if hangs => {}
+        other => other?,
+    }
+    let ledger =
+        watcher.take().ok().expect("the worker has ended, and its books have no other owner");
+    let outcome = ledger.close();
+    let unfinished = outstanding(thread, &outcome, 0, ended.now_ns());
+    simulation.measurements.outstanding.extend(unfinished);
     simulation.records.push(record.take());
     simulation.faults.push(outcome.fault);
     simulation.measurements.threads.push(ThreadMeasurements {

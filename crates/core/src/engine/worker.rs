@@ -4,14 +4,16 @@
 //! edges of a batch: before a batch is issued and after a batch is reaped.
 
 mod cpu;
+mod faults;
+mod ledger;
 mod quota;
 mod shared;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_sys::clock::ThreadCpu;
+use fathom_sys::custody::Owner;
 
-use super::backend::{Backend, BackendError, Completion, Operation, Wait};
+use super::backend::{Backend, BackendError, Completion, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
 pub use super::fault::{IoFault, Tolerance};
 use super::lane::Lane;
@@ -20,9 +22,10 @@ use super::pace::Due;
 use super::random::Random;
 use super::stop::Finish;
 use super::stop::intervals::IntervalFeed;
-use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
 use crate::verify::lane::DoneIo;
 use cpu::CpuSampler;
+use ledger::{IDLE, Slot};
+pub use ledger::{Ledger, Unfinished, WorkerOutcome};
 use quota::Quota;
 use shared::SharedSlots;
 
@@ -42,15 +45,13 @@ pub struct WorkerSetup<'a, B, C> {
     pub lanes: Vec<Lane<'a>>,
     /// Weight of each lane when the lanes share their slots; empty when each lane has slots of its own.
     pub shared_weights: Vec<u32>,
-    /// Number of slots.
-    pub slots: usize,
-    /// The books.
-    pub recorder: Recorder,
+    /// The books, with a place for each slot.
+    pub ledger: Owner<Ledger>,
     /// Random choices.
     pub random: Random,
     /// Which failed I/O ends the time span.
     pub tolerance: &'a Tolerance,
-    /// Ends the worker early when it turns true.
+    /// Ends the worker early when it turns true, as it does when an I/O ends the time span.
     pub stop: &'a AtomicBool,
     /// The end of the measured time.
     pub finish: &'a Finish,
@@ -62,45 +63,15 @@ pub struct WorkerSetup<'a, B, C> {
     pub progress: &'a (dyn Fn() + Sync),
 }
 
-/// What a worker saw.
-#[derive(Debug)]
-pub struct WorkerOutcome {
-    /// One entry per lane.
-    pub targets: Vec<TargetRecord>,
-    /// How it waited.
-    pub waits: WaitCounters,
-    /// What served it.
-    pub backend: BackendDescription,
-    /// CPU time used during the measured time.
-    pub cpu: ThreadCpu,
-    /// The I/O that failed and so ended the worker.
-    pub fault: Option<IoFault>,
-    /// When the worker stopped issuing.
-    pub ended_ns: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    submitted_ns: u64,
-    intended_ns: u64,
-    offset_bytes: u64,
-    lane: u32,
-    bytes: u32,
-    operation: Operation,
-}
-
 /// One thread of load.
 pub struct Worker<'a, B, C> {
     setup: WorkerSetup<'a, B, C>,
     schedule: Schedule,
-    slots: Vec<Slot>,
     shared: Option<SharedSlots>,
     done: Vec<Completion>,
     in_flight: usize,
     first_lane: usize,
-    waits: WaitCounters,
     until_progress: u64,
-    fault: Option<IoFault>,
     cpu: CpuSampler,
     /// Where it stands, if a rule counts I/Os.
     quota: Option<Quota>,
@@ -113,19 +84,16 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     /// A worker that is ready to run.
     #[must_use]
     pub fn new(setup: WorkerSetup<'a, B, C>, schedule: Schedule) -> Self {
-        let count = setup.slots;
+        let count = setup.ledger.slots.len();
         let shared = (!setup.shared_weights.is_empty())
             .then(|| SharedSlots::new(count, &setup.shared_weights));
         Self {
             schedule,
-            slots: vec![Slot::default(); count],
             shared,
             done: Vec::with_capacity(count),
             in_flight: 0,
             first_lane: 0,
-            waits: WaitCounters::default(),
             until_progress: setup.progress_every_ios,
-            fault: None,
             cpu: CpuSampler::default(),
             quota: setup.finish.counts().then_some(Quota::Before),
             counted_from_ns: 0,
@@ -135,7 +103,8 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     }
 
     /// Runs all phases, and ends early when told to stop or when an I/O fails.
-    pub fn run(mut self) -> Result<WorkerOutcome, BackendError> {
+    pub fn run(mut self) -> Result<(), BackendError> {
+        self.setup.ledger.backend = self.setup.backend.describe();
         let mut now_ns = self.setup.clock.now_ns();
         self.follow_quota(now_ns);
         while now_ns < self.schedule.stop_ns && !self.must_stop() {
@@ -150,20 +119,16 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             self.account(now_ns);
         }
         self.cpu.finish(now_ns, &self.schedule);
+        self.setup.ledger.cpu = self.cpu.used();
+        self.setup.ledger.ended_ns = Some(now_ns);
         self.drain()?;
-        Ok(WorkerOutcome {
-            backend: self.setup.backend.describe(),
-            targets: self.setup.recorder.finish(),
-            waits: self.waits,
-            cpu: self.cpu.used(),
-            fault: self.fault,
-            ended_ns: now_ns,
-        })
+        self.setup.ledger.backend = self.setup.backend.describe();
+        Ok(())
     }
 
     #[inline]
     fn must_stop(&self) -> bool {
-        self.setup.stop.load(Ordering::Relaxed) || self.fault.is_some()
+        self.setup.stop.load(Ordering::Relaxed) || self.setup.ledger.fault.is_some()
     }
 
     /// Issues every I/O that has a free slot and is due; returns when the next one is due, if a free
@@ -241,7 +206,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             bytes: transfer.bytes,
             operation: transfer.operation,
         };
-        self.slots[slot as usize] = state;
+        setup.ledger.slots[slot as usize] = state;
         self.in_flight += 1;
         setup.backend.submit(&transfer);
     }
@@ -251,7 +216,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     fn reap(&mut self, now_ns: u64, next_due_ns: Option<u64>) -> Result<(), BackendError> {
         if self.in_flight == 0 {
             let wake_ns = next_due_ns.unwrap_or(self.schedule.stop_ns).min(now_ns + LOOK_EVERY_NS);
-            self.waits.throttle_sleeps += 1;
+            self.setup.ledger.waits.throttle_sleeps += 1;
             self.setup.clock.sleep_until_ns(wake_ns.min(self.schedule.stop_ns));
             return Ok(());
         }
@@ -260,16 +225,23 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             Some(nanos) if nanos < SPIN_BELOW_NS => Wait::No,
             Some(nanos) => Wait::ForOneOrNs(nanos.min(LOOK_EVERY_NS)),
         };
-        self.setup.backend.reap(wait, &mut self.done)?;
+        self.enter(wait)?;
         match wait {
-            Wait::ForOne => self.waits.completion_waits += 1,
-            Wait::ForOneOrNs(_) => self.waits.throttle_waits += 1,
+            Wait::ForOne => self.setup.ledger.waits.completion_waits += 1,
+            Wait::ForOneOrNs(_) => self.setup.ledger.waits.throttle_waits += 1,
             Wait::No => {
-                self.waits.lookasides += 1;
-                self.waits.lookaside_completions[self.done.len().min(7)] += 1;
+                self.setup.ledger.waits.lookasides += 1;
+                self.setup.ledger.waits.lookaside_completions[self.done.len().min(7)] += 1;
             }
         }
         Ok(())
+    }
+
+    /// Looks for completions in the kernel, from which it may never come back.
+    #[inline]
+    fn enter(&mut self, wait: Wait) -> Result<(), BackendError> {
+        let (backend, done) = (&mut self.setup.backend, &mut self.done);
+        self.setup.ledger.away(|| backend.reap(wait, done))
     }
 
     /// Enters what completed, and frees the slots.
@@ -279,12 +251,13 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             (self.schedule.measure_from_ns..self.schedule.measure_until_ns).contains(&now_ns);
         let in_flight = self.in_flight;
         if let Some(intervals) = &mut self.intervals {
-            let slots = self.done.iter().map(|completion| &self.slots[completion.slot as usize]);
+            let all = &self.setup.ledger.slots;
+            let slots = self.done.iter().map(|completion| &all[completion.slot as usize]);
             intervals.add(now_ns, slots.filter(|slot| slot.operation.moves_bytes()).count());
         }
         let mut done = std::mem::take(&mut self.done);
         for completion in done.drain(..) {
-            let slot = self.slots[completion.slot as usize];
+            let slot = self.setup.ledger.slots[completion.slot as usize];
             if measured && slot.submitted_ns >= self.counted_from_ns {
                 self.record(&slot, completion.result, now_ns);
             } else if completion.result != slot.bytes.cast_signed() {
@@ -327,7 +300,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     fn record(&mut self, slot: &Slot, result: i32, now_ns: u64) {
         let lane = slot.lane as usize;
         let operation = slot.operation;
-        let recorder = &mut self.setup.recorder;
+        let recorder = &mut self.setup.ledger.recorder;
         let Ok(mut bytes) = u64::try_from(result) else {
             recorder.record_error(lane, operation, -result);
             return;
@@ -345,29 +318,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
     }
 
-    fn record_outside(&mut self, slot: &Slot, result: i32) {
-        let recorder = &mut self.setup.recorder;
-        recorder.record_outside(slot.lane as usize, slot.operation, slot.bytes, result);
-    }
-
-    /// An I/O failed while the load was under way: it ends the worker, unless it is to go on.
-    #[cold]
-    fn fail(&mut self, slot: &Slot, errno: i32) {
-        if self.setup.tolerance.tolerates_another() {
-            return;
-        }
-        self.fault.get_or_insert(IoFault {
-            lane: slot.lane as usize,
-            operation: slot.operation,
-            offset_bytes: slot.offset_bytes,
-            bytes: slot.bytes,
-            errno,
-        });
-    }
-
     #[inline]
     fn release(&mut self, lane: usize, slot: u32, now_ns: u64) {
         self.in_flight -= 1;
+        self.setup.ledger.slots[slot as usize].submitted_ns = IDLE;
         self.setup.lanes[lane].pacer.completed(now_ns);
         match &mut self.shared {
             Some(shared) => shared.free.push(slot),
@@ -380,20 +334,5 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 (self.setup.progress)();
             }
         }
-    }
-
-    /// Waits for what is in flight after the last phase; none of it is counted, but all of it is verified.
-    fn drain(&mut self) -> Result<(), BackendError> {
-        while self.in_flight > 0 {
-            self.setup.backend.reap(Wait::ForOne, &mut self.done)?;
-            self.in_flight -= self.done.len();
-            let now_ns = self.setup.clock.now_ns();
-            for completion in std::mem::take(&mut self.done) {
-                let slot = self.slots[completion.slot as usize];
-                self.record_outside(&slot, completion.result);
-                self.verify(&slot, completion, now_ns);
-            }
-        }
-        Ok(())
     }
 }

@@ -10,6 +10,8 @@ pub mod stationarity;
 mod stop;
 
 pub use fathom_sys::transfer::Operation;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use event::{Event, EventSink, Phase};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
@@ -43,8 +45,29 @@ pub struct SpanMeasurements {
     pub cpus: Vec<CpuTimes>,
     /// Kernel events of the measured time, if they were asked for.
     pub kernel_events: Option<fathom_sys::trace::Counted>,
+    /// I/Os that never came back, and without which the time span ended.
+    pub outstanding: Vec<OutstandingIo>,
     /// What each thread saw.
     pub threads: Vec<ThreadMeasurements>,
+}
+
+/// An I/O that had not come back when its time span was ended without it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutstandingIo {
+    /// Position of its thread in the time span, from 0.
+    pub thread: u32,
+    /// Position of its target in the time span, from 0.
+    pub target: u32,
+    /// `read`, `write`, `fsync`, `fdatasync` or `trim`.
+    pub operation: String,
+    /// Its offset.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// When it was submitted, in nanoseconds since the load began.
+    pub submitted_ns: u64,
+    /// How long it had been outstanding when the time span was given up.
+    pub waited_ns: u64,
 }
 
 /// What one thread saw.

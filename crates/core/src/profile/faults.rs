@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct FaultPolicy {
     /// What an I/O that fails does to the time span; it ends it if absent, as in `DiskSpd`.
     pub on_error: Option<OnError>,
+    /// After how many seconds without a completion a thread counts as stuck, and the time span is ended
+    /// without it; 0 waits for ever, and 120 if absent.
+    pub io_timeout_s: Option<u32>,
 }
 
 /// What an I/O that fails does to its time span.
@@ -34,8 +37,19 @@ impl FaultPolicy {
         }
     }
 
+    /// How long a thread may be in the kernel without a completion; nothing if without end. The default is
+    /// that after which the kernel itself complains (`kernel.hung_task_timeout_secs`), and longer than what
+    /// drivers of disks wait before they give up (30 s, `/sys/block/*/queue/io_timeout`).
+    #[must_use]
+    pub fn io_timeout_ns(self) -> Option<u64> {
+        const DEFAULT_S: u32 = 120;
+        let seconds = self.io_timeout_s.unwrap_or(DEFAULT_S);
+        (seconds > 0).then(|| u64::from(seconds) * crate::units::NANOS_PER_SEC)
+    }
+
     /// Takes over what the other one gives.
     pub fn override_with(&mut self, other: Self) {
         self.on_error = other.on_error.or(self.on_error);
+        self.io_timeout_s = other.io_timeout_s.or(self.io_timeout_s);
     }
 }

@@ -59,6 +59,7 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         cpu: measured.cpus.iter().map(cpu_use).collect(),
         cost: io_cost(&measured.threads),
         kernel_events: measured.kernel_events.as_ref().map(KernelEvents::of),
+        outstanding: measured.outstanding.clone(),
         targets: plan.targets.iter().map(target_facts).collect(),
         threads: measured
             .threads

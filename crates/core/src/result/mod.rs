@@ -138,6 +138,9 @@ pub struct TimeSpanResult {
     /// Kernel events of the whole system during the measured time; absent if none were asked for.
     #[serde(default)]
     pub kernel_events: Option<KernelEvents>,
+    /// I/Os that never came back, and without which the time span was ended.
+    #[serde(default)]
+    pub outstanding: Vec<crate::measure::OutstandingIo>,
     /// The targets, as they were found.
     pub targets: Vec<TargetFacts>,
     /// What each thread measured.

@@ -8,6 +8,7 @@ mod bus_error;
 pub mod cache;
 pub mod clock;
 pub mod cpu;
+pub mod custody;
 pub mod device;
 pub mod discard;
 pub mod errno;

@@ -5,6 +5,7 @@ mod faults;
 mod head;
 mod latency;
 mod operations;
+mod outstanding;
 mod stop;
 mod tables;
 mod tail;
@@ -41,6 +42,7 @@ pub fn write(result: &RunResult) -> String {
         latency::write_response(&mut text, index, span);
         operations::write(&mut text, index, span);
         faults::write(&mut text, index, span);
+        outstanding::write(&mut text, index, span);
         stop::write(&mut text, index, span);
     }
     if let Some(verification) = &result.verification {

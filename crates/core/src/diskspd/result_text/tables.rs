@@ -228,6 +228,7 @@ mod tests {
             interval_ns: 0,
             cost: None,
             kernel_events: None,
+            outstanding: Vec::new(),
             stop: None,
             cpu,
             targets: Vec::new(),

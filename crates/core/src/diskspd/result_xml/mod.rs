@@ -5,6 +5,7 @@ mod etw;
 mod faults;
 mod io;
 mod operations;
+mod outstanding;
 mod stop;
 mod system;
 mod verification;
@@ -31,6 +32,7 @@ pub fn write(result: &RunResult) -> String {
             io::write_response(xml, index, span);
             operations::write_distributions(xml, index, span);
             faults::write(xml, index, span);
+            outstanding::write(xml, index, span);
             stop::write(xml, index, span);
         }
         if let Some(verification) = &result.verification {

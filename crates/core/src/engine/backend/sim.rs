@@ -53,6 +53,8 @@ pub struct SimDevice {
     pub errno: i32,
     /// Share of I/Os that transfer only half, in parts per million.
     pub short_ppm: u32,
+    /// Share of I/Os that never complete, in parts per million.
+    pub hang_ppm: u32,
     /// From this instant on ...
     pub stall_from_ns: u64,
     /// ... nothing completes for this long.
@@ -75,6 +77,7 @@ impl Default for SimDevice {
             error_ppm: 0,
             errno: 5,
             short_ppm: 0,
+            hang_ppm: 0,
             stall_from_ns: 0,
             stall_ns: 0,
             memory: None,
@@ -93,6 +96,11 @@ pub struct SimRecord {
     pub result: i32,
 }
 
+impl SimRecord {
+    /// The result of an I/O that never completes.
+    pub const NEVER: i32 = i32::MIN;
+}
+
 /// A device that exists only in the simulation.
 pub struct SimBackend {
     clock: SimClock,
@@ -103,6 +111,8 @@ pub struct SimBackend {
     postponed: Vec<Option<(Transfer, usize)>>,
     pending: BinaryHeap<Reverse<(u64, u32, i32)>>,
     channel_free_ns: BinaryHeap<Reverse<u64>>,
+    /// I/Os that never complete.
+    hung: usize,
     record: Rc<RefCell<Vec<SimRecord>>>,
 }
 
@@ -123,6 +133,7 @@ impl SimBackend {
             buffers: slot_bytes.iter().map(|&bytes| vec![0; bytes]).collect(),
             pending: BinaryHeap::new(),
             channel_free_ns: BinaryHeap::new(),
+            hung: 0,
             record,
         }
     }
@@ -132,6 +143,9 @@ impl SimBackend {
         let error_ppm = u64::from(self.device.error_ppm);
         if draw < error_ppm {
             return -self.device.errno;
+        }
+        if draw >= 1_000_000 - u64::from(self.device.hang_ppm) {
+            return SimRecord::NEVER;
         }
         if !transfer.operation.moves_bytes() {
             return 0;
@@ -200,12 +214,20 @@ impl Backend for SimBackend {
         if self.device.memory.is_some() {
             self.begin_in_memory(*transfer, result);
         }
+        if result == SimRecord::NEVER {
+            self.hung += 1;
+            return;
+        }
         let end_ns = self.completion_ns(at_ns);
         self.pending.push(Reverse((end_ns, transfer.slot, result)));
     }
 
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
         let next_ns = self.pending.peek().map(|Reverse((end_ns, ..))| *end_ns);
+        if wait == Wait::ForOne && next_ns.is_none() && self.hung > 0 {
+            let source = std::io::ErrorKind::TimedOut.into();
+            return Err(BackendError { backend: "sim", doing: "waiting without end", source });
+        }
         let until_ns = match (wait, next_ns) {
             (Wait::No, _) | (Wait::ForOne, None) => self.clock.now_ns() + LOOK_NS,
             (Wait::ForOne, Some(next_ns)) => next_ns,

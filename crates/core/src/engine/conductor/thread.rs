@@ -2,20 +2,22 @@
 
 use std::sync::atomic::Ordering;
 
-use super::super::backend::{AioBackend, Backend, BackendError, NullBackend, SyncBackend};
+use fathom_sys::custody::entrust;
+
+use super::super::backend::{AioBackend, Backend, NullBackend, SyncBackend};
 use super::super::clock::{Clock, LoopClock, RealClock};
 use super::super::gate::Readiness;
 use super::super::lane::{self, LaneContext};
 use super::super::random::Random;
 use super::super::setup::{self, SetupError, SlotLayout};
-use super::super::worker::{Worker, WorkerOutcome, WorkerSetup};
-use super::{Conductor, ThreadResult};
-use crate::measure::{BackendDescription, Event, ThreadMeasurements};
+use super::super::worker::{Ledger, Worker, WorkerSetup};
+use super::crew::Crew;
+use crate::measure::Event;
 use crate::plan::{EngineKind, ThreadPlan};
 
-impl Conductor<'_> {
+impl Crew {
     /// One thread of load, from its set-up to its books.
-    pub(super) fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> ThreadResult {
+    pub(super) fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> Result<(), String> {
         let layout = self.prepare(thread);
         let outcome = layout.and_then(|layout| self.dispatch(thread, &layout, &mut ready));
         outcome.inspect_err(|reason| {
@@ -25,14 +27,14 @@ impl Conductor<'_> {
     }
 
     fn prepare(&self, thread: &ThreadPlan) -> Result<SlotLayout, String> {
-        setup::prepare_thread(self.plan, thread).map_err(|error| error.to_string())?;
+        setup::prepare_thread(&self.plan, thread).map_err(|error| error.to_string())?;
         if let Some(pin) = thread.cpu {
             self.step(|| {
                 let (thread, group, cpu) = (thread.index, pin.group, pin.index);
                 format!("thread {thread}: affinitizing to Group {group} / CPU {cpu}")
             });
         }
-        Ok(SlotLayout::new(self.plan, thread))
+        Ok(SlotLayout::new(&self.plan, thread))
     }
 
     /// Makes the backend that the plan names, and runs the loop over it.
@@ -41,23 +43,23 @@ impl Conductor<'_> {
         thread: &ThreadPlan,
         layout: &SlotLayout,
         ready: &mut Readiness,
-    ) -> ThreadResult {
+    ) -> Result<(), String> {
         let words = |error: SetupError| error.to_string();
         let resources = |files| {
-            let made = setup::resources(self.plan, thread, layout, &self.sources, files)?;
+            let made = setup::resources(&self.plan, thread, layout, &self.sources, files)?;
             self.tell_buffers(thread, made.buffers.address());
             Ok(made)
         };
-        let open = || setup::open_all(self.plan, thread);
+        let open = || setup::open_all(&self.plan, thread);
         match thread.engine {
             EngineKind::Uring if thread.tuning.changes_ring() => {
-                let tuned = |resources| setup::tuned_ring(self.plan, thread, resources);
+                let tuned = |resources| setup::tuned_ring(&self.plan, thread, resources);
                 let ring = open().and_then(resources).and_then(tuned).map_err(words)?;
                 self.load(thread, layout, ring, ready)
             }
             EngineKind::Uring => {
                 let ring = open().and_then(resources);
-                let ring = ring.and_then(|own| setup::ring(self.plan, thread, own));
+                let ring = ring.and_then(|own| setup::ring(&self.plan, thread, own));
                 self.load(thread, layout, ring.map_err(words)?, ready)
             }
             EngineKind::Aio => {
@@ -71,7 +73,7 @@ impl Conductor<'_> {
                 self.load(thread, layout, SyncBackend::new(files, resources), ready)
             }
             EngineKind::Mapped => {
-                let maps = setup::map_all(self.plan, thread).map_err(words)?;
+                let maps = setup::map_all(&self.plan, thread).map_err(words)?;
                 let resources = resources(Vec::new()).map_err(words)?;
                 self.load(thread, layout, SyncBackend::new(maps, resources), ready)
             }
@@ -98,25 +100,26 @@ impl Conductor<'_> {
         layout: &SlotLayout,
         backend: B,
         ready: &mut Readiness,
-    ) -> ThreadResult {
-        let recorder = lane::recorder(self.plan, thread);
+    ) -> Result<(), String> {
+        let recorder = lane::recorder(&self.plan, thread);
+        let (ledger, watcher) = entrust(Ledger::new(recorder, layout.slot_bytes.len()));
+        self.post(thread.index, watcher);
         let clock = LoopClock::default();
         ready.tell(Ok(()));
-        let Some(schedule) = self.gate.wait() else { return Ok(None) };
+        let Some(schedule) = self.gate.wait() else { return Ok(()) };
         let context = LaneContext {
-            plan: self.plan,
+            plan: &self.plan,
             targets: &self.targets,
             sources: &self.sources,
-            verification: self.control.verification,
+            verification: self.verification.as_deref(),
         };
-        let progress = || (self.control.sink)(Event::Progress);
+        let progress = || self.tell(Event::Progress);
         let setup = WorkerSetup {
             backend,
             clock,
             lanes: lane::lanes(thread, layout, &context, schedule.start_ns),
-            shared_weights: lane::shared_weights(self.plan, thread),
-            slots: layout.slot_bytes.len(),
-            recorder,
+            shared_weights: lane::shared_weights(&self.plan, thread),
+            ledger,
             random: Random::new(thread.seed),
             tolerance: &self.tolerance,
             stop: &self.halt,
@@ -126,30 +129,7 @@ impl Conductor<'_> {
             progress: &progress,
         };
         RealClock.sleep_until_ns(schedule.start_ns);
-        let outcome = Worker::new(setup, schedule).run();
-        self.finish(thread, outcome)
-    }
-
-    fn finish(
-        &self,
-        thread: &ThreadPlan,
-        outcome: Result<WorkerOutcome, BackendError>,
-    ) -> ThreadResult {
-        let outcome = outcome.map_err(|error| error.to_string())?;
-        if outcome.fault.is_some() {
-            self.halt.store(true, Ordering::Relaxed);
-        }
-        let measurements = ThreadMeasurements {
-            index: thread.index,
-            targets: outcome.targets,
-            waits: outcome.waits,
-            backend: BackendDescription {
-                fallback: thread.engine_fallback.clone(),
-                ..outcome.backend
-            },
-            cpu_ns: outcome.cpu.total_ns,
-            user_cpu_ns: outcome.cpu.user_ns,
-        };
-        Ok(Some((measurements, outcome.fault, outcome.ended_ns)))
+        Worker::new(setup, schedule).run().map_err(|error| error.to_string())?;
+        Ok(())
     }
 }

@@ -83,7 +83,7 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
 
     /// I/Os in flight, and their bytes.
     fn under_way(&self) -> (u64, u64) {
-        let mut is_free = vec![false; self.slots.len()];
+        let mut is_free = vec![false; self.setup.ledger.slots.len()];
         let lanes = self.setup.lanes.iter().flat_map(|lane| &lane.free);
         let free = self.shared.as_ref().map(|shared| &shared.free);
         // Where the lanes share their slots, their own lists do not tell which are free.
@@ -91,7 +91,7 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             Some(free) => free.iter().for_each(|&slot| is_free[slot as usize] = true),
             None => lanes.for_each(|&slot| is_free[slot as usize] = true),
         }
-        let busy = self.slots.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        let busy = self.setup.ledger.slots.iter().zip(is_free).filter(|(_, is_free)| !is_free);
         let ios = busy.map(|(slot, _)| slot).filter(|slot| slot.operation.moves_bytes());
         ios.fold((0, 0), |(ios, bytes), slot| (ios + 1, bytes + u64::from(slot.bytes)))
     }

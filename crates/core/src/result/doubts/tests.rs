@@ -60,6 +60,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
     };
     TimeSpanResult {
         kernel_events: None,
+        outstanding: Vec::new(),
         outcome: Outcome::Complete,
         stop: None,
         measured_ns: SECOND,

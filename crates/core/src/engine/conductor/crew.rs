@@ -1,0 +1,155 @@
+//! What all threads of a time span use together. Each of them holds it, so that one that never comes back from
+//! the kernel keeps what it uses.
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use fathom_sys::custody::Watcher;
+
+use super::super::gate::{Gate, Readiness};
+use super::super::lane::SharedTarget;
+use super::super::live::LiveBoard;
+use super::super::setup::Sources;
+use super::super::stop::Finish;
+use super::super::worker::{Ledger, Tolerance, WorkerOutcome};
+use super::Control;
+use crate::measure::{BackendDescription, Event, ThreadMeasurements};
+use crate::plan::{SpanPlan, ThreadPlan};
+use crate::verify::Tables;
+
+/// What all threads of a time span use together.
+pub(super) struct Crew {
+    pub(super) plan: SpanPlan,
+    pub(super) sources: Sources,
+    pub(super) targets: Vec<SharedTarget>,
+    pub(super) gate: Gate,
+    pub(super) live: Option<LiveBoard>,
+    pub(super) finish: Finish,
+    pub(super) tolerance: Tolerance,
+    pub(super) verification: Option<Arc<Tables>>,
+    /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
+    pub(super) halt: AtomicBool,
+    verbose: bool,
+    events: mpsc::Sender<Event>,
+    /// The books of each thread, once it has some.
+    ledgers: Vec<Mutex<Option<Watcher<Ledger>>>>,
+}
+
+impl Crew {
+    pub(super) fn new(
+        plan: &SpanPlan,
+        control: &Control<'_>,
+        sources: Sources,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
+        Self {
+            plan: plan.clone(),
+            sources,
+            targets: plan.targets.iter().map(SharedTarget::new).collect(),
+            gate: Gate::default(),
+            live: control.live.then(|| LiveBoard::new(plan.threads.len())),
+            finish: Finish::new(plan),
+            tolerance: Tolerance::new(plan.faults),
+            verification: control.verification.clone(),
+            halt: AtomicBool::new(false),
+            verbose: control.verbose,
+            events,
+            ledgers: plan.threads.iter().map(|_| Mutex::new(None)).collect(),
+        }
+    }
+
+    /// Starts one thread, which ends by itself.
+    pub(super) fn start(
+        crew: &Arc<Self>,
+        index: usize,
+        ready: Readiness,
+        leaving: Leaving,
+    ) -> io::Result<()> {
+        let crew = Arc::clone(crew);
+        let builder = std::thread::Builder::new().name(format!("load {index}"));
+        let started = builder.spawn(move || {
+            let word = crew.thread(&crew.plan.threads[index], ready);
+            leaving.tell(word);
+        });
+        started.map(drop)
+    }
+
+    /// Tells something to whoever follows the run.
+    pub(super) fn tell(&self, event: Event) {
+        // The conductor has gone only if it does not wait for this thread any more.
+        let _told = self.events.send(event);
+    }
+
+    pub(super) fn step(&self, words: impl FnOnce() -> String) {
+        if self.verbose {
+            self.tell(Event::Step(words()));
+        }
+    }
+
+    /// Leaves a thread's books where they are found if it does not come back.
+    pub(super) fn post(&self, thread: usize, ledger: Watcher<Ledger>) {
+        let mut place = self.ledgers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(ledger);
+    }
+
+    /// A number that changes each time the thread goes into the kernel and comes back, and whether it is
+    /// in there; nothing before it has books.
+    pub(super) fn moves(&self, thread: usize) -> Option<(u64, bool)> {
+        let place = self.ledgers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(Watcher::moves)
+    }
+
+    /// The books of a thread that has ended, or that is in the kernel and then never comes back.
+    pub(super) fn outcome(&self, thread: usize) -> Option<WorkerOutcome> {
+        let mut place = self.ledgers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        Some(place.take()?.take().ok()?.close())
+    }
+}
+
+/// A thread's last word: it has ended, or why it failed.
+pub(super) struct Report {
+    pub(super) thread: usize,
+    pub(super) word: Result<(), String>,
+}
+
+/// What a thread reports with. One that panics before it has spoken is told as such.
+pub(super) struct Leaving {
+    thread: usize,
+    to: Option<mpsc::Sender<Report>>,
+}
+
+impl Leaving {
+    pub(super) fn new(thread: usize, to: mpsc::Sender<Report>) -> Self {
+        Self { thread, to: Some(to) }
+    }
+
+    fn tell(mut self, word: Result<(), String>) {
+        self.send(word);
+    }
+
+    fn send(&mut self, word: Result<(), String>) {
+        if let Some(to) = self.to.take() {
+            // Nobody listens only if nobody waits for this thread any more.
+            let _told = to.send(Report { thread: self.thread, word });
+        }
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.send(Err("a thread panicked".to_owned()));
+    }
+}
+
+/// What a thread measured, from its closed books.
+pub(super) fn measurements(thread: &ThreadPlan, outcome: WorkerOutcome) -> ThreadMeasurements {
+    ThreadMeasurements {
+        index: thread.index,
+        targets: outcome.targets,
+        waits: outcome.waits,
+        backend: BackendDescription { fallback: thread.engine_fallback.clone(), ..outcome.backend },
+        cpu_ns: outcome.cpu.total_ns,
+        user_cpu_ns: outcome.cpu.user_ns,
+    }
+}

@@ -1,0 +1,119 @@
+//! What a worker knows that must outlive it: its books, and the I/Os that have not come back.
+
+use fathom_sys::clock::ThreadCpu;
+
+use super::super::fault::IoFault;
+use crate::engine::backend::Operation;
+use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
+
+/// The submission time of a slot that is not in flight.
+pub(super) const IDLE: u64 = u64::MAX;
+
+/// One I/O in flight, or the last one of its slot.
+#[derive(Debug, Clone, Copy)]
+pub struct Slot {
+    pub(super) submitted_ns: u64,
+    pub(super) intended_ns: u64,
+    pub(super) offset_bytes: u64,
+    pub(super) lane: u32,
+    pub(super) bytes: u32,
+    pub(super) operation: Operation,
+}
+
+/// All that is left of a worker, whether it ended or never came back from the kernel.
+#[derive(Debug)]
+pub struct Ledger {
+    pub(super) recorder: Recorder,
+    pub(super) slots: Vec<Slot>,
+    pub(super) waits: WaitCounters,
+    pub(super) backend: BackendDescription,
+    pub(super) cpu: ThreadCpu,
+    pub(super) fault: Option<IoFault>,
+    pub(super) ended_ns: Option<u64>,
+}
+
+/// An I/O that has not come back, as its worker knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Index of the lane.
+    pub lane: usize,
+    /// What it is to do.
+    pub operation: Operation,
+    /// Its offset.
+    pub offset_bytes: u64,
+    /// Its length.
+    pub bytes: u32,
+    /// When it was submitted, on the clock of the worker.
+    pub submitted_ns: u64,
+}
+
+/// What a worker saw.
+#[derive(Debug)]
+pub struct WorkerOutcome {
+    /// One entry per lane.
+    pub targets: Vec<TargetRecord>,
+    /// How it waited.
+    pub waits: WaitCounters,
+    /// What served it.
+    pub backend: BackendDescription,
+    /// CPU time used during the measured time; none if the worker never came back.
+    pub cpu: ThreadCpu,
+    /// The I/O that failed and so ended the worker.
+    pub fault: Option<IoFault>,
+    /// When the worker stopped issuing; absent if it never came back.
+    pub ended_ns: Option<u64>,
+    /// The I/Os that have not come back, in the order of their submission.
+    pub unfinished: Vec<Unfinished>,
+}
+
+impl Ledger {
+    /// Empty books for a worker with so many slots.
+    #[must_use]
+    pub fn new(recorder: Recorder, slots: usize) -> Self {
+        let idle = Slot {
+            submitted_ns: IDLE,
+            intended_ns: 0,
+            offset_bytes: 0,
+            lane: 0,
+            bytes: 0,
+            operation: Operation::Read,
+        };
+        Self {
+            recorder,
+            slots: vec![idle; slots],
+            waits: WaitCounters::default(),
+            backend: BackendDescription::default(),
+            cpu: ThreadCpu::default(),
+            fault: None,
+            ended_ns: None,
+        }
+    }
+
+    /// Closes the books.
+    #[must_use]
+    pub fn close(self) -> WorkerOutcome {
+        WorkerOutcome {
+            unfinished: self.unfinished(),
+            targets: self.recorder.finish(),
+            waits: self.waits,
+            backend: self.backend,
+            cpu: self.cpu,
+            fault: self.fault,
+            ended_ns: self.ended_ns,
+        }
+    }
+
+    fn unfinished(&self) -> Vec<Unfinished> {
+        let busy = self.slots.iter().filter(|slot| slot.submitted_ns != IDLE);
+        let unfinished = busy.map(|slot| Unfinished {
+            lane: slot.lane as usize,
+            operation: slot.operation,
+            offset_bytes: slot.offset_bytes,
+            bytes: slot.bytes,
+            submitted_ns: slot.submitted_ns,
+        });
+        let mut unfinished: Vec<_> = unfinished.collect();
+        unfinished.sort_by_key(|io| (io.submitted_ns, io.offset_bytes));
+        unfinished
+    }
+}

@@ -1,0 +1,146 @@
+//! Whole time spans with faults that a seed draws: whatever goes wrong, the books balance and the run ends.
+
+use fathom_core::engine::backend::{SimDevice, SimRecord};
+use fathom_core::engine::random::Random;
+use fathom_core::engine::simulate::{Simulation, simulate};
+use fathom_core::plan::{SpanPlan, StopRules};
+use fathom_core::profile::OnError;
+
+use crate::plans::{BLOCK, Tell, span};
+
+const MIB: u64 = 1 << 20;
+const SEEDS: u64 = 2_000;
+
+fn draw_plan(random: &mut Random) -> SpanPlan {
+    let mut pick = |below: u64| random.below(below);
+    let number = |value: u64| u32::try_from(value).unwrap();
+    let threads = usize::try_from(1 + pick(3)).unwrap();
+    let mut plan = span(MIB << pick(5)).threads(threads).outstanding(number(1 + pick(16)));
+    plan = plan.writes(number(pick(101))).milliseconds(1 + pick(5));
+    if pick(2) == 0 {
+        plan = plan.random();
+    }
+    if pick(3) == 0 {
+        plan = plan.pace(1 + pick(20_000), 1_000_000_000);
+    }
+    if pick(4) == 0 {
+        plan = plan.stop(StopRules { ios: Some(1 + pick(3_000)), ..StopRules::default() });
+    }
+    plan.warm_up_ns = pick(3) * 1_000_000;
+    plan.cool_down_ns = pick(3) * 1_000_000;
+    match pick(3) {
+        0 => plan,
+        1 => plan.on_error(OnError::Continue),
+        _ => plan.on_error(OnError::Count(number(1 + pick(100)))),
+    }
+}
+
+fn draw_device(random: &mut Random) -> SimDevice {
+    let mut pick = |below: u64| random.below(below);
+    let number = |value: u64| u32::try_from(value).unwrap();
+    let share = |pick: &mut dyn FnMut(u64) -> u64| match pick(4) {
+        0 | 1 => 0,
+        2 => number(pick(20_000)),
+        _ => number(pick(300_000)),
+    };
+    SimDevice {
+        error_ppm: share(&mut pick),
+        short_ppm: share(&mut pick),
+        hang_ppm: if pick(3) == 0 { number(pick(5_000)) } else { 0 },
+        errno: [5, 28, 6, 19][usize::try_from(pick(4)).unwrap()],
+        latency_ns: 5_000 + pick(200_000),
+        jitter_ns: pick(100_000),
+        channels: usize::try_from(1 + pick(32)).unwrap(),
+        stall_from_ns: pick(5_000_000),
+        stall_ns: pick(3) * 1_000_000,
+        seed: pick(u64::MAX),
+        ..SimDevice::default()
+    }
+}
+
+/// Every I/O that was issued has completed, failed, or is outstanding, and each is told once.
+fn balance(plan: &SpanPlan, simulation: &Simulation) -> Result<(), String> {
+    let check = |what: &str, is_so: bool| if is_so { Ok(()) } else { Err(what.to_owned()) };
+    for (thread, log) in simulation.measurements.threads.iter().zip(&simulation.records) {
+        let target = &thread.targets[0];
+        let both = [&target.read, &target.write];
+        let sum = |of: fn(&fathom_core::measure::DirectionRecord) -> u64| -> u64 {
+            both.iter().map(|direction| of(direction)).sum()
+        };
+        let (ios, bytes) = (sum(|one| one.ios), sum(|one| one.bytes));
+        let (errors, short) = (sum(|one| one.errors), sum(|one| one.short_ios));
+        let logged = |is_so: &dyn Fn(i32) -> bool| {
+            log.iter().filter(|record| is_so(record.result)).count() as u64
+        };
+        let block = i32::try_from(BLOCK).unwrap();
+        let never = logged(&|result| result == SimRecord::NEVER);
+        let failed = logged(&|result| result < 0 && result != SimRecord::NEVER);
+        let cut = logged(&|result| (0..block).contains(&result));
+        let told = |is_short: bool, of: fn(&fathom_core::measure::FaultRecord) -> u64| -> u64 {
+            let is_wanted = |one: &&fathom_core::measure::FaultRecord| {
+                (one.kind == fathom_core::measure::FaultKind::Short) == is_short
+            };
+            target.faults.0.iter().filter(is_wanted).map(of).sum()
+        };
+        let all = |is_short| told(is_short, |one| one.ios + one.outside_ios);
+        check("errors", told(false, |one| one.ios) == errors)?;
+        check("short", told(true, |one| one.ios) == short)?;
+        check("bytes", bytes == (ios - short) * BLOCK + short * (BLOCK / 2))?;
+        let mine = |io: &&fathom_core::measure::OutstandingIo| io.thread as usize == thread.index;
+        let outstanding = simulation.measurements.outstanding.iter().filter(mine);
+        let outstanding = outstanding.count() as u64;
+        // A thread that waits in vain never comes back, so that nothing of it is left in the kernel but
+        // what hangs.
+        check("outstanding", outstanding == never)?;
+        check("failed", all(false) == failed)?;
+        check("cut short", all(true) == cut)?;
+        let slots = u64::from(plan.threads[thread.index].assignments[0].outstanding);
+        let whole = log.len() as u64 - never - failed - cut;
+        let measured_whole = ios - short;
+        check("more than was issued", measured_whole <= whole)?;
+        let is_bare = plan.warm_up_ns + plan.cool_down_ns == 0 && !plan.stop.any();
+        check("less than was issued", !is_bare || measured_whole + slots >= whole)?;
+    }
+    Ok(())
+}
+
+fn run(seed: u64) -> Result<u64, String> {
+    let mut random = Random::new(seed);
+    let (plan, device) = (draw_plan(&mut random), draw_device(&mut random));
+    let simulation = simulate(&plan, &device).map_err(|error| error.to_string())?;
+    balance(&plan, &simulation)?;
+    Ok(simulation.records.iter().map(|log| log.len() as u64).sum())
+}
+
+/// `FATHOM_SEEDS` draws more of them, `make soak` millions.
+#[test]
+fn whatever_a_seed_draws_the_books_balance_and_the_run_ends() {
+    let seeds = std::env::var("FATHOM_SEEDS").ok().and_then(|text| text.parse().ok());
+    let (began, seeds) = (std::time::Instant::now(), seeds.unwrap_or(SEEDS));
+    let mut ios = 0;
+    for seed in 0..seeds {
+        ios += run(seed).unwrap_or_else(|reason| panic!("seed {seed}: {reason}"));
+    }
+    let rate = seeds as f64 / began.elapsed().as_secs_f64();
+    eprintln!("{seeds} seeds, {ios} I/Os, {rate:.0} seeds/s");
+    assert!(ios > seeds);
+}
+
+#[test]
+fn what_hangs_is_told_with_its_place_and_time() {
+    let plan = span(64 * MIB).random().outstanding(4).seconds(1);
+    let device = SimDevice { hang_ppm: 1_000, ..SimDevice::default() };
+    let simulation = simulate(&plan, &device).unwrap();
+    let log = &simulation.records[0];
+    let hung: Vec<_> = log.iter().filter(|record| record.result == SimRecord::NEVER).collect();
+    let told = &simulation.measurements.outstanding;
+    assert_eq!((hung.len(), told.len()), (4, 4));
+    for (record, io) in hung.iter().zip(told) {
+        assert_eq!(io.offset_bytes, record.transfer.offset_bytes);
+        assert_eq!(io.submitted_ns, record.at_ns);
+        assert_eq!((io.operation.as_str(), io.bytes), ("read", 4096));
+    }
+    // What was measured before all slots hung is kept.
+    let reads = &simulation.measurements.threads[0].targets[0].read;
+    assert_eq!(reads.ios, log.len() as u64 - 4);
+}
