@@ -18,6 +18,7 @@ __all__ = [
     "Fault",
     "KnownMean",
     "Latency",
+    "OutstandingIo",
     "Result",
     "SteadyWindow",
     "Stop",

@@ -19,6 +19,12 @@ fn interrupted(bench: &Bench, args: &str) -> Ended {
     run.wait()
 }
 
+/// Sends a signal, as `kill` names it, to a process.
+pub fn send(signal: &str, process: u32) {
+    let sent = Command::new("kill").args([signal, &process.to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 #[test]
 fn a_run_that_is_interrupted_prints_what_it_measured() {
     let bench = Bench::new();
@@ -61,8 +67,7 @@ fn an_interruption_while_a_file_is_created_leaves_no_file() {
     let mut first = [0; 1];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     std::thread::sleep(Duration::from_millis(300));
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    send("-INT", child.id());
     let output = child.wait_with_output().unwrap();
     assert_ne!(output.status.code(), Some(0));
     assert!(!bench.path("big.dat").exists());

@@ -25,6 +25,7 @@ def test_the_exported_names_are_these() -> None:
         "InvalidRequestError",
         "KnownMean",
         "Latency",
+        "OutstandingIo",
         "RefusedError",
         "Result",
         "RunFailedError",

@@ -150,7 +150,8 @@ impl<'a> Conductor<'a> {
                         let seconds = limit_ns / 1_000_000_000;
                         return failure.or(Some(format!(
                             "{waiting} threads were not ready after {seconds} s: opening a target, or \
-                             making the buffers, does not end. Look at the kernel's log"
+                             making the buffers, does not end. Look at the kernel's log, or wait longer \
+                             with --io-timeout"
                         )));
                     }
                 }

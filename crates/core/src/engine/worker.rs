@@ -104,6 +104,14 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
 
     /// Runs all phases, and ends early when told to stop or when an I/O fails.
     pub fn run(mut self) -> Result<(), BackendError> {
+        let ended = self.run_phases();
+        // A file of a target that hangs may not be closed either.
+        let WorkerSetup { backend, mut ledger, .. } = self.setup;
+        ledger.away(|| drop(backend));
+        ended
+    }
+
+    fn run_phases(&mut self) -> Result<(), BackendError> {
         self.setup.ledger.backend = self.setup.backend.describe();
         let mut now_ns = self.setup.clock.now_ns();
         self.follow_quota(now_ns);

@@ -4,7 +4,8 @@
 //! value over makes all threads of the process pass a memory barrier first (`membarrier(2)`), so that the
 //! owner needs none of its own.
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, compiler_fence};
@@ -33,8 +34,9 @@ struct Shared<T> {
 // the owner is away, after which the owner never uses it again. So it is handed over, never shared.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// The side that uses the value.
-pub struct Owner<T>(Arc<Shared<T>>);
+/// The side that uses the value. It may be sent to another thread, but only one at a time has it: two that
+/// looked at the value through a shared reference could do what its type allows to one thread only.
+pub struct Owner<T>(Arc<Shared<T>>, PhantomData<Cell<()>>);
 
 /// The side that looks on, and may take the value.
 pub struct Watcher<T>(Arc<Shared<T>>);
@@ -47,7 +49,7 @@ pub fn entrust<T: Send>(value: T) -> (Owner<T>, Watcher<T>) {
         claim: AtomicU8::new(OWNED),
         value: UnsafeCell::new(ManuallyDrop::new(value)),
     });
-    (Owner(Arc::clone(&shared)), Watcher(shared))
+    (Owner(Arc::clone(&shared), PhantomData), Watcher(shared))
 }
 
 /// Whether the kernel gives the barrier to this process; asked for once, before anything is measured.
@@ -100,8 +102,12 @@ impl<T> Drop for Home<'_, T> {
 
 #[cold]
 fn await_decision(claim: &AtomicU8) {
-    while claim.load(Ordering::Acquire) != OWNED {
-        std::thread::sleep(Duration::from_millis(1));
+    loop {
+        match claim.load(Ordering::Acquire) {
+            OWNED => return,
+            TAKEN => std::thread::park(),
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
     }
 }
 
@@ -135,14 +141,19 @@ impl<T> Watcher<T> {
     /// Takes the value, if the owner is gone for good or is away just now; an owner that is away then never
     /// comes back. Otherwise nothing has happened, and the watcher is returned.
     pub fn take(self) -> Result<T, Self> {
-        if Arc::strong_count(&self.0) > 1 && !self.claim() {
-            return Err(self);
+        let watcher = match Arc::try_unwrap(self.0) {
+            Ok(alone) => return Ok(ManuallyDrop::into_inner(alone.value.into_inner())),
+            Err(shared) => Self(shared),
+        };
+        if !watcher.claim() {
+            return Err(watcher);
         }
-        // SAFETY: the owner has been dropped, which nothing undoes because only `entrust` makes one, or is
-        // away and has been kept there by the claim. `self` is consumed, so that this happens once.
-        Ok(unsafe { ManuallyDrop::take(&mut *self.0.value.get()) })
+        // SAFETY: the owner is away and is kept there by the claim, so that nothing else uses the value from
+        // now on. The watcher is consumed, and there is one only, so that this happens once.
+        Ok(unsafe { ManuallyDrop::take(&mut *watcher.0.value.get()) })
     }
 
+    /// Whether the owner is away, and now stays there for ever.
     fn claim(&self) -> bool {
         if !has_barrier() {
             return false;

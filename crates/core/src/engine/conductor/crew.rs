@@ -1,9 +1,10 @@
-//! What all threads of a time span use together. Each of them holds it, so that one that never comes back from
-//! the kernel keeps what it uses.
+//! What all threads of a time span use together. Each of them holds it, so that one that never comes back
+//! from the kernel keeps what it uses.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use fathom_sys::custody::Watcher;
 
@@ -17,6 +18,10 @@ use super::Control;
 use crate::measure::{BackendDescription, Event, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
+
+/// How often, and how many times, the books of a thread are asked for.
+const TRY_EVERY: Duration = Duration::from_millis(1);
+const TRIES: u32 = 1_000;
 
 /// What all threads of a time span use together.
 pub(super) struct Crew {
@@ -103,7 +108,16 @@ impl Crew {
     /// The books of a thread that has ended, or that is in the kernel and then never comes back.
     pub(super) fn outcome(&self, thread: usize) -> Option<WorkerOutcome> {
         let mut place = self.ledgers[thread].lock().unwrap_or_else(PoisonError::into_inner);
-        Some(place.take()?.take().ok()?.close())
+        let mut watcher = place.take()?;
+        // One that has come back just now goes on or ends, so that its books are free a moment later.
+        for _ in 0..TRIES {
+            match watcher.take() {
+                Ok(ledger) => return Some(ledger.close()),
+                Err(at_home) => watcher = at_home,
+            }
+            std::thread::sleep(TRY_EVERY);
+        }
+        None
     }
 }
 

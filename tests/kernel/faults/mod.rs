@@ -1,10 +1,10 @@
 //! I/Os that fail on a real kernel: a file system of our own fails them, and its log is the truth.
 
-#[path = "../support/fault_fs.rs"]
+#[path = "../../support/fault_fs.rs"]
 mod fault_fs;
+mod hang;
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -107,59 +107,4 @@ fn what_is_held_back_is_waited_for_and_told() {
     let longest = Duration::from_nanos(reads["latency"]["max_ns"].as_u64().unwrap());
     assert!(longest >= HELD, "{longest:?}");
     assert_eq!(result["time_spans"][0]["outcome"], "complete");
-}
-
-/// Runs until everything hangs, and gives the result that came out while it still hung.
-fn hang(engine: &str, options: &str) -> Option<(Value, u64, Vec<u64>)> {
-    let script = |number, _, _| if number >= 500 { Answer::Held } else { Answer::Whole };
-    let system = mount(script)?;
-    let bench = Bench::new();
-    let path = system.file();
-    let mut command = bench
-        .command(&format!("-W0 -b4K -r -Rjson --engine={engine} {options} {}", path.display()));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // One value is read, not all up to the end of the stream: the kernel keeps the stream open for as long
-    // as a thread is in an I/O that it cannot give up.
-    let stdout = child.stdout.take().unwrap();
-    let result = serde_json::Deserializer::from_reader(stdout).into_iter::<Value>().next();
-    let Some(Ok(result)) = result else {
-        system.release();
-        let output = child.wait_with_output().unwrap();
-        panic!("{engine}: no result: {}", String::from_utf8_lossy(&output.stderr));
-    };
-    let (held, offsets) = (system.count(Kind::Read, Answer::Held), system.held_offsets());
-    let whole = system.count(Kind::Read, Answer::Whole);
-    assert!(held > 0);
-    system.release();
-    let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("have not come back; the oldest is a read of 4096 bytes"), "{told}");
-    Some((result, whole, offsets))
-}
-
-#[test]
-fn a_target_that_hangs_is_told_io_by_io_and_the_run_ends() {
-    for (engine, options) in [("uring", "-o4 -t2"), ("aio", "-o4 -t2"), ("sync", "-o1 -t3")] {
-        let Some((result, whole, offsets)) =
-            hang(engine, &format!("-d60 --io-timeout=1 {options}"))
-        else {
-            return;
-        };
-        let span = &result["time_spans"][0];
-        assert_eq!(span["outcome"], "interrupted", "{engine}");
-        let outstanding = span["outstanding"].as_array().unwrap();
-        let number = |io: &Value, name: &str| io[name].as_u64().unwrap();
-        let mut told: Vec<u64> = outstanding.iter().map(|io| number(io, "offset_bytes")).collect();
-        told.sort_unstable();
-        // Native asynchronous I/O has one request in the file system per thread: the others wait in its
-        // submission.
-        assert!(
-            offsets.iter().all(|offset| told.contains(offset)),
-            "{engine}: {told:?} {offsets:?}"
-        );
-        assert!(outstanding.iter().all(|io| number(io, "waited_ns") >= 1_000_000_000), "{engine}");
-        // What was measured before is kept, to the last I/O.
-        assert_eq!(sum(&result, "read", "ios"), whole, "{engine}");
-    }
 }
