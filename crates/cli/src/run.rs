@@ -102,8 +102,8 @@ fn complain_all(word: &str, lines: &str) {
     }
 }
 
-/// Turns true with the first SIGINT, SIGTERM or SIGHUP (the terminal has gone); the second one ends the process
-/// at once.
+/// Turns true with the first SIGINT, SIGTERM or SIGHUP (the terminal has gone); the second one ends the
+/// process at once.
 fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
