@@ -59,4 +59,6 @@ class OutstandingIo:
     def all_of(cls, data: Mapping[str, Any]) -> tuple[Self, ...]:
         """Read what was outstanding in a time span of the JSON form."""
         paths = [target["path"] for target in data["targets"]]
-        return tuple(cls(**{**io, "target": paths[io["target"]]}) for io in data.get("outstanding", ()))
+        return tuple(
+            cls(**{**io, "target": paths[io["target"]]}) for io in data.get("outstanding", ())
+        )
