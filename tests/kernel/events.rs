@@ -22,7 +22,7 @@ fn signal(bench: &Bench, event: &str) -> Output {
 }
 
 /// Signals until somebody uses the event, because a process that was just started may not be there yet.
-fn signal_when_used(bench: &Bench, event: &str) {
+pub fn signal_when_used(bench: &Bench, event: &str) {
     for _ in 0..200 {
         if signal(bench, event).status.success() {
             return;
@@ -33,7 +33,7 @@ fn signal_when_used(bench: &Bench, event: &str) {
 }
 
 /// Waits until some process uses the event, which then has a file in shared memory.
-fn until_used(event: &str) {
+pub fn until_used(event: &str) {
     let used = || {
         let mut files = std::fs::read_dir("/dev/shm").unwrap().flatten();
         files.any(|file| file.file_name().to_string_lossy().ends_with(event))

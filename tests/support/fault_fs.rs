@@ -48,6 +48,7 @@ pub enum Kind {
 pub type Script = dyn Fn(u64, Kind, u64) -> Answer + Send + Sync;
 
 enum Held {
+    Opened(ReplyOpen),
     Data(ReplyData, usize),
     Written(ReplyWrite, u32),
 }
@@ -107,12 +108,20 @@ impl FaultFs {
         offsets
     }
 
+    /// What a server that died leaves: no request is answered any more, be it new or waiting.
+    pub fn die(&self) {
+        // It is busy and stays mounted, but its connection is broken off (fuse_umount_begin of
+        // fs/fuse/inode.c).
+        let _busy = Command::new("umount").arg("-f").arg(self.folder.path()).output();
+    }
+
     /// Answers what is held back, and holds back nothing more.
     pub fn release(&self) {
         let mut log = lock(&self.log);
         log.is_released = true;
         for held in std::mem::take(&mut log.held) {
             match held {
+                Held::Opened(reply) => reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO),
                 Held::Data(reply, bytes) => reply.data(&vec![0x5a; bytes]),
                 Held::Written(reply, bytes) => reply.written(bytes),
             }
@@ -209,6 +218,11 @@ impl Filesystem for System {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // While anything is held back, nobody gets the file opened either.
+        let mut log = lock(&self.log);
+        if !log.held.is_empty() {
+            return log.held.push(Held::Opened(reply));
+        }
         // Each read and write of the program is a request: nothing is cached.
         reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
     }

@@ -15,7 +15,7 @@ use crate::engine::conductor::{Control, run_span};
 use crate::events::RunEvents;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::facts::{self, EngineAvailability};
-use crate::plan::guard::{self, Refusals};
+use crate::plan::guard::{self, Checked, Refusals};
 use crate::plan::prepare::Created;
 use crate::plan::resolve::{self, ResolveErrors, Resolved};
 use crate::plan::{Plan, SpanPlan, prepare, tracing};
@@ -77,7 +77,7 @@ pub fn run(
             Ok(resolved) => resolved,
             Err(errors) => return unresolved(request, provenance, errors),
         };
-    let _leave = guard::check(&plan, &request.options).map_err(RunError::Refused)?;
+    let leave = guard::check(&plan, &request.options).map_err(RunError::Refused)?;
     let events = RunEvents::new(&request.profile.events)?;
     let tables = plan.verify.as_ref().map(|verify| Tables::in_journal(verify, stamp_seed()));
     let tables = tables.transpose()?.map(Arc::new);
@@ -88,6 +88,7 @@ pub fn run(
         plan: &plan,
         events: &events,
         tables: tables.as_ref(),
+        checked: leave.checked.clone(),
         stop: stop_run,
         sink,
         failures: Vec::new(),
@@ -206,6 +207,7 @@ struct Runner<'a> {
     plan: &'a Plan,
     events: &'a RunEvents,
     tables: Option<&'a Arc<Tables>>,
+    checked: Checked,
     stop: &'a AtomicBool,
     sink: EventSink<'a>,
     failures: Vec<String>,
@@ -233,11 +235,19 @@ impl Runner<'_> {
                 }
                 Ok(()) => {
                     warnings.extend(doubts::before_span(self.plan, span));
-                    self.span(span)
+                    let places = doubts::places(span);
+                    let measurements = self.span(span);
+                    // A target that hangs may not be looked at either.
+                    if measurements.outstanding.is_empty() {
+                        warnings.extend(doubts::replaced(span, &places));
+                    }
+                    measurements
                 }
                 Err(reason) => self.not_begun(reason),
             };
-            residency.extend(doubts::residency(span));
+            if measurements.outstanding.is_empty() {
+                residency.extend(doubts::residency(span));
+            }
             let complete = measurements.ending == Ending::Complete;
             measured.push(measurements);
             if !complete {
@@ -247,14 +257,14 @@ impl Runner<'_> {
         (measured, residency)
     }
 
-    fn create(&self, files: &[crate::plan::FilePlan]) -> Result<(), String> {
+    fn create(&mut self, files: &[crate::plan::FilePlan]) -> Result<(), String> {
         for file in files {
             self.step(|| {
                 let (path, bytes) = (file.path.display(), file.size_bytes);
                 format!("Creating file '{path}' of size {bytes}.")
             });
             let overwrite = self.request.options.overwrite;
-            let created = prepare::create(file, overwrite, self.stop, self.sink)
+            let created = prepare::create(file, overwrite, &mut self.checked, self.stop, self.sink)
                 .map_err(|error| error.to_string())?;
             if let (Some(tables), false) = (self.tables, created == Created::Kept) {
                 tables.forget(&file.path);
@@ -309,6 +319,7 @@ impl Runner<'_> {
             verbose,
             live,
             verification: self.tables.cloned(),
+            checked: &self.checked,
         };
         let measurements = run_span(span, &control);
         self.failures.extend(faults.into_inner().unwrap_or_default());

@@ -2,7 +2,9 @@
 
 #[path = "../../support/fault_fs.rs"]
 mod fault_fs;
+mod gone;
 mod hang;
+mod swapped;
 
 use std::path::Path;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Event;
-use fathom_core::plan::guard::{self, Finding};
+use fathom_core::plan::guard::{self, Checked, Finding};
 use fathom_core::plan::prepare::{self, PrepareError};
 use fathom_core::plan::{FilePlan, TargetKind};
 use fathom_core::profile::RunOptions;
@@ -133,7 +133,8 @@ fn room_that_runs_out_midway_leaves_nothing_behind() {
         }
     };
     let file = FilePlan { path: path.clone(), size_bytes: 40 * MIB, ..FilePlan::default() };
-    let error = prepare::create(&file, false, &AtomicBool::new(false), &take_room);
+    let error =
+        prepare::create(&file, false, &mut Checked::default(), &AtomicBool::new(false), &take_room);
     let error = error.expect_err("no room");
     assert!(matches!(error, PrepareError::RanOut { .. }), "{error}");
     assert!(!path.exists());

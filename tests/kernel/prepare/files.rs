@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_core::measure::Event;
+use fathom_core::plan::guard::Checked;
 use fathom_core::plan::prepare::{self, Created, PrepareError};
 use fathom_core::plan::{FilePlan, TargetKind, guard};
 use fathom_core::profile::RunOptions;
@@ -172,7 +173,8 @@ fn an_interrupted_creation_leaves_nothing() {
         }
     };
     let file = FilePlan { path: path.clone(), size_bytes: 256 * MIB, ..FilePlan::default() };
-    let error = prepare::create(&file, false, &stop, &stop_soon).expect_err("stopped");
+    let error = prepare::create(&file, false, &mut Checked::default(), &stop, &stop_soon)
+        .expect_err("stopped");
     assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
     assert_eq!(fs::read_dir(home.path()).expect("a directory").count(), 0);
 }

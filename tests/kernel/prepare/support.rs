@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use fathom_core::measure::Event;
+use fathom_core::plan::guard::Checked;
 use fathom_core::plan::prepare::{self, Created, PrepareError};
 use fathom_core::plan::{
     FaultPolicy, FilePlan, OffsetPlan, OpenPlan, Order, PayloadPlan, Plan, SpanPlan, StopRules,
@@ -69,7 +70,7 @@ fn size_of(path: &Path) -> u64 {
 pub fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     let ignore = |_: Event| {};
     let file = FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() };
-    prepare::create(&file, false, &AtomicBool::new(false), &ignore)
+    prepare::create(&file, false, &mut Checked::default(), &AtomicBool::new(false), &ignore)
 }
 
 /// A digest of a file: FNV-1a of 64 bits, which is enough to see any change.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::conductor::{Control, run_span};
 use crate::measure::SpanMeasurements;
 use crate::plan::facts;
+use crate::plan::guard::Checked;
 use crate::plan::resolve::resolve;
 use crate::profile::{Access, EngineChoice, Profile, RunOptions, Target, TimeSpan};
 use crate::units::{GIB, KIB};
@@ -109,6 +110,7 @@ fn null_engine(outstanding: u32) -> f64 {
         verbose: false,
         live: false,
         verification: None,
+        checked: &Checked::default(),
     };
     per_io(&run_span(span, &control))
 }

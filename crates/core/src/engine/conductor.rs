@@ -21,6 +21,7 @@ use super::worker::IoFault;
 use crate::measure::{
     CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
 };
+use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 use crew::{Crew, Leaving, Report};
@@ -48,6 +49,8 @@ pub struct Control<'a> {
     pub live: bool,
     /// What writes may be found where, if the run is verified.
     pub verification: Option<Arc<Tables>>,
+    /// What each target that is written led to when it was checked.
+    pub checked: &'a Checked,
 }
 
 /// Runs one time span to its end.

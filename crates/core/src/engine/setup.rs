@@ -18,6 +18,7 @@ use super::backend::{MappedTarget, TunedRing, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
 use super::reduction::POOL_BYTES;
+use crate::plan::guard::Checked;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 use crate::profile::Priority;
 
@@ -240,8 +241,8 @@ fn flags(target: &TargetPlan) -> OpenFlags {
     }
 }
 
-/// Opens one target as its plan says.
-pub fn open(target: &TargetPlan) -> Result<TargetFile, SetupError> {
+/// Opens one target as its plan says. What is to be written must be what was checked.
+pub fn open(target: &TargetPlan, checked: &Checked) -> Result<TargetFile, SetupError> {
     let how = match (target.open.write, target.open.direct) {
         (false, false) => "for reading",
         (false, true) => "for reading past the page cache",
@@ -250,6 +251,9 @@ pub fn open(target: &TargetPlan) -> Result<TargetFile, SetupError> {
     };
     let wrap = |source| SetupError::Open { name: target.name.clone(), how, source };
     let file = TargetFile::open(&target.path, flags(target)).map_err(wrap)?;
+    if target.open.write {
+        checked.approve(&target.path, file.as_std()).map_err(wrap)?;
+    }
     for advice in advices(target) {
         file.advise(advice).map_err(wrap)?;
     }
@@ -286,14 +290,22 @@ pub fn resources(
 }
 
 /// The targets of a thread, open, one per assignment.
-pub fn open_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<TargetFile>, SetupError> {
-    thread.assignments.iter().map(|lane| open(&span.targets[lane.target])).collect()
+pub fn open_all(
+    span: &SpanPlan,
+    thread: &ThreadPlan,
+    checked: &Checked,
+) -> Result<Vec<TargetFile>, SetupError> {
+    thread.assignments.iter().map(|lane| open(&span.targets[lane.target], checked)).collect()
 }
 
 /// The targets of a thread, mapped, one per assignment.
-pub fn map_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<MappedTarget>, SetupError> {
+pub fn map_all(
+    span: &SpanPlan,
+    thread: &ThreadPlan,
+    checked: &Checked,
+) -> Result<Vec<MappedTarget>, SetupError> {
     let map = |target: &TargetPlan| {
-        let file = open(target)?;
+        let file = open(target, checked)?;
         let bytes = target.offsets.end_bytes;
         let wrap = |source| SetupError::Map { name: target.name.clone(), bytes, source };
         let mapping = Mapping::new(&file, bytes, target.open.write).map_err(wrap)?;

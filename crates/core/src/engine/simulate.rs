@@ -169,7 +169,7 @@ fn simulate_thread(
         clock,
         lanes: lane::lanes(thread, &layout, context, 0),
         shared_weights: lane::shared_weights(plan, thread),
-        ledger,
+        slots: layout.slot_bytes.len(),
         random: Random::new(thread.seed),
         tolerance,
         stop: &halt,
@@ -178,7 +178,7 @@ fn simulate_thread(
         progress_every_ios: 0,
         progress: &|| {},
     };
-    match Worker::new(setup, Schedule::new(plan, 0)).run() {
+    match Worker::new(setup, Schedule::new(plan, 0)).run(ledger) {
         // It would wait for ever; its books are found as those of a thread that never comes back.
         Err(_) if hangs => {}
         other => other?,

@@ -45,8 +45,8 @@ pub struct WorkerSetup<'a, B, C> {
     pub lanes: Vec<Lane<'a>>,
     /// Weight of each lane when the lanes share their slots; empty when each lane has slots of its own.
     pub shared_weights: Vec<u32>,
-    /// The books, with a place for each slot.
-    pub ledger: Owner<Ledger>,
+    /// Number of slots.
+    pub slots: usize,
     /// Random choices.
     pub random: Random,
     /// Which failed I/O ends the time span.
@@ -84,7 +84,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     /// A worker that is ready to run.
     #[must_use]
     pub fn new(setup: WorkerSetup<'a, B, C>, schedule: Schedule) -> Self {
-        let count = setup.ledger.slots.len();
+        let count = setup.slots;
         let shared = (!setup.shared_weights.is_empty())
             .then(|| SharedSlots::new(count, &setup.shared_weights));
         Self {
@@ -102,49 +102,51 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
     }
 
-    /// Runs all phases, and ends early when told to stop or when an I/O fails.
-    pub fn run(mut self) -> Result<(), BackendError> {
-        let ended = self.run_phases();
+    /// Runs all phases, and ends early when told to stop or when an I/O fails. The books have a place for
+    /// each slot; they are lent to the loop for each step, so that it finds them where it looks, and given
+    /// out of hand only while the thread is in the kernel.
+    pub fn run(mut self, mut books: Owner<Ledger>) -> Result<(), BackendError> {
+        let ended = self.run_phases(&mut books);
         // A file of a target that hangs may not be closed either.
-        let WorkerSetup { backend, mut ledger, .. } = self.setup;
-        ledger.away(|| drop(backend));
+        let backend = self.setup.backend;
+        books.away(|| drop(backend));
         ended
     }
 
-    fn run_phases(&mut self) -> Result<(), BackendError> {
-        self.setup.ledger.backend = self.setup.backend.describe();
+    fn run_phases(&mut self, books: &mut Owner<Ledger>) -> Result<(), BackendError> {
+        books.backend = self.setup.backend.describe();
         let mut now_ns = self.setup.clock.now_ns();
-        self.follow_quota(now_ns);
-        while now_ns < self.schedule.stop_ns && !self.must_stop() {
+        self.follow_quota(books, now_ns);
+        while now_ns < self.schedule.stop_ns && !self.must_stop(books) {
             self.cpu.sample(now_ns, &self.schedule);
-            let next_due_ns = self.refill(now_ns);
+            let next_due_ns = self.refill(books, now_ns);
             self.tell_if_spent(now_ns);
-            self.reap(now_ns, next_due_ns)?;
+            self.reap(books, now_ns, next_due_ns)?;
             now_ns = self.setup.clock.now_ns();
             // Read behind the clock: what is told before an instant is known to all who are beyond it.
             self.schedule.end_measured_at(self.setup.finish.until_ns());
-            self.follow_quota(now_ns);
-            self.account(now_ns);
+            self.follow_quota(books, now_ns);
+            self.account(books, now_ns);
         }
         self.cpu.finish(now_ns, &self.schedule);
-        self.setup.ledger.cpu = self.cpu.used();
-        self.setup.ledger.ended_ns = Some(now_ns);
-        self.drain()?;
-        self.setup.ledger.backend = self.setup.backend.describe();
+        books.cpu = self.cpu.used();
+        books.ended_ns = Some(now_ns);
+        self.drain(books)?;
+        books.backend = self.setup.backend.describe();
         Ok(())
     }
 
     #[inline]
-    fn must_stop(&self) -> bool {
-        self.setup.stop.load(Ordering::Relaxed) || self.setup.ledger.fault.is_some()
+    fn must_stop(&self, ledger: &Ledger) -> bool {
+        self.setup.stop.load(Ordering::Relaxed) || ledger.fault.is_some()
     }
 
     /// Issues every I/O that has a free slot and is due; returns when the next one is due, if a free
     /// slot waits for its time.
     #[inline]
-    fn refill(&mut self, now_ns: u64) -> Option<u64> {
+    fn refill(&mut self, ledger: &mut Ledger, now_ns: u64) -> Option<u64> {
         if self.shared.is_some() {
-            self.refill_shared(now_ns);
+            self.refill_shared(ledger, now_ns);
             return None;
         }
         let lanes = self.setup.lanes.len();
@@ -152,7 +154,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         for step in 0..lanes {
             let lane = self.first_lane + step;
             let lane = if lane < lanes { lane } else { lane - lanes };
-            if let Some(due_ns) = self.refill_lane(lane, now_ns) {
+            if let Some(due_ns) = self.refill_lane(ledger, lane, now_ns) {
                 next_due_ns = Some(next_due_ns.map_or(due_ns, |earlier: u64| earlier.min(due_ns)));
             }
         }
@@ -162,7 +164,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     }
 
     #[inline]
-    fn refill_lane(&mut self, lane: usize, now_ns: u64) -> Option<u64> {
+    fn refill_lane(&mut self, ledger: &mut Ledger, lane: usize, now_ns: u64) -> Option<u64> {
         while self.in_flight < B::MAX_IN_FLIGHT {
             let stream = &mut self.setup.lanes[lane];
             if stream.free.is_empty() {
@@ -177,13 +179,13 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 Due::At(due_ns) => return Some(due_ns),
             };
             if let Some(slot) = stream.free.pop() {
-                self.issue(lane, slot, now_ns, intended_ns);
+                self.issue(ledger, lane, slot, now_ns, intended_ns);
             }
         }
         None
     }
 
-    fn refill_shared(&mut self, now_ns: u64) {
+    fn refill_shared(&mut self, ledger: &mut Ledger, now_ns: u64) {
         while self.in_flight < B::MAX_IN_FLIGHT {
             let Some(shared) = &mut self.shared else { return };
             let Some(slot) = shared.free.pop() else { return };
@@ -195,12 +197,19 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 }
                 continue;
             }
-            self.issue(lane, slot, now_ns, now_ns);
+            self.issue(ledger, lane, slot, now_ns, now_ns);
         }
     }
 
     #[inline]
-    fn issue(&mut self, lane: usize, slot: u32, now_ns: u64, intended_ns: u64) {
+    fn issue(
+        &mut self,
+        ledger: &mut Ledger,
+        lane: usize,
+        slot: u32,
+        now_ns: u64,
+        intended_ns: u64,
+    ) {
         let setup = &mut self.setup;
         let stream = &mut setup.lanes[lane];
         let transfer = stream.next(slot, &mut setup.random, &mut setup.backend);
@@ -214,17 +223,22 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             bytes: transfer.bytes,
             operation: transfer.operation,
         };
-        setup.ledger.slots[slot as usize] = state;
+        ledger.slots[slot as usize] = state;
         self.in_flight += 1;
         setup.backend.submit(&transfer);
     }
 
     /// Waits in the way that fits: for a completion, for the next I/O's time, or for whichever comes first.
     #[inline]
-    fn reap(&mut self, now_ns: u64, next_due_ns: Option<u64>) -> Result<(), BackendError> {
+    fn reap(
+        &mut self,
+        books: &mut Owner<Ledger>,
+        now_ns: u64,
+        next_due_ns: Option<u64>,
+    ) -> Result<(), BackendError> {
         if self.in_flight == 0 {
             let wake_ns = next_due_ns.unwrap_or(self.schedule.stop_ns).min(now_ns + LOOK_EVERY_NS);
-            self.setup.ledger.waits.throttle_sleeps += 1;
+            books.waits.throttle_sleeps += 1;
             self.setup.clock.sleep_until_ns(wake_ns.min(self.schedule.stop_ns));
             return Ok(());
         }
@@ -233,13 +247,13 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             Some(nanos) if nanos < SPIN_BELOW_NS => Wait::No,
             Some(nanos) => Wait::ForOneOrNs(nanos.min(LOOK_EVERY_NS)),
         };
-        self.enter(wait)?;
+        self.enter(books, wait)?;
         match wait {
-            Wait::ForOne => self.setup.ledger.waits.completion_waits += 1,
-            Wait::ForOneOrNs(_) => self.setup.ledger.waits.throttle_waits += 1,
+            Wait::ForOne => books.waits.completion_waits += 1,
+            Wait::ForOneOrNs(_) => books.waits.throttle_waits += 1,
             Wait::No => {
-                self.setup.ledger.waits.lookasides += 1;
-                self.setup.ledger.waits.lookaside_completions[self.done.len().min(7)] += 1;
+                books.waits.lookasides += 1;
+                books.waits.lookaside_completions[self.done.len().min(7)] += 1;
             }
         }
         Ok(())
@@ -247,29 +261,28 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
 
     /// Looks for completions in the kernel, from which it may never come back.
     #[inline]
-    fn enter(&mut self, wait: Wait) -> Result<(), BackendError> {
+    fn enter(&mut self, books: &mut Owner<Ledger>, wait: Wait) -> Result<(), BackendError> {
         let (backend, done) = (&mut self.setup.backend, &mut self.done);
-        self.setup.ledger.away(|| backend.reap(wait, done))
+        books.away(|| backend.reap(wait, done))
     }
 
     /// Enters what completed, and frees the slots.
     #[inline]
-    fn account(&mut self, now_ns: u64) {
+    fn account(&mut self, ledger: &mut Ledger, now_ns: u64) {
         let measured =
             (self.schedule.measure_from_ns..self.schedule.measure_until_ns).contains(&now_ns);
         let in_flight = self.in_flight;
         if let Some(intervals) = &mut self.intervals {
-            let all = &self.setup.ledger.slots;
-            let slots = self.done.iter().map(|completion| &all[completion.slot as usize]);
+            let slots = self.done.iter().map(|completion| &ledger.slots[completion.slot as usize]);
             intervals.add(now_ns, slots.filter(|slot| slot.operation.moves_bytes()).count());
         }
         let mut done = std::mem::take(&mut self.done);
         for completion in done.drain(..) {
-            let slot = self.setup.ledger.slots[completion.slot as usize];
+            let slot = ledger.slots[completion.slot as usize];
             if measured && slot.submitted_ns >= self.counted_from_ns {
-                self.record(&slot, completion.result, now_ns);
+                self.record(ledger, &slot, completion.result, now_ns);
             } else if completion.result != slot.bytes.cast_signed() {
-                self.record_outside(&slot, completion.result);
+                ledger.record_outside(&slot, completion.result);
             }
             if let Some(live) = &mut self.setup.live
                 && slot.operation.moves_bytes()
@@ -277,9 +290,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 live.record(completion.result, now_ns - slot.submitted_ns);
             }
             if completion.result < 0 {
-                self.fail(&slot, -completion.result);
+                self.fail(ledger, &slot, -completion.result);
             }
             self.verify(&slot, completion, now_ns);
+            ledger.slots[completion.slot as usize].submitted_ns = IDLE;
             self.release(slot.lane as usize, completion.slot, now_ns);
         }
         self.done = done;
@@ -305,10 +319,10 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     }
 
     #[inline]
-    fn record(&mut self, slot: &Slot, result: i32, now_ns: u64) {
+    fn record(&self, ledger: &mut Ledger, slot: &Slot, result: i32, now_ns: u64) {
         let lane = slot.lane as usize;
         let operation = slot.operation;
-        let recorder = &mut self.setup.ledger.recorder;
+        let recorder = &mut ledger.recorder;
         let Ok(mut bytes) = u64::try_from(result) else {
             recorder.record_error(lane, operation, -result);
             return;
@@ -329,7 +343,6 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     #[inline]
     fn release(&mut self, lane: usize, slot: u32, now_ns: u64) {
         self.in_flight -= 1;
-        self.setup.ledger.slots[slot as usize].submitted_ns = IDLE;
         self.setup.lanes[lane].pacer.completed(now_ns);
         match &mut self.shared {
             Some(shared) => shared.free.push(slot),

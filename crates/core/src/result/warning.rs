@@ -74,6 +74,8 @@ pub enum WarningKind {
     RangeBeyondTarget,
     /// Not all kernel events were counted.
     EventsNotCounted,
+    /// A target was deleted, or another took its place, while it was used.
+    TargetReplaced,
     /// The run ended before its time.
     Interrupted,
 }

@@ -1,8 +1,10 @@
 //! Which object a path leads to, whatever it is called.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -32,12 +34,21 @@ pub enum Identity {
 /// must not hold up a look at what other processes have open.
 pub fn of(path: &Path) -> io::Result<Identity> {
     let name = CString::new(path.as_os_str().as_bytes())?;
+    look(libc::AT_FDCWD, &name, 0)
+}
+
+/// The object that is open, whatever its path leads to by now.
+pub fn of_open(file: &File) -> io::Result<Identity> {
+    look(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)
+}
+
+fn look(at: RawFd, name: &CStr, how: libc::c_int) -> io::Result<Identity> {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: `name` is NUL-terminated and `answer` has room for one statx; both outlive the call.
     let status = unsafe {
         let mask = libc::STATX_TYPE | libc::STATX_INO;
-        let flags = libc::AT_STATX_DONT_SYNC;
-        libc::statx(libc::AT_FDCWD, name.as_ptr(), flags, mask, answer.as_mut_ptr())
+        let flags = libc::AT_STATX_DONT_SYNC | how;
+        libc::statx(at, name.as_ptr(), flags, mask, answer.as_mut_ptr())
     };
     if status != 0 {
         return Err(io::Error::last_os_error());
@@ -72,5 +83,17 @@ mod tests {
         assert_eq!(of(&soft).expect("a look"), identity);
         assert_eq!(of(home.path()).expect("a look"), Identity::Other);
         assert!(of(&home.path().join("nothing")).is_err());
+    }
+
+    #[test]
+    fn what_is_open_stays_what_it_was_when_its_path_leads_elsewhere() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let (path, other) = (home.path().join("file"), home.path().join("other"));
+        std::fs::write(&path, "x").expect("a file");
+        std::fs::write(&other, "y").expect("a file");
+        let (open, identity) = (File::open(&path).expect("open"), of(&path).expect("a look"));
+        std::fs::rename(&other, &path).expect("replaced");
+        assert_eq!(of_open(&open).expect("a look"), identity);
+        assert_ne!(of(&path).expect("a look"), identity);
     }
 }

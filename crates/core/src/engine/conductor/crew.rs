@@ -16,6 +16,7 @@ use super::super::stop::Finish;
 use super::super::worker::{Ledger, Tolerance, WorkerOutcome};
 use super::Control;
 use crate::measure::{BackendDescription, Event, ThreadMeasurements};
+use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
@@ -33,6 +34,7 @@ pub(super) struct Crew {
     pub(super) finish: Finish,
     pub(super) tolerance: Tolerance,
     pub(super) verification: Option<Arc<Tables>>,
+    pub(super) checked: Checked,
     /// Ends all threads: set when the run must stop, and by a thread whose I/O failed.
     pub(super) halt: AtomicBool,
     verbose: bool,
@@ -57,6 +59,7 @@ impl Crew {
             finish: Finish::new(plan),
             tolerance: Tolerance::new(plan.faults),
             verification: control.verification.clone(),
+            checked: control.checked.clone(),
             halt: AtomicBool::new(false),
             verbose: control.verbose,
             events,

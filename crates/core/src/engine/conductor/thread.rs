@@ -50,7 +50,7 @@ impl Crew {
             self.tell_buffers(thread, made.buffers.address());
             Ok(made)
         };
-        let open = || setup::open_all(&self.plan, thread);
+        let open = || setup::open_all(&self.plan, thread, &self.checked);
         match thread.engine {
             EngineKind::Uring if thread.tuning.changes_ring() => {
                 let tuned = |resources| setup::tuned_ring(&self.plan, thread, resources);
@@ -73,7 +73,7 @@ impl Crew {
                 self.load(thread, layout, SyncBackend::new(files, resources), ready)
             }
             EngineKind::Mapped => {
-                let maps = setup::map_all(&self.plan, thread).map_err(words)?;
+                let maps = setup::map_all(&self.plan, thread, &self.checked).map_err(words)?;
                 let resources = resources(Vec::new()).map_err(words)?;
                 self.load(thread, layout, SyncBackend::new(maps, resources), ready)
             }
@@ -119,7 +119,7 @@ impl Crew {
             clock,
             lanes: lane::lanes(thread, layout, &context, schedule.start_ns),
             shared_weights: lane::shared_weights(&self.plan, thread),
-            ledger,
+            slots: layout.slot_bytes.len(),
             random: Random::new(thread.seed),
             tolerance: &self.tolerance,
             stop: &self.halt,
@@ -129,7 +129,7 @@ impl Crew {
             progress: &progress,
         };
         RealClock.sleep_until_ns(schedule.start_ns);
-        Worker::new(setup, schedule).run().map_err(|error| error.to_string())?;
+        Worker::new(setup, schedule).run(ledger).map_err(|error| error.to_string())?;
         Ok(())
     }
 }

@@ -89,6 +89,11 @@ impl Ledger {
         }
     }
 
+    /// An I/O that completed outside of the measured time, and not as it should.
+    pub(super) fn record_outside(&mut self, slot: &Slot, result: i32) {
+        self.recorder.record_outside(slot.lane as usize, slot.operation, slot.bytes, result);
+    }
+
     /// Closes the books.
     #[must_use]
     pub fn close(self) -> WorkerOutcome {

@@ -3,7 +3,7 @@
 //! Each lane may issue what it has been granted. Before and after the measured time, and where no rule
 //! counts, that is without limit.
 
-use super::{Backend, Clock, Worker};
+use super::{Backend, Clock, Ledger, Worker};
 use crate::engine::stop::Finish;
 use crate::engine::stop::pool::Portions;
 
@@ -22,10 +22,10 @@ pub(super) enum Quota {
 
 impl<B: Backend, C: Clock> Worker<'_, B, C> {
     /// Begins and ends the counting; called before a batch is entered and the next one issued.
-    pub(super) fn follow_quota(&mut self, now_ns: u64) {
+    pub(super) fn follow_quota(&mut self, ledger: &Ledger, now_ns: u64) {
         match self.quota {
             Some(Quota::Before) if now_ns >= self.schedule.measure_from_ns => {
-                self.begin_counting(now_ns);
+                self.begin_counting(ledger, now_ns);
             }
             Some(Quota::Counting | Quota::Spent) if now_ns >= self.schedule.measure_until_ns => {
                 self.quota = Some(Quota::After);
@@ -59,10 +59,10 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
 
     /// What is in flight completes in the measured time, and so counts as it does without a rule. Only
     /// where that would exceed what may be counted, or where a pass begins anew, it does not.
-    fn begin_counting(&mut self, now_ns: u64) {
+    fn begin_counting(&mut self, ledger: &Ledger, now_ns: u64) {
         self.quota = Some(Quota::Counting);
         let finish = self.setup.finish;
-        let (ios, bytes) = self.under_way();
+        let (ios, bytes) = self.under_way(ledger);
         if finish.is_pass() || !finish.pool().take_all(ios, bytes) {
             self.counted_from_ns = now_ns;
         }
@@ -82,8 +82,8 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     }
 
     /// I/Os in flight, and their bytes.
-    fn under_way(&self) -> (u64, u64) {
-        let mut is_free = vec![false; self.setup.ledger.slots.len()];
+    fn under_way(&self, ledger: &Ledger) -> (u64, u64) {
+        let mut is_free = vec![false; ledger.slots.len()];
         let lanes = self.setup.lanes.iter().flat_map(|lane| &lane.free);
         let free = self.shared.as_ref().map(|shared| &shared.free);
         // Where the lanes share their slots, their own lists do not tell which are free.
@@ -91,7 +91,7 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             Some(free) => free.iter().for_each(|&slot| is_free[slot as usize] = true),
             None => lanes.for_each(|&slot| is_free[slot as usize] = true),
         }
-        let busy = self.setup.ledger.slots.iter().zip(is_free).filter(|(_, is_free)| !is_free);
+        let busy = ledger.slots.iter().zip(is_free).filter(|(_, is_free)| !is_free);
         let ios = busy.map(|(slot, _)| slot).filter(|slot| slot.operation.moves_bytes());
         ios.fold((0, 0), |(ios, bytes), slot| (ios + 1, bytes + u64::from(slot.bytes)))
     }

@@ -5,6 +5,7 @@
 //! given: there is no test for which that would be meant. docs/data-safety.md tells what is found how.
 
 mod blocks;
+mod checked;
 mod contents;
 mod finding;
 #[cfg(test)]
@@ -33,6 +34,7 @@ use fathom_sys::identity::Identity;
 use super::prepare;
 use super::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind};
 use crate::profile::RunOptions;
+pub use checked::Checked;
 pub use finding::{Finding, Refusal, Refusals};
 use machine::Machine;
 pub use token::DeviceLabel;
@@ -45,6 +47,8 @@ pub use uses::Use;
 pub struct Leave {
     /// Kept and not looked at: a claim ends when it is dropped.
     _claims: Vec<Claim>,
+    /// What each path led to.
+    pub checked: Checked,
 }
 
 /// What the guard says of one path that would be written.
@@ -70,12 +74,15 @@ pub fn check(plan: &Plan, options: &RunOptions) -> Result<Leave, Refusals> {
     let machine = Machine::this();
     let intents = intents(plan);
     let (guard, mut claims) = (Guard::new(&machine, &intents, options), Claims::default());
+    let mut checked = Checked::default();
     let refuse = |(path, intent): (&PathBuf, &Intent)| {
+        // Before anything else: what is put there later is not what was looked at.
+        checked.note(path, machine.identity(path));
         let finding = guard.examine(path, *intent, &mut claims)?;
         Some(Refusal { target: path.clone(), finding })
     };
     let refusals: Vec<Refusal> = intents.iter().filter_map(refuse).collect();
-    let leave = Leave { _claims: claims.0.into_values().collect() };
+    let leave = Leave { _claims: claims.0.into_values().collect(), checked };
     if refusals.is_empty() { Ok(leave) } else { Err(Refusals(refusals)) }
 }
 
@@ -192,6 +199,7 @@ impl<'a> Guard<'a> {
             return Ok(None);
         }
         let file = File::open(path)?;
+        still(identity, &file)?;
         if prepare::is_ours(&file, size_bytes)? {
             return Ok(None);
         }
@@ -208,6 +216,7 @@ impl<'a> Guard<'a> {
             let Some(claim) = Claim::take(path)? else {
                 return Ok(Some(Finding::DeviceInUse(claimed(path))));
             };
+            still(identity, claim.file())?;
             entry.insert(claim);
         }
         let label = self.label(path).unwrap_or_default();
@@ -252,6 +261,14 @@ impl<'a> Guard<'a> {
         }
         unseen
     }
+}
+
+/// Fails if what was opened is not what the path led to before.
+fn still(identity: Identity, opened: &File) -> io::Result<()> {
+    if fathom_sys::identity::of_open(opened)? == identity {
+        return Ok(());
+    }
+    Err(io::Error::other("it was replaced while it was looked at"))
 }
 
 fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {

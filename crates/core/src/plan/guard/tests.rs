@@ -86,7 +86,8 @@ fn test_data_and_missing_files_pass() {
         assert_eq!(plain(&writing(&path)), []);
     }
     let file = FilePlan { path: path.clone(), size_bytes: 100_000, ..FilePlan::default() };
-    prepare::create(&file, false, &AtomicBool::new(false), &|_| {}).expect("a file is made");
+    prepare::create(&file, false, &mut Checked::default(), &AtomicBool::new(false), &|_| {})
+        .expect("a file is made");
     assert_eq!(plain(&writing(&path)), []);
     assert_eq!(plain(&creating(&path)), []);
 }

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::{extents, space};
 
+use super::guard::Checked;
 use super::signature::{self, Samples};
 use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
@@ -44,11 +45,13 @@ pub enum Created {
 
 /// Makes one file, or keeps it if it is there already.
 ///
-/// Only with `overwrite` is a file replaced that holds recognisable data. When `stop` becomes
-/// true the partial file is removed. Progress goes to `sink`, at most ten times a second.
+/// Only with `overwrite` is a file replaced that holds recognisable data, and only the one that was
+/// checked; one that is made here is noted as such. When `stop` becomes true the partial file is
+/// removed. Progress goes to `sink`, at most ten times a second.
 pub fn create(
     file: &FilePlan,
     overwrite: bool,
+    checked: &mut Checked,
     stop: &AtomicBool,
     sink: EventSink,
 ) -> Result<Created, PrepareError> {
@@ -56,8 +59,17 @@ pub fn create(
     let (size_bytes, reduction) = (file.size_bytes, file.reduction);
     let making = Making { path: &path, size_bytes, reduction, stop, sink };
     match open_existing(&path)? {
-        None => making.make_new(),
-        Some(existing) => making.keep_or_remake(&existing, overwrite),
+        None => {
+            let (created, made) = making.make_new()?;
+            let noted = checked.made(&made);
+            noted.map_err(|error| refused(&path, "look at the file", error))?;
+            Ok(created)
+        }
+        Some(existing) => {
+            let approved = checked.approve(&file.path, &existing);
+            approved.map_err(|error| refused(&path, "use the file", error))?;
+            making.keep_or_remake(&existing, overwrite)
+        }
     }
 }
 
@@ -143,13 +155,13 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn make_new(&self) -> Result<Created, PrepareError> {
+    fn make_new(&self) -> Result<(Created, File), PrepareError> {
         room::check(self.path, self.size_bytes, 0)?;
         let opened = OpenOptions::new().read(true).write(true).create_new(true).open(self.path);
         let file = opened.map_err(|error| refused(self.path, "create the file", error))?;
         self.or_remove(self.fill(&file))?;
         self.tell("created");
-        Ok(Created::Made)
+        Ok((Created::Made, file))
     }
 
     fn keep_or_remake(&self, file: &File, overwrite: bool) -> Result<Created, PrepareError> {

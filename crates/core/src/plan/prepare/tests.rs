@@ -13,6 +13,7 @@ fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     create(
         &FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() },
         false,
+        &mut Checked::default(),
         &GO,
         &quiet,
     )
@@ -127,7 +128,10 @@ fn recognisable_data_stay_unless_told_otherwise() {
     assert!(error.to_string().contains("--overwrite"), "{error}");
     assert_eq!(fs::read_to_string(&path).expect("a file"), words);
     let file = FilePlan { path: path.clone(), size_bytes: 8192, ..FilePlan::default() };
-    assert_eq!(create(&file, true, &GO, &quiet).expect("made again"), Created::Remade);
+    assert_eq!(
+        create(&file, true, &mut Checked::default(), &GO, &quiet).expect("made again"),
+        Created::Remade
+    );
 }
 
 #[test]
@@ -141,7 +145,7 @@ fn links_lead_to_the_file_even_where_there_is_none_yet() {
     assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
     let stop = AtomicBool::new(true);
     let file = FilePlan { path: link.clone(), size_bytes: 9000, ..FilePlan::default() };
-    assert!(create(&file, false, &stop, &quiet).is_err());
+    assert!(create(&file, false, &mut Checked::default(), &stop, &quiet).is_err());
     assert!(!path.exists());
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
 }
@@ -188,7 +192,8 @@ fn stopping_leaves_nothing() {
         }
     };
     let file = FilePlan { path: path.clone(), size_bytes, ..FilePlan::default() };
-    let error = create(&file, false, &stop, &stop_at_once).expect_err("stopped");
+    let error =
+        create(&file, false, &mut Checked::default(), &stop, &stop_at_once).expect_err("stopped");
     assert!(
         matches!(error, PrepareError::Interrupted { done_bytes, .. } if done_bytes < size_bytes),
         "{error}"
@@ -203,7 +208,14 @@ fn progress_ascends_and_ends_with_all_bytes() {
     let seen = Mutex::new(Vec::new());
     let sink = |event: Event| seen.lock().expect("no panic").push(event);
     let size_bytes = (24 << 20) + 5;
-    create(&FilePlan { path, size_bytes, ..FilePlan::default() }, false, &GO, &sink).expect("made");
+    create(
+        &FilePlan { path, size_bytes, ..FilePlan::default() },
+        false,
+        &mut Checked::default(),
+        &GO,
+        &sink,
+    )
+    .expect("made");
     let events = seen.into_inner().expect("no panic");
     let done: Vec<u64> = events
         .iter()

@@ -8,6 +8,7 @@ mod data;
 mod events;
 mod faults;
 mod load;
+mod replaced;
 mod response;
 mod sharing;
 mod stop;
@@ -19,6 +20,7 @@ mod words;
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 pub use caching::{TargetResidency, residency};
+pub use replaced::{Places, places, replaced};
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
 ///
