@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +12,25 @@ from fathom.cli import main
 from fathom.experiments._axes import parse_axes
 from fathom.experiments._sweep import sweep
 from fathom.experiments._sweep_plan import plan_sweep
+from fathom.experiments._turns import TurnsPlan, compare_in_turns
+from fathom.prepare import (
+    Asked,
+    Meter,
+    fill,
+    look,
+    look_data,
+    plan_fill,
+    plan_settling,
+    settle,
+)
 from fathom.report import figures_of
+from fathom.runners import NativeRunner
 from simulated_device import SHAPES, SimulatedDevice
+from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fathom.report import Figure, Material
     from fathom.store import Store
 
@@ -25,6 +41,8 @@ __all__ = [
     "column",
     "figures",
     "saved_assessment",
+    "saved_comparison",
+    "saved_preparations",
     "saved_repetition",
     "saved_sweep",
 ]
@@ -103,6 +121,32 @@ def saved_assessment(store: Store, name: str = "/mnt/new", evil: str = "") -> in
     outcome = {"verdicts": [verdict], "findings": [finding]}
     store.experiments.finish(experiment_id, "complete", outcome=outcome)
     return experiment_id
+
+
+def saved_comparison(store: Store) -> int:
+    """Compare two simulated devices in turns, of which B has a 1.25 times shorter service."""
+    truths = {"old": Truth(read_us=125.0, noise=0.01), "new": Truth(noise=0.01)}
+    device = SimulatedStorage(store, truths)
+    common = ("-b4K", "-r", "-Su", "-o8", "-d2", "-W0", "-L", "-D100")
+    plan = TurnsPlan((*common, "old.dat"), (*common, "new.dat"), pilot=4, most=6, seed=1)
+    return compare_in_turns(store, device, plan).experiment_id
+
+
+def saved_preparations(store: Store, folder: Path) -> tuple[int, int, int]:
+    """Look at a file, fill it, and run a load on a simulated device until it is steady."""
+    place = folder / "prepared.dat"
+    with place.open("wb") as stream:
+        stream.write(bytes(range(256)) * 4096)
+        stream.truncate(4 * MIB)
+    found = look(place)
+    plan = {"kind": "look", "target": found.target.as_dict()}
+    looked = store.experiments.begin("prepare", f"look {place}", plan)
+    store.experiments.finish(looked, "complete", outcome=look_data(found))
+    filling = plan_fill(store, folder / "new.dat", Asked(size_bytes=4 * MIB))
+    fill(store, NativeRunner(store), filling, Meter(time.monotonic))
+    rounds = plan_settling(store, [("", ["-b4K", "-r", "-w100", "-d1", "-W0", "-L", "x.dat"])])
+    settle(store, SimulatedStorage(store, {"": Truth(noise=0.01)}), rounds)
+    return looked, filling, rounds
 
 
 def figures(material: Material) -> dict[str, Figure]:

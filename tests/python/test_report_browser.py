@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fathom.report import figures_of, gather, html_page
 from fathom.store import Store
-from reported import EVIL, saved_assessment, saved_repetition, saved_sweep
+from reported import (
+    EVIL,
+    saved_assessment,
+    saved_comparison,
+    saved_preparations,
+    saved_repetition,
+    saved_sweep,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
 DESKTOP, PHONE = 1200, 390
-KINDS = ["assess", "sweep", "repeat", "compare", "tools"]
+KINDS = ["assess", "sweep", "repeat", "compare", "tools", "turns", "prepare"]
 GRID = {"block": "4K,16K,64K", "threads": "1,4", "depth": "1..8"}
 
 
@@ -54,6 +61,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
             *references["sweep"],
             f"e{saved_sweep(store, GRID, seed=6, runner='fio', tool_version='fio 3.33')}",
         ]
+        references["turns"] = [f"e{saved_comparison(store)}"]
+        references["prepare"] = [f"e{one}" for one in saved_preparations(store, folder)]
         found = {}
         for name, wanted in references.items():
             material = gather(store, wanted)

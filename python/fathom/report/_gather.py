@@ -14,15 +14,17 @@ from fathom._errors import FathomError
 from fathom._files import read_text
 from fathom._result import Result
 from fathom.report._gather_assess import assess_sides, planned_cells
+from fathom.report._gather_compare import changes_of, compare_sides
+from fathom.report._gather_prepare import look_side, settled_side, written_side
 from fathom.report._gather_runs import repeat_side, runs_side
 from fathom.report._gather_sweep import sweep_side, tune_side
-from fathom.report._material import Change, Material
+from fathom.report._material import Material
 from fathom.report._points import run_of_result, run_of_stored
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.report._material import ReportedRun, Side
+    from fathom.report._material import Change, ReportedRun, Side
     from fathom.store import Experiment, RunSummary, Store
 
 __all__ = ["ReportError", "gather"]
@@ -60,7 +62,7 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         sides += found
         times += happened
     sides = _told_apart(sides)
-    changes, differences = _changes(store, wanted) if len(wanted) == _PAIR else ((), ())
+    changes, differences = _changes(store, wanted)
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
         command=shlex.join(["fathom", "report", *wanted]),
@@ -73,7 +75,7 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
 
 def _told_apart(sides: Sequence[Side]) -> list[Side]:
     """Return the sides with their tools in their names, where different tools measured."""
-    if len({one.tool for one in sides}) == 1:
+    if len({one.tool for one in sides if one.tool}) < _PAIR:
         return [*sides]
     return [replace(one, name=f"{one.name} ({one.tool})") if one.tool else one for one in sides]
 
@@ -149,6 +151,8 @@ def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
     complete = [one for one in summaries if one.outcome == "complete"]
     if experiment.verb == "assess":
         return [*assess_sides(experiment, _assessed(store, experiment, complete))]
+    if experiment.verb == "prepare":
+        return [_prepared(store, experiment, complete)]
     if experiment.verb in ("sweep", "tune"):
         sample = run_of_stored(store.runs.get(complete[0].id)) if complete else None
         commands = [one.columns["command_line"] for one in complete]
@@ -157,10 +161,25 @@ def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
     runs = [run_of_stored(store.runs.get(one.id)) for one in complete[:_MOST_RUNS]]
     if not runs:
         raise ReportError(f"experiment e{experiment.id} has no complete run")
+    if experiment.verb == "compare":
+        from fathom.experiments._turns import compared_in_turns  # noqa: PLC0415 - Loads SciPy.
+
+        by_id = {one.run_id: one for one in runs if one.run_id is not None}
+        return [*compare_sides(experiment, compared_in_turns(store, experiment.id), by_id)]
     if experiment.verb == "repeat":
         name = experiment.name if experiment.name != "repeat" else f"repetition e{experiment.id}"
         return [repeat_side(name, experiment.outcome, runs)]
     return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
+
+
+def _prepared(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> Side:
+    kind = experiment.plan["kind"]
+    if kind == "look":
+        return look_side(experiment)
+    if kind == "wdpc":
+        return settled_side(experiment, [run_of_stored(store.runs.get(one.id)) for one in complete])
+    sample = run_of_stored(store.runs.get(complete[0].id)) if complete else None
+    return written_side(experiment, sample, complete)
 
 
 def _assessed(
@@ -207,26 +226,24 @@ def _changes(
 
     if store is None or any(Path(one).is_file() for one in references):
         return (), ()
-    a, b = references
+    if len(references) == 1:
+        return _changes_in_turns(store, references[0])
+    if len(references) != _PAIR:
+        return (), ()
     try:
-        found = compare_runs(store, a, b)
+        found = compare_runs(store, *references)
     except FathomError:
         return (), ()
     if any("load" in one for one in found.differences):
         return (), tuple(found.differences)
-    worse = found.worse()
-    changes = tuple(
-        Change(
-            metric=name,
-            percent=100 * one.change,
-            low_percent=100 * one.low,
-            high_percent=100 * one.high,
-            p_value=one.p_value,
-            is_different=one.is_different,
-            is_better=one.is_different and name not in worse,
-            a_mean=one.a_mean,
-            b_mean=one.b_mean,
-        )
-        for name, one in found.metrics.items()
-    )
-    return changes, tuple(found.differences)
+    return changes_of(found), tuple(found.differences)
+
+
+def _changes_in_turns(store: Store, reference: str) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    experiment = _experiment(store, reference)
+    if experiment is None or experiment.verb != "compare":
+        return (), ()
+    from fathom.experiments._turns import compared_in_turns  # noqa: PLC0415 - As above.
+
+    found = compared_in_turns(store, experiment.id).comparison
+    return ((), ()) if found is None else (changes_of(found), tuple(found.differences))

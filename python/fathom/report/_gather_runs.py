@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +109,15 @@ def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
 
     # Rules look at what was asked for and at intervals, which imported runs do not tell.
     found = find(one.result for one in runs if _is_own(one))
-    return tuple(
-        Advice(one.title, one.evidence, one.remedy, one.confidence, one.source) for one in found
-    )
+    counts = Counter((one.title, one.remedy) for one in found)
+    advice: dict[tuple[str, str], Advice] = {}
+    for one in found:
+        key = (one.title, one.remedy)
+        # Of repetitions that all tell the same, one is enough.
+        more = f" Noticed {counts[key]} times." if counts[key] > 1 else ""
+        told = Advice(one.title, one.evidence + more, one.remedy, one.confidence, one.source)
+        advice.setdefault(key, told)
+    return tuple(advice.values())
 
 
 def _is_own(run: ReportedRun) -> bool:

@@ -17,11 +17,13 @@ __all__ = [
     "GridCell",
     "KeyNumber",
     "Material",
+    "Part",
     "Point",
     "ReportedRun",
     "Rounds",
     "Side",
     "Verdict",
+    "WrittenPiece",
 ]
 
 Source = Literal["measured", "interpolated", "failed", "pending", "skipped", "left_out"]
@@ -164,6 +166,25 @@ class Rounds:
 
 
 @dataclass(frozen=True)
+class Part:
+    """What a part of a target holds: in words, in bytes, and as a share of the target."""
+
+    name: str
+    bytes: float
+    share: float
+
+
+@dataclass(frozen=True)
+class WrittenPiece:
+    """A piece that was written: how much had been written before it, its size, rate and run."""
+
+    before_bytes: int
+    bytes: int
+    mib_per_s: float
+    run_id: int
+
+
+@dataclass(frozen=True)
 class Side:
     """What is shown of one target, experiment or file; a report has one or several of them.
 
@@ -172,7 +193,7 @@ class Side:
     name
         For the reader.
     verb
-        ``assess``, ``sweep``, ``tune``, ``repeat``, or ``run`` for anything else.
+        ``assess``, ``sweep``, ``tune``, ``repeat``, ``prepare``, or ``run`` for anything else.
     runs
         Whole runs, as far as figures need them.
     families, grid
@@ -185,6 +206,10 @@ class Side:
         What a reader must know of what is missing, as sentences.
     is_judged
         Whether findings were looked for, so that none means that nothing was found.
+    finds_none
+        Why there are no findings, where not even whole runs would give some.
+    parts, pieces
+        What a target holds, and the pieces in which it was written.
     tool
         What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
 
@@ -204,6 +229,9 @@ class Side:
     commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     is_judged: bool = False
+    finds_none: str = ""
+    parts: tuple[Part, ...] = ()
+    pieces: tuple[WrittenPiece, ...] = ()
     tool: str = ""
 
     def run(self, key: str) -> ReportedRun | None:

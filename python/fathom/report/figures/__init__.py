@@ -16,6 +16,7 @@ from fathom.report.figures._changes import changes
 from fathom.report.figures._cpu_cost import cpu_cost
 from fathom.report.figures._distribution import distribution
 from fathom.report.figures._heat_map import heat_map
+from fathom.report.figures._holds import holds
 from fathom.report.figures._latency_map import latency_map
 from fathom.report.figures._load_curve import load_curve
 from fathom.report.figures._mixes import mixes
@@ -25,6 +26,7 @@ from fathom.report.figures._steady_state import steady_state
 from fathom.report.figures._threads import threads
 from fathom.report.figures._time_series import time_series
 from fathom.report.figures._workloads import workloads
+from fathom.report.figures._writing import writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,8 @@ FIGURES: tuple[Callable[[Material], Figure | LeftOut | None], ...] = (
     side_by_side,
     changes,
     same_loads,
+    holds,
+    writing,
     load_curve,
     heat_map,
     by_depth,

@@ -1,0 +1,100 @@
+"""Reports of comparisons in turns and of preparations: useful pages, with the store's numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.experiments._turns import TurnsPlan, compare_in_turns, compared_in_turns
+from fathom.report import gather, html_page, markdown
+from fathom.store import Store
+from reported import column, figures, saved_comparison, saved_preparations
+from simulated_storage import SimulatedStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "store.sqlite") as opened:
+        yield opened
+
+
+def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
+    experiment_id = saved_comparison(kept)
+    material = gather(kept, [f"e{experiment_id}"])
+    a, b = material.sides
+    assert (a.name, b.name) == ("A: old.dat", "B: new.dat")
+    found = compared_in_turns(kept, experiment_id)
+    assert [[run.run_id for run in side.runs] for side in (a, b)] == [
+        found.a_run_ids,
+        found.b_run_ids,
+    ]
+    assert found.comparison is not None
+    changes = figures(material)["changes"]
+    known = found.comparison.metrics
+    assert column(changes, "Change") == [100 * one.change for one in known.values()]
+    assert column(changes, "From") == [100 * one.low for one in known.values()]
+    assert column(changes, "Verdict")[0] == "better"
+    assert a.verdict is not None
+    assert a.verdict.headline.startswith("B against A, I/Os per second: +2")
+    assert a.numbers[0].value == known["iops"].a_mean
+    assert b.numbers[0].value == known["iops"].b_mean
+    assert a.commands[0].startswith(
+        "fathom compare --run '-b4K -r -Su -o8 -d2 -W0 -L -D100 old.dat'"
+    )
+    # Its runs are repetitions, with all that these have.
+    assert {"box-plots", "latency-distribution", "time-series"} <= set(figures(material))
+
+
+def test_a_comparison_that_ended_early_says_so(kept: Store) -> None:
+    device = SimulatedStorage(kept, fails_at=4)
+    plan = TurnsPlan(("-d1", "-W0", "a"), ("-d1", "-W0", "b"), pilot=4, most=6, seed=1)
+    compare_in_turns(kept, device, plan)
+    material = gather(kept, ["e1"])
+    assert material.sides[0].notes[0].endswith("the disk is gone")
+    page = html_page(material)
+    assert "too few to compare" in page
+    assert "the disk is gone" in page
+
+
+def test_a_look_says_what_the_target_holds(kept: Store, tmp_path: Path) -> None:
+    looked, _, _ = saved_preparations(kept, tmp_path)
+    outcome = kept.experiments.get(looked).outcome
+    assert outcome is not None
+    material = gather(kept, [f"e{looked}"])
+    (side,) = material.sides
+    assert side.verdict is not None
+    assert side.verdict.sentences == tuple(outcome["sentences"])
+    holds = figures(material)["holds"]
+    parts = dict(zip(column(holds, "Holds"), column(holds, "Size"), strict=True))
+    assert parts["holes"] == outcome["layout"]["hole_bytes"] / (1 << 20) == 3
+    assert parts["data"] == 1
+    assert "None were looked for" not in html_page(material)
+
+
+def test_filling_shows_the_rate_of_each_piece(kept: Store, tmp_path: Path) -> None:
+    _, filled, _ = saved_preparations(kept, tmp_path)
+    runs = [*reversed(kept.runs.list(experiment_id=filled))]
+    material = gather(kept, [f"e{filled}"])
+    writing = figures(material)["writing"]
+    assert column(writing, "MiB/s") == [run.columns["total_mib_per_s"] for run in runs]
+    assert column(writing, "Run") == [str(run.id) for run in runs]
+    assert sum(column(writing, "Written")) == 4  # type: ignore[arg-type]
+    assert material.sides[0].numbers[0].text == "4 MiB"
+    assert "Read back it compresses 1.00 to 1" in markdown(material)
+
+
+def test_rounds_show_the_window_in_which_they_were_steady(kept: Store, tmp_path: Path) -> None:
+    _, _, rounds = saved_preparations(kept, tmp_path)
+    outcome = kept.experiments.get(rounds).outcome
+    assert outcome is not None
+    material = gather(kept, [f"e{rounds}"])
+    (side,) = material.sides
+    assert side.verdict is not None
+    assert side.verdict.headline == f"Steady in round {outcome['rounds']}."
+    steady = figures(material)["steady-state"]
+    assert column(steady, "IOPS") == outcome["values"]["iops"]
+    assert "box-plots" in figures(material)
