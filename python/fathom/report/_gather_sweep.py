@@ -154,7 +154,9 @@ def _sweep_command(plan: Mapping[str, Any]) -> str:
 
 
 def _tool(plan: Mapping[str, Any], sample: ReportedRun | None) -> str:
-    return plan.get("tool_version") or tool_of([sample] if sample else [])
+    if plan.get("tool_version"):
+        return str(plan["tool_version"])
+    return tool_of([sample]) if sample else "Fathom"
 
 
 def _runner_words(plan: Mapping[str, Any]) -> list[str]:
