@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from fathom._errors import (
     DataFaultError,
+    ExperimentInterrupted,
     FathomError,
     InvalidRequestError,
     RefusedError,
@@ -43,6 +44,7 @@ __all__ = [
     "DataFaultError",
     "Direction",
     "EventCallback",
+    "ExperimentInterrupted",
     "FathomError",
     "Fault",
     "InvalidRequestError",

@@ -9,7 +9,8 @@
         └── DataFaultError    verification found wrong data
 
     KeyboardInterrupt
-    └── RunInterrupted        Ctrl-C ended the run; it carries the partial result
+    ├── RunInterrupted        Ctrl-C ended the run; it carries the partial result
+    └── ExperimentInterrupted Ctrl-C ended an experiment between its runs, which are saved
 
 An interruption is the user's wish and no error, so ``except FathomError`` does not catch it.
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataFaultError",
+    "ExperimentInterrupted",
     "FathomError",
     "InvalidRequestError",
     "RefusedError",
@@ -76,3 +78,11 @@ class RunInterrupted(KeyboardInterrupt):
     def __str__(self) -> str:
         """Return the message alone; the result would fill screens."""
         return "the run was interrupted"
+
+
+class ExperimentInterrupted(KeyboardInterrupt):
+    """An experiment that Ctrl-C ended between two runs; those that were made are saved."""
+
+    def __str__(self) -> str:
+        """Return the message alone."""
+        return "the experiment was interrupted"

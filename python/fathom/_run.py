@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
 from fathom._errors import DataFaultError, RunFailedError, RunInterrupted
+from fathom._signals import let_through
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,9 +106,10 @@ def run(
     """
     from fathom._result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
 
-    text, failures, interruption = _fathom.run_diskspd(
-        _split(args), on_event, [os.fspath(path) for path in protect]
-    )
+    with let_through():
+        text, failures, interruption = _fathom.run_diskspd(
+            _split(args), on_event, [os.fspath(path) for path in protect]
+        )
     result = Result.from_json(text)
     if isinstance(interruption, KeyboardInterrupt):
         raise RunInterrupted(result) from interruption

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import numpy as np
 from fabricated import fabricated, latencies_ns
+from fathom.experiments._saving import save_run
 from fathom.runners import RunOutcome, stored_figures
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class SimulatedStorage:
         run_id = None
         if self.store is not None:
             ids = {"experiment_id": experiment_id, "step_id": step_id}
-            run_id = self.store.runs.save(result, arguments, label=label, failures=failures, **ids)
+            run_id = save_run(self.store, result, arguments, label=label, failures=failures, **ids)
         if number == self.interrupted_at:
             raise fathom.RunInterrupted(result)
         if failures:

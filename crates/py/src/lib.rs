@@ -88,7 +88,10 @@ fn run_diskspd(
     }
     request.options.live = on_event.is_some();
     let (finished, interruption) = run_watched(py, &request, on_event.as_ref())?;
-    Ok((json::write(&finished.result), finished.failures, interruption))
+    let text = json::write(&finished.result);
+    // A signal of the last moment would otherwise be raised in place of this result.
+    let late = py.check_signals().err();
+    Ok((text, finished.failures, interruption.or(late)))
 }
 
 /// What only the command `diskspd` does, which would go without a word here.

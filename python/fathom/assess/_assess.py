@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from fathom._errors import FathomError
+from fathom._signals import held_back
 from fathom.assess._outcome import outcome_of
 from fathom.assess._plan import plan_cells
 from fathom.assess._scratch import remove_abandoned
@@ -14,6 +16,7 @@ from fathom.assess._session import AssessedCell, Measurement, TargetCells, in_tu
 from fathom.assess._side_by_side import SideBySide, side_by_side
 from fathom.assess._target import opened_target
 from fathom.assess._verdict import Verdict, verdict_of
+from fathom.experiments._ending import end_noted
 from fathom.findings import Finding, find
 
 if TYPE_CHECKING:
@@ -142,13 +145,12 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
         leave += ["--overwrite"] if overwrite else []
         measurement = Measurement(store, runner, effort, experiment_id, leave, on_cell)
         try:
-            measurement.run(plans)
+            with end_noted(store, experiment_id):
+                measurement.run(plans)
         except KeyboardInterrupt as error:
-            partial = _concluded(store, experiment_id, effort, plans, interrupted=True)
+            with held_back():
+                partial = _concluded(store, experiment_id, effort, plans, interrupted=True)
             raise AssessmentInterrupted(partial) from error
-        except FathomError as error:
-            store.experiments.finish(experiment_id, "failed", failure=str(error))
-            raise
         return _concluded(store, experiment_id, effort, plans)
 
 
@@ -213,7 +215,11 @@ def _concluded(
     state: State = "interrupted" if interrupted else "failed" if failed else "complete"
     found = Assessment(experiment_id, effort, state, assessed, side_by_side(plans))
     failure = "; ".join(f"{cell}: {why}" for cell, why in found.failures.items()) or None
-    store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome_of(found))
+    try:
+        store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome_of(found))
+    except FathomError as error:
+        # The runs are saved, and the verdict is shown: only their experiment does not have it.
+        warnings.warn(f"the verdict on e{experiment_id} is not saved: {error}", stacklevel=2)
     return found
 
 

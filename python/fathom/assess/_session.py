@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from fathom._errors import FathomError, RefusedError
 from fathom.assess._cell import KNEE, SEQUENTIAL_KNEE
 from fathom.assess._steady import rounds_of, steady_state
+from fathom.experiments._ending import is_of_the_store
 from fathom.stats import LoadPoint, find_knee
 
 if TYPE_CHECKING:
@@ -198,7 +199,8 @@ class Measurement:
         except RefusedError:
             raise
         except FathomError as error:
-            if not any(other.run_id or other.state == "done" for other in plan.cells):
+            is_first = not any(other.run_id or other.state == "done" for other in plan.cells)
+            if is_first or is_of_the_store(error):
                 raise
             self._failed(plan, one, step_id, str(error))
             return

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 import fathom
-from fathom.cli._exit_codes import EXIT_INTERRUPTED, EXIT_INVALID
+from fathom._signals import ending_in_good_order
+from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
 from fathom.cli._verbs import VerbGroup
 
 __all__ = ["app", "main"]
@@ -20,7 +21,8 @@ app = typer.Typer(
     add_completion=False,
     help="The lab for measuring storage.",
     epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
-    "4 verification found faults; 5 compare --fail-if; 130 interrupted, with the partial result.",
+    "4 verification found faults; 5 compare --fail-if; 6 measured, but not saved: see the "
+    "file that is named; 130 interrupted, with the partial result.",
 )
 
 
@@ -51,7 +53,8 @@ def main() -> None:
     # NumPy's own threads cost time on small matrices, and disturb what is measured beside them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        code = app(standalone_mode=False)
+        with ending_in_good_order():
+            code = app(standalone_mode=False)
     except typer.TyperException as error:
         # Typer's own code for wrong arguments is 2, which means "refused, to protect data" here.
         typer.echo(f"error: {error.format_message()}", err=True)
@@ -60,6 +63,10 @@ def main() -> None:
         # The user said no to a question, or pressed Ctrl-C where no run was under way.
         typer.echo("error: ended by the user", err=True)
         code = EXIT_INTERRUPTED
+    except OSError as error:
+        # Such as an output on a disk that is full.
+        typer.echo(f"error: {error}", err=True)
+        code = EXIT_FAILED
     sys.exit(code)
 
 

@@ -13,6 +13,7 @@ from fathom.cli._exit_codes import (
     EXIT_FAULTY,
     EXIT_INTERRUPTED,
     EXIT_INVALID,
+    EXIT_NOT_SAVED,
     EXIT_REFUSED,
 )
 
@@ -75,8 +76,10 @@ def exit_code(error: BaseException) -> int:
         return EXIT_FAULTY
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    from fathom.store import NotFoundError  # noqa: PLC0415 - Slow to import.
+    from fathom.store import NotFoundError, NotSavedError  # noqa: PLC0415 - Slow to import.
 
+    if isinstance(error, NotSavedError):
+        return EXIT_NOT_SAVED
     wrong = isinstance(error, fathom.InvalidRequestError | NotFoundError)
     return EXIT_INVALID if wrong else EXIT_FAILED
 

@@ -56,7 +56,7 @@ def in_turns(wish: Turns, where: str | None) -> None:
         with opened_store(where) as store:
             found = _found(store, wish, plan)
             _show(store, found, as_json=wish.as_json)
-    except fathom.RunInterrupted as interruption:
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The runs that are done are saved: fathom compare --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:

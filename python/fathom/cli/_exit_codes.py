@@ -1,4 +1,4 @@
-"""The exit codes: those of ``diskspd``, and one of ``fathom compare``."""
+"""The exit codes: those of ``diskspd``, one of ``fathom compare``, and one of the store."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ __all__ = [
     "EXIT_FAULTY",
     "EXIT_INTERRUPTED",
     "EXIT_INVALID",
+    "EXIT_NOT_SAVED",
     "EXIT_REFUSED",
     "EXIT_WORSE",
 ]
@@ -16,4 +17,5 @@ EXIT_REFUSED = 2
 EXIT_INVALID = 3
 EXIT_FAULTY = 4
 EXIT_WORSE = 5
+EXIT_NOT_SAVED = 6
 EXIT_INTERRUPTED = 130

@@ -83,7 +83,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
                 experiment_id = _experiment_id(opened, resume)
             found = _repeated(opened, experiment_id, as_json=as_json)
             _show(opened, found, as_json=as_json)
-    except fathom.RunInterrupted as interruption:
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The runs that are done are saved: fathom repeat --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:

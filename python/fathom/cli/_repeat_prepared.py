@@ -10,6 +10,7 @@ import typer
 import fathom
 from fathom.cli._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli._prepare_shown import estimate_sentences
+from fathom.experiments._ending import end_noted
 from fathom.prepare import (
     estimate_settling,
     estimate_writing,
@@ -61,14 +62,8 @@ def agree_to_prepare(
 
 def prepare_for(store: Store, experiment_id: int, *, as_json: bool) -> None:
     """Do what of an experiment's preconditioning is not done yet."""
-    try:
+    with end_noted(store, experiment_id):
         _prepare_for(store, experiment_id, as_json=as_json)
-    except KeyboardInterrupt:
-        store.experiments.finish(experiment_id, "interrupted")
-        raise
-    except fathom.FathomError as error:
-        store.experiments.finish(experiment_id, "failed", failure=str(error))
-        raise
 
 
 def _prepare_for(store: Store, experiment_id: int, *, as_json: bool) -> None:

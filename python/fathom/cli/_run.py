@@ -61,6 +61,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             return
         # Opened first: a store that cannot be used is told before anything is measured.
         with opened_store(store) as opened:
+            opened.check_writable()
             _measure(workload, arguments, opened, label, other.get("runner"), as_json=as_json)
     except fathom.RunInterrupted as interruption:
         fail(interruption, exit_code(interruption))

@@ -122,7 +122,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
             return
         with opened_store(store) as opened:
             _begin(opened, plan, forecast, label or "", as_json=as_json)
-    except fathom.RunInterrupted as interruption:
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The cells that are done are saved: fathom sweep --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:

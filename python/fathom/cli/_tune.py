@@ -99,7 +99,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             return
         with opened_store(store) as opened:
             _begin(opened, plan, label or "", as_json=as_json)
-    except fathom.RunInterrupted as interruption:
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The runs that are done are saved: fathom tune --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:

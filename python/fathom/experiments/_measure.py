@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from fathom._errors import RunFailedError, RunInterrupted
 from fathom._run import run
+from fathom._signals import held_back
+from fathom.experiments._saving import save_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,17 +56,25 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
         If nothing was run.
     RunInterrupted
         If Ctrl-C ended the run; what was measured is saved.
-    StoreError
-        If it cannot be saved.
+    NotSavedError
+        If it cannot be saved; the message tells which file holds the result instead.
 
     """
 
     def saved(result: Result, failures: Sequence[str] = ()) -> int | None:
-        if show is not None:
-            show(result)
+        try:
+            if show is not None:
+                show(result)
+        finally:
+            # Nor does it get lost where it cannot be shown, as at the end of a closed pipe.
+            run_id = kept(result, failures)
+        return run_id
+
+    def kept(result: Result, failures: Sequence[str]) -> int | None:
         if store is None:
             return None
-        return store.runs.save(
+        return save_run(
+            store,
             result,
             arguments,
             label=label,
@@ -73,12 +83,14 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
             step_id=step_id,
         )
 
-    try:
-        protect = () if store is None else store.files
-        result = run(arguments, on_event=on_event, protect=protect)
-    except RunFailedError as error:
-        return Measured(saved(error.result, [str(error)]), error.result, error)
-    except RunInterrupted as interruption:
-        saved(interruption.result)
-        raise
-    return Measured(saved(result), result, None)
+    protect = () if store is None else store.files
+    # Between the end of a run and its place in the store, nothing ends the process.
+    with held_back():
+        try:
+            result = run(arguments, on_event=on_event, protect=protect)
+        except RunFailedError as error:
+            return Measured(saved(error.result, [str(error)]), error.result, error)
+        except RunInterrupted as interruption:
+            saved(interruption.result)
+            raise
+        return Measured(saved(result), result, None)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fathom._errors import FathomError, InvalidRequestError
+from fathom._errors import InvalidRequestError
+from fathom.experiments._ending import end_noted
 from fathom.experiments._measure import measure
 from fathom.experiments._metrics import metric_column, run_value
 from fathom.runners import foreign_runner
@@ -244,7 +245,7 @@ def resume_repeat(
     one_run = partial(measure, store, on_event=on_event) if other is None else other.measure
     store.experiments.finish(experiment_id, "running")
     failure: str | None = None
-    try:
+    with end_noted(store, experiment_id):
         done = len(_runs(store, experiment_id))
         planned = _planned(store, experiment_id, policy) if done >= policy.pilot else None
         while failure is None and done < (planned or policy.pilot):
@@ -256,12 +257,6 @@ def resume_repeat(
             if done == policy.pilot and failure is None:
                 planned = _planned(store, experiment_id, policy)
             on_run(done, planned)
-    except KeyboardInterrupt:
-        store.experiments.finish(experiment_id, "interrupted")
-        raise
-    except FathomError as error:
-        store.experiments.finish(experiment_id, "failed", failure=str(error))
-        raise
     return _concluded(store, experiment_id, policy, planned, failure)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._axes import Grid
+from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._progress import Progress
 from fathom.experiments._refine import Check
 from fathom.experiments._sweep_latency import estimate_latencies
@@ -132,19 +133,12 @@ class _Session:
             self.check = Check(experiment.outcome["checked"], experiment.outcome["within"])
 
     def run(self) -> Sweep:
-        try:
+        with end_noted(self.store, self.experiment_id):
             for cell in self.again:
                 self._measure(cell)
             while batch := self._batch():
                 for cell in batch:
                     self._measure(cell)
-        except BaseException as error:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            state: ExperimentState = "interrupted" if interrupted else "failed"
-            self.store.experiments.finish(
-                self.experiment_id, state, failure=None if interrupted else str(error)
-            )
-            raise
         return self._concluded()
 
     def _known(self) -> dict[int, float]:
@@ -175,7 +169,7 @@ class _Session:
             )
         except FathomError as error:
             # What was refused for the first cell would be for all of them.
-            if not self.measured and not self.failures:
+            if (not self.measured and not self.failures) or is_of_the_store(error):
                 raise
             self._note(cell, str(error))
         else:

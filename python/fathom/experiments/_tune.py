@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
+from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._progress import Progress
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments._tune_left import (
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from fathom.experiments._knee_search import KneeSearch, Load
     from fathom.runners import Figures, Runner
     from fathom.stats import ScalabilityLaw
-    from fathom.store import Experiment, ExperimentState, Store
+    from fathom.store import Experiment, Store
 
 __all__ = ["TunePlan", "TunedPoint", "Tuning", "plan_tune", "resume_tune", "tune"]
 
@@ -129,14 +130,8 @@ class _Session:
                 self.saved[key].append((figures, run_id))
 
     def run(self) -> Tuning:
-        try:
+        with end_noted(self.store, self.experiment_id):
             found = self._run()
-        except BaseException as error:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            state: ExperimentState = "interrupted" if interrupted else "failed"
-            failure = None if interrupted else str(error)
-            self.store.experiments.finish(self.experiment_id, state, failure=failure)
-            raise
         self._finish(found)
         return found
 
@@ -239,7 +234,8 @@ class _Session:
             )
         except FathomError as error:
             # What was refused for the first load would be for all of them.
-            if all(point.figures is None for point in self.points):
+            is_first = all(point.figures is None for point in self.points)
+            if is_first or is_of_the_store(error):
                 raise
             failure = str(error)
         else:

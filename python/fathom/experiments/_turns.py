@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._compare import RunComparison, compare_drawn_pairs, parse_condition
+from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._metrics import run_value
 from fathom.experiments._progress import Progress
 from fathom.experiments._turns_plan import LEAST_PAIRS, TurnsPlan
@@ -186,19 +187,13 @@ class _Session:
 
     def run(self) -> TurnsComparison:
         failure = None
-        try:
+        with end_noted(self.store, self.experiment_id):
             self._plan()
             while failure is None and len(self.pairs) < self.planned:
                 failure = self._pair()
                 self._plan()
-        except BaseException as error:
-            interrupted = isinstance(error, KeyboardInterrupt)
-            state: ExperimentState = "interrupted" if interrupted else "failed"
-            why = None if interrupted else str(error)
-            self.store.experiments.finish(self.experiment_id, state, failure=why)
-            raise
         found = _conclusion(self.store, self.experiment_id, self.plan, self.pairs, failure)
-        state = "complete" if failure is None else "failed"
+        state: ExperimentState = "complete" if failure is None else "failed"
         self.store.experiments.finish(
             self.experiment_id, state, failure=failure, outcome=found.as_dict()
         )
@@ -245,7 +240,7 @@ class _Session:
             )
             run_id, failure = found.run_id, found.failure
         except FathomError as error:
-            if not self.runs:
+            if not self.runs or is_of_the_store(error):
                 raise
             failure = str(error)
         self.runs += 1

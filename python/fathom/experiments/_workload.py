@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._errors import FathomError
+from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._measure import measure
 from fathom.workloads import run_arguments
 
@@ -62,7 +63,7 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
         planned = [(step.label, {"arguments": [*step.arguments]}) for step in steps]
         done.experiment_id = store.experiments.begin("run", workload.name, plan, planned)
         ids = [step.id for step in store.experiments.get(done.experiment_id).steps]
-    try:
+    with end_noted(store, done.experiment_id):
         for number, (step, step_id) in enumerate(zip(steps, ids, strict=True)):
             try:
                 found = measure(
@@ -75,7 +76,7 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
                     show=lambda result, label=step.label: show(label, result),  # type: ignore[misc]
                 )
             except FathomError as error:
-                if number == 0:
+                if number == 0 or is_of_the_store(error):
                     raise
                 done.failures[step.label] = str(error)
                 if store is not None and step_id is not None:
@@ -85,9 +86,6 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
                 done.run_ids.append(found.run_id)
             if found.failure is not None:
                 done.failures[step.label] = found.failure
-    except BaseException as error:
-        _finish(store, done, "interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
-        raise
     _finish(store, done, "failed" if done.failures else "complete")
     return done
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fathom._errors import FathomError, InvalidRequestError
+from fathom._errors import InvalidRequestError
+from fathom.experiments._ending import end_noted
 from fathom.runners import stored_figures
 from fathom.stats import find_steady_state
 from fathom.stats._steady import ROUND_LIMIT, WINDOW_ROUNDS
@@ -180,14 +181,8 @@ def settle(
     """
     session = _Session(store, runner, experiment_id, on_round)
     store.experiments.finish(experiment_id, "running")
-    try:
+    with end_noted(store, experiment_id):
         rounds, steady, failure = session.run()
-    except KeyboardInterrupt:
-        store.experiments.finish(experiment_id, "interrupted")
-        raise
-    except FathomError as error:
-        store.experiments.finish(experiment_id, "failed", failure=str(error))
-        raise
     if failure is not None:
         store.experiments.finish(experiment_id, "failed", failure=failure)
         return Settled(experiment_id, rounds, steady, dict(session.values), failure)

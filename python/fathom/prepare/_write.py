@@ -6,7 +6,8 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from fathom._errors import FathomError, InvalidRequestError
+from fathom._errors import InvalidRequestError
+from fathom.experiments._ending import end_noted
 from fathom.prepare._pieces import Piece
 from fathom.prepare._target import TargetFacts, target_facts
 
@@ -233,19 +234,13 @@ def write(store: Store, runner: Runner, experiment_id: int, meter: Meter) -> Wri
     store.experiments.finish(experiment_id, "running")
     began_s = runner.clock()
     meter.start(total, total - sum(piece.bytes for _, piece in todo))
-    try:
+    with end_noted(store, experiment_id):
         for step, piece in todo:
             done.failure = _write_piece(store, runner, plan, piece, (experiment_id, step.id))
             if done.failure is not None:
                 break
             done.session_bytes += piece.bytes
             meter.piece_done(piece.bytes)
-    except KeyboardInterrupt:
-        store.experiments.finish(experiment_id, "interrupted")
-        raise
-    except FathomError as error:
-        store.experiments.finish(experiment_id, "failed", failure=str(error))
-        raise
     done.elapsed_s = runner.clock() - began_s
     if done.failure is not None:
         store.experiments.finish(experiment_id, "failed", failure=done.failure)

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fathom._errors import InvalidRequestError, RefusedError, RunFailedError, RunInterrupted
 from fathom._result import Result
 from fathom._run import run as run_native
+from fathom._signals import held_back
 from fathom.experiments._measure import Measured
+from fathom.experiments._saving import save_run
 from fathom.runners._native import stored_figures
 from fathom.runners._process import ToolRun, cpu_rows, run_tool
 from fathom.runners._runner import RunOutcome
@@ -133,6 +135,18 @@ class ForeignRunner:
             If Ctrl-C ended the run; what was measured is saved.
 
         """
+        # Between the end of the tool and the store, nothing ends the process.
+        with held_back():
+            return self._measured(arguments, label, experiment_id, step_id, show)
+
+    def _measured(
+        self,
+        arguments: Sequence[str],
+        label: str,
+        experiment_id: int | None,
+        step_id: int | None,
+        show: Callable[[Result], None] | None,
+    ) -> Measured:
         if any(one.startswith("-X") for one in arguments):
             raise InvalidRequestError(
                 "-X: another tool is driven by arguments; fathom translate --to diskspd gives them"
@@ -162,8 +176,8 @@ class ForeignRunner:
         failures = [found.failure] if found.failure and not run.interrupted else []
         run_id = None
         if self._store is not None:
-            run_id = self._store.runs.save(
-                result, arguments, label=label, failures=failures,
+            run_id = save_run(
+                self._store, result, arguments, label=label, failures=failures,
                 experiment_id=experiment_id, step_id=step_id,
             )  # fmt: skip
         if run.interrupted:

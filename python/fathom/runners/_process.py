@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError
+from fathom._signals import children, let_through
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,10 +79,12 @@ def run_tool(command: Sequence[str], folder: Path, limit_s: float) -> ToolRun:
 def _watched(process: subprocess.Popen[bytes], limit_s: float) -> ToolRun:
     run = ToolRun(0, "", samples=[_sample()])
     end_s = time.monotonic() + limit_s
+    children.add(process.pid)
     try:
         while process.poll() is None:
             try:
-                process.wait(_LOOK_S)
+                with let_through():
+                    process.wait(_LOOK_S)
             except subprocess.TimeoutExpired:
                 run.samples.append(_sample())
             except KeyboardInterrupt:
@@ -94,6 +97,8 @@ def _watched(process: subprocess.Popen[bytes], limit_s: float) -> ToolRun:
         # Whatever else happens here, no process is left behind that does I/O.
         _kill(process)
         raise
+    finally:
+        children.discard(process.pid)
     run.samples.append(_sample())
     run.return_code = process.returncode
     return run

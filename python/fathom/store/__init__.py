@@ -15,6 +15,7 @@ from fathom.store._database import Database
 from fathom.store._errors import (
     NotAStoreError,
     NotFoundError,
+    NotSavedError,
     StoreError,
     StoreFullError,
     StoreInUseError,
@@ -44,6 +45,7 @@ __all__ = [
     "ExperimentState",
     "NotAStoreError",
     "NotFoundError",
+    "NotSavedError",
     "RunSummary",
     "Step",
     "Store",
@@ -103,6 +105,17 @@ class Store:
         self.imports = Imports(self._database)
         self.name = self._database.name
         self.files = (self.name,) if self._database.is_sqlite else ()
+
+    def check_writable(self) -> None:
+        """See whether something can be saved now, before a long measurement relies on it.
+
+        Raises
+        ------
+        StoreError
+            If it cannot.
+
+        """
+        self._database.check_writable()
 
     def close(self) -> None:
         """Close its connections."""

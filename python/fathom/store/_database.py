@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from fathom._files import check_regular
 from fathom.store._errors import (
@@ -28,9 +30,14 @@ __all__ = ["Database"]
 
 # A writer keeps the store for milliseconds; who waits so long waits for something that hangs.
 _WAIT_S = 60.0
+_PIECE_MS = 100
+# What SQLite writes beside a file at the least (https://sqlite.org/walformat.html, 2.1).
+_LEAST_ROOM_BYTES = 32 << 10
+_FILE = "fathom_file"
 _SQLITE_HEADER = b"SQLite format 3\0"
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _PG_FULL = {"53100", "53200"}
+_PG_READ_ONLY = "25006"
 _PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
 
 
@@ -74,6 +81,23 @@ class Database:
             with connection.begin():
                 yield connection
 
+    def check_writable(self) -> None:
+        """See whether something can be saved now.
+
+        Raises
+        ------
+        StoreError
+            If it cannot; the kinds say why.
+
+        """
+        with self.writing() as connection:
+            # A server that stands by takes a transaction, and refuses to write in it.
+            if not self.is_sqlite and _is_read_only(connection):
+                raise StoreError(
+                    f"the store {self.name} can only be read: make it writable, or name another "
+                    "store with --store"
+                )
+
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
@@ -95,7 +119,7 @@ class Database:
             raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")
         engine = sa.create_engine(url, connect_args={"timeout": self.wait_s})
         event.listen(engine, "connect", _set_up_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "begin", self._begin_sqlite)
         return engine
 
     def _postgresql(self, url: URL) -> Engine:
@@ -115,6 +139,42 @@ class Database:
             connect_args={"options": options, "application_name": "fathom"},
         )
 
+    def _begin_sqlite(self, connection: Connection) -> None:
+        self._check_that_it_is_still_there(connection)
+        if not connection.get_execution_options().get("fathom_writes", False):
+            connection.exec_driver_sql("BEGIN")
+            return
+        # A writer takes the lock at once: one that read first could not wait for it (SQLITE_BUSY).
+        # It waits in pieces, between which Python looks at signals.
+        end_s = time.monotonic() + self.wait_s
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {_PIECE_MS}")
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                break
+            except OperationalError as error:
+                if not _is_busy(error.orig) or time.monotonic() >= end_s:
+                    raise
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self.wait_s * 1000)}")
+
+    def _check_that_it_is_still_there(self, connection: Connection) -> None:
+        """Refuse a file that is no longer the one of this name.
+
+        SQLite would go on with a file that nobody can reach any more, and save runs into it.
+        """
+        opened = connection.info.setdefault(_FILE, _file_number(self.name))
+        if opened != _file_number(self.name):
+            raise StoreError(
+                f"the store {self.name} was removed or replaced while it was in use: put it back, "
+                "or name another store with --store"
+            )
+
+    def _has_no_room(self) -> bool:
+        try:
+            return shutil.disk_usage(Path(self.name).absolute().parent).free < _LEAST_ROOM_BYTES
+        except OSError:
+            return False
+
     @contextmanager
     def _own_words(self) -> Iterator[None]:
         try:
@@ -128,19 +188,40 @@ class Database:
         words = str(error).strip()
         state = str(getattr(error, "sqlstate", None))
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_READONLY or state == _PG_READ_ONLY:
+            return StoreError(
+                f"the store {self.name} can only be read ({words}): make it writable, or name "
+                "another store with --store"
+            )
+        if code == sqlite3.SQLITE_CORRUPT:
+            return StoreError(
+                f"the store {self.name} is damaged ({words}): put back a copy of it, save what is "
+                "whole with sqlite3's .recover, or name another store with --store"
+            )
         if code == sqlite3.SQLITE_NOTADB:
             return NotAStoreError(f"{self.name} is no store of Fathom, and was not changed")
-        if code == sqlite3.SQLITE_FULL or state in _PG_FULL:
+        # Without room for its index of the log, SQLite tells of an error of the device.
+        is_full = code == sqlite3.SQLITE_IOERR and self._has_no_room()
+        if is_full or code == sqlite3.SQLITE_FULL or state in _PG_FULL:
             return StoreFullError(
                 f"the store {self.name} has no room left ({words}): free some, or name "
                 "another store with --store; what was saved before is whole"
             )
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or state in _PG_LOCKED:
+        if _is_busy(error) or state in _PG_LOCKED:
             return StoreLockedError(
                 f"another program has kept the store {self.name} locked for {self.wait_s:g} s: "
                 "end it, or name another store with --store"
             )
         return StoreError(f"the store {self.name} cannot be used: {words}")
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _is_read_only(connection: Connection) -> bool:
+    return connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
 
 
 def _is_sqlite(url: URL) -> bool:
@@ -155,7 +236,10 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - 
     connection.execute("PRAGMA synchronous = FULL")
 
 
-def _begin_sqlite(connection: Connection) -> None:
-    # A writer takes the lock at once: one that read first could not wait for it (SQLITE_BUSY).
-    writes = connection.get_execution_options().get("fathom_writes", False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+def _file_number(path: str) -> tuple[int, int] | None:
+    """Return what tells this file from another of the same name."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fathom._errors import FathomError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "NotAStoreError",
     "NotFoundError",
+    "NotSavedError",
     "StoreError",
     "StoreFullError",
     "StoreInUseError",
@@ -33,6 +39,26 @@ class StoreLockedError(StoreError):
 
 class StoreFullError(StoreError):
     """There is no room to save; what was saved before is whole."""
+
+
+class NotSavedError(StoreError):
+    """A run was measured and cannot be saved.
+
+    Attributes
+    ----------
+    rescue
+        The file that holds its result instead, None if there was no room for it anywhere.
+
+    """
+
+    def __init__(self, message: str, rescue: Path | None = None) -> None:
+        """Keep where the result is."""
+        super().__init__(message, rescue)
+        self.rescue = rescue
+
+    def __str__(self) -> str:
+        """Return the message alone."""
+        return str(self.args[0])
 
 
 class NotFoundError(StoreError):

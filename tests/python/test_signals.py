@@ -1,0 +1,239 @@
+"""The first Ctrl-C or SIGTERM ends a command with what was measured, the second one at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from fathom._signals import ending_in_good_order, held_back, let_through
+from fathom.store import Store
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+MIB = 1 << 20
+LOAD = ["-b4K", "-r", "-o4", "-L", "-g2000i"]
+# A command that says when its run has come to a phase; `filling` comes before the others.
+TOLD = """
+import sys
+import fathom.cli._progress as progress
+from contextlib import contextmanager
+@contextmanager
+def told(*, quiet=False):
+    def tell(name, fields):
+        if name in ("filling", "phase_started", "live"):
+            print("now", fields.get("phase", name), file=sys.stderr, flush=True)
+    yield tell
+progress.live_progress = told
+from fathom.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    path = tmp_path / "x.dat"
+    path.write_bytes(random.Random(1).randbytes(4 * MIB))  # noqa: S311 - No secret.
+    return str(path)
+
+
+def started(words: str, *args: str) -> subprocess.Popen[str]:
+    """Start ``fathom``, and return once its error output has a line with these words."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", TOLD, *args],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if words in line:
+            return process
+    raise AssertionError(told)
+
+
+def ended_by(number: signal.Signals, words: str, *args: str) -> tuple[int, str, str]:
+    """Send a signal once a command has said something; return its code and its outputs."""
+    with started(words, *args) as process:
+        process.send_signal(number)
+        shown, told = process.communicate(timeout=60)
+        assert "Traceback" not in told, told
+        return process.returncode, shown, told
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("phase", ["warm_up", "measured", "live", "cool_down"])
+def test_a_run_ends_with_what_was_measured(target: str, number: signal.Signals, phase: str) -> None:
+    times = {"warm_up": ["-W600", "-d1"], "cool_down": ["-W0", "-d1", "-C600"]}
+    args = [*times.get(phase, ["-W0", "-d600"]), *LOAD, target]
+    code, shown, told = ended_by(number, f"now {phase}", "run", *args)
+    assert code == 130
+    assert "interrupted" in told
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        (run,) = store.runs.list()
+        assert run.outcome == "interrupted"
+        ios = store.runs.get(run.id).result.total.ios
+    # What is before the measured time is not measured, and what is behind it is whole.
+    if phase in ("live", "cool_down"):
+        assert "IOPS" in shown
+        assert ios > 500
+    if phase == "warm_up":
+        assert ios == 0
+
+
+def test_a_run_that_still_makes_its_file_ends(tmp_path: Path) -> None:
+    path = tmp_path / "new.dat"
+    args = ["run", "-c1G", "-d600", "-W0", *LOAD, str(path)]
+    code, _, told = ended_by(signal.SIGTERM, "now filling", *args)
+    assert (code, "interrupted" in told or "ended by the user" in told) == (130, True)
+
+
+EXPERIMENTS = {
+    "sweep": ["sweep", "--depth", "1..64", "--duration", "1", "--warm-up", "0", *LOAD],
+    "repeat": ["repeat", "--pilot", "40", "--most", "40", "-d1", "-W0", *LOAD],
+    "tune": ["tune", "--depth", "1..64", "-b4K", "-r"],
+    "compare": ["compare", "--run", "-o1", "-o2", "-d1", "-W0", "-b4K", "-r", "-L"],
+    "assess": ["assess", "--seconds", "30"],
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("verb", EXPERIMENTS)
+def test_an_experiment_is_noted_as_interrupted_and_keeps_its_runs(
+    target: str, verb: str, number: signal.Signals
+) -> None:
+    arguments = [*EXPERIMENTS[verb], target]
+    process = subprocess.Popen(
+        [sys.executable, "-c", TOLD, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        wait_for_runs(2)
+        process.send_signal(number)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "interrupted" in told
+    assert "Traceback" not in told
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        (experiment,) = store.experiments.list()
+        runs = store.runs.list()
+    assert experiment.state == "interrupted"
+    assert len(runs) >= 2
+    assert all(run.columns["ios"] for run in runs if run.outcome == "complete")
+
+
+def wait_for_runs(count: int) -> None:
+    """Wait until the store has as many runs."""
+    for _ in range(1200):
+        with Store(os.environ["FATHOM_STORE"]) as store:
+            if len(store.runs.list()) >= count:
+                return
+        time.sleep(0.05)
+    raise AssertionError("there are no runs")
+
+
+def test_preparation_is_noted_as_interrupted_and_goes_on(target: str, tmp_path: Path) -> None:
+    args = ["prepare", "fill", str(tmp_path / "new.dat"), "--size", "3G"]
+    with started("filling", *args) as process:
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "go on with: fathom prepare fill --resume e1" in told
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        assert store.experiments.get(1).state == "interrupted"
+    assert Path(target).exists()
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_second_signal_ends_it_at_once(
+    tmp_path: Path, target: str, number: signal.Signals
+) -> None:
+    # A store that is locked keeps the first one waiting: it wants to save what was measured.
+    import sqlite3  # noqa: PLC0415 - Of this story alone.
+
+    with started("now live", "run", "-W0", "-d600", *LOAD, target) as process:
+        other = sqlite3.connect(os.environ["FATHOM_STORE"], isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        process.send_signal(number)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=1.5)
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 130
+        other.close()
+    assert [one.name for one in tmp_path.glob("fathom-rescued*")] == []
+
+
+def test_one_request_that_comes_twice_is_no_second_one(target: str) -> None:
+    # As timeout(1) does, and a Ctrl-C beside a supervisor.
+    with started("now live", "run", "-W0", "-d600", *LOAD, target) as process:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        assert [run.outcome for run in store.runs.list()] == ["interrupted"]
+
+
+def test_what_is_told_to_ignore_ctrl_c_ignores_it(target: str) -> None:
+    code = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){TOLD}"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, "run", "-W0", "-d3", *LOAD, target],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "now live" in line)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+def test_a_signal_waits_for_what_is_held_back_and_is_let_through_within() -> None:
+    done: list[str] = []
+
+    def save() -> None:
+        with held_back():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("saved")
+
+    def begin() -> None:
+        with held_back():
+            os.kill(os.getpid(), signal.SIGTERM)
+            with let_through():
+                done.append("begun")
+
+    def fail() -> None:
+        with held_back():
+            os.kill(os.getpid(), signal.SIGTERM)
+            raise ZeroDivisionError
+
+    for what, leaves in ((save, ["saved"]), (begin, ["saved"])):
+        with ending_in_good_order():
+            with pytest.raises(KeyboardInterrupt):
+                what()
+            assert done == leaves
+    with ending_in_good_order():
+        # An error goes first; the wish to end stays.
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        with pytest.raises(KeyboardInterrupt):
+            begin()
+
+
+def test_signals_of_other_programs_are_theirs() -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    with ending_in_good_order():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert [signal.getsignal(number) for number in SIGNALS] == before
