@@ -20,6 +20,7 @@ def test_the_exported_names_are_these() -> None:
         "DataFaultError",
         "Direction",
         "EventCallback",
+        "ExperimentInterrupted",
         "FathomError",
         "Fault",
         "InvalidRequestError",
