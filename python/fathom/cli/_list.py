@@ -59,7 +59,7 @@ def _experiments(store: Store, limit: int, *, as_json: bool) -> None:
             local_time(one.started_at_unix_s),
             one.verb,
             one.name,
-            one.state,
+            "killed" if one.is_abandoned else one.state,
             str(one.run_count),
         ]
         for one in found

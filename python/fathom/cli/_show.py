@@ -90,6 +90,7 @@ def _origin(run: StoredRun) -> dict[str, object]:
 
 
 _PLACE = {"run_id", "position"}
+_KILLED = "killed: noted as running, but its process is gone; what it saved is whole"
 
 
 def _experiment(store: Store, experiment_id: int, *, as_json: bool) -> None:
@@ -102,7 +103,7 @@ def _experiment(store: Store, experiment_id: int, *, as_json: bool) -> None:
     facts = {
         "verb": one.verb,
         "name": one.name,
-        "state": one.state,
+        "state": _KILLED if one.is_abandoned else one.state,
         "failure": one.failure,
         "started": local_time(one.started_at_unix_s),
         "ended": one.ended_at_unix_s and local_time(one.ended_at_unix_s),

@@ -38,7 +38,7 @@ def end_noted(store: Store | None, experiment_id: int | None) -> Iterator[None]:
     """
     try:
         yield
-    except BaseException as error:
+    except (Exception, KeyboardInterrupt) as error:
         if store is not None and experiment_id is not None:
             interrupted = isinstance(error, KeyboardInterrupt)
             state: ExperimentState = "interrupted" if interrupted else "failed"

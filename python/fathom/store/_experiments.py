@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from fathom import _fathom
-from fathom.store._errors import NotFoundError, StoreInUseError
+from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
 from fathom.store._imports import drop_unused_sources
+from fathom.store._processes import is_gone, this_process
 from fathom.store._records import Experiment, Step
 from fathom.store._tables import baselines, experiments, runs, steps
 
@@ -26,6 +28,8 @@ __all__ = ["Experiments"]
 
 # More in one statement than any database takes as parameters is changed in pieces.
 _PIECE = 500
+# The key of a plan that is no verb's: which process runs it.
+_PROCESS = "process"
 
 
 class Experiments:
@@ -52,7 +56,7 @@ class Experiments:
             "state": "running",
             "started_at_unix_s": time.time(),
             "tool_version": _fathom.version(),
-            "plan_json": json.dumps(plan),
+            "plan_json": json.dumps({**plan, _PROCESS: this_process()}),
         }
         with self._database.writing() as connection:
             insert = experiments.insert().values(row).returning(experiments.c.id)
@@ -99,7 +103,13 @@ class Experiments:
     ) -> None:
         """Note how an experiment ended and what it found; ``running`` takes it up again.
 
-        Without an outcome, the one that it had stays.
+        Without an outcome, the one that it had stays. Who takes it up is noted, too.
+
+        Raises
+        ------
+        StoreInUseError
+            If it is to be taken up, and another process still runs it.
+
         """
         values: dict[str, Any] = {
             "state": state,
@@ -109,9 +119,46 @@ class Experiments:
         if outcome is not None:
             values["outcome_json"] = json.dumps(outcome)
         with self._database.writing() as connection:
-            self._row(connection, experiment_id)
+            row = self._row(connection, experiment_id)
+            if state == "running":
+                values["plan_json"] = self._taken_up(row)
             mine = experiments.c.id == experiment_id
             connection.execute(experiments.update().where(mine).values(values))
+
+    def _taken_up(self, row: RowMapping) -> str:
+        """Return the plan with this process as the one that runs it."""
+        plan = self._plan(row)
+        noted, mine = plan.get(_PROCESS), this_process()
+        is_run = row["state"] == "running" and is_gone(noted) is False
+        if is_run and noted is not None and noted != mine:
+            raise StoreInUseError(
+                f"experiment e{row['id']} is still run by process {noted['pid']}: wait for its "
+                "end, or end it"
+            )
+        return json.dumps({**plan, _PROCESS: mine})
+
+    def _plan(self, row: RowMapping) -> dict[str, Any]:
+        return self._read(row, "plan_json", "plan") or {}
+
+    def _read(self, row: Mapping[Any, Any], column: str, what: str) -> dict[str, Any] | None:
+        """Return what a column holds.
+
+        Raises
+        ------
+        StoreError
+            If it is damaged.
+
+        """
+        if row[column] is None:
+            return None
+        with suppress(ValueError, TypeError, RecursionError):
+            found = json.loads(row[column])
+            if isinstance(found, dict):
+                return found
+        raise StoreError(
+            f"the {what} of experiment e{row['id']} in {self._database.name} is damaged; its runs "
+            f"are whole (fathom list), and fathom delete e{row['id']} removes it with them"
+        )
 
     def get(self, experiment_id: int) -> Experiment:
         """Return one experiment with its steps.
@@ -120,21 +167,51 @@ class Experiments:
         ------
         NotFoundError
             If the store has no such experiment.
+        StoreError
+            If what it holds of it is damaged.
 
         """
         with self._database.reading() as connection:
             row = self._row(connection, experiment_id)
             query = steps.select().where(steps.c.experiment_id == experiment_id)
             found = connection.execute(query.order_by(steps.c.position)).mappings()
-            return _experiment(row, [_step(step) for step in found])
+            steps_found = [self._step(row, step) for step in found]
+            return _experiment(row, self._plan(row), self._outcome(row), steps_found)
 
     def list(self, *, verb: str | None = None, limit: int | None = None) -> list[Experiment]:
-        """Return experiments without their steps, the newest first."""
+        """Return experiments without their steps, the newest first.
+
+        What is damaged of one does not keep the others from being listed: it is left out.
+        """
         query = _counted().order_by(experiments.c.id.desc()).limit(limit)
         if verb is not None:
             query = query.where(experiments.c.verb == verb)
         with self._database.reading() as connection:
-            return [_experiment(row, []) for row in connection.execute(query).mappings()]
+            return [self._listed(row) for row in connection.execute(query).mappings()]
+
+    def _listed(self, row: RowMapping) -> Experiment:
+        plan: dict[str, Any] = {}
+        outcome = None
+        with suppress(StoreError):
+            plan = self._plan(row)
+        with suppress(StoreError):
+            outcome = self._outcome(row)
+        return _experiment(row, plan, outcome, [])
+
+    def _outcome(self, row: RowMapping) -> dict[str, Any] | None:
+        return self._read(row, "outcome_json", "outcome")
+
+    def _step(self, row: RowMapping, step: RowMapping) -> Step:
+        named = {"id": row["id"], "parameters_json": step["parameters_json"]}
+        what = f"step {step['position'] + 1}"
+        return Step(
+            id=step["id"],
+            position=step["position"],
+            label=step["label"],
+            parameters=self._read(named, "parameters_json", what) or {},
+            state=step["state"],
+            failure=step["failure"],
+        )
 
     def delete(self, experiment_id: int) -> None:
         """Delete an experiment with its steps and runs.
@@ -195,8 +272,13 @@ def _counted() -> sa.Select[Any]:
     return sa.select(experiments, count.scalar_subquery().label("run_count"))
 
 
-def _experiment(row: RowMapping, found: Sequence[Step]) -> Experiment:
-    outcome = row["outcome_json"]
+def _experiment(
+    row: RowMapping,
+    plan: dict[str, Any],
+    outcome: dict[str, Any] | None,
+    found: Sequence[Step],
+) -> Experiment:
+    process = plan.pop(_PROCESS, None)
     return Experiment(
         id=row["id"],
         verb=row["verb"],
@@ -205,19 +287,9 @@ def _experiment(row: RowMapping, found: Sequence[Step]) -> Experiment:
         failure=row["failure"],
         started_at_unix_s=row["started_at_unix_s"],
         ended_at_unix_s=row["ended_at_unix_s"],
-        plan=json.loads(row["plan_json"]),
-        outcome=None if outcome is None else json.loads(outcome),
+        plan=plan,
+        outcome=outcome,
         run_count=row["run_count"],
         steps=tuple(found),
-    )
-
-
-def _step(row: RowMapping) -> Step:
-    return Step(
-        id=row["id"],
-        position=row["position"],
-        label=row["label"],
-        parameters=json.loads(row["parameters_json"]),
-        state=row["state"],
-        failure=row["failure"],
+        is_abandoned=row["state"] == "running" and is_gone(process) is True,
     )

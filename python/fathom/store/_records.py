@@ -97,6 +97,8 @@ class Experiment:
     """Several runs with one question.
 
     ``plan`` is what the verb needs to resume, ``outcome`` what it found; the verb owns both.
+    ``is_abandoned`` tells that it is noted as running, while the process that ran it is gone, as
+    after ``kill -9``: it can be resumed.
     """
 
     id: int
@@ -110,6 +112,7 @@ class Experiment:
     outcome: Mapping[str, Any] | None = field(repr=False)
     run_count: int
     steps: Sequence[Step] = field(repr=False)
+    is_abandoned: bool = False
 
 
 @dataclass(frozen=True)

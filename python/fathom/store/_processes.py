@@ -1,0 +1,74 @@
+"""Which process runs an experiment, and whether it is still there.
+
+A process that is killed (SIGKILL, a power cut, memory that ran out) notes nothing any more: its
+experiment stays ``running`` in the store. So each one keeps what tells its process from others.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+__all__ = ["is_gone", "this_process"]
+
+# Fields of proc(5), /proc/pid/stat, counted behind the name in brackets.
+_STATE, _START_TICKS = 0, 19
+_ENDED = ("Z", "X")
+
+
+def this_process(proc: Path = Path("/proc")) -> dict[str, Any]:
+    """Return what tells this process from all others, also after a restart of the machine."""
+    return {
+        "pid": os.getpid(),
+        "start_ticks": _start_ticks(proc, os.getpid()),
+        "boot_id": _read(proc / "sys/kernel/random/boot_id"),
+        "pid_namespace": _namespace(proc),
+        "host_name": platform.node(),
+    }
+
+
+def is_gone(noted: object, proc: Path = Path("/proc")) -> bool | None:
+    """Tell whether a process has ended; None if that cannot be told here.
+
+    That of another machine or of another container may well be there, unseen.
+    """
+    if not isinstance(noted, dict) or noted.get("host_name") != platform.node():
+        return None
+    if not noted.get("boot_id"):
+        return None
+    if noted["boot_id"] != _read(proc / "sys/kernel/random/boot_id"):
+        # The same machine, started anew since.
+        return True
+    if noted.get("pid_namespace") != _namespace(proc):
+        return None
+    pid, start_ticks = noted.get("pid"), noted.get("start_ticks")
+    if not isinstance(pid, int) or not isinstance(start_ticks, int):
+        return None
+    # Another process may have got its number since.
+    return _start_ticks(proc, pid) != start_ticks
+
+
+def _start_ticks(proc: Path, pid: int) -> int | None:
+    """Return when a process began, in ticks since the machine started; None if it has ended."""
+    _, _, fields = _read(proc / str(pid) / "stat").rpartition(")")
+    words = fields.split()
+    if len(words) <= _START_TICKS or words[_STATE] in _ENDED:
+        return None
+    return int(words[_START_TICKS])
+
+
+def _namespace(proc: Path) -> str | None:
+    """Return the namespace in which process numbers are counted (pid_namespaces(7))."""
+    try:
+        return os.readlink(proc / "self/ns/pid")  # noqa: PTH115 - It leads to no file.
+    except OSError:
+        return None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
