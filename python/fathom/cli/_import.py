@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import glob
 import json
-import sys
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-import fathom
 from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fathom.importers import Reading
-    from fathom.store import Store
+from fathom.cli._import_one import STDIN, import_one
 
 __all__ = ["import_"]
-
-_STDIN = "-"
 
 
 def import_(  # noqa: PLR0913 - Each is an option of the command.
@@ -52,87 +42,67 @@ def import_(  # noqa: PLR0913 - Each is an option of the command.
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Import results of DiskSpd, fio, Iometer or CrystalDiskMark.
+    """Import results of DiskSpd, fio, Iometer, CrystalDiskMark, or of Fathom elsewhere.
 
     All results of a file are taken. Lines that are not understood are shown with their numbers.
     """
     from fathom.importers import FORMATS  # noqa: PLC0415 - Only needed to import.
 
-    if form == "?" or (form is not None and form not in FORMATS):
-        fail(f"the formats are {', '.join(FORMATS)}", EXIT_INVALID)
+    if form == "?":
+        typer.echo("\n".join(FORMATS))
+        return
+    if form is not None and form not in FORMATS:
+        fail(f"there is no format {form!r}: the formats are {', '.join(FORMATS)}", EXIT_INVALID)
+    names = _names(files)
     told: list[dict[str, Any]] = []
     with opened_store(store) as opened:
-        for name in _names(files):
-            told.append(_one(opened, name, form, label, again=again))
+        for name, is_named in names:
+            told.append(import_one(opened, name, form, label, again=again, is_named=is_named))
             if not as_json:
                 _tell(told[-1], all_lines=all_lines)
     if as_json:
         typer.echo(json.dumps(told, indent=2))
-    failed = [one for one in told if one["error"]]
-    if failed:
-        fail(f"{len(failed)} of {len(told)} files were not imported", EXIT_FAILED)
+    _end(told, " ".join(files))
 
 
-def _names(asked: list[str]) -> Iterator[str]:
-    """Return files: those of a folder in order, and what a pattern stands for."""
+def _names(asked: list[str]) -> list[tuple[str, bool]]:
+    """Return the files, each with whether it is named itself; a missing one ends the command.
+
+    Those of a folder come in order, and so does what a pattern stands for.
+    """
+    found: list[tuple[str, bool]] = []
+    missing: list[str] = []
     for name in asked:
         path = Path(name)
-        if name == _STDIN or path.is_file():
-            yield name
+        if name == STDIN or (path.exists() and not path.is_dir()):
+            found.append((name, True))
         elif path.is_dir():
-            yield from sorted(str(one) for one in path.rglob("*") if one.is_file())
+            found += [(str(one), False) for one in sorted(path.rglob("*")) if one.is_file()]
+        # Path.glob takes no absolute patterns before Python 3.13.
+        elif several := sorted(glob.glob(name, recursive=True)):  # noqa: PTH207
+            found += [(one, False) for one in several if Path(one).is_file()]
         else:
-            # Path.glob takes no absolute patterns before Python 3.13.
-            yield from sorted(glob.glob(name, recursive=True)) or [name]  # noqa: PTH207
-
-
-def _one(
-    store: Store, name: str, form: str | None, label: str | None, *, again: bool
-) -> dict[str, Any]:
-    """Import one file, and return what is to be told of it."""
-    told: dict[str, Any] = {"file": name, "runs": [], "before": [], "unparsed": [], "error": None}
-    from fathom.importers import read_source  # noqa: PLC0415 - Only needed to import.
-
-    try:
-        content = _content(name)
-        if not again and (before := store.imports.run_ids(content)):
-            return told | {"before": before}
-        reading = read_source(content, form, name)
-        runs = store.imports.save(reading.results, content, name, label=label, again=again)
-    except (OSError, fathom.FathomError) as error:
-        return told | {"error": f"{error}"}
-    found: dict[str, Any] = {
-        "runs": runs,
-        "unparsed": [asdict(line) for line in reading.unparsed],
-        "configurations": dict(reading.configurations),
-    }
-    if not reading.results and not reading.configurations:
-        found["error"] = "it holds no result"
-    return told | found | {"titles": [_title(reading, index) for index in range(len(runs))]}
-
-
-def _title(reading: Reading, index: int) -> str:
-    one = reading.results[index]
-    words = f"{one.tool} {one.tool_version}".strip()
-    return f"{words}: {one.title or one.command_line or one.origin}"
-
-
-def _content(name: str) -> bytes:
-    """Return a file, but not more of it than can be imported: its refusal tells its size."""
-    from fathom._files import check_regular  # noqa: PLC0415 - Only needed to import.
-    from fathom.importers import MAX_BYTES, ImportFormatError  # noqa: PLC0415 - The same.
-
-    if name == _STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
-    path = Path(name)
-    size = check_regular(path)
-    if size > MAX_BYTES:
-        raise ImportFormatError(
-            f"it has {size >> 20:,} MiB, more than the {MAX_BYTES >> 20} MiB that an import reads: "
-            "split it"
+            missing.append(name)
+    if missing:
+        words = ", ".join(missing)
+        fail(
+            f"there is no file, folder or match of {words}; nothing was imported: check the name "
+            f"(from {Path.cwd()})",
+            EXIT_INVALID,
         )
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+    return found
+
+
+def _end(told: list[dict[str, Any]], asked: str) -> None:
+    """End with the exit code that stands for what became of all files."""
+    failed = [one for one in told if one["error"]]
+    good = [one for one in told if one["runs"] or one["before"] or one["configurations"]]
+    if failed:
+        # Some were imported: the command has failed in part. None were: what was given is wrong.
+        words = f"{len(failed)} of {len(told)} files were not imported"
+        fail(words, EXIT_FAILED if good else EXIT_INVALID)
+    if not good:
+        fail(f"there is no result in {asked}; nothing was imported", EXIT_INVALID)
 
 
 def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
@@ -140,9 +110,9 @@ def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
     if told["before"]:
         runs = ", ".join(map(str, told["before"]))
         typer.echo(f"{name}: imported before, as run {runs}; --again saves it once more")
-    for run_id, title in zip(told["runs"], told.get("titles", ()), strict=False):
+    for run_id, title in zip(told["runs"], told["titles"], strict=False):
         typer.echo(f"{name}: run {run_id}: {title}")
-    for load, arguments in told.get("configurations", {}).items():
+    for load, arguments in told["configurations"].items():
         words = " ".join(arguments) or "several lines, which no single load of DiskSpd says"
         typer.echo(f"{name}: {load}: {words}")
     outside = [line for line in told["unparsed"] if not line["is_within"]]
@@ -155,8 +125,10 @@ def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
             "--all-lines shows them",
             err=True,
         )
-    if told["error"]:
-        typer.echo(f"{name}: {told['error']}", err=True)
+    if why := told["error"]:
+        typer.echo(f"{name}: {why}", err=True)
+    if why := told["skipped"]:
+        typer.echo(f"{name}: left out: {why}", err=True)
 
 
 def _ranges(lines: list[dict[str, Any]]) -> str:

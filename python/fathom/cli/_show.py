@@ -82,9 +82,10 @@ def _run(run: StoredRun) -> None:
 
 def _origin(run: StoredRun) -> dict[str, object]:
     """Return where an imported run comes from."""
-    if run.imported is None:
-        return {}
     columns = run.summary.columns
+    if run.imported is None:
+        # What came from another machine tells its file.
+        return {"source_name": columns["source_name"]} if columns["source_name"] else {}
     names = ("origin", "origin_tool", "origin_tool_version", "source_name", "command_line")
     return {name: columns[name] for name in names}
 

@@ -15,7 +15,7 @@ the run was measured by Fathom), and ``result`` a view of it in the shape of a m
 nor warnings.
 """
 
-from fathom.importers._errors import ImportFormatError
+from fathom.importers._errors import ImportFormatError, UnknownFormatError
 from fathom.importers._fio_json import fio_results
 from fathom.importers._formats import FORMATS, MAX_BYTES, format_of, read_source
 from fathom.importers._imported import (
@@ -27,6 +27,7 @@ from fathom.importers._imported import (
     ImportedRow,
     ImportedSeries,
     ImportedTarget,
+    OwnRun,
     Reading,
     UnparsedLine,
 )
@@ -44,7 +45,9 @@ __all__ = [
     "ImportedRow",
     "ImportedSeries",
     "ImportedTarget",
+    "OwnRun",
     "Reading",
+    "UnknownFormatError",
     "UnparsedLine",
     "fio_results",
     "format_of",

@@ -322,14 +322,27 @@ def _documents(
         try:
             document, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError) as error:
-            raise ImportFormatError(
-                f"the JSON that begins in line {first} is damaged or cut off: {error}"
-            ) from error
+            raise ImportFormatError(_broken(text, first, error)) from error
         count += 1
         yield document, first, text.count("\n", 0, end) + 1, passed_over
     if not count:
         raise ImportFormatError("there is no JSON of fio: no line begins with {")
     yield None, 0, 0, _lines(text, end, len(text))
+
+
+def _broken(text: str, first: int, error: Exception) -> str:
+    """Say where a document breaks, and whether it was cut off there."""
+    how, where = "is damaged", ""
+    if isinstance(error, json.JSONDecodeError):
+        is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
+        how = "is cut off" if is_cut else how
+        where = f" in line {error.lineno}, column {error.colno}: {error.msg}"
+    elif isinstance(error, RecursionError):
+        where = ": it is nested too deep"
+    return (
+        f"the JSON that begins in line {first} {how}{where}; nothing of the file was imported: "
+        "copy it once more, or run fio once more"
+    )
 
 
 def _lines(text: str, start: int, end: int) -> list[UnparsedLine]:

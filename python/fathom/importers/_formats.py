@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from fathom.importers._crystaldiskmark import (
 )
 from fathom.importers._diskspd_text import looks_like_diskspd_text, read_diskspd_text
 from fathom.importers._diskspd_xml import looks_like_diskspd_xml, read_diskspd_xml
-from fathom.importers._errors import ImportFormatError
+from fathom.importers._errors import ImportFormatError, UnknownFormatError
 from fathom.importers._fio_json import looks_like_fio_json, read_fio_json
 from fathom.importers._fio_logs import (
     looks_like_fio_hist_log,
@@ -27,6 +28,7 @@ from fathom.importers._iometer import (
     read_iometer_csv,
     read_iometer_icf,
 )
+from fathom.importers._own_json import looks_like_own_json, parsed_json, read_own_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,6 +54,7 @@ def _never(_text: str) -> bool:
 
 
 FORMATS: Mapping[str, _Format] = {
+    "fathom-json": _Format(looks_like_own_json, read_own_json),
     "fio-json": _Format(looks_like_fio_json, read_fio_json),
     "diskspd-xml": _Format(looks_like_diskspd_xml, read_diskspd_xml),
     "iometer-csv": _Format(looks_like_iometer_csv, read_iometer_csv),
@@ -78,11 +81,12 @@ def format_of(data: bytes, name: str = "") -> str:
     Raises
     ------
     ImportFormatError
-        If it is empty, or of none that is known.
+        If it is empty or damaged JSON; ``UnknownFormatError`` if it is of none that is known.
 
     """
+    data = _utf8(data)
     if not data.strip():
-        raise ImportFormatError("it is empty")
+        raise ImportFormatError("it is empty; nothing was imported: write the result once more")
     text = data.decode("utf-8", "replace")
     for form, one in FORMATS.items():
         if one.looks(text):
@@ -94,10 +98,26 @@ def format_of(data: bytes, name: str = "") -> str:
             "it is a log of fio, of which only the name tells what it measures: add --format "
             "fio-bw-log, fio-iops-log, fio-lat-log, fio-clat-log or fio-slat-log"
         )
-    raise ImportFormatError(
-        f"no known format: it should be one of {', '.join(FORMATS)}; name one with --format if it "
-        "is"
-    )
+    raise UnknownFormatError(_unknown(text))
+
+
+def _unknown(text: str) -> str:
+    """Say what a source of no known format is, and what to do."""
+    hint = f"if it is one of {', '.join(FORMATS)}, name that with --format"
+    if "\0" in text:
+        return f"it is no text, and no result of a tool that is known; {hint}"
+    if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
+        # A document that was cut off is told as such, as its end may have been what shows its kind.
+        parsed_json(text)
+        return f"its JSON is neither fio's nor Fathom's; {hint}"
+    return f"it has no result of a tool that is known; {hint}"
+
+
+def _utf8(data: bytes) -> bytes:
+    """Return a text as UTF-8: Windows PowerShell redirects output into files of UTF-16."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16", "replace").encode("utf-8", "replace")
+    return data.removeprefix(codecs.BOM_UTF8)
 
 
 def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading:
@@ -122,6 +142,7 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
         raise ImportFormatError(
             f"it has more than the {MAX_BYTES >> 20} MiB that an import reads: split it"
         )
+    data = _utf8(data)
     found = form or format_of(data, name)
     if found not in FORMATS:
         raise ImportFormatError(f"there is no format {found!r}; there are {', '.join(FORMATS)}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from fathom._result import Result
+
 __all__ = [
     "DIRECTIONS",
     "ImportedCpu",
@@ -23,6 +25,7 @@ __all__ = [
     "ImportedRow",
     "ImportedSeries",
     "ImportedTarget",
+    "OwnRun",
     "Reading",
     "UnparsedLine",
 ]
@@ -259,16 +262,41 @@ class ImportedResult:
 
 
 @dataclass(frozen=True)
+class OwnRun:
+    """A run that Fathom measured or kept, here or on another machine.
+
+    What only a store knows is empty if the source is a result alone. ``uid`` is the same in all
+    stores; ``targets`` tell what lay beneath them where they were measured; ``failure`` is None
+    unless the run failed.
+    """
+
+    result: Result | ImportedResult
+    label: str = ""
+    uid: str = ""
+    arguments: tuple[str, ...] = ()
+    failure: str | None = None
+    memory_bytes: int | None = None
+    targets: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def command_line(self) -> str:
+        """As the result repeats it."""
+        return self.result.command_line
+
+
+@dataclass(frozen=True)
 class Reading:
     """All that one source holds: its results, and each line that no rule knows.
 
     ``configurations`` are loads without a result, as of an ``.icf`` of Iometer: a name, and the
-    same as DiskSpd's arguments (none where one line of arguments cannot say it).
+    same as DiskSpd's arguments (none where one line of arguments cannot say it). ``own`` are runs
+    of our own JSON, which has no other ``results``.
     """
 
     results: tuple[ImportedResult, ...]
     unparsed: tuple[UnparsedLine, ...] = ()
     configurations: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    own: tuple[OwnRun, ...] = ()
 
 
 def _directions(data: Mapping[str, Any]) -> dict[str, ImportedDirection]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import time
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from fathom.importers._errors import ImportFormatError
 from fathom.store._errors import NotFoundError
 from fathom.store._import_rows import (
     imported_provenance_row,
     imported_run_row,
     imported_target_rows,
 )
+from fathom.store._own_rows import own_rows
 from fathom.store._rows import add_run
 from fathom.store._tables import import_sources, runs
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-    from fathom.importers import ImportedResult
+    from fathom.importers import ImportedResult, OwnRun
     from fathom.store._database import Database
 
 __all__ = ["Imports", "add_imported", "drop_unused_sources"]
@@ -81,6 +83,46 @@ class Imports:
                 for position, result in enumerate(results)
             ]
 
+    def save_own(
+        self,
+        found: Sequence[OwnRun],
+        content: bytes,
+        name: str,
+        *,
+        label: str | None = None,
+        again: bool = False,
+    ) -> list[tuple[int, bool]]:
+        """Save runs of our own JSON in one transaction.
+
+        Returns each run's id, and whether it is new: a run has the same ``uid`` in all stores, and
+        one that is there already is left as it is. The parameters are those of ``save``.
+
+        Raises
+        ------
+        ImportFormatError
+            If one of them has not the shape of a result; then none is saved.
+
+        """
+        rows = [_own_rows(own, label) for own in found]
+        saved: list[tuple[int, bool]] = []
+        try:
+            with self._database.writing() as connection:
+                for position, (own, (row, host, targets)) in enumerate(
+                    zip(found, rows, strict=True)
+                ):
+                    known = sa.select(runs.c.id).where(runs.c.uid == own.uid)
+                    there = connection.execute(known).scalar() if own.uid else None
+                    if there is not None and not again:
+                        saved.append((there, False))
+                        continue
+                    more: dict[str, Any] = {"uid": own.uid} if own.uid and there is None else {}
+                    more |= {"source_sha256": _source(connection, content, name)}
+                    more |= {"experiment_id": None, "step_id": None, "source_position": position}
+                    saved.append((add_run(connection, {**row, **more}, host, targets), True))
+        except OverflowError as error:
+            raise ImportFormatError(f"it has a number that no store holds: {error}") from error
+        return saved
+
     def content(self, run_id: int) -> bytes:
         """Return the whole source that a run was imported from.
 
@@ -117,6 +159,16 @@ def add_imported(  # noqa: PLR0913 - All but the first four have names.
     if content is not None:
         row |= {"source_sha256": _source(connection, content, name), "source_position": position}
     return add_run(connection, row, imported_provenance_row(result), imported_target_rows(result))
+
+
+def _own_rows(
+    own: OwnRun, label: str | None
+) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    try:
+        return own_rows(own, label)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
+        raise ImportFormatError(f"it is no whole result of Fathom: {what}") from error
 
 
 def drop_unused_sources(connection: Connection) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fathom._result import Direction, Result
 
-__all__ = ["outcome_of", "provenance_row", "run_row", "target_rows"]
+__all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "target_rows"]
 
 _NANOS_PER_SECOND = 1e9
 _QUANTILES = (0.5, 0.95, 0.99, 0.999)
@@ -127,7 +127,12 @@ def _latencies(name: str, direction: Direction) -> dict[str, float]:
 
 
 def provenance_row(result: Result) -> dict[str, Any]:
-    """Return the columns of the host, as the engine found it."""
+    """Return the columns of the host that measured just now, which is this one."""
+    return {**host_row(result), "memory_bytes": memory_bytes()}
+
+
+def host_row(result: Result) -> dict[str, Any]:
+    """Return the columns of the host that the engine found, wherever it was."""
     host = result.raw["host"]
     backends = {thread.engine for span in result.time_spans for thread in span.threads}
     return {
@@ -137,7 +142,6 @@ def provenance_row(result: Result) -> dict[str, Any]:
         "cpu_model": host["cpu_model"],
         "cpu_count": len(host["cpus"]),
         "cpu_governor": host["power_scheme"],
-        "memory_bytes": memory_bytes(),
         "io_backends": ", ".join(sorted(backends)),
     }
 
