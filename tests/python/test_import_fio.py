@@ -225,8 +225,8 @@ def test_messages_around_the_json_are_named() -> None:
 def broken() -> Iterator[tuple[str, bytes, str]]:
     whole = json.dumps(document()).encode()
     yield "empty", b"  \n", "empty"
-    yield "binary", bytes(range(256)) * 8, "no known format"
-    yield "cut off", whole[: len(whole) // 2], "damaged or cut off"
+    yield "binary", bytes(range(256)) * 8, "it is no text"
+    yield "cut off", whole[: len(whole) // 2], "is cut off"
     yield "text for a number", whole.replace(b"500.0", b'"many"'), '"iops" is no number'
     yield "list for an object", whole.replace(b'"read": {', b'"read": [{', 1), "damaged"
     yield "other words", b'{"fio version": 3}', "not fio's"
