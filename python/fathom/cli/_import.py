@@ -42,9 +42,10 @@ def import_(  # noqa: PLR0913 - Each is an option of the command.
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Import results of DiskSpd, fio, Iometer, CrystalDiskMark, or of Fathom elsewhere.
+    """Import results of DiskSpd, fio, Iometer or CrystalDiskMark.
 
-    All results of a file are taken. Lines that are not understood are shown with their numbers.
+    Those of Fathom on another machine are imported whole. All results of a file are taken. Lines
+    that are not understood are shown with their numbers.
     """
     from fathom.importers import FORMATS  # noqa: PLC0415 - Only needed to import.
 
