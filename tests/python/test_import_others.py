@@ -172,36 +172,3 @@ def test_lines_of_scripts_are_results_however_they_were_folded() -> None:
     assert [one.load.outstanding for one in reading.results] == [1, 3, None]
     # The script itself is no result, and is named.
     assert [line.number for line in reading.unparsed] == [1, 3]
-
-
-# By hand from the page: the totals of what the scanner left whole.
-SCANNED = [
-    ("162840576", "19878", "15.52", "1985.97", "32.626", "55.312"),
-    ("1737490432", "3314", "165.65", "331.29", "48.095", "50.873"),
-    ("1664614400", "3175", "158.74", "317.48", "18.853", "21.943"),
-    ("160145408", "19549", "15.25", "1952.47", "5.125", "8.135"),
-    ("3039797248", "371069", "289.89", "37105.87", "0.215", "0.411"),
-    ("158466048", "19344", "15.10", "1933.25", "5.170", "6.145"),
-]
-
-
-def test_cells_that_a_scanner_mixed_up_are_found_by_what_must_hold() -> None:
-    reading = read_source((DATA / "page-scanned.txt").read_bytes())
-    found = [one for one in reading.results if one.origin == "diskspd-text"]
-    totals = [tuple(one.total.texts.values()) for one in found if one.total]
-    assert totals == SCANNED
-    latency = found[5].total.latency if found[5].total else None
-    assert latency is not None
-    assert (latency.min_ns, latency.max_ns) == (3_860_000, 436_406_000)
-    told = {25.0: 4_385_000, 50.0: 4_646_000, 95.0: 6_243_000, 99.0: 12_413_000}
-    told |= {75.0: 5_052_000, 90.0: 5_640_000, 99.9: 63_972_000, 99.99: 356_710_000}
-    assert {share: latency.percentiles_ns[share] for share in told} == told
-    usage = [one.cpu_average and one.cpu_average.usage_percent for one in found]
-    assert (usage[0], usage[4], usage[5]) == (2.85, 24.73, 3.24)
-    # Where digits were lost, nothing is told of them.
-    lost = found[3].total.latency if found[3].total else None
-    assert lost is not None
-    assert lost.percentiles_ns == {}
-    assert all("out of order" in one.notes[0] for one in found)
-    # And its lines are named all the same.
-    assert len(reading.unparsed) > 50

@@ -1,10 +1,7 @@
 """Results of DiskSpd whose cells stand out of order, as in pages that were scanned or folded.
 
-Nothing is read by its place here but by what must hold of it: bytes are I/Os times the block size,
-IOPS are I/Os and MiB/s are MiB divided by the test time, and the latencies of a total stand behind
-its IOPS. A figure for which no number of the text qualifies is left unknown. Percentiles rise from
-``min`` to ``max``; of reads alone (or writes alone) each stands there twice, for the direction and
-for the total, so that 28 numbers in the part of percentiles are theirs in rising order.
+Nothing is read by its place here but by what must hold of it (``_diskspd_scrambled_figures``,
+``_diskspd_scrambled_cpus``). A figure for which no number of the text qualifies is left unknown.
 """
 
 from __future__ import annotations
@@ -12,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fathom.importers._diskspd_lines import decimal, nanoseconds, normal
+from fathom.importers._diskspd_lines import bytes_of, normal
 from fathom.importers._diskspd_load import Settings, command_settings
-from fathom.importers._diskspd_tables import WHAT
+from fathom.importers._diskspd_scrambled_cpus import folded_cpus, scrambled_cpus
+from fathom.importers._diskspd_scrambled_figures import scrambled_threads, scrambled_total
 from fathom.importers._imported import (
-    ImportedCpu,
     ImportedDirection,
-    ImportedLatency,
     ImportedResult,
+    ImportedRow,
     ImportedTarget,
 )
 
@@ -30,12 +27,13 @@ __all__ = ["scrambled_results"]
 
 _BEGIN = re.compile(r"Command Line: |PS [A-Z]:\\\S*> ")
 _COMMAND = re.compile(r"[^\s>]*diskspd\.exe(?: -?[\w.]+)+? (?:[A-Z]:\\|\\\\)\S+", re.IGNORECASE)
+# Where the target is lost, a command is told by its outstanding I/Os.
+_BARE = re.compile(r"[^\s>]*diskspd\.exe(?: -[a-zA-Z]\w*)*? -o\d+(?: -[a-zA-Z]\w*)*", re.IGNORECASE)
+_FILE = re.compile(r"(?<!\S)([A-Z]:\\\w[^\s(]*\.\w+|\\\\\S+\.\w+) \((\d+(?:[KMGT]i?B)?)")
 _TIME = re.compile(r"(\d+\.\d\d)s\b")
-_AVERAGE = re.compile(r"avg\.[ |]+([\d.]+)%[ |]+([\d.]+)%[ |]+([\d.]+)%[ |]+([\d.]+)%")
-_PERCENTS = (25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
+_TAGS = re.compile(r"</?(?:ul|li|br|b|i)>", re.IGNORECASE)
 _LEAST_FOLDED = 300
-_HALF_A_CENT = 0.005
-_BYTES_PER_MIB = 1 << 20
+_LEAST_PIECES = 4
 _NOTE = (
     "The cells of this text stand out of order: its figures were found by what must hold between "
     "them, and those that no number qualifies for are unknown."
@@ -46,100 +44,93 @@ def scrambled_results(lines: Sequence[str]) -> list[ImportedResult]:
     """Return the results of a text of which lines hold several lines of DiskSpd."""
     if not any("Results for timespan" in line and len(line) > _LEAST_FOLDED for line in lines):
         return []
-    whole = " ".join(normal(line) for line in lines)
-    text = " ".join(whole.replace("\\_", "").replace("|", " ").split())
+    text, ends = _as_one([normal(line) for line in lines])
     starts = [match.start() for match in _BEGIN.finditer(text)]
-    parts = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
     results: list[ImportedResult] = []
     command = ""
-    for part in parts:
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = text[start:end]
         # The prompt before a result repeats the command, often better than its head does.
-        if (match := _COMMAND.search(part)) and (part.startswith("PS ") or not command):
-            command = re.sub(r" (c\d+[KMG]) ", r" -\1 ", match[0])
-        if (found := _result(part, command)) is not None:
+        if part.startswith("PS ") or not command:
+            command = _command(part) or command
+        own = [lines[at] for at, behind in enumerate(ends) if start < behind <= end]
+        if (found := _result(part, command, own)) is not None:
             results.append(found)
             command = ""
     return results
 
 
-def _result(text: str, command: str) -> ImportedResult | None:
+def _as_one(lines: Sequence[str]) -> tuple[str, list[int]]:
+    """Return all lines as one text without marks of tables, and where each ends in it."""
+    text, ends = "", []
+    for line in lines:
+        plain = _TAGS.sub(" ", line).replace("\\_", "").replace("|", " ")
+        text = f"{text} {' '.join(plain.split())}".strip()
+        ends.append(len(text))
+    return text, ends
+
+
+def _command(part: str) -> str:
+    match = _COMMAND.search(part)
+    if match is not None:
+        return re.sub(r" (c\d+[KMG]) ", r" -\1 ", match[0])
+    # Of several copies the longest has lost least.
+    return max((one[0] for one in _BARE.finditer(part)), key=len, default="")
+
+
+def _result(text: str, command: str, lines: Sequence[str]) -> ImportedResult | None:
     told = command_settings(command)
     time = _TIME.search(text)
     if not command or time is None or " IO " not in text:
         return None
-    total = _total(text, told.block_bytes[0], float(time[1]))
+    block_bytes, measured_s = told.block_bytes[0], float(time[1])
+    total = scrambled_total(text, block_bytes, measured_s)
     if total is None:
         return None
     is_read = told.write_percent == [0.0]
-    average = _AVERAGE.search(text)
+    sizes = {match[1]: match[2] for match in _FILE.finditer(text) if not match[2].isdigit()}
+    paths = told.paths or [*dict.fromkeys(match[1] for match in _FILE.finditer(text))][:1]
+    threads = scrambled_threads(text, total, block_bytes, told.threads or 1, measured_s)
+    # The form that has more rows of the CPUs.
+    cpus = max([scrambled_cpus(text), *map(folded_cpus, _columns(lines))], key=len)
     return ImportedResult(
         origin="diskspd-text",
         tool="DiskSpd",
         title=command,
         command_line=command,
-        measured_s=float(time[1]),
+        measured_s=measured_s,
         load=Settings().load(told),
-        targets=tuple(ImportedTarget(path) for path in told.paths),
+        targets=_targets(paths, sizes),
         read=total if is_read else None,
         total=total,
-        cpu_average=_cpu(average) if average else None,
+        rows=tuple(
+            ImportedRow(str(number), paths[0] if paths else "", _sides(row, is_read=is_read))
+            for number, row in enumerate(threads)
+        ),
+        cpus=tuple(one for one in cpus if one.label != "avg."),
+        cpu_average=next((one for one in cpus if one.label == "avg."), None),
         notes=(_NOTE,),
     )
 
 
-def _cpu(match: re.Match[str]) -> ImportedCpu:
-    usage, user, kernel, idle = (decimal(cell) for cell in match.groups())
-    return ImportedCpu("avg.", usage, user, kernel, idle, {"usage_percent": f"{match[1]}%"})
-
-
-def _total(text: str, block_bytes: int, measured_s: float) -> ImportedDirection | None:
-    counts = {int(one) for one in re.findall(r"(?<![\d.])\d{2,15}(?![\d.%])", text)}
-    pairs = [ios for ios in counts if ios and ios * block_bytes in counts]
-    if not pairs:
-        return None
-    ios = max(pairs)
-    size = ios * block_bytes
-    cents = re.findall(r"(?<![\d.])\d+\.\d\d(?![\d%s])", text)
-    iops = _nearest(cents, ios / measured_s, measured_s)
-    rate = _nearest(cents, size / _BYTES_PER_MIB / measured_s, measured_s)
-    if iops is None or rate is None:
-        return None
-    behind = re.search(rf"(?<![\d.]){re.escape(iops)} (\d+\.\d{{3}}) (\d+\.\d{{3}})(?!\d)", text)
-    latency = _latency(text, ios, behind.groups() if behind else None)
-    texts = {"bytes": str(size), "ios": str(ios), "mib_per_s": rate, "iops": iops}
-    texts |= dict(zip(("mean", "std"), behind.groups(), strict=True)) if behind else {}
-    return ImportedDirection(ios, size, decimal(iops), decimal(rate), latency=latency, texts=texts)
-
-
-def _nearest(texts: Sequence[str], value: float, measured_s: float) -> str | None:
-    """Return the number that a value was printed as, if the rounding of the time explains it."""
-    slack = value * _HALF_A_CENT / measured_s + _HALF_A_CENT
-    near = [text for text in texts if abs(float(text) - value) <= slack]
-    return min(near, key=lambda text: abs(float(text) - value), default=None)
-
-
-def _latency(text: str, ios: int, mean: Sequence[str] | None) -> ImportedLatency | None:
-    if mean is None:
-        return None
-    _before, _found, behind = text.partition("%-ile")
-    numbers = re.findall(r"(?<![\d.])\d+\.\d{3}(?!\d)", _table(behind))
-    # The means of tables without I/O, 0.000, may have slipped in among them.
-    values = sorted(float(one) for one in numbers if float(one))
-    first, second = values[::2], values[1::2]
-    whole = len(values) == 2 * (len(_PERCENTS) + 2) and first == second
-    shares = [nanoseconds(f"{one:.3f}") or 0.0 for one in first] if whole else []
-    return ImportedLatency(
-        WHAT,
-        ios,
-        nanoseconds(mean[0]),
-        nanoseconds(mean[1]),
-        shares[0] if whole else None,
-        shares[-1] if whole else None,
-        dict(zip(_PERCENTS, shares[1:-1], strict=True)) if whole else {},
+def _targets(paths: Sequence[str], sizes: dict[str, str]) -> tuple[ImportedTarget, ...]:
+    return tuple(
+        ImportedTarget(path, bytes_of(sizes.get(path, "")), sizes.get(path, "")) for path in paths
     )
 
 
-def _table(text: str) -> str:
-    """Return the part that holds percentiles: up to the first words that are none of theirs."""
-    end = re.search(r"(?!nines|min|max|Read|Write|Total|ms)\b[A-Za-z]{3,}\b", text)
-    return text[: end.start()] if end else text
+def _sides(row: ImportedDirection, *, is_read: bool) -> dict[str, ImportedDirection]:
+    return {"read": row, "total": row} if is_read else {"total": row}
+
+
+def _columns(lines: Sequence[str]) -> list[list[list[str]]]:
+    """Return the cells of each line of a table that hold several lines of a page."""
+    tables = []
+    for line in lines:
+        cells = [
+            [" ".join(one.split()) for one in re.split(r"<[^>]*>", cell)]
+            for cell in line.strip("| ").split("|")
+        ]
+        if max(map(len, cells)) >= _LEAST_PIECES:
+            tables.append(cells)
+    return tables

@@ -95,7 +95,7 @@ class _Reader:
         while at < len(self.lines):
             at += self._step(at)
         kept = [draft for draft in self.drafts if draft.tells_anything]
-        told = [one for line in self.lines for one in script_results(line.text, line.number)]
+        told = script_results(self.lines)
         mine = {number for draft in kept for number in (*draft.lines, *draft.head.lines)}
         mine |= self.log
         mine |= {line.number for line in self.lines if is_script_alone(line.text)}
