@@ -39,6 +39,8 @@ __all__ = [
 
 _NS_PER_MS = 1_000_000
 _ALL = 100.0
+# Size, share of the accesses, reads and random I/Os: the first cells of a specification.
+_SHARES = 4
 _HEAD = "'Target Type"
 _SPEC_NAME = "'Access specification name"
 _SPEC_LINE = "'size,% of size"
@@ -192,9 +194,9 @@ def _load(
 
 def _shares(spec: list[list[str]]) -> tuple[int | None, float | None, float | None]:
     """Return block size, writes and random I/Os in percent, of a specification of one line."""
-    if len(spec) != 1:
+    if len(spec) != 1 or len(spec[0]) < _SHARES:
         return None, None, None
-    size, _share, reads, place = (decimal(cell) for cell in spec[0][:4])
+    size, _share, reads, place = (decimal(cell) for cell in spec[0][:_SHARES])
     return (
         None if size is None else round(size),
         None if reads is None else 100.0 - reads,

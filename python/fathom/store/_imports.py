@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -21,7 +22,7 @@ from fathom.store._rows import add_run
 from fathom.store._tables import import_sources, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlalchemy.engine import Connection
 
@@ -58,7 +59,8 @@ class Imports:
         Parameters
         ----------
         results
-            What an importer read from the content.
+            What an importer read from the content. Raises ``ImportFormatError`` if they have a
+            number that no store holds.
         content, name
             The source, whole, and the name of its file.
         label
@@ -67,7 +69,7 @@ class Imports:
             Save what was imported before once more; otherwise nothing is returned for it.
 
         """
-        with self._database.writing() as connection:
+        with _told_if_too_large(), self._database.writing() as connection:
             known = runs.c.source_sha256 == _sha256(content)
             if not again and connection.execute(sa.select(runs.c.id).where(known)).first():
                 return []
@@ -105,22 +107,17 @@ class Imports:
         """
         rows = [_own_rows(own, label) for own in found]
         saved: list[tuple[int, bool]] = []
-        try:
-            with self._database.writing() as connection:
-                for position, (own, (row, host, targets)) in enumerate(
-                    zip(found, rows, strict=True)
-                ):
-                    known = sa.select(runs.c.id).where(runs.c.uid == own.uid)
-                    there = connection.execute(known).scalar() if own.uid else None
-                    if there is not None and not again:
-                        saved.append((there, False))
-                        continue
-                    more: dict[str, Any] = {"uid": own.uid} if own.uid and there is None else {}
-                    more |= {"source_sha256": _source(connection, content, name)}
-                    more |= {"experiment_id": None, "step_id": None, "source_position": position}
-                    saved.append((add_run(connection, {**row, **more}, host, targets), True))
-        except OverflowError as error:
-            raise ImportFormatError(f"it has a number that no store holds: {error}") from error
+        with _told_if_too_large(), self._database.writing() as connection:
+            for position, (own, (row, host, targets)) in enumerate(zip(found, rows, strict=True)):
+                known = sa.select(runs.c.id).where(runs.c.uid == own.uid)
+                there = connection.execute(known).scalar() if own.uid else None
+                if there is not None and not again:
+                    saved.append((there, False))
+                    continue
+                more: dict[str, Any] = {"uid": own.uid} if own.uid and there is None else {}
+                more |= {"source_sha256": _source(connection, content, name)}
+                more |= {"experiment_id": None, "step_id": None, "source_position": position}
+                saved.append((add_run(connection, {**row, **more}, host, targets), True))
         return saved
 
     def content(self, run_id: int) -> bytes:
@@ -169,6 +166,18 @@ def _own_rows(
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
         raise ImportFormatError(f"it is no whole result of Fathom: {what}") from error
+
+
+@contextmanager
+def _told_if_too_large() -> Iterator[None]:
+    """Tell in words what no column holds; nothing of the source is saved then."""
+    try:
+        yield
+    except OverflowError as error:
+        raise ImportFormatError(
+            f"it has a number that no store holds ({error}): it is damaged, and nothing of it was "
+            "imported"
+        ) from error
 
 
 def drop_unused_sources(connection: Connection) -> None:
