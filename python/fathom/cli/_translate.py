@@ -43,7 +43,7 @@ def translate(
         typer.Option(
             "--to",
             help="A fio job file, a diskspd command line, DiskSpd's XML profile, or the terms of "
-            "Iometer; otherwise fio, and diskspd for what comes from fio.",
+            "Iometer; otherwise fio, and diskspd for what comes from fio or Iometer.",
         ),
     ] = None,
     strict: Annotated[
@@ -54,8 +54,9 @@ def translate(
     """Show a load in the terms of another tool; nothing is run.
 
     The load is DiskSpd's arguments, a workload and a target, fio's arguments (fio --rw=randread
-    ...), or a file: a fio job file or a DiskSpd profile. Without one, the terms of all tools are
-    listed. What the other tool cannot say is told on standard error, and in the file.
+    ...), or a file: a fio job file, a DiskSpd profile or an Iometer configuration (.icf). Without
+    one, the terms of all tools are listed. What the other tool cannot say is told on standard
+    error, and in the file.
     """
     arguments = list(context.args)
     try:
@@ -128,18 +129,21 @@ def _of_jobs(jobs: Sequence[FioJob]) -> tuple[list[Load], list[Note], bool]:
 
 
 def _of_file(path: Path) -> tuple[list[Load], list[Note], bool]:
-    """Read a file by its content: DiskSpd's XML, or fio's sections."""
+    """Read a file by its content: DiskSpd's XML, Iometer's configuration, or fio's sections."""
     from fathom import translate as other  # noqa: PLC0415 - Seldom needed.
 
     text = _text(path).lstrip("\ufeff \t\r\n")
     if text.startswith("<"):
         return [other.read_load([f"-X{path}"])], [], False
+    if other.looks_like_icf(text):
+        told = other.from_iometer(text)
+        return [other.read_load(line) for line in told.command_lines], [*told.notes], True
     lines = (line.strip() for line in text.splitlines())
     if any(line.startswith("[") and line.endswith("]") for line in lines):
         return _of_jobs(other.read_job_file(text))
     raise fathom.InvalidRequestError(
-        f"{path} is neither a fio job file nor a DiskSpd profile; to translate arguments for this "
-        f"target, write one of them, too, such as -b4K {path}"
+        f"{path} is neither a fio job file nor a DiskSpd profile or an Iometer configuration; to "
+        f"translate arguments for this target, write one of them, too, such as -b4K {path}"
     )
 
 

@@ -5,6 +5,7 @@ What the other tool cannot say, or says differently, is a ``Note``; nothing is d
 
 from fathom.translate._fio_file import FioJob, job_file, read_fio_arguments, read_job_file
 from fathom.translate._from_fio import FioLoads, from_fio
+from fathom.translate._from_iometer import IometerLoads, from_iometer, looks_like_icf
 from fathom.translate._iometer import iometer_terms
 from fathom.translate._load import Load, read_load
 from fathom.translate._notes import Note, Notes
@@ -17,13 +18,16 @@ __all__ = [
     "TERMS",
     "FioJob",
     "FioLoads",
+    "IometerLoads",
     "Load",
     "Note",
     "Notes",
     "Term",
     "from_fio",
+    "from_iometer",
     "iometer_terms",
     "job_file",
+    "looks_like_icf",
     "read_fio_arguments",
     "read_job_file",
     "read_load",

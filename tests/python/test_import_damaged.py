@@ -1,0 +1,221 @@
+"""Whatever befalls a source: an import reads it, names the lines, or refuses it in words."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom.importers import FORMATS, ImportFormatError, read_source, result_view
+from fathom.importers._imported import ImportedResult
+from fathom.store import Store, StoreError
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.importers import ImportedDirection, Reading
+
+# Nothing is written into the checkout.
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "fathom-hypothesis")
+HERE = Path(__file__).parent
+DATA = HERE / "data/import"
+RUNS = HERE.parent / "golden/diskspd/runs"
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+FIO = {
+    "fio version": "fio-3.33",
+    "timestamp": 1,
+    "global options": {"bs": "4k"},
+    "jobs": [
+        {
+            "jobname": name,
+            "groupid": 0,
+            "error": 0,
+            "job options": {"rw": "randrw", "iodepth": "4", "filename": "/x"},
+            **{
+                side: {
+                    "io_bytes": 4096 * 3,
+                    "bw_bytes": 12288,
+                    "iops": 3.0,
+                    "runtime": 1000,
+                    "total_ios": 3,
+                    "clat_ns": {
+                        "min": 100,
+                        "max": 300,
+                        "mean": 200.0,
+                        "stddev": 1.5,
+                        "N": 3,
+                        "percentile": {"50.000000": 200, "99.000000": 300},
+                        "bins": {"100": 1, "200": 1, "300": 1},
+                    },
+                }
+                for side in ("read", "write", "trim")
+            },
+            "usr_cpu": 1.5,
+            "sys_cpu": 2.5,
+        }
+        for name in ("a", "b")
+    ],
+}
+LOG = "".join(f"{ms}, {ms * 3}, {ms % 2}, 4096, 0\n" for ms in range(1, 30)).encode()
+BINS = ", ".join("1" if one % 7 == 0 else "0" for one in range(1856))
+SAMPLES: dict[str, bytes] = {
+    "fathom-json": (HERE / "fixtures/result.json").read_bytes(),
+    "fio-json": json.dumps(FIO, indent=1).encode(),
+    "diskspd-xml": (RUNS / "02-mix-LD-xml.xml").read_bytes(),
+    "iometer-csv": (DATA / "iometer.csv").read_bytes(),
+    "iometer-icf": (DATA / "iometer.icf").read_bytes(),
+    "crystaldiskmark-text": (DATA / "crystaldiskmark-8.0.4.txt").read_bytes(),
+    "fio-hist-log": f"50, 0, 4096, {BINS}\n100, 1, 4096, {BINS}\n".encode(),
+    **{f"fio-{kind}-log": LOG for kind in ("bw", "iops", "lat", "clat", "slat")},
+    "diskspd-text": (HERE / "fixtures/result.txt").read_bytes(),
+}
+# What takes the place of a number or a word, and what no reader should take for one.
+ODD = ["", "0", "-1", "nan", "1e999", "NaN", "Infinity", "9" * 40, "null", "[]", "{}", '"x"', "\0"]
+ODD += ["1.5", "true", "\u0663", "1_0", "0x10", "%", "|", ",", "\n", "<", "&", "'", "\udcff"]
+TOKEN = re.compile(rb"[A-Za-z]+|\d+(?:\.\d+)?")
+
+
+def test_each_format_has_a_sample_that_is_read() -> None:
+    assert set(SAMPLES) == set(FORMATS)
+    for form, content in SAMPLES.items():
+        reading = read_source(content, form)
+        assert reading.results or reading.own or reading.configurations
+
+
+def damaged(data: st.DataObject, content: bytes) -> bytes:
+    """Cut, double, drop, overwrite or replace parts of a sample."""
+    for _ in range(data.draw(st.integers(1, 6))):
+        if not content:
+            break
+        start = data.draw(st.integers(0, len(content) - 1))
+        end = min(len(content), start + data.draw(st.integers(0, 400)))
+        change = data.draw(st.sampled_from(("cut", "drop", "double", "bytes", "token", "token")))
+        if change == "cut":
+            content = content[: max(start, 1)]
+        elif change == "drop":
+            content = content[:start] + content[end:]
+        elif change == "double":
+            content = content[:end] + content[start:]
+        elif change == "bytes":
+            content = content[:start] + data.draw(st.binary(max_size=30)) + content[end:]
+        elif match := TOKEN.search(content, start):
+            odd = data.draw(st.sampled_from(ODD)).encode("utf-8", "surrogateescape")
+            content = content[: match.start()] + odd + content[match.end() :]
+    return content
+
+
+def read_or_refused(content: bytes, form: str | None) -> Reading | None:
+    """Import a source; what is refused says why."""
+    try:
+        return read_source(content, form)
+    except ImportFormatError as error:
+        words = f"{error}"
+    assert len(words) > 10
+    assert "Error" not in words
+    return None
+
+
+def check(reading: Reading, content: bytes) -> None:
+    """Hold what was read: each named line is there, each result survives its JSON form."""
+    lines = content.count(b"\n") + content.count(b"\r") + 100
+    assert all(0 < line.number <= lines for line in reading.unparsed)
+    for result in reading.results:
+        again = ImportedResult.from_dict(json.loads(json.dumps(result.to_dict())))
+        assert json.dumps(again.to_dict()) == json.dumps(result.to_dict())
+        for part in parts(result):
+            figures = (part.ios, part.bytes, part.iops, part.mib_per_s)
+            assert all(one is None or math.isfinite(one) for one in figures), result
+        assert result_view(result).time_spans
+    for own in reading.own:
+        assert own.command_line is not None
+
+
+def parts(result: ImportedResult) -> Iterator[ImportedDirection]:
+    """Return all directions of a result."""
+    yield from (
+        one
+        for name in ("read", "write", "total", "sync", "trim")
+        if (one := getattr(result, name)) is not None
+    )
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@MANY
+@given(data=st.data())
+def test_a_damaged_source_is_read_as_far_as_it_holds_or_refused(
+    form: str, data: st.DataObject
+) -> None:
+    content = damaged(data, SAMPLES[form])
+    for asked in (form, None):
+        reading = read_or_refused(content, asked)
+        if reading is not None:
+            check(reading, content)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@MANY
+@given(content=st.one_of(st.binary(max_size=400), st.text(max_size=200).map(str.encode)))
+def test_what_is_something_else_is_refused_or_named(form: str, content: bytes) -> None:
+    reading = read_or_refused(content, form)
+    if reading is not None:
+        check(reading, content)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@FEW
+@given(data=st.data())
+def test_what_was_read_can_be_saved_or_is_refused(
+    form: str, data: st.DataObject, one_store: Store
+) -> None:
+    """Numbers that no column holds are told, and leave no half of a source in the store."""
+    content = damaged(data, SAMPLES[form])
+    reading = read_or_refused(content, form)
+    if reading is None:
+        return
+    before = len(one_store.runs.list())
+    words = ""
+    try:
+        if reading.own:
+            one_store.imports.save_own(reading.own, content, "x")
+        else:
+            one_store.imports.save(reading.results, content, "x")
+    except (ImportFormatError, StoreError) as error:
+        words = f"{error}"
+    if words:
+        assert len(words) > 10
+        assert len(one_store.runs.list()) == before
+    for run in one_store.runs.list(limit=3):
+        assert one_store.runs.get(run.id).result.time_spans is not None
+
+
+@pytest.fixture(scope="module")
+def one_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Return a store that all examples share."""
+    with Store(tmp_path_factory.mktemp("store") / "runs.db") as store:
+        yield store
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if "log" not in form])
+def test_each_cut_of_a_source_is_read_or_refused(form: str) -> None:
+    """As when a disk was full or a copy was interrupted: at forty places, and at the very end."""
+    content = SAMPLES[form]
+    places = [len(content) * part // 40 for part in range(1, 40)] + [len(content) - 1]
+    for place in places:
+        reading = read_or_refused(content[:place], form)
+        if reading is not None:
+            check(reading, content[:place])
+        if form.endswith(("-json", "-xml")) and content[:place].strip() != content.strip():
+            # Of a document that is not whole, nothing is taken.
+            assert reading is None
