@@ -292,6 +292,8 @@ def test_json_and_the_store_have_everything(
         assert list(run.arguments) == one["arguments"]
         assert one["figures"]["iops"] == pytest.approx(run.result.total.iops)
         assert one["parameters"]["threads"] >= 1
+        # Not in cells whose figures are compared: it takes time.
+        assert ("--interval-latency" in one["arguments"]) == (one["role"] == "workload")
     for finding in target["findings"]:
         assert all(finding[part] for part in ("source", "evidence", "confidence", "remedy"))
     assert target["knees"] == {"random": SERVERS, "sequential": SERVERS}
