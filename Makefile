@@ -36,6 +36,7 @@ $(BIN)/.ready: requirements-dev.txt
 build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
 	cargo build --release --locked -p diskspd
 	$(BIN)/maturin develop --quiet --release --locked
+	$(BIN)/python -c 'from fathom.report._bundle import build; build()'
 
 check: $(BIN)/.ready ## Everything that can be told without running the product.
 	cargo fmt --all --check

@@ -23,6 +23,7 @@ from fathom.report import (
     html_page,
     markdown,
 )
+from fathom.report._page import changes
 from fathom.store import Store
 from reported import EVIL, called, column, figures, saved_assessment, saved_repetition, saved_sweep
 from simulated_storage import SimulatedStorage
@@ -213,6 +214,20 @@ def test_the_page_needs_no_network_and_is_small(kept: Store) -> None:
     assert len(page.encode()) < 3 << 20
     head, _, _ = page.partition("<script>")
     assert not re.findall(r"(?:src|href)=\"(?!#)[^\"]*", head)
+
+
+def test_views_that_are_sent_as_changes_are_those_that_were_made(kept: Store) -> None:
+    ids = [saved_assessment(kept), saved_sweep(kept, GRID)]
+    for figure in [one for wanted in ids for one in figures_of(gather(kept, [f"e{wanted}"]))[0]]:
+        first = json.dumps({"spec": figure.spec})
+        for view in figure.views[1:]:
+            made = json.loads(first)
+            for inner, value in changes(json.loads(first)["spec"], dict(view.spec)):
+                part, place = made, ["spec", *inner]
+                for key in place[:-1]:
+                    part = part[key]
+                part[place[-1]] = value
+            assert made["spec"] == view.spec
 
 
 def test_a_file_of_results_is_reported_without_a_store(

@@ -1,7 +1,8 @@
 """The JavaScript that draws figures in a page: Vega, Vega-Lite and Vega-Embed in one piece.
 
 vl-convert has it within itself, so that no network is needed. To take it out costs seconds and 150
-MiB: it is kept in the user's cache folder, by the version of vl-convert.
+MiB: ``make build`` puts it beside the page, and otherwise it is kept in the user's cache folder, by
+the version of vl-convert.
 """
 
 from __future__ import annotations
@@ -12,10 +13,15 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-__all__ = ["cache_file", "javascript"]
+__all__ = ["build", "built_file", "cache_file", "javascript"]
 
 # The end of what is kept, by which a file that is not whole is known.
 _END = "\n//whole\n"
+
+
+def built_file() -> Path:
+    """Return where ``make build`` puts the bundle."""
+    return Path(__file__).with_name("page") / f"vega-{version('vl-convert-python')}.js"
 
 
 def cache_file() -> Path:
@@ -29,23 +35,24 @@ def cache_file() -> Path:
 def javascript() -> str:
     """Return the bundle, which defines ``vegaEmbed``; made anew where none is kept."""
     kept = cache_file()
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        text = kept.read_text(encoding="utf-8")
-        if text.endswith(_END):
-            return text
-    import vl_convert  # noqa: PLC0415 - Loads a JavaScript engine.
-
-    # In a page, this would end the script.
-    made = (
-        vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace(
-            "</script", "<\\/script"
-        )
-        + _END
-    )
+    for place in (built_file(), kept):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            text = place.read_text(encoding="utf-8")
+            if text.endswith(_END):
+                return text
+    made = _made()
     # A cache that cannot be written costs time, and nothing else.
     with contextlib.suppress(OSError):
         _keep(kept, made)
     return made
+
+
+def _made() -> str:
+    import vl_convert  # noqa: PLC0415 - Loads a JavaScript engine.
+
+    # In a page, this would end the script.
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script") + _END
 
 
 def _keep(place: Path, text: str) -> None:
@@ -55,7 +62,19 @@ def _keep(place: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)
+        # Others may read it, too, where it is installed for all.
+        Path(unfinished).chmod(0o644)
         Path(unfinished).replace(place)
     except BaseException:
         Path(unfinished).unlink(missing_ok=True)
         raise
+
+
+def build() -> None:
+    """Put the bundle beside the page, unless it is there."""
+    place = built_file()
+    for other in place.parent.glob("vega-*.js"):
+        if other != place:
+            other.unlink()
+    if not place.exists():
+        _keep(place, _made())

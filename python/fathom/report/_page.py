@@ -13,10 +13,12 @@ from fathom.report._write import MADE_BY
 from fathom.report.figures import figures_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fathom.report._figure import Figure
     from fathom.report._material import Material
 
-__all__ = ["html_page"]
+__all__ = ["changes", "html_page"]
 
 # Rows of a table beyond these are only in the store and in exports.
 _MOST_ROWS = 3000
@@ -65,15 +67,49 @@ def _safe(name: str) -> _Markup:
 
 
 def _views(figure: Figure) -> list[dict[str, Any]]:
-    """Return the views of a figure; what all their specifications share is sent once."""
+    """Return the views of a figure: the first one whole, of the others what differs from it.
+
+    What all specifications share is sent once for all figures.
+    """
     shared = ("$schema", "config")
-    return [
-        {
-            "choice": dict(view.choice),
-            "spec": {key: value for key, value in view.spec.items() if key not in shared},
-        }
+    specs = [
+        {key: value for key, value in view.spec.items() if key not in shared}
         for view in figure.views
     ]
+    choices = [dict(view.choice) for view in figure.views]
+    first: dict[str, Any] = {"choice": choices[0], "spec": specs[0]}
+    return [
+        first,
+        *(
+            {"choice": choice, "changes": [*changes(specs[0], spec)]}
+            for choice, spec in zip(choices[1:], specs[1:], strict=True)
+        ),
+    ]
+
+
+def changes(one: object, other: object, place: tuple[str | int, ...] = ()) -> Iterator[list[Any]]:
+    """Return what makes the other JSON of the one: the place of each part, and what stands there.
+
+    Lists of unequal length and objects with other keys are replaced as a whole, and so is data.
+    """
+    if one == other:
+        return
+    for key, pair in _pairs(one, other, place):
+        yield from changes(*pair, place=(*place, key))
+    if not _pairs(one, other, place):
+        yield [[*place], other]
+
+
+def _pairs(
+    one: object, other: object, place: tuple[str | int, ...]
+) -> list[tuple[str | int, tuple[object, object]]]:
+    """Return the parts of both by their keys; none if the whole is to be replaced."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return [(key, (part, other[key])) for key, part in one.items()]
+    if "values" in place or not isinstance(one, list) or not isinstance(other, list):
+        return []
+    pairs = zip(one, other, strict=False)
+    return list(enumerate(pairs)) if len(one) == len(other) else []
 
 
 def _as_script(views: dict[str, list[dict[str, Any]]]) -> str:

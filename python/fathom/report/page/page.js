@@ -19,7 +19,18 @@
     if (!form) return views[0];
     const chosen = new FormData(form);
     const fits = (view) => [...chosen].every(([key, value]) => view.choice[key] === value);
-    return views.find(fits);
+    return whole(views.find(fits), views[0]);
+  };
+
+  // Of all views but the first, only what differs from it was sent.
+  const whole = (view, first) => {
+    if (!view || view.spec) return view;
+    const root = structuredClone({ spec: first.spec });
+    for (const [inner, value] of view.changes) {
+      const place = ["spec", ...inner];
+      place.slice(0, -1).reduce((part, key) => part[key], root)[place.at(-1)] = value;
+    }
+    return { choice: view.choice, ...root };
   };
 
   const draw = async (plot) => {
