@@ -165,8 +165,5 @@ def _workloads(past: str, target: AssessedTarget) -> list[Cell]:
         # Time, intervals and size are the assessment's own.
         own = ("-d", "-W", "-D", "-L", "-c")
         kept = tuple(one for one in arguments[:-1] if not one.startswith(own))
-        # For the heat map over time. It costs 30 ns for each I/O, which is 1.5 % of the rate where
-        # memory answers: too much for cells whose figures are compared with each other.
-        told = (*kept, "--interval-latency")
-        cells.append(Cell(key, "workloads", workload.title, told, writes=workload.writes))
+        cells.append(Cell(key, "workloads", workload.title, kept, writes=workload.writes))
     return cells
