@@ -261,8 +261,8 @@ def _timing(cell: Cell, share_s: float, precision_percent: int) -> list[str]:
     measured_s = max(int(share_s) - warm_up_s, 1)
     interval_ms = measured_s * 1000 // _INTERVALS
     interval_ms = min(max(interval_ms, _LEAST_INTERVAL_MS), _MOST_INTERVAL_MS)
-    # For the heat map over time. It costs 30 ns for each I/O, which is 1.5 % of the rate where memory
-    # answers: too much for cells whose figures are compared with each other.
+    # For the heat map over time. It costs 30 ns for each I/O, which is 1.5 % of the rate where
+    # memory answers: too much for cells whose figures are compared with each other.
     mapped = ["--interval-latency"] if cell.role == "workload" else []
     return [
         f"-d{measured_s}",
