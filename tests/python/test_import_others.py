@@ -85,6 +85,55 @@ def test_iometers_figures_and_terms() -> None:
     assert [row.label for row in found.rows] == ["MANAGER HOST", "WORKER Worker 1", "DISK E: Data"]
 
 
+# The columns of 1.1, as its sources write them (``ManagerList::SaveResults``): two kinds of MB/s,
+# and how many I/Os took how long in 21 ranges.
+BINS = (
+    "0 to 50 uS,50 to 100 uS,100 to 200 uS,200 to 500 uS,0.5 to 1 mS,1 to 2 mS,2 to 5 mS,"
+    "5 to 10 mS,10 to 15 mS,15 to 20 mS,20 to 30 mS,30 to 50 mS,50 to 100 mS,100 to 200 mS,"
+    "200 to 500 mS,0.5 to 1 S,1 to 2 s,2 to 4.7 s,4.7 to 5 s,5 to 10 s, >= 10 s"
+)
+
+
+@pytest.mark.parametrize("unit", ["MiBps (Binary)", "MBps (Binary)"])
+def test_results_of_iometer_1_1_have_binary_rates_and_its_ranges(unit: str) -> None:
+    lines = (DATA / "iometer.csv").read_text().splitlines()
+    rates = (
+        f"{unit},Read {unit},Write {unit},MBps (Decimal),Read MBps (Decimal),Write MBps (Decimal)"
+    )
+    counts = ",".join(str(number) for number in range(21))
+    for at, line in enumerate(lines):
+        if line.startswith("'Target Type"):
+            lines[at] = f"{line.replace('MBps,Read MBps,Write MBps', rates)},{BINS}"
+        elif line.startswith(("ALL,", "MANAGER,", "WORKER,", "DISK,")):
+            cells = line.split(",")
+            cells[12:12] = ["24.576819", "17.203773", "7.373046"]
+            lines[at] = f"{','.join(cells)},{counts}"
+    reading = read_source("\n".join(lines).encode())
+    assert not reading.unparsed
+    (found,) = reading.results
+    assert found.total is not None
+    assert found.total.latency is not None
+    # The decimal rate stands there too, and is not taken for the other.
+    assert (found.total.mib_per_s, found.total.iops) == (23.438281, 3000.1)
+    assert found.total.latency.max_ns == pytest.approx(210_400_000)
+    # Rows of processors stay as they were in all versions: without the new columns.
+    assert [(cpu.label, cpu.usage_percent) for cpu in found.cpus] == [("0", 8.0)]
+    bins = found.options["latency_bins"]
+    assert (len(bins), bins["0 to 50 uS"], bins["1 to 2 s"], bins[">= 10 s"]) == (
+        21,
+        "0",
+        "16",
+        "20",
+    )
+
+
+def test_a_line_longer_than_any_cell_is_named() -> None:
+    text = (DATA / "iometer.csv").read_text() + "x" * 200_000 + "\n"
+    reading = read_source(text.encode())
+    assert len(reading.results) == 1
+    assert [len(line.text) for line in reading.unparsed] == [200_000]
+
+
 def test_a_configuration_of_iometer_becomes_diskspds_arguments() -> None:
     reading = read_source((DATA / "iometer.icf").read_bytes())
     assert not reading.results
@@ -149,6 +198,16 @@ def test_a_log_needs_to_be_told_what_it_measures() -> None:
     # The file's name tells it.
     assert format_of(content, "job_iops.1.log") == "fio-iops-log"
     assert format_of(content, os.fspath(Path("a") / "job_clat.2.log")) == "fio-clat-log"
+
+
+def test_lines_of_a_sweep_tell_block_size_threads_and_outstanding_ios() -> None:
+    """As happysysadm.com's script prints them, which has made many a sweep of 441 runs."""
+    text = "Param -b64K, -t2, -o4, 4523.11 iops, 282.69 MB/sec, 1.767 ms, 12.5 %CPU\n"
+    (found,) = read_source(text.encode()).results
+    load = found.load
+    assert (load.block_bytes, load.threads, load.outstanding) == (64 << 10, 2, 4)
+    assert found.cpu_average is not None
+    assert found.cpu_average.usage_percent == 12.5
 
 
 def test_lines_of_scripts_are_results_however_they_were_folded() -> None:

@@ -41,6 +41,8 @@ PERCENTILES = [
     "0.088 0.208 0.210 0.213 0.219 0.231 0.359 0.511 1.731 80.959" + " 90.252" * 4,
     "3.860 4.385 4.646 5.052 5.640 6.243 12.413 63.972 356.710" + " 436.406" * 5,
 ]
+# The first and the last line of each.
+PLACES = [(1, 3), (3, 3), (21, 21), (21, 42), (71, 95), (97, 97), (101, 101)]
 # Rows of threads, in order.
 THREADS = [
     [
@@ -155,6 +157,8 @@ def test_all_seven_results_have_the_pages_totals() -> None:
         assert figures(one.total.texts) == row
         assert one.read == one.total
         assert "out of order" in one.notes[0]
+    places = [one.lines for one in found]
+    assert places == PLACES
 
 
 @pytest.mark.parametrize("at", range(7))

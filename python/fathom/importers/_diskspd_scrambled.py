@@ -7,6 +7,8 @@ Nothing is read by its place here but by what must hold of it (``_diskspd_scramb
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.importers._diskspd_lines import bytes_of, normal
@@ -30,6 +32,7 @@ _COMMAND = re.compile(r"[^\s>]*diskspd\.exe(?: -?[\w.]+)+? (?:[A-Z]:\\|\\\\)\S+"
 # Where the target is lost, a command is told by its outstanding I/Os.
 _BARE = re.compile(r"[^\s>]*diskspd\.exe(?: -[a-zA-Z]\w*)*? -o\d+(?: -[a-zA-Z]\w*)*", re.IGNORECASE)
 _FILE = re.compile(r"(?<!\S)([A-Z]:\\\w[^\s(]*\.\w+|\\\\\S+\.\w+) \((\d+(?:[KMGT]i?B)?)")
+_LABEL = re.compile(r"\d-nines")
 _TIME = re.compile(r"(\d+\.\d\d)s\b")
 _TAGS = re.compile(r"</?(?:ul|li|br|b|i)>", re.IGNORECASE)
 _LEAST_FOLDED = 300
@@ -53,9 +56,14 @@ def scrambled_results(lines: Sequence[str]) -> list[ImportedResult]:
         # The prompt before a result repeats the command, often better than its head does.
         if part.startswith("PS ") or not command:
             command = _command(part) or command
-        own = [lines[at] for at, behind in enumerate(ends) if start < behind <= end]
-        if (found := _result(part, command, own)) is not None:
-            results.append(found)
+        # The line in which it begins, and those behind it up to the one in which it ends.
+        own = range(bisect_right(ends, start), bisect_left(ends, end) + 1)
+        found = _result(part, command, [lines[at] for at in own if at < len(lines)])
+        if found is not None:
+            # What stands behind its percentiles is prose.
+            shown = start + max((one.end() for one in _LABEL.finditer(part)), default=0)
+            last = bisect_left(ends, shown)
+            results.append(replace(found, lines=(own[0] + 1, last + 1)))
             command = ""
     return results
 

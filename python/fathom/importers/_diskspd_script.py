@@ -13,7 +13,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from fathom.importers._diskspd_lines import decimal, nanoseconds
+from fathom.importers._diskspd_lines import bytes_of, decimal, nanoseconds
 from fathom.importers._diskspd_tables import WHAT
 from fathom.importers._imported import (
     ImportedCpu,
@@ -42,6 +42,7 @@ _CUT = re.compile(
 )
 _OUTSTANDING = re.compile(r"-o ?(\d+)")
 _THREADS = re.compile(r"-t ?(\d+)")
+_BLOCK = re.compile(r"-b ?(\d+[KMG]?)\b", re.IGNORECASE)
 _CYRILLIC_O = "\u043e"
 _PAGE_MARK = "\u00d7"
 _CUT_NOTE = "The line of this result is cut: the figures that it has lost are unknown."
@@ -101,7 +102,9 @@ def _cut_result(match: re.Match[str]) -> ImportedResult:
 
 def _load(title: str) -> ImportedLoad:
     outstanding, threads = _OUTSTANDING.search(title), _THREADS.search(title)
+    block = _BLOCK.search(title)
     return ImportedLoad(
+        block_bytes=bytes_of(block[1]) if block else None,
         outstanding=int(outstanding[1]) if outstanding else None,
         threads=int(threads[1]) if threads else None,
     )

@@ -72,15 +72,14 @@ def read_iometer_csv(data: bytes) -> Reading:
     head: list[str] = []
     unparsed: list[UnparsedLine] = []
     for number, line in enumerate(lines, start=1):
-        cells = next(csv.reader([line]), [])
+        cells = _cells(line)
         if cells[:2] == [_HEAD, "Target Name"]:
             head = cells
         elif number > 1 and lines[number - 2] in _FACTS:
             facts[_FACTS[lines[number - 2]]] = line
         elif number in known or not line.strip(" ,") or line.startswith("'"):
             continue
-        elif len(head) - 1 <= len(cells) <= len(head) + 1 and cells[0] in _KINDS:
-            row = dict(zip(head, cells, strict=False))
+        elif head and (row := _row(head, cells)) is not None:
             if cells[0] == "ALL":
                 tests.append((number, row))
             elif tests:
@@ -91,6 +90,33 @@ def read_iometer_csv(data: bytes) -> Reading:
     return Reading(tuple(results), tuple(unparsed))
 
 
+def _cells(line: str) -> list[str]:
+    """Return the cells of a line; none of one that is no CSV, such as one without any end."""
+    try:
+        return next(csv.reader([line]), [])
+    except csv.Error:
+        return []
+
+
+def _row(head: Sequence[str], cells: Sequence[str]) -> dict[str, str] | None:
+    """Return a row by the names of its columns; None if it is none.
+
+    Rows of processors have a fixed number of empty cells before their figures, whatever the columns
+    of the version (``Manager::SaveResults``), so these are told by their order.
+    """
+    if not cells:
+        return None
+    if cells[0] == "PROCESSOR":
+        figures = [one for one in cells[2:] if one.strip()]
+        if len(figures) < len(_CPU) or any(decimal(one) is None for one in figures):
+            return None
+        return dict(zip((*head[:2], *_CPU), (*cells[:2], *figures), strict=False))
+    if cells[0] in _KINDS and len(head) - 1 <= len(cells) <= len(head) + 1:
+        return dict(zip(head, cells, strict=False))
+    return None
+
+
+_CPU = ("% CPU Utilization", "% User Time", "% Privileged Time")
 _KINDS = {"ALL", "MANAGER", "WORKER", "DISK", "PROCESSOR", "TCP", "VI", "NETWORK"}
 
 
@@ -169,8 +195,7 @@ def _sum(texts: Sequence[str]) -> int | None:
 
 
 def _cpu(row: Mapping[str, str]) -> ImportedCpu:
-    names = ("% CPU Utilization", "% User Time", "% Privileged Time")
-    usage, user, kernel = (decimal(row.get(name, "")) for name in names)
+    usage, user, kernel = (decimal(row.get(name, "")) for name in _CPU)
     number = re.search(r"\d+", row["Target Name"])
     label = number[0] if row[_HEAD] == "PROCESSOR" and number else "avg."
     return ImportedCpu(label, usage, user, kernel, None)
