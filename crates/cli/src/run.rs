@@ -61,6 +61,10 @@ pub fn run(request: &Request) -> ExitCode {
             complain_all("ERROR", &errors.to_string());
             Code::Invalid.into()
         }
+        Err(RunError::TooManyFiles(error)) => {
+            complain(&format!("ERROR: {error}"));
+            Code::Failed.into()
+        }
         Err(RunError::Event(error)) => {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()

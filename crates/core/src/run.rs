@@ -16,6 +16,7 @@ use crate::events::RunEvents;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::facts::{self, EngineAvailability};
 use crate::plan::guard::{self, Checked, Refusals};
+use crate::plan::limits::{TooManyFiles, check_open_files};
 use crate::plan::prepare::Created;
 use crate::plan::resolve::{self, ResolveErrors, Resolved};
 use crate::plan::{Plan, SpanPlan, prepare, tracing};
@@ -37,6 +38,9 @@ pub enum RunError {
     /// A target holds data that must not be lost, or is in use.
     #[error("{0}")]
     Refused(Refusals),
+    /// The run needs more open files than it may have.
+    #[error(transparent)]
+    TooManyFiles(#[from] TooManyFiles),
     /// A named event cannot be used.
     #[error(transparent)]
     Event(#[from] EventError),
@@ -64,7 +68,7 @@ pub fn run(
     sink: EventSink<'_>,
 ) -> Result<Finished, RunError> {
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
-    let _open_files = fathom_sys::limits::raise_open_files();
+    let limit = fathom_sys::limits::raise_open_files();
     let started_at_unix_s = jiff::Timestamp::now().as_second();
     let host = facts::gather(&request.profile, &request.options, availability());
     let provenance = Provenance {
@@ -77,11 +81,14 @@ pub fn run(
             Ok(resolved) => resolved,
             Err(errors) => return unresolved(request, provenance, errors),
         };
+    if let (Ok(limit), Ok(open)) = (limit, fathom_sys::limits::open_files()) {
+        check_open_files(&plan, limit.saturating_sub(open))?;
+    }
     let leave = guard::check(&plan, &request.options).map_err(RunError::Refused)?;
     let events = RunEvents::new(&request.profile.events)?;
     let tables = plan.verify.as_ref().map(|verify| Tables::in_journal(verify, stamp_seed()));
     let tables = tables.transpose()?.map(Arc::new);
-    let (halt, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let halt = AtomicBool::new(false);
     let stop_run = if events.can_stop() { &halt } else { stop };
     let mut runner = Runner {
         request,
@@ -94,22 +101,29 @@ pub fn run(
         failures: Vec::new(),
     };
     let mut found = warnings;
-    let (spans, residency) = std::thread::scope(|scope| {
-        scope.spawn(|| events.watch(stop, &halt, &over));
-        let done = runner.run_all(&mut found);
-        over.store(true, Ordering::Relaxed);
-        done
-    });
+    let (spans, residency) = runner.run_watched((stop, &halt), &mut found);
     let spans: Vec<_> = plan.spans.iter().zip(spans).collect();
     let mut result = assemble(provenance, &request.profile, &spans);
     found.extend(doubts::after(&plan, &result, &residency));
     result.warnings = found.into_iter().map(Warning::in_sentences).collect();
-    let mut failures = runner.failures;
+    let (mut failures, checked) = (runner.failures, runner.checked);
     if let Some(tables) = &tables {
         failures.extend(tables.close().err().map(|error| error.to_string()));
         result.verification = Some(verification(tables));
     }
+    if request.options.remove_created {
+        let hangs = result.time_spans.iter().any(|span| !span.outstanding.is_empty());
+        failures.extend(remove_made(&checked, hangs));
+    }
     Ok(Finished { result, failures })
+}
+
+/// Removes what the run has made; a target that hangs is not touched any more.
+fn remove_made(checked: &Checked, hangs: bool) -> Vec<String> {
+    if hangs {
+        return vec!["files that this run has made were not removed, because I/Os hang".to_owned()];
+    }
+    prepare::remove_made(checked)
 }
 
 /// Verifies what an earlier run has left, until `stop` turns true. The result has no time spans.
@@ -214,6 +228,34 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// Runs the time spans, while a thread of its own follows the event that ends the run if there is one:
+    /// it turns `halt` true, as `stop` does.
+    fn run_watched(
+        &mut self,
+        (stop, halt): (&AtomicBool, &AtomicBool),
+        warnings: &mut Vec<Warning>,
+    ) -> (Vec<SpanMeasurements>, Vec<doubts::TargetResidency>) {
+        let (events, over) = (self.events, AtomicBool::new(false));
+        if !events.can_stop() {
+            return self.run_all(warnings);
+        }
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("events".to_owned());
+            let done = match thread.spawn_scoped(scope, || events.watch(stop, halt, &over)) {
+                Ok(_) => self.run_all(warnings),
+                Err(error) => {
+                    let reason = format!(
+                        "cannot start the thread that waits for the event of -yp: {error}. Raise the limit \
+                         of processes (ulimit -u, pids.max of the control group), or leave -yp out"
+                    );
+                    (vec![self.not_begun(reason)], Vec::new())
+                }
+            };
+            over.store(true, Ordering::Relaxed);
+            done
+        })
+    }
+
     /// Runs the time spans in order; the first that does not complete ends the run.
     fn run_all(
         &mut self,

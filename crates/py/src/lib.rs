@@ -209,6 +209,7 @@ fn wait(
 fn translate(error: RunError) -> PyErr {
     match error {
         RunError::Invalid(errors) => InvalidRequestError::new_err(errors.to_string()),
+        RunError::TooManyFiles(error) => FathomError::new_err(error.to_string()),
         RunError::Event(error) => FathomError::new_err(error.to_string()),
         RunError::Journal(error) if error.is_refusal() => RefusedError::new_err(error.to_string()),
         RunError::Journal(error) => FathomError::new_err(error.to_string()),

@@ -12,4 +12,4 @@ mod phases;
 mod priority;
 mod queues;
 mod signals;
-mod trace;
+pub mod trace;

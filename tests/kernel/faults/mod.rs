@@ -1,9 +1,13 @@
 //! I/Os that fail on a real kernel: a file system of our own fails them, and its log is the truth.
 
+mod clock;
 #[path = "../../support/fault_fs.rs"]
 mod fault_fs;
+mod full;
 mod gone;
 mod hang;
+mod limits;
+mod signals;
 mod swapped;
 
 use std::path::Path;

@@ -5,6 +5,7 @@
 
 pub mod facts;
 pub mod guard;
+pub mod limits;
 pub mod mix;
 pub mod prepare;
 mod reduction;

@@ -20,9 +20,24 @@ pub fn raise_open_files() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
+/// How many files this process has open; each is an entry of `/proc/self/fd`, as is the look itself.
+pub fn open_files() -> io::Result<u64> {
+    let entries = std::fs::read_dir("/proc/self/fd")?.count() as u64;
+    Ok(entries.saturating_sub(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_opened_is_counted() {
+        // Other tests of this process open and close files meanwhile, so that many are opened here.
+        let before = open_files().unwrap();
+        let kept: Vec<_> = (0..200).map(|_| std::fs::File::open("/dev/null").unwrap()).collect();
+        assert!(open_files().unwrap() >= before + 150);
+        drop(kept);
+    }
 
     #[test]
     fn the_limit_stays_raised() {

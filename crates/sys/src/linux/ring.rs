@@ -37,7 +37,7 @@ pub enum RingError {
     )]
     Unavailable(io::Error),
     /// The kernel refused for want of a resource.
-    #[error("io_uring could not be set up for {entries} outstanding I/Os ({source})")]
+    #[error("io_uring could not be set up for {entries} outstanding I/Os ({source}){}", lack(.source))]
     Setup {
         /// Outstanding I/Os that were asked for.
         entries: u32,
@@ -52,6 +52,16 @@ pub enum RingError {
         /// The kernel's answer.
         source: io::Error,
     },
+}
+
+/// What is lacking where memory is, with a leading separator; else nothing.
+fn lack(error: &io::Error) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::ENOMEM) => {
+            ": memory, or memory that this account may lock (ulimit -l), is lacking"
+        }
+        _ => "",
+    }
 }
 
 /// A ring and everything that it lends to the kernel.

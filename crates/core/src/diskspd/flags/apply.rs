@@ -539,6 +539,11 @@ pub fn overwrite(draft: &mut Draft, _suffix: &str) -> Applied {
     Ok(())
 }
 
+pub fn remove_created(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.options.remove_created = true;
+    Ok(())
+}
+
 pub fn allow_write(draft: &mut Draft, value: &str) -> Applied {
     if value.is_empty() {
         return Err("the serial number, or path and size, of the device is missing".to_owned());

@@ -184,6 +184,18 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-remove-created",
+        form: "--remove-created",
+        short: "remove the files that this run has made (-c) when it ends",
+        long: "Also after Ctrl-C, and after a run that failed. A file that was there before stays, even one \
+               whose data were made again, and so does every device. A file that another one has replaced \
+               meanwhile stays, and that is told. The second Ctrl-C, which leaves at once, removes nothing, \
+               nor does a run whose I/Os have not come back.",
+        example: "-c1G --remove-created",
+        apply: apply::remove_created,
+        ..LONG
+    },
+    Flag {
         name: "-allow-write",
         form: "--allow-write=<serial|wwn|path:size>",
         unit: "what is written on the device",

@@ -1,6 +1,6 @@
 //! What was checked is what is written: a path may lead elsewhere between the check and the opening.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use fathom_sys::identity::{self, Identity};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
     known: BTreeMap<PathBuf, Option<Identity>>,
-    /// Files that this run has made, whatever they are called.
-    made: BTreeSet<Identity>,
+    /// Files that this run has made, whatever they are called, and where each was made.
+    made: BTreeMap<Identity, PathBuf>,
 }
 
 impl Checked {
@@ -23,9 +23,14 @@ impl Checked {
     }
 
     /// Notes a file that this run has made.
-    pub(in crate::plan) fn made(&mut self, file: &File) -> io::Result<()> {
-        self.made.insert(identity::of_open(file)?);
+    pub(in crate::plan) fn made(&mut self, path: &Path, file: &File) -> io::Result<()> {
+        self.made.insert(identity::of_open(file)?, path.to_owned());
         Ok(())
+    }
+
+    /// The files that this run has made, and where.
+    pub(in crate::plan) fn made_files(&self) -> impl Iterator<Item = (Identity, &Path)> {
+        self.made.iter().map(|(file, path)| (*file, path.as_path()))
     }
 
     /// Refuses what was opened at a path if it is not what was checked there.
@@ -35,7 +40,7 @@ impl Checked {
     pub fn approve(&self, path: &Path, opened: &File) -> io::Result<()> {
         let Some(known) = self.known.get(path) else { return Ok(()) };
         let found = identity::of_open(opened)?;
-        if *known == Some(found) || self.made.contains(&found) {
+        if *known == Some(found) || self.made.contains_key(&found) {
             return Ok(());
         }
         Err(io::Error::other(
@@ -76,7 +81,7 @@ mod tests {
         let mut checked = Checked::default();
         checked.note(&path, None);
         assert!(checked.approve(&path, &file).is_err());
-        checked.made(&file).expect("noted");
+        checked.made(&path, &file).expect("noted");
         assert!(checked.approve(&path, &file).is_ok());
     }
 

@@ -21,6 +21,7 @@ const ANYHOW: RunOptions = RunOptions {
     overwrite: true,
     allow_write: Vec::new(),
     protect: Vec::new(),
+    remove_created: false,
     explain: false,
     json_file: None,
     live: false,

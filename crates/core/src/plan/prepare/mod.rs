@@ -7,6 +7,7 @@ mod content;
 mod error;
 mod fill;
 mod mark;
+mod removal;
 mod room;
 mod together;
 
@@ -30,6 +31,7 @@ pub(crate) use content::Content;
 pub use error::PrepareError;
 use fill::{Filled, Filling};
 pub(crate) use mark::{content_of, is_ours};
+pub use removal::remove_made;
 pub use together::check_room;
 
 /// What became of a file.
@@ -61,7 +63,7 @@ pub fn create(
     match open_existing(&path)? {
         None => {
             let (created, made) = making.make_new()?;
-            let noted = checked.made(&made);
+            let noted = checked.made(&path, &made);
             noted.map_err(|error| refused(&path, "look at the file", error))?;
             Ok(created)
         }

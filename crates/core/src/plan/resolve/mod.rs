@@ -54,11 +54,18 @@ pub fn resolve(
     let mut spans: Vec<SpanPlan> =
         spans.map(|(index, span)| resolver.span(index, span, &mut files)).collect();
     let verify = resolver.verify(&mut spans);
+    let precreate = files.precreate();
+    if options.remove_created
+        && precreate.is_empty()
+        && spans.iter().all(|one| one.create.is_empty())
+    {
+        let remedy = "leave it out, or let the run make its file with -c";
+        resolver.findings.no_effect("--remove-created: this run makes no file", remedy);
+    }
     let Findings { errors, warnings } = resolver.findings;
     if !errors.is_empty() {
         return Err(ResolveErrors(errors));
     }
-    let precreate = files.precreate();
     Ok(Resolved { plan: Plan { precreate, spans, verify }, warnings })
 }
 

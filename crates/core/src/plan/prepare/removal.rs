@@ -1,0 +1,66 @@
+//! Removes the files that a run has made, when it was asked to.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use fathom_sys::identity::{self, Identity};
+
+use crate::plan::guard::Checked;
+
+/// Removes each file that this run has made and that still lies where it was made. A file that was there
+/// before, even one whose data were made again, is none of them. One sentence for each that stays.
+#[must_use]
+pub fn remove_made(checked: &Checked) -> Vec<String> {
+    checked.made_files().filter_map(|(file, path)| remove(file, path).err()).collect()
+}
+
+fn remove(file: Identity, path: &Path) -> Result<(), String> {
+    let name = path.display();
+    let failed = |error: io::Error| {
+        format!("cannot remove '{name}', which this run has made: {error}. Remove it by hand")
+    };
+    let metadata = match fs::symlink_metadata(path) {
+        // Somebody else was faster.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(failed)?,
+    };
+    if !metadata.is_file() || identity::of(path).map_err(failed)? != file {
+        return Err(format!(
+            "'{name}' was not removed: another file has taken the place of the one that this run has made"
+        ));
+    }
+    fs::remove_file(path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_made_and_still_lies_there_is_removed() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let place = |name: &str| home.path().join(name);
+        let mut checked = Checked::default();
+        for name in ["made", "moved", "replaced", "linked"] {
+            let file = File::create(place(name)).expect("a file");
+            checked.made(&place(name), &file).expect("noted");
+        }
+        fs::write(place("older"), "not made here").expect("a file");
+        fs::rename(place("moved"), place("elsewhere")).expect("moved");
+        fs::write(place("other"), "somebody's").expect("a file");
+        fs::rename(place("other"), place("replaced")).expect("replaced");
+        fs::rename(place("linked"), place("target")).expect("moved");
+        std::os::unix::fs::symlink(place("target"), place("linked")).expect("a link");
+        let mut told = remove_made(&checked);
+        told.sort();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("linked") && told[1].contains("replaced"), "{told:?}");
+        assert!(!place("made").exists());
+        for kept in ["older", "elsewhere", "replaced", "linked", "target"] {
+            assert!(place(kept).exists(), "{kept}");
+        }
+    }
+}
