@@ -290,7 +290,7 @@ def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
     experiment = store.experiments.get(only)
     pilot = experiment.plan.get("pilot") if experiment.verb == "repeat" else None
     whole = experiment.run_count == len(runs)
-    return int(pilot) if pilot is not None and whole and len(runs) >= pilot else None
+    return pilot if isinstance(pilot, int) and whole and len(runs) >= pilot else None
 
 
 def _values(runs: Sequence[StoredRun], metric: str) -> Sequence[Values] | str:

@@ -27,12 +27,13 @@ from fathom.stats import (
     neighbours,
     planned_count,
 )
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fathom._run import EventCallback
-    from fathom.store import ExperimentState, RunSummary, Store
+    from fathom.store import Experiment, ExperimentState, RunSummary, Store
 
 __all__ = [
     "MetricSummary",
@@ -239,6 +240,17 @@ def resume_repeat(
     if experiment.verb != "repeat" or experiment.state == "complete":
         what = "complete" if experiment.verb == "repeat" else f"a {experiment.verb}, no repetition"
         raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
+    with damage_told(experiment_id):
+        return _go_on(store, experiment, on_event, on_run)
+
+
+def _go_on(
+    store: Store,
+    experiment: Experiment,
+    on_event: EventCallback | None,
+    on_run: Callable[[int, int | None], None],
+) -> Repetition:
+    experiment_id = experiment.id
     plan = experiment.plan
     policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
     other = foreign_runner(plan.get("runner"), store)

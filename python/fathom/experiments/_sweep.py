@@ -18,6 +18,7 @@ from fathom.experiments._sweep_plan import SweepPlan
 from fathom.experiments._sweep_result import Sweep, SweptCell
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.runners import Figures, stored_figures
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,11 +89,12 @@ def resume_sweep(
         raise InvalidRequestError(f"experiment e{experiment_id} is a {experiment.verb}, no sweep")
     if experiment.state == "complete" and not failed:
         raise InvalidRequestError(f"experiment e{experiment_id} is complete, and no cell failed")
-    plan = SweepPlan.from_dict(experiment.plan)
-    store.experiments.finish(experiment_id, "running")
-    session = _Session(store, runner, plan, experiment_id, on_progress)
-    session.take_up(experiment)
-    return session.run()
+    with damage_told(experiment_id):
+        plan = SweepPlan.from_dict(experiment.plan)
+        store.experiments.finish(experiment_id, "running")
+        session = _Session(store, runner, plan, experiment_id, on_progress)
+        session.take_up(experiment)
+        return session.run()
 
 
 @dataclass

@@ -22,6 +22,7 @@ from fathom.experiments._tune_reasons import reasons
 from fathom.experiments._tune_result import KneeRange, TunedLoad, TunedPoint, Tuning
 from fathom.runners import stored_figures
 from fathom.stats import fit_scalability
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,12 +86,13 @@ def resume_tune(
     failed = any(step.state == "failed" for step in experiment.steps)
     if experiment.state == "complete" and not failed:
         raise InvalidRequestError(f"experiment e{experiment_id} is complete, and no run failed")
-    plan = TunePlan.from_dict(experiment.plan)
-    store.experiments.finish(experiment_id, "running")
-    label = "" if experiment.name == "tune" else experiment.name
-    session = _Session(store, runner, plan, experiment_id, label, on_progress)
-    session.take_up(experiment)
-    return session.run()
+    with damage_told(experiment_id):
+        plan = TunePlan.from_dict(experiment.plan)
+        store.experiments.finish(experiment_id, "running")
+        label = "" if experiment.name == "tune" else experiment.name
+        session = _Session(store, runner, plan, experiment_id, label, on_progress)
+        session.take_up(experiment)
+        return session.run()
 
 
 @dataclass

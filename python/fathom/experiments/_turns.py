@@ -17,6 +17,7 @@ from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._metrics import run_value
 from fathom.experiments._progress import Progress
 from fathom.experiments._turns_plan import LEAST_PAIRS, TurnsPlan
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,12 +113,13 @@ def resume_in_turns(
         raise InvalidRequestError(
             f"experiment e{experiment_id} is complete: fathom compare e{experiment_id} shows it"
         )
-    store.experiments.finish(experiment_id, "running")
-    label = "" if experiment.name == "compare" else experiment.name
-    plan = TurnsPlan.from_dict(experiment.plan)
-    session = _Session(store, runner, plan, experiment_id, label, on_progress)
-    session.take_up(experiment)
-    return session.run()
+    with damage_told(experiment_id):
+        store.experiments.finish(experiment_id, "running")
+        label = "" if experiment.name == "compare" else experiment.name
+        plan = TurnsPlan.from_dict(experiment.plan)
+        session = _Session(store, runner, plan, experiment_id, label, on_progress)
+        session.take_up(experiment)
+        return session.run()
 
 
 def compared_in_turns(

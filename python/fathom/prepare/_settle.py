@@ -11,6 +11,7 @@ from fathom.experiments._ending import end_noted
 from fathom.runners import stored_figures
 from fathom.stats import find_steady_state
 from fathom.stats._steady import ROUND_LIMIT, WINDOW_ROUNDS
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -179,7 +180,8 @@ def settle(
         If Ctrl-C ended it.
 
     """
-    session = _Session(store, runner, experiment_id, on_round)
+    with damage_told(experiment_id):
+        session = _Session(store, runner, experiment_id, on_round)
     store.experiments.finish(experiment_id, "running")
     with end_noted(store, experiment_id):
         rounds, steady, failure = session.run()

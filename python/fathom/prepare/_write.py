@@ -10,6 +10,7 @@ from fathom._errors import InvalidRequestError
 from fathom.experiments._ending import end_noted
 from fathom.prepare._pieces import Piece
 from fathom.prepare._target import TargetFacts, target_facts
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -206,7 +207,8 @@ def taken_up(store: Store, experiment_id: int) -> tuple[Experiment, WritePlan]:
         raise InvalidRequestError(f"experiment e{experiment_id} wrote nothing that could go on")
     if experiment.state == "complete":
         raise InvalidRequestError(f"experiment e{experiment_id} is complete")
-    plan = WritePlan.from_dict(dict(experiment.plan))
+    with damage_told(experiment_id):
+        plan = WritePlan.from_dict(dict(experiment.plan))
     now = target_facts(plan.target.path)
     if (now.identity, now.size_bytes) != (plan.target.identity, plan.target.size_bytes):
         raise InvalidRequestError(
@@ -227,7 +229,8 @@ def write(store: Store, runner: Runner, experiment_id: int, meter: Meter) -> Wri
 
     """
     experiment, plan = taken_up(store, experiment_id)
-    steps = [(step, Piece(**step.parameters)) for step in experiment.steps]
+    with damage_told(experiment_id):
+        steps = [(step, Piece(**step.parameters)) for step in experiment.steps]
     todo = [(step, piece) for step, piece in steps if step.state != "done"]
     total = sum(piece.bytes for _, piece in steps)
     done = Written(experiment_id, total, pieces=[piece for _, piece in steps])

@@ -20,6 +20,7 @@ from fathom.report._gather_runs import repeat_side, runs_side
 from fathom.report._gather_sweep import sweep_side, tune_side
 from fathom.report._material import Material
 from fathom.report._points import run_of_result, run_of_stored
+from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,6 +148,11 @@ def _experiment(store: Store, reference: str) -> Experiment | None:
 
 
 def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
+    with damage_told(experiment.id):
+        return _sides_of(store, experiment)
+
+
+def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
     summaries = [*reversed(store.runs.list(experiment_id=experiment.id))]
     complete = [one for one in summaries if one.outcome == "complete"]
     if experiment.verb == "assess":

@@ -1,0 +1,42 @@
+"""What a store holds of an experiment, and nobody can read: damaged, or of another version."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fathom.store._errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["damage_told"]
+
+# What reading data of another shape than expected raises.
+_OTHER_SHAPE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+@contextmanager
+def damage_told(experiment_id: int) -> Iterator[None]:
+    """Tell of data that do not have the shape they should have.
+
+    Raises
+    ------
+    StoreError
+        If something in here meets such data.
+
+    """
+    try:
+        yield
+    except _OTHER_SHAPE as error:
+        raise StoreError(
+            f"what the store keeps of experiment e{experiment_id} is damaged, or of another "
+            f"version of Fathom ({type(error).__name__}: {error}); its runs are whole (fathom list)"
+        ) from error
