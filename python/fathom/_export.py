@@ -25,6 +25,7 @@ _TEXT: tuple[Format, ...] = ("csv", "json")
 # https://support.microsoft.com/office/excel-specifications-and-limits: rows, characters of a cell.
 _XLSX_ROWS = 1_048_576
 _XLSX_CHARACTERS = 32_767
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # What XML cannot hold, and with it no cell of Excel.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -91,7 +92,16 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
 def _csv(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:
     writer = csv.DictWriter(stream, _columns(rows), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _no_formula(value) for name, value in row.items()} for row in rows)
+
+
+def _no_formula(value: object) -> object:
+    """Return what no spreadsheet takes for a formula when it opens the file.
+
+    A label such as ``=cmd|...`` would be run by some (https://owasp.org/www-community/attacks/
+    CSV_Injection): it gets the apostrophe with which a text is typed there. Numbers stay.
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _json(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
-from fathom._errors import DataFaultError, RunFailedError, RunInterrupted
+from fathom._errors import DataFaultError, InvalidRequestError, RunFailedError, RunInterrupted
 from fathom._signals import let_through
 
 if TYPE_CHECKING:
@@ -124,4 +124,13 @@ def run(
 
 
 def _split(args: str | Sequence[str]) -> list[str]:
-    return shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+    words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise InvalidRequestError(
+                f"{word!a} is no UTF-8: profiles and results are text, so that no such name fits "
+                "into them; rename it, or make a link to it"
+            ) from None
+    return words

@@ -39,7 +39,7 @@ LEAVES = st.one_of(
     st.just("\x1b[2J"),
 )
 SELECT = "SELECT id, {} FROM experiments WHERE id = ?"
-EXAMPLES = int(os.environ.get("FATHOM_EXAMPLES", "20"))
+EXAMPLES = int(os.environ.get("FATHOM_EXAMPLES", "12"))
 COLUMNS = ("plan_json", "outcome_json", "parameters_json")
 
 
@@ -103,10 +103,7 @@ def damage(path: Path, experiment: int, draw: Callable[[Any], Any]) -> None:
         found = [
             ("experiments", column, row)
             for column in COLUMNS[:2]
-            for row in store.execute(
-                f"SELECT id, {column} FROM experiments WHERE id = ?",
-                [experiment],
-            )
+            for row in store.execute(SELECT.format(column), [experiment])
         ]
         query = "SELECT id, parameters_json FROM steps WHERE experiment_id = ? LIMIT 3"
         found += [("steps", COLUMNS[2], row) for row in store.execute(query, [experiment])]
@@ -164,7 +161,7 @@ def test_damaged_experiments_are_told_and_never_a_traceback(
     def one(data: st.DataObject, command: list[str]) -> None:
         path = tmp_path / "store.sqlite"
         for left in tmp_path.glob("store.sqlite*"):
-            left.unlink()
+            left.unlink(missing_ok=True)
         shutil.copy(whole, path)
         damage(path, experiment, data.draw)
         arguments = [f"e{experiment}" if one == "NAME" else one for one in command]

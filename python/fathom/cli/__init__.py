@@ -12,6 +12,7 @@ import typer
 import fathom
 from fathom._signals import ending_in_good_order
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
+from fathom.cli._plain import plain_streams
 from fathom.cli._verbs import VerbGroup
 
 __all__ = ["app", "main"]
@@ -52,9 +53,16 @@ def main() -> None:
     warnings.showwarning = _show_warning
     # NumPy's own threads cost time on small matrices, and disturb what is measured beside them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with plain_streams():
+        code = _code()
+    sys.exit(code)
+
+
+def _code() -> int | str | None:
+    """Run the command, and return its exit code."""
     try:
         with ending_in_good_order():
-            code = app(standalone_mode=False)
+            code: int | str | None = app(standalone_mode=False)
     except typer.TyperException as error:
         # Typer's own code for wrong arguments is 2, which means "refused, to protect data" here.
         typer.echo(f"error: {error.format_message()}", err=True)
@@ -67,7 +75,7 @@ def main() -> None:
         # Such as an output on a disk that is full.
         typer.echo(f"error: {error}", err=True)
         code = EXIT_FAILED
-    sys.exit(code)
+    return code
 
 
 def _show_warning(message: Warning | str, *_place: object, **_more: object) -> None:

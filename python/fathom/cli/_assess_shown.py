@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
+
+from fathom.cli._plain import unguarded
+from fathom.cli._shown import plain_text
 
 if TYPE_CHECKING:
     from fathom.assess import AssessedCell, Assessment, SideBySide, TargetAssessment
@@ -73,7 +76,7 @@ def _show_comparison(found: SideBySide) -> None:
     for figure in found.figures:
         marks = [" *" if at in figure.best else "  " for at in range(len(found.targets))]
         cells = [text + mark for text, mark in zip(figure.texts, marks, strict=True)]
-        table.add_row(Text(figure.label), *(Text(cell) for cell in cells))
+        table.add_row(plain_text(figure.label), *(plain_text(cell) for cell in cells))
     _print(table)
     _write("*: the best, or within 5 % of it.", "")
     for sentence in found.sentences:
@@ -91,8 +94,8 @@ def _show_cells(one: TargetAssessment) -> None:
             continue
         if cell.cell.part != part:
             part = cell.cell.part
-            table.add_row(Text(part, style="bold"))
-        table.add_row(*(Text(text) for text in _row(cell)))
+            table.add_row(plain_text(part, style="bold"))
+        table.add_row(*(plain_text(text) for text in _row(cell)))
     _print(table)
     _show_rounds(one)
 
@@ -130,7 +133,7 @@ def _show_rounds(one: TargetAssessment) -> None:
     table = _table("steady state, a second", *(f"{label}>" for label in labels))
     for name, cells in rounds.items():
         rates = [f"{cell.figures.iops:,.0f}" for cell in cells if cell.figures is not None]
-        table.add_row(Text(f"  {name}"), *(Text(rate) for rate in rates))
+        table.add_row(plain_text(f"  {name}"), *(plain_text(rate) for rate in rates))
     _print(table)
 
 
@@ -168,7 +171,7 @@ def _table(*columns: str) -> Table:
     for column in columns:
         is_number = column.endswith(">")
         table.add_column(
-            Text(column.removesuffix(">")),
+            plain_text(column.removesuffix(">")),
             justify="right" if is_number else "left",
             overflow="fold",
         )
@@ -177,7 +180,7 @@ def _table(*columns: str) -> Table:
 
 def _print(table: Table) -> None:
     # Also where the output goes to a file or another program: it is made for reading.
-    terminal = Console(width=_COLUMNS)
+    terminal = Console(file=unguarded(sys.stdout), width=_COLUMNS)
     with terminal.capture() as captured:
         terminal.print(table)
     for line in captured.get().splitlines():

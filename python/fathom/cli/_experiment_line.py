@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
@@ -9,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
+
+from fathom.cli._plain import plain, unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,7 +51,7 @@ class ExperimentLine:
 
         ``noun`` is what is counted, such as ``cells``.
         """
-        terminal = Console(stderr=True)
+        terminal = Console(file=unguarded(sys.stderr))
         self._noun = noun
         self._told = 0
         self._bars: Bars | None = None
@@ -83,7 +86,7 @@ class ExperimentLine:
         if self._bars is not None:
             self._bars.update(
                 self._task,
-                description=progress.label,
+                description=plain(progress.label),
                 completed=progress.done,
                 total=progress.expected,
                 figures=figures,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom._errors import InvalidRequestError
+from fathom._files import replacing
 from fathom.cli._translate import FormChoice as LoadForm
 from fathom.cli._translate import show_notes, written
 
@@ -43,13 +44,11 @@ def export_load(
     if output is None:
         typer.echo(text, nl=False)
     else:
+        if output.exists() and not overwrite:
+            raise InvalidRequestError(f"{output} exists: add --overwrite, or name another file")
         try:
-            with output.open("w" if overwrite else "x", encoding="utf-8") as file:
-                file.write(text)
-        except FileExistsError:
-            raise InvalidRequestError(
-                f"{output} exists: add --overwrite, or name another file"
-            ) from None
+            with replacing(output) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
         except OSError as error:
             raise InvalidRequestError(f"{output}: {error.strerror or error}") from error
     show_notes(notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.cli._shown import console, facts_table, text_table
+from fathom.cli._shown import console, facts_table, plain_text, text_table
 
 if TYPE_CHECKING:
     from fathom.importers import ImportedCpu, ImportedDirection, ImportedResult
@@ -33,7 +33,7 @@ def show_imported(result: ImportedResult) -> None:
     if result.options:
         terminal.print(facts_table("Settings", result.options))
     for note in result.notes:
-        terminal.print(f"Note: {note}", soft_wrap=True, markup=False)
+        terminal.print(plain_text(f"Note: {note}"), soft_wrap=True)
 
 
 def _cells(found: ImportedDirection) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bars
+
+from fathom.cli._plain import plain, unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +65,7 @@ def progress_words(one: Progress) -> str:
 @contextmanager
 def writing_progress(what: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Return what draws how far writing is: a bar, or a line for each tenth of it."""
-    terminal = Console(stderr=True)
+    terminal = Console(file=unguarded(sys.stderr))
     if quiet:
         yield lambda _progress: None
         return
@@ -75,7 +78,7 @@ def writing_progress(what: str, *, quiet: bool) -> Iterator[Callable[[Progress],
         TextColumn("{task.fields[figures]}", markup=False),
     )
     with Bars(*columns, console=terminal, transient=True) as bars:
-        task = bars.add_task(what, total=None, figures="")
+        task = bars.add_task(plain(what), total=None, figures="")
         yield lambda one: bars.update(
             task, total=one.total_bytes, completed=one.done_bytes, figures=progress_words(one)
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from fathom.cli._plain import plain, unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +30,7 @@ def live_progress(*, quiet: bool = False) -> Iterator[EventCallback | None]:
 
     It draws on the error output, so that the result alone goes to the standard output.
     """
-    terminal = Console(stderr=True)
+    terminal = Console(file=unguarded(sys.stderr))
     if quiet or not terminal.is_terminal:
         yield None
         return
@@ -60,7 +63,7 @@ class RunProgress:
     def _filling_of(self, target: str, total_bytes: int) -> TaskID:
         if target not in self._filling:
             self._filling[target] = self._progress.add_task(
-                f"filling {target}", total=total_bytes, figures=""
+                plain(f"filling {target}"), total=total_bytes, figures=""
             )
         return self._filling[target]
 

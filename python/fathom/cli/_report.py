@@ -77,18 +77,20 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
 ) -> None:
     """Report on what was measured: one page with figures, findings and all that repeats it."""
     from fathom.report import gather  # noqa: PLC0415 - Slow to import.
+    from fathom.store._damage import damage_told  # noqa: PLC0415 - The same.
 
     wanted = references or []
     with opened_store(store) as opened:
         material = gather(opened, wanted)
-    if as_json:
-        typer.echo(json.dumps(_as_dict(material), indent=2))
-    elif terminal:
-        from fathom.cli._report_shown import show_report  # noqa: PLC0415 - Slow to import.
+    with damage_told(", ".join(wanted) or "the newest experiment"):
+        if as_json:
+            typer.echo(json.dumps(_as_dict(material), indent=2))
+        elif terminal:
+            from fathom.cli._report_shown import show_report  # noqa: PLC0415 - Slow to import.
 
-        show_report(material)
-    else:
-        _save(material, wanted, output, form, theme, force=force)
+            show_report(material)
+        else:
+            _save(material, wanted, output, form, theme, force=force)
 
 
 def _as_dict(material: Material) -> dict[str, object]:

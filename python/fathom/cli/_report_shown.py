@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from fathom.cli._shown import console, facts_table, text_table
+from fathom.cli._shown import console, facts_table, plain_text, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,17 +50,19 @@ def show_report(material: Material) -> None:
         if figure.name in _CHARTS:
             _figure(terminal, figure)
     for one in left_out:
-        terminal.print(Text(f"{one.title}: {one.why}"), soft_wrap=True)
+        terminal.print(plain_text(f"{one.title}: {one.why}"), soft_wrap=True)
 
 
 def _side(terminal: Console, side: Side) -> None:
-    terminal.print(Text(side.name, style="bold"), soft_wrap=True)
+    terminal.print(plain_text(side.name, style="bold"), soft_wrap=True)
     if side.verdict:
-        terminal.print(Text(side.verdict.headline), soft_wrap=True)
+        terminal.print(plain_text(side.verdict.headline), soft_wrap=True)
     terminal.print(facts_table("", {one.label: one.text for one in side.numbers}))
     for one in side.advice:
-        terminal.print(Text(f"- {one.title} ({one.confidence}). {one.evidence}"), soft_wrap=True)
-        terminal.print(Text(f"  What to do: {one.remedy}"), soft_wrap=True)
+        terminal.print(
+            plain_text(f"- {one.title} ({one.confidence}). {one.evidence}"), soft_wrap=True
+        )
+        terminal.print(plain_text(f"  What to do: {one.remedy}"), soft_wrap=True)
     terminal.print(facts_table("What was measured", dict(side.device)))
 
 
@@ -85,7 +85,7 @@ def _figure(terminal: Console, figure: Figure) -> None:
     terminal.print(text_table(figure.title, titles, texts))
     left = len(table.rows) - len(texts)
     if left > 0:
-        terminal.print(Text(f"{left} more rows: fathom report --json"))
+        terminal.print(plain_text(f"{left} more rows: fathom report --json"))
 
 
 def _number(column: Column) -> str:

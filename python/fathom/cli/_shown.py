@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom.cli._plain import plain, unguarded
 from fathom.cli._stop_shown import stop_sentences
 
 if TYPE_CHECKING:
@@ -17,7 +19,15 @@ if TYPE_CHECKING:
     from fathom import Direction, Latency, Result, TimeSpan
     from fathom.store import RunSummary
 
-__all__ = ["console", "facts_table", "local_time", "runs_table", "show_result", "text_table"]
+__all__ = [
+    "console",
+    "facts_table",
+    "local_time",
+    "plain_text",
+    "runs_table",
+    "show_result",
+    "text_table",
+]
 
 _NANOS_PER_MILLI = 1_000_000
 _LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
@@ -28,8 +38,14 @@ _WIDTH_OF_A_PIPE = 10_000
 
 def console() -> Console:
     """Return the terminal, or a wide one in its place."""
-    found = Console()
-    return found if found.is_terminal else Console(width=_WIDTH_OF_A_PIPE)
+    file = unguarded(sys.stdout)
+    found = Console(file=file)
+    return found if found.is_terminal else Console(file=file, width=_WIDTH_OF_A_PIPE)
+
+
+def plain_text(words: str, style: str = "") -> Text:
+    """Return words in which nothing is markup, nor a command to the terminal."""
+    return Text(plain(words), style=style)
 
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -39,23 +55,23 @@ def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]
         is_number = column.endswith(">")
         # Numbers are shown whole; words may fold.
         table.add_column(
-            Text(column.removesuffix(">")),
+            plain_text(column.removesuffix(">")),
             justify="right" if is_number else "left",
             no_wrap=is_number,
             overflow="fold",
         )
     # What another program cuts at spaces has something in each column.
-    nothing = "" if Console().is_terminal else "-"
+    nothing, line_feed = ("", "\n") if console().is_terminal else ("-", "\\n")
     for row in rows:
         # As plain text: names of files may hold what Rich would take for markup.
-        table.add_row(*(Text(cell or nothing) for cell in row))
+        table.add_row(*(plain_text((cell or nothing).replace("\n", line_feed)) for cell in row))
     return table
 
 
 def _table(title: str, caption: str = "") -> Table:
     """Return an empty table; for another program without lines, so that it can cut the columns."""
-    table = Table(title=title or None, caption=caption or None)
-    if not Console().is_terminal:
+    table = Table(title=plain_text(title) if title else None, caption=caption or None)
+    if not console().is_terminal:
         table.box, table.pad_edge, table.padding = None, False, (0, 2, 0, 0)
         table.title_justify = table.caption_justify = "left"
     return table
@@ -68,11 +84,11 @@ def show_result(result: Result) -> None:
         if span.measured_ns:
             terminal.print(_span_table(number, span))
             for sentence in stop_sentences(span):
-                terminal.print(Text(sentence), soft_wrap=True)
+                terminal.print(plain_text(sentence), soft_wrap=True)
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
-        sentences = Text(f"{about} {warning.evidence} {warning.remedy}")
-        terminal.print(Text("Warning:", style="bold") + sentences, soft_wrap=True)
+        sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")
+        terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
 
 
 def _span_table(number: int, span: TimeSpan) -> Table:

@@ -181,7 +181,11 @@ def settle(
 
     """
     with damage_told(experiment_id):
-        session = _Session(store, runner, experiment_id, on_round)
+        return _settled(store, _Session(store, runner, experiment_id, on_round))
+
+
+def _settled(store: Store, session: _Session) -> Settled:
+    experiment_id = session.experiment_id
     store.experiments.finish(experiment_id, "running")
     with end_noted(store, experiment_id):
         rounds, steady, failure = session.run()

@@ -24,8 +24,8 @@ _OTHER_SHAPE = (
 
 
 @contextmanager
-def damage_told(experiment_id: int) -> Iterator[None]:
-    """Tell of data that do not have the shape they should have.
+def damage_told(of: int | str) -> Iterator[None]:
+    """Tell of data that do not have the shape they should have: of an experiment, or a reference.
 
     Raises
     ------
@@ -36,7 +36,8 @@ def damage_told(experiment_id: int) -> Iterator[None]:
     try:
         yield
     except _OTHER_SHAPE as error:
+        name = f"experiment e{of}" if isinstance(of, int) else of
         raise StoreError(
-            f"what the store keeps of experiment e{experiment_id} is damaged, or of another "
-            f"version of Fathom ({type(error).__name__}: {error}); its runs are whole (fathom list)"
+            f"what the store keeps of {name} is damaged, or of another version of Fathom "
+            f"({type(error).__name__}: {error}); its runs are not touched (fathom list)"
         ) from error

@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from fathom._files import check_regular
 from fathom.store._errors import (
     NotAStoreError,
+    NotFoundError,
     StoreError,
     StoreFullError,
     StoreLockedError,
@@ -181,6 +182,8 @@ class Database:
             yield
         except DBAPIError as error:
             raise self._translated(error.orig) from error
+        except OverflowError:
+            raise NotFoundError(f"{self.name} has nothing with so large a number") from None
         except SQLAlchemyError as error:
             raise StoreError(f"the store {self.name} cannot be used: {error}") from error
 

@@ -14,6 +14,7 @@ from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
 from fathom.store._imports import drop_unused_sources
 from fathom.store._processes import is_gone, this_process
 from fathom.store._records import Experiment, Step
+from fathom.store._rows import as_text
 from fathom.store._tables import baselines, experiments, runs, steps
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Experiments:
         """
         row = {
             "verb": verb,
-            "name": name,
+            "name": as_text(name),
             "state": "running",
             "started_at_unix_s": time.time(),
             "tool_version": _fathom.version(),

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection
 
-__all__ = ["add_run"]
+__all__ = ["add_run", "as_text"]
+
+
+def as_text(words: str) -> str:
+    """Return words as databases keep them: bytes that are no text, and zeros, as escapes."""
+    return words.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _as_texts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: as_text(one) if isinstance(one, str) else one for name, one in row.items()}
 
 
 def add_run(
@@ -21,10 +30,11 @@ def add_run(
     targets: Sequence[Mapping[str, Any]],
 ) -> int:
     """Add a run with its provenance, end the step that it belongs to, and return its id."""
+    row, provenance = _as_texts(row), _as_texts(provenance)
     run_id = int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
     connection.execute(provenances.insert().values(run_id=run_id, **provenance))
     if targets:
-        rows = [{"run_id": run_id, **target} for target in targets]
+        rows = [{"run_id": run_id, **_as_texts(target)} for target in targets]
         connection.execute(run_targets.insert(), rows)
     if row["step_id"] is not None:
         state = "failed" if row["outcome"] == "failed" else "done"
