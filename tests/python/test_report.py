@@ -365,4 +365,6 @@ def test_an_imported_run_says_what_it_does_not_know(kept: Store) -> None:
     assert side.numbers[0].value == kept.runs.get(run_id).summary.columns["total_iops"]
     assert not side.is_judged
     assert "None were looked for" in html_page(material)
-    assert "latency-distribution" in {one.name for one in figures_of(material)[1]}
+    assert "time-series" in {one.name for one in figures_of(material)[1]}
+    # Its table of percentiles is all that there is of its latencies.
+    assert "only the points are known" in figures(material)["latency-distribution"].caption

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from fathom.experiments._axes import parse_axes
+from fathom.experiments._sweep import sweep
+from fathom.experiments._sweep_plan import plan_sweep
 from fathom.experiments._turns import TurnsPlan, compare_in_turns, compared_in_turns
 from fathom.report import gather, html_page, markdown
 from fathom.store import Store
-from reported import column, figures, saved_comparison, saved_preparations
-from simulated_storage import SimulatedStorage
+from reported import called, column, figures, saved_comparison, saved_preparations
+from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -58,6 +61,59 @@ def test_a_comparison_that_ended_early_says_so(kept: Store) -> None:
     page = html_page(material)
     assert "too few to compare" in page
     assert "the disk is gone" in page
+
+
+def test_an_import_with_a_table_of_percentiles_has_its_curve(
+    kept: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = Path(__file__).parent / "data/import/diskspd-2.0.21.txt"
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    assert called(monkeypatch, "import", str(source)) == 0
+    shown = figures(gather(kept, ["1"]))["latency-distribution"]
+    # The digits of the document, in milliseconds.
+    told = {"I/Os": ["reads", "writes"], "50 %": [0.232, 1.833], "99 %": [0.877, 6.107],
+            "99.9 %": [1.608, 8.378], "max": [7.990, 35.257]}  # fmt: skip
+    assert {name: column(shown, name) for name in told} == told
+    # So few I/Os tell nothing of nine nines, though the document has a line of them.
+    assert column(shown, "99.9999999 %") == [None, None]
+    points = [row["ns"] for row in shown.spec["data"]["values"] if row["series"] == "writes"]
+    assert points == [1_209_000, 1_607_000, 1_833_000, 6_107_000, 8_378_000, 35_257_000]
+    assert "only the points are known" in shown.caption
+
+
+def saved_cells(kept: Store, ranges: dict[str, str]) -> tuple[int, dict[int, dict[str, Any]]]:
+    """Sweep simulated storage with all runs kept; return the experiment and its cells by run."""
+    plan, _ = plan_sweep(["-r", "-Su", "-L", "x.dat"], parse_axes(ranges), seed=5)
+    found = sweep(kept, SimulatedStorage(kept, {"": Truth(noise=0.01)}), plan)
+    outcome = kept.experiments.get(found.experiment_id).outcome
+    assert outcome is not None
+    return found.experiment_id, {one["run_id"]: one for one in outcome["cells"] if one["run_id"]}
+
+
+def test_a_sweep_of_few_cells_has_the_latencies_of_each(kept: Store) -> None:
+    experiment_id, cells = saved_cells(kept, {"block": "4K,64K", "depth": "1..8"})
+    material = gather(kept, [f"e{experiment_id}"])
+    shown = figures(material)["latency-distribution"]
+    known = [kept.runs.get(run_id).result.total.latency for run_id in cells]
+    quantiles = [one.quantile_ns(0.99) / 1e6 for one in known if one is not None]
+    assert column(shown, "99 %") == quantiles
+    assert column(shown, "Run")[0] == "block 4K, depth 1"
+    # And the map names the run of each cell, for a report of that alone.
+    assert column(figures(material)["heat-map"], "Run") == [str(run_id) for run_id in cells]
+    assert material.sides[0].is_judged
+    assert "workloads" not in figures(material)
+
+
+def test_a_sweep_of_many_cells_has_the_latencies_of_the_notable_ones(kept: Store) -> None:
+    ranges = {"block": "4K,8K,16K,64K", "threads": "1,2", "depth": "1..32"}
+    experiment_id, cells = saved_cells(kept, ranges)
+    assert len(cells) > 24
+    (side,) = gather(kept, [f"e{experiment_id}"]).sides
+    shown = {run.run_id for run in side.runs}
+    assert 1 < len(shown) <= 6
+    rates = {run_id: one["iops"] for run_id, one in cells.items()}
+    assert any(rates[one] == max(rates.values()) for one in shown if one is not None)
+    assert not side.is_judged
 
 
 def test_a_look_says_what_the_target_holds(kept: Store, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _CHARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
     "holds": ("Share", ()),
     "writing": ("MiB/s", ("Of",)),
     "load-curve": ("IOPS", ("Threads", "MiB/s", "p50", "p95", "p99.9", "CPU")),
-    "heat-map": ("IOPS", ("p50", "p95", "p99.9", "CPU")),
+    "heat-map": ("IOPS", ("p50", "p95", "p99.9", "CPU", "Run")),
     "latency-distribution": (None, ("Count", "min", "90 %", "95 %", *_RARE)),
     "cpu-per-io": ("I/Os per CPU second", ("In the kernel", "In the tool", "IOPS", "CPU")),
     "steady-state": ("IOPS", ()),

@@ -17,7 +17,7 @@ from fathom.report._gather_assess import assess_sides, planned_cells
 from fathom.report._gather_compare import changes_of, compare_sides
 from fathom.report._gather_prepare import look_side, settled_side, written_side
 from fathom.report._gather_runs import repeat_side, runs_side
-from fathom.report._gather_sweep import sweep_side, tune_side
+from fathom.report._gather_sweep import shown_runs, sweep_side, tune_side
 from fathom.report._material import Material
 from fathom.report._points import run_of_result, run_of_stored
 from fathom.store._damage import damage_told
@@ -160,10 +160,18 @@ def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
     if experiment.verb == "prepare":
         return [_prepared(store, experiment, complete)]
     if experiment.verb in ("sweep", "tune"):
-        sample = run_of_stored(store.runs.get(complete[0].id)) if complete else None
+        whole = {one.id for one in complete}
+        runs = [
+            run_of_stored(store.runs.get(one), label=label)
+            for one, label in shown_runs(experiment.outcome or {})
+            if one in whole
+        ]
+        sample = runs[0] if runs else None
+        if sample is None and complete:
+            sample = run_of_stored(store.runs.get(complete[0].id))
         commands = [one.columns["command_line"] for one in complete]
         make = sweep_side if experiment.verb == "sweep" else tune_side
-        return [make(experiment, sample, commands)]
+        return [make(experiment, sample, commands, runs)]
     runs = [run_of_stored(store.runs.get(one.id)) for one in complete[:_MOST_RUNS]]
     if not runs:
         raise ReportError(f"experiment e{experiment.id} has no complete run")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "advice_of",
     "device_facts",
+    "is_judged",
     "repeat_side",
     "run_command",
     "runs_side",
@@ -126,7 +127,8 @@ def _is_own(run: ReportedRun) -> bool:
     return bool(raw["profile"]["time_spans"]) and raw["tool"]["name"] == OWN_TOOL
 
 
-def _is_judged(runs: Sequence[ReportedRun]) -> bool:
+def is_judged(runs: Sequence[ReportedRun]) -> bool:
+    """Whether findings can be looked for: only in what Fathom measured."""
     return all(_is_own(one) for one in runs)
 
 
@@ -141,7 +143,7 @@ def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
         numbers=_run_numbers(first) if len(runs) == 1 else _best_numbers(runs),
         advice=advice_of(runs),
         runs=tuple(runs),
-        is_judged=_is_judged(runs),
+        is_judged=is_judged(runs),
         tool=tool_of(runs),
         families=families_of((_load_choice(one), one.point) for one in runs),
         rounds=tuple(one for run in runs for one in _stop_rounds(run)),
@@ -241,7 +243,7 @@ def repeat_side(name: str, outcome: Mapping[str, Any] | None, runs: Sequence[Rep
         numbers=_repeat_numbers(metrics, len(runs)),
         advice=advice_of(runs),
         runs=tuple(runs),
-        is_judged=_is_judged(runs),
+        is_judged=is_judged(runs),
         tool=tool_of(runs),
         rounds=rounds,
         device=device_facts(runs),

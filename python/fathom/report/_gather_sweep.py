@@ -6,19 +6,22 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fathom.report._gather_runs import device_facts, tool_of
+from fathom.report._gather_runs import advice_of, device_facts, is_judged, tool_of
 from fathom.report._material import GridCell, KeyNumber, Point, Side, Verdict
 from fathom.report._points import families_of, point_of_figures
 from fathom.report._words import count_words, time_words
 from fathom.runners import OWN_RUNNER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from fathom.report._material import ReportedRun
     from fathom.store import Experiment
 
-__all__ = ["sweep_side", "tune_side"]
+__all__ = ["shown_runs", "sweep_side", "tune_side"]
+
+# More whole runs than this take time and tell nobody more: then those of notable cells are shown.
+_MOST_RUNS = 24
 
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d+)([KMGTB]?)", re.IGNORECASE)
@@ -29,8 +32,60 @@ def _size_bytes(text: str | None) -> float | None:
     return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
 
-def sweep_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequence[str]) -> Side:
-    """Return the side of a sweep; ``sample`` is one of its runs, for what all have in common."""
+def shown_runs(outcome: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return which runs of a sweep or tuning are shown whole, each with its load in words.
+
+    All of them if they are few; otherwise the least and the greatest by each figure.
+    """
+    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    known = {one["run_id"]: one for one in cells if one.get("run_id") and one.get("figures")}
+    ids = [*known]
+    if len(ids) > _MOST_RUNS:
+        ends = [
+            end(sorted(told, key=lambda run: known[run]["figures"][name]))
+            for name, end in _NOTABLE
+            if (told := [run for run in known if known[run]["figures"].get(name) is not None])
+        ]
+        ids = sorted(set(ends), key=ids.index)
+    return [(one, _load_label(known[one])) for one in ids]
+
+
+_NOTABLE: tuple[tuple[str, Callable[[list[int]], int]], ...] = (
+    ("iops", lambda runs: runs[-1]),
+    ("mib_per_s", lambda runs: runs[-1]),
+    ("iops", lambda runs: runs[0]),
+    ("latency_mean_ns", lambda runs: runs[0]),
+    ("latency_p99_ns", lambda runs: runs[0]),
+    ("latency_p999_ns", lambda runs: runs[-1]),
+)
+
+
+def _load_label(cell: Mapping[str, Any]) -> str:
+    if "parameters" not in cell:
+        return f"{cell['threads']} x {cell['depth']}"
+    return ", ".join(f"{name} {value}" for name, value in cell["parameters"].items())
+
+
+def _judged(experiment: Experiment, runs: Sequence[ReportedRun]) -> dict[str, Any]:
+    """Return the findings, which are about all runs or none."""
+    outcome = experiment.outcome or {}
+    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    if not runs or len(runs) < sum(bool(one.get("run_id")) for one in cells):
+        return {}
+    return {"advice": advice_of(runs), "is_judged": is_judged(runs)}
+
+
+def sweep_side(
+    experiment: Experiment,
+    sample: ReportedRun | None,
+    commands: Sequence[str],
+    runs: Sequence[ReportedRun] = (),
+) -> Side:
+    """Return the side of a sweep.
+
+    ``sample`` is one of its runs, for what all have in common; ``runs`` are those that are shown
+    whole.
+    """
     outcome = experiment.outcome or {}
     asked = _asked(experiment.plan.get("arguments", ()))
     grid = tuple(_cell(one, asked) for one in outcome.get("cells", ()))
@@ -46,7 +101,8 @@ def sweep_side(experiment: Experiment, sample: ReportedRun | None, commands: Seq
         grid=grid,
         axes=axes,
         families=families_of(_with_choice(grid, axes)),
-        runs=(),
+        runs=tuple(runs),
+        **_judged(experiment, runs),
         tool=_tool(experiment.plan, sample),
         device=device_facts([sample] if sample else []),
         commands=(_sweep_command(experiment.plan), *commands),
@@ -62,7 +118,7 @@ def _asked(arguments: Iterable[str]) -> dict[str, str]:
 def _cell(cell: Mapping[str, Any], asked: Mapping[str, str]) -> GridCell:
     parameters = cell["parameters"]
     load: dict[str, Any] = {
-        "label": ", ".join(f"{name} {value}" for name, value in parameters.items()),
+        "label": _load_label(cell),
         "threads": int(parameters.get("threads") or asked.get("-t") or 1),
         "depth": int(parameters.get("depth") or asked.get("-o") or 2),
         "block_bytes": _size_bytes(parameters.get("block") or asked.get("-b", "64K")),
@@ -164,8 +220,13 @@ def _runner_words(plan: Mapping[str, Any]) -> list[str]:
     return [] if runner == OWN_RUNNER else ["--runner", runner]
 
 
-def tune_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequence[str]) -> Side:
-    """Return the side of a tuning."""
+def tune_side(
+    experiment: Experiment,
+    sample: ReportedRun | None,
+    commands: Sequence[str],
+    runs: Sequence[ReportedRun] = (),
+) -> Side:
+    """Return the side of a tuning; its parts are those of a sweep."""
     outcome, plan = experiment.outcome or {}, experiment.plan
     asked = _asked(plan.get("arguments", ()))
     pairs = [pair for one in outcome.get("points", ()) if (pair := _tuned(one, asked))]
@@ -178,6 +239,8 @@ def tune_side(experiment: Experiment, sample: ReportedRun | None, commands: Sequ
         families=families_of(pairs),
         grid=_tuned_grid([point for _, point in pairs]),
         axes=("threads", "depth"),
+        runs=tuple(runs),
+        **_judged(experiment, runs),
         tool=_tool(experiment.plan, sample),
         device=device_facts([sample] if sample else []),
         commands=(_tune_command(plan), *commands),

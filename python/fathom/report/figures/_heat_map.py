@@ -58,6 +58,7 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
         *(Column(name.capitalize()) for name in first.axes),
         *POINT_COLUMNS,
         Column("Source"),
+        Column("Run"),
     )
     rows = tuple(
         (*((side.name,) if len(swept) > 1 else ()), *_cells(side, cell)) for side, cell in cells
@@ -70,7 +71,9 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
 def _cells(side: Side, cell: GridCell) -> tuple[Any, ...]:
     known = (None,) * len(POINT_COLUMNS) if cell.point is None else point_cells(cell.point)
     source = f"{cell.source}: {cell.failure}" if cell.failure else cell.source
-    return (*(cell.parameters[name] for name in side.axes), *known, source)
+    run_id = cell.point.run_id if cell.point else None
+    run = None if run_id is None else str(run_id)
+    return (*(cell.parameters[name] for name in side.axes), *known, source, run)
 
 
 def _pair(side: Side) -> tuple[str, str]:

@@ -25,7 +25,9 @@ _CAPTION = (
 
 def workloads(material: Material) -> Figure | LeftOut | None:
     """Return a picture of the workloads, and the table of all runs."""
-    runs = [(choice["Run"], run) for choice, run in run_choice(material)]
+    # Cells of sweeps have figures of their own.
+    swept = {id(run) for side, run in material.runs if side.verb in ("sweep", "tune")}
+    runs = [(one["Run"], run) for one, run in run_choice(material) if id(run) not in swept]
     if not runs:
         return None
     mine = [(name, run) for name, run in runs if run.part == "workloads"]
