@@ -236,14 +236,14 @@ def _changes(
     store: Store | None, references: Sequence[str]
 ) -> tuple[tuple[Change, ...], tuple[str, ...]]:
     """Return how figures changed from one reference to the other, if both are of one load."""
-    from fathom.experiments._compare import compare_runs  # noqa: PLC0415 - Loads SciPy.
-
     if store is None or any(Path(one).is_file() for one in references):
         return (), ()
     if len(references) == 1:
         return _changes_in_turns(store, references[0])
     if len(references) != _PAIR:
         return (), ()
+    from fathom.experiments._compare import compare_runs  # noqa: PLC0415 - Loads SciPy.
+
     try:
         found = compare_runs(store, *references)
     except FathomError:
