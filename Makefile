@@ -11,6 +11,8 @@ DISKSPD := target/release/diskspd
 PYTHON_CODE := benches docs python scripts tests/python
 SOAK_SECONDS ?= 300
 KILLS ?= 200
+SEEDS ?= 5000000
+SEED_SECONDS ?= 600
 FUZZ_SECONDS ?= 20
 # Tests measure real devices, too, and more of them at once would disturb each other.
 TEST_PROCESSES ?= 2
@@ -81,9 +83,11 @@ demo: $(BIN)/.ready ## Assess a scratch file: what this storage is good for, in 
 	@mkdir -p target $(SCRATCH)
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
 
-soak: build ## Hundreds of drawn runs in one process (SOAK_SECONDS), and commands killed at any moment (KILLS).
+soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS), millions of simulated faults (SEEDS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python scripts/kills.py --count $(KILLS)
+	FATHOM_SEEDS=$(SEEDS) FATHOM_SEED_SECONDS=$(SEED_SECONDS) \
+	  cargo test --release --locked -p diskspd --test sim seeds:: -- --nocapture
 
 FALSE_ALARM_RUNS = -d1 -W0 -b4K -r -o4 -L --stop-ios=12000 -c64M target/false-alarms.dat
 false-alarms: build ## How often compare finds a difference between equals, on runs recorded here.

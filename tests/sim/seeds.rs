@@ -1,15 +1,18 @@
 //! Whole time spans with faults that a seed draws: whatever goes wrong, the books balance and the run ends.
 
+use std::ops::Range;
+
 use fathom_core::engine::backend::{SimDevice, SimRecord};
 use fathom_core::engine::random::Random;
 use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::plan::{SpanPlan, StopRules};
 use fathom_core::profile::OnError;
+use fathom_sys::clock::now_ns;
 
 use crate::plans::{BLOCK, Tell, span};
 
 const MIB: u64 = 1 << 20;
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 4_000;
 
 fn draw_plan(random: &mut Random) -> SpanPlan {
     let mut pick = |below: u64| random.below(below);
@@ -112,19 +115,49 @@ fn run(seed: u64) -> Result<u64, String> {
     Ok(simulation.records.iter().map(|log| log.len() as u64).sum())
 }
 
-/// `FATHOM_SEEDS` draws more of them, `make soak` millions.
+/// A number from the environment, or what stands for it.
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    let Ok(text) = std::env::var(name) else { return otherwise };
+    text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}"))
+}
+
+/// Runs the seeds of one thread out of `threads`, until they or the time are used up: how many, and
+/// their I/Os.
+fn run_share(seeds: Range<u64>, threads: usize, until_ns: u64) -> (u64, u64) {
+    let (mut run_seeds, mut ios) = (0, 0);
+    for seed in seeds.step_by(threads) {
+        if now_ns() >= until_ns {
+            break;
+        }
+        ios += run(seed).unwrap_or_else(|reason| panic!("seed {seed}: {reason}"));
+        run_seeds += 1;
+    }
+    (run_seeds, ios)
+}
+
+/// `FATHOM_SEEDS` draws more of them, from `FATHOM_FIRST_SEED` on, for at most `FATHOM_SEED_SECONDS`: `make
+/// soak` runs millions. A seed that fails is run alone with `FATHOM_FIRST_SEED=<it> FATHOM_SEEDS=1`.
 #[test]
 #[expect(clippy::print_stderr, reason = "whoever draws millions wants to know what was run")]
 fn whatever_a_seed_draws_the_books_balance_and_the_run_ends() {
-    let seeds = std::env::var("FATHOM_SEEDS").ok().and_then(|text| text.parse().ok());
-    let (began_ns, seeds) = (fathom_sys::clock::now_ns(), seeds.unwrap_or(SEEDS));
-    let mut ios = 0;
-    for seed in 0..seeds {
-        ios += run(seed).unwrap_or_else(|reason| panic!("seed {seed}: {reason}"));
-    }
-    let rate = seeds as f64 * 1e9 / (fathom_sys::clock::now_ns() - began_ns) as f64;
-    eprintln!("{seeds} seeds, {ios} I/Os, {rate:.0} seeds/s");
-    assert!(ios > seeds);
+    let first = from_environment("FATHOM_FIRST_SEED", 0);
+    let seeds = first..first + from_environment("FATHOM_SEEDS", SEEDS);
+    let began_ns = now_ns();
+    let limit_ns = from_environment("FATHOM_SEED_SECONDS", 86_400) * 1_000_000_000;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let shares: Vec<(u64, u64)> = std::thread::scope(|scope| {
+        let start = |thread: usize| {
+            let share = seeds.start + thread as u64..seeds.end;
+            scope.spawn(move || run_share(share, threads, began_ns + limit_ns))
+        };
+        let started: Vec<_> = (0..threads).map(start).collect();
+        started.into_iter().map(|share| share.join().unwrap()).collect()
+    });
+    let count: u64 = shares.iter().map(|(seeds, _)| seeds).sum();
+    let ios: u64 = shares.iter().map(|(_, ios)| ios).sum();
+    let rate = count as f64 * 1e9 / (now_ns() - began_ns) as f64;
+    eprintln!("{count} seeds from {first}, {ios} I/Os, {rate:.0} seeds/s");
+    assert!(count > 0 && ios > count);
 }
 
 #[test]
