@@ -219,3 +219,23 @@ def test_each_cut_of_a_source_is_read_or_refused(form: str) -> None:
         if form.endswith(("-json", "-xml")) and content[:place].strip() != content.strip():
             # Of a document that is not whole, nothing is taken.
             assert reading is None
+
+
+# Each took minutes, or ended in a traceback, when a reader looked at it anew from each place.
+ENDLESS = {
+    "rates of scripts": b"iops, " * 100_000,
+    "parameters of scripts": b"Param " + b"-o 1, 1.0 iops, " * 100_000,
+    "spaces": b"{" + b" " * 400_000 + b"x",
+    "rules": b"-=*\n" * 100_000,
+    "documents": b'{"fio version":"1","jobs":[]}\n' * 20_000,
+    "a folded page without a command": b"Results for timespan 1: " + b"x" * 1000,
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_what_repeats_without_end_is_looked_at_once(what: str) -> None:
+    content = ENDLESS[what]
+    reading = read_or_refused(content, None)
+    if reading is not None:
+        check(reading, content)
+        assert not reading.results

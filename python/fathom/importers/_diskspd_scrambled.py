@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom.importers._diskspd_lines import bytes_of, normal
@@ -51,7 +52,7 @@ def scrambled_results(lines: Sequence[str]) -> list[ImportedResult]:
     starts = [match.start() for match in _BEGIN.finditer(text)]
     results: list[ImportedResult] = []
     command = ""
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         part = text[start:end]
         # The prompt before a result repeats the command, often better than its head does.
         if part.startswith("PS ") or not command:

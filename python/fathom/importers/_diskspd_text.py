@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["looks_like_diskspd_text", "read_diskspd_text"]
 
 _LOOKS = re.compile(
-    r"Results for timespan|^\W*thread \|\s+bytes|I/O per s \||%-ile \||iops, .* MB/sec,",
+    r"Results for timespan|^[^\w\n]{0,40}thread \|\s+bytes|I/O per s \||%-ile \||"
+    r"iops, [\d.]+ MB/sec,",
     re.MULTILINE,
 )
 _COMMAND = re.compile(r"Command Line: ?(.*)")

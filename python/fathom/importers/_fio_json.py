@@ -316,18 +316,21 @@ def _documents(
     """Return each document with its lines, and the lines before it, and those behind the last."""
     decoder = json.JSONDecoder()
     end, count = 0, 0
+    # The line in which the part behind ``end`` begins.
+    line = 1
     while (start := _FIRST_LINE.search(text, end)) is not None:
-        passed_over = _lines(text, end, start.start())
-        first = text.count("\n", 0, start.start()) + 1
+        passed_over = _lines(text[end : start.start()], line)
+        first = line + text.count("\n", end, start.start())
         try:
             document, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError) as error:
             raise ImportFormatError(_broken(text, first, error)) from error
         count += 1
-        yield document, first, text.count("\n", 0, end) + 1, passed_over
+        line = first + text.count("\n", start.start(), end)
+        yield document, first, line, passed_over
     if not count:
         raise ImportFormatError("there is no JSON of fio: no line begins with {")
-    yield None, 0, 0, _lines(text, end, len(text))
+    yield None, 0, 0, _lines(text[end:], line)
 
 
 def _broken(text: str, first: int, error: Exception) -> str:
@@ -345,11 +348,10 @@ def _broken(text: str, first: int, error: Exception) -> str:
     )
 
 
-def _lines(text: str, start: int, end: int) -> list[UnparsedLine]:
-    number = text.count("\n", 0, start) + 1
-    parts = text[start:end].split("\n")
+def _lines(text: str, number: int) -> list[UnparsedLine]:
+    """Return the lines of a part that have any word, counted from this number."""
     return [
         UnparsedLine(number + index, line.strip("\r"), is_within=False)
-        for index, line in enumerate(parts)
+        for index, line in enumerate(text.split("\n"))
         if line.strip()
     ]

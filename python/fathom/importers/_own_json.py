@@ -24,7 +24,7 @@ __all__ = ["looks_like_own_json", "parsed_json", "read_own_json"]
 
 # What stands at the beginning of each form, whatever the spaces.
 _BEGINNING = re.compile(
-    r'\s*\[?\s*\{\s*(?:"schema_version"\s*:|"summary"\s*:|"id"\s*:\s*\d+\s*,\s*"uid"\s*:)'
+    r'(?:\[\s*)?\{\s*(?:"schema_version"\s*:|"summary"\s*:|"id"\s*:\s*\d+\s*,\s*"uid"\s*:)'
 )
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
 _LIST_TABLE = "result_schema_version"
@@ -32,7 +32,7 @@ _LIST_TABLE = "result_schema_version"
 
 def looks_like_own_json(text: str) -> bool:
     """Whether a text begins as one of our own forms does."""
-    return _BEGINNING.match(text) is not None
+    return _BEGINNING.match(text.lstrip()) is not None
 
 
 def read_own_json(data: bytes) -> Reading:
