@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -64,35 +65,38 @@ def is_page(content: bytes) -> bool:
     return content.rstrip().endswith(b"</html>")
 
 
-def scenarios(diskspd: str) -> list[Scenario]:
-    """Return all of them."""
+def scenarios(diskspd: str, *, brief: bool = False) -> list[Scenario]:
+    """Return all of them; brief ones measure for a moment only."""
+    second = ["-d1", "-W0", *(["--stop-ios=2000"] if brief else [])]
     light = ["-b4K", "-r", "-o4", "-L"]
-    make = [diskspd, "-c16M", "-d1", "-W0", "-b4K", "t.dat"]
+    make = [diskspd, "-c16M", *second, "-b4K", "t.dat"]
     mine = frozenset({"t.dat"})
-    sweep = ["sweep", "--block", "4K,8K", "--depth", "1..4", "--longest", "1"]
-    repeat = ["repeat", "--pilot", "3", "--most", "4", "-d1", "-W0", *light, "t.dat"]
+    depths = "1,2" if brief else "1..4"
+    sweep = ["sweep", "--block", "4K,8K", "--depth", depths, "--longest", "1"]
+    sweep += ["--tolerance", "0", "--precision", "20"] if brief else []
+    repeat = ["repeat", "--pilot", "3", "--most", "4", *second, *light, "t.dat"]
     fill = ["prepare", "fill", "--size", "96M", "--compress", "2"]
     return [
-        Scenario("create", [diskspd, "-c256M", "-d1", "-W0", "t.dat"], make, leaves=mine),
+        Scenario("create", [diskspd, "-c256M", *second, "t.dat"], make, leaves=mine),
         Scenario(
             "result",
-            [diskspd, "-d1", "-W0", "-w50", "--json=r.json", *light, "t.dat"],
-            [diskspd, "-d1", "-W0", "--json=r.json", *light, "t.dat"],
-            [make, [diskspd, "-d1", "-W0", "--json=r.json", *light, "t.dat"]],
+            [diskspd, *second, "-w50", "--json=r.json", *light, "t.dat"],
+            [diskspd, *second, "--json=r.json", *light, "t.dat"],
+            [make, [diskspd, *second, "--json=r.json", *light, "t.dat"]],
             {"r.json": is_json},
             mine | {"r.json"},
         ),
         Scenario(
             "verify",
-            [diskspd, "--verify", "--verify-journal=t.j", "-d1", "-W0", "-w50", *light, "t.dat"],
+            [diskspd, "--verify", "--verify-journal=t.j", *second, "-w50", *light, "t.dat"],
             ["sh", "-c", f"[ ! -e t.j ] || {diskspd} --verify-only=t.j && rm -f t.j"],
             [make],
             leaves=mine,
         ),
         Scenario(
             "run",
-            [*FATHOM, "run", "-d1", "-W0", "-w50", *light, "t.dat"],
-            [*FATHOM, "run", "-d1", "-W0", *light, "t.dat"],
+            [*FATHOM, "run", *second, "-w50", *light, "t.dat"],
+            [*FATHOM, "run", *second, *light, "t.dat"],
             [make],
             leaves=mine,
         ),
@@ -133,7 +137,7 @@ def scenarios(diskspd: str) -> list[Scenario]:
             "import",
             [*FATHOM, "import", "--again", "old.txt"],
             [*FATHOM, "import", "--again", "old.txt"],
-            [["sh", "-c", f"{diskspd} -c16M -d1 -W0 -L t.dat > old.txt"]],
+            [["sh", "-c", f"{diskspd} -c16M {shlex.join(second)} -L t.dat > old.txt"]],
             leaves=mine | {"old.txt"},
         ),
     ]
@@ -242,8 +246,10 @@ def follow(scenario: Scenario, folder: Path) -> None:
         must_end(scenario.command, folder)
 
 
-def kill_often(scenario: Scenario, count: int, draw: random.Random, work: Path) -> list[str]:
-    """Kill the scenario's command so many times; return what was wrong."""
+def kill_often(
+    scenario: Scenario, count: int, draw: random.Random, work: Path
+) -> tuple[list[str], int]:
+    """Kill the scenario's command so many times; return what was wrong, and how often it ran."""
     template = work / scenario.name
     template.mkdir()
     made(scenario, template)
@@ -264,7 +270,7 @@ def kill_often(scenario: Scenario, count: int, draw: random.Random, work: Path) 
         f"{scenario.name:<8}{count:>4} kills over {life_s:5.1f} s, {running} while it ran",
         flush=True,
     )
-    return faults
+    return faults, running
 
 
 def main() -> int:
@@ -283,7 +289,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=ROOT / "target") as folder:
         for number, scenario in enumerate(chosen):
             share = asked.count // len(chosen) + (number < asked.count % len(chosen))
-            faults += kill_often(scenario, share, draw, Path(folder))
+            faults += kill_often(scenario, share, draw, Path(folder))[0]
     for fault in faults:
         print(fault, file=sys.stderr)
     print(f"{asked.count} kills, {len(faults)} faults")

@@ -27,8 +27,8 @@ def delete(
 ) -> None:
     """Delete runs, or experiments with their runs. What a baseline names is kept."""
     with opened_store(store) as opened:
-        experiments = [int(one[1:]) for one in references if re.fullmatch(r"e\d+", one)]
-        others = [one for one in references if not re.fullmatch(r"e\d+", one)]
+        experiments = [int(one[1:]) for one in references if re.fullmatch(r"e[0-9]{1,18}", one)]
+        others = [one for one in references if not re.fullmatch(r"e[0-9]{1,18}", one)]
         run_ids = {run_id for one in others for run_id in opened.baselines.run_ids(one)}
         count = len(run_ids) + sum(opened.experiments.get(one).run_count for one in experiments)
         _ask(f"Delete {count} runs and {len(experiments)} experiments from {opened.name}?", yes=yes)

@@ -192,7 +192,7 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
 
 
 def _bytes(text: str) -> int:
-    found = re.fullmatch(r"(\d+)([KMGT]?)", text.upper())
+    found = re.fullmatch(r"([0-9]{1,18})([KMGT]?)", text.upper())
     if found is None:
         fail(f"{text} is no size such as 512M or 10G", EXIT_INVALID)
     return int(found[1]) * _UNITS[found[2]]

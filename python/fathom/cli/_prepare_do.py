@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -244,6 +245,6 @@ def _experiment_id(store: Store, reference: str) -> int:
                 return one.id
         fail(f"{store.name} has no preparation to go on with", EXIT_INVALID)
     number = reference.removeprefix("e")
-    if not number.isdecimal():
+    if not re.fullmatch("[0-9]{1,18}", number):
         fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
     return int(number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -145,7 +146,7 @@ def _experiment_id(store: Store, reference: str) -> int:
             fail(f"{store.name} has no repetition to go on with", EXIT_INVALID)
         return found[0].id
     number = reference.removeprefix("e")
-    if not number.isdecimal():
+    if not re.fullmatch("[0-9]{1,18}", number):
         fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
     return int(number)
 

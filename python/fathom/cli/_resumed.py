@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from fathom.cli._common import fail
@@ -27,7 +28,7 @@ def resumed_id(store: Store, verb: str, reference: str) -> int:
             fail(f"{store.name} has no {verb} to go on with", EXIT_INVALID)
         return found[0]
     number = reference.removeprefix("e")
-    if not number.isdecimal():
+    if not re.fullmatch("[0-9]{1,18}", number):
         fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
     return int(number)
 

@@ -33,7 +33,7 @@ def show(
 ) -> None:
     """Show runs or an experiment."""
     with opened_store(store) as opened:
-        if match := re.fullmatch(r"e(\d+)", reference):
+        if match := re.fullmatch(r"e([0-9]{1,18})", reference):
             _experiment(opened, int(match[1]), as_json=as_json)
             return
         found = [opened.runs.get(run_id) for run_id in opened.baselines.run_ids(reference)]

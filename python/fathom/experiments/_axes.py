@@ -25,7 +25,8 @@ OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
 # Between whose values the speed of storage has a course; the others are names.
 _SMOOTH = ("block", "threads", "depth")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_NUMBER = re.compile(r"(\d+)([KMGT]?)", re.IGNORECASE)
+# No size or count has more digits, and Python reads no number of thousands of them.
+_NUMBER = re.compile(r"([0-9]{1,18})([KMGT]?)", re.IGNORECASE)
 _GREATEST_VALUES = 1_000
 _GREATEST_CELLS = 100_000
 # Duration and stop rules are the experiment's own.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportError", "gather"]
 
-_EXPERIMENT = re.compile(r"e(\d+)")
+_EXPERIMENT = re.compile(r"e([0-9]{1,18})")
 _PAIR = 2
 # An export of thousands of whole runs has less.
 _MOST_MIB = 1024

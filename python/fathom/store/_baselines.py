@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Baselines"]
 
-_RUN = re.compile(r"r?(\d+)")
-_EXPERIMENT = re.compile(r"e(\d+)")
+_RUN = re.compile(r"r?([0-9]{1,18})")
+_EXPERIMENT = re.compile(r"e([0-9]{1,18})")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,99}")
 
 

@@ -10,7 +10,7 @@ from fathom.store._errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["damage_told"]
+__all__ = ["damage_told", "run_damage_told"]
 
 # What reading data of another shape than expected raises.
 _OTHER_SHAPE = (
@@ -40,4 +40,23 @@ def damage_told(of: int | str) -> Iterator[None]:
         raise StoreError(
             f"what the store keeps of {name} is damaged, or of another version of Fathom "
             f"({type(error).__name__}: {error}); its runs are not touched (fathom list)"
+        ) from error
+
+
+@contextmanager
+def run_damage_told(run_id: int) -> Iterator[None]:
+    """Tell of a run that does not have the shape that it should have.
+
+    Raises
+    ------
+    StoreError
+        If something in here meets such data.
+
+    """
+    try:
+        yield
+    except _OTHER_SHAPE as error:
+        raise StoreError(
+            f"run {run_id} was saved by another version of Fathom, or is damaged: {error}; "
+            "its summary is in fathom list"
         ) from error

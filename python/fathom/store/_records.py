@@ -32,6 +32,8 @@ RunOutcome = Literal["complete", "failed", "interrupted"]
 
 # Beyond 6 a histogram costs more time and gets hardly smaller.
 _ZLIB_LEVEL = 6
+# Compressed, a few KiB can stand for more than memory holds.
+_MOST_BYTES = 1 << 30
 
 
 def pack_json(data: Mapping[str, Any]) -> bytes:
@@ -40,8 +42,22 @@ def pack_json(data: Mapping[str, Any]) -> bytes:
 
 
 def unpack_json(packed: bytes) -> str:
-    """Return the JSON that was compressed."""
-    return zlib.decompress(packed).decode()
+    """Return the JSON that was compressed.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged, or has more than 1 GiB, as no result has.
+
+    """
+    unpacker = zlib.decompressobj()
+    try:
+        data = unpacker.decompress(packed, _MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(f"it is damaged ({error})") from error
+    if not unpacker.eof:
+        raise ValueError("it is damaged, or of absurd size")
+    return data.decode()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from fathom._result import Result
 from fathom.importers._imported import ImportedResult
 from fathom.importers._view import result_view
-from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
+from fathom.store._damage import run_damage_told
+from fathom.store._errors import NotFoundError, StoreInUseError
 from fathom.store._imports import add_imported, drop_unused_sources
 from fathom.store._records import RunSummary, StoredRun, unpack_json
 from fathom.store._rows import add_run
@@ -146,18 +147,9 @@ class Runs:
                 raise NotFoundError(f"there is no run {run_id} in {self._database.name}")
             beneath = run_targets.select().where(run_targets.c.run_id == run_id)
             targets = connection.execute(beneath.order_by(run_targets.c.position)).mappings()
-            imported = None
-            if row["origin"] != NATIVE:
-                imported = _imported(row["result_json_zlib"])
-            return StoredRun(
-                summary=_summary(row),
-                arguments=tuple(json.loads(row["arguments_json"])),
-                result=result_view(imported)
-                if imported
-                else _result(run_id, row["result_json_zlib"]),
-                targets=tuple(dict(target) for target in targets),
-                imported=imported,
-            )
+            found = tuple(dict(target) for target in targets)
+            with run_damage_told(run_id):
+                return _stored(row, found)
 
     def delete(self, run_ids: Collection[int]) -> None:
         """Delete runs, all or none.
@@ -193,14 +185,17 @@ class Runs:
             )
 
 
-def _result(run_id: int, packed: bytes) -> Result:
-    try:
-        return Result.from_json(unpack_json(packed))
-    except ValueError as error:
-        raise StoreError(
-            f"run {run_id} was saved by another version of Fathom: {error}; "
-            "its summary is in fathom list"
-        ) from error
+def _stored(row: RowMapping, targets: tuple[dict[str, Any], ...]) -> StoredRun:
+    packed = row["result_json_zlib"]
+    imported = None if row["origin"] == NATIVE else _imported(packed)
+    result = Result.from_json(unpack_json(packed)) if imported is None else result_view(imported)
+    return StoredRun(
+        summary=_summary(row),
+        arguments=tuple(map(str, json.loads(row["arguments_json"]))),
+        result=result,
+        targets=targets,
+        imported=imported,
+    )
 
 
 def _imported(packed: bytes) -> ImportedResult:

@@ -20,6 +20,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass
@@ -171,16 +172,17 @@ class _Reader:
             if not isinstance(values, list) or not values:
                 raise self._fault(f"matrix.{name}", "is to be a list of lists of arguments")
             choices.append([self._texts(value, f"matrix.{name}") for value in values])
-        found = [
+        # Counted before they are made: a few lines of a file can ask for more than memory holds.
+        count = math.prod(len(one) for one in choices)
+        if count > _GREATEST_STEPS:
+            raise self._fault("matrix", f"makes {count} runs; {_GREATEST_STEPS} at most")
+        return [
             (
                 "matrix",
                 Step(" ".join(part for one in way for part in one), (*common, *sum(way, ()))),
             )
             for way in product(*choices)
         ]
-        if len(found) > _GREATEST_STEPS:
-            raise self._fault("matrix", f"makes {len(found)} runs; {_GREATEST_STEPS} at most")
-        return found
 
     def _check(self, key: str, step: Step) -> None:
         if any(not argument.startswith("-") for argument in step.arguments):

@@ -1,0 +1,62 @@
+"""kill -9 at moments all over the life of commands: nothing is lost, and the next command works.
+
+``make soak KILLS=200`` makes many more of them, at full length (scripts/kills.py).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from support import diskspd
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROOT = Path(__file__).parents[2]
+SEED = 11
+# An assessment takes ten seconds at least; tests of its own kill it.
+KILLS = {
+    "create": 2,
+    "result": 2,
+    "verify": 2,
+    "run": 3,
+    "sweep": 3,
+    "repeat": 3,
+    "fill": 2,
+    "report": 2,
+    "import": 2,
+}
+
+
+def kills() -> ModuleType:
+    """Return the script."""
+    spec = importlib.util.spec_from_file_location("kills", ROOT / "scripts/kills.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses look for the module of their annotations.
+    sys.modules["kills"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_killed_commands_lose_nothing_and_the_next_one_works(tmp_path: Path) -> None:
+    script = kills()
+    found = {one.name: one for one in script.scenarios(str(diskspd()), brief=True)}
+    assert KILLS.keys() | {"assess"} == found.keys()
+
+    def killed(name: str) -> tuple[list[str], int]:
+        moments = random.Random(f"{SEED} {name}")  # noqa: S311 - Moments, no secrets.
+        faults, running = script.kill_often(found[name], KILLS[name], moments, tmp_path)
+        return list(faults), int(running)
+
+    with ThreadPoolExecutor(4) as pool:
+        done = dict(zip(KILLS, pool.map(killed, KILLS), strict=True))
+    assert [fault for faults, _ in done.values() for fault in faults] == []
+    # They run beside each other, so that some end before their moment; most do not.
+    assert sum(running for _, running in done.values()) > sum(KILLS.values()) // 2
