@@ -71,11 +71,11 @@ def scenarios(diskspd: str, *, brief: bool = False) -> list[Scenario]:
     light = ["-b4K", "-r", "-o4", "-L"]
     make = [diskspd, "-c16M", *second, "-b4K", "t.dat"]
     mine = frozenset({"t.dat"})
-    depths = "1,2" if brief else "1..4"
-    sweep = ["sweep", "--block", "4K,8K", "--depth", depths, "--longest", "1"]
-    sweep += ["--tolerance", "0", "--precision", "20"] if brief else []
+    cells = ["--depth", "1,2"] if brief else ["--block", "4K,8K", "--depth", "1..4"]
+    sweep = ["sweep", *cells, "--longest", "1"]
     repeat = ["repeat", "--pilot", "3", "--most", "4", *second, *light, "t.dat"]
-    fill = ["prepare", "fill", "--size", "96M", "--compress", "2"]
+    size = "8M" if brief else "96M"
+    fill = ["prepare", "fill", "--size", size, "--compress", "2"]
     return [
         Scenario("create", [diskspd, "-c256M", *second, "t.dat"], make, leaves=mine),
         Scenario(
@@ -104,7 +104,7 @@ def scenarios(diskspd: str, *, brief: bool = False) -> list[Scenario]:
             "sweep",
             [*FATHOM, *sweep, "t.dat"],
             [*FATHOM, "sweep", "--resume", "last"],
-            [make, [*FATHOM, *sweep, "--label", "before", "t.dat"]],
+            [make] if brief else [make, [*FATHOM, *sweep, "--label", "before", "t.dat"]],
             leaves=mine,
         ),
         Scenario(
