@@ -44,6 +44,7 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
     assert a.verdict is not None
     assert a.verdict.headline.startswith("B against A, I/Os per second: +2")
     assert a.numbers[0].value == known["iops"].a_mean
+    assert a.numbers[0].label == "I/Os per second"
     assert b.numbers[0].value == known["iops"].b_mean
     assert a.commands[0].startswith(
         "fathom compare --run '-b4K -r -Su -o8 -d2 -W0 -L -D100 old.dat'"

@@ -93,10 +93,15 @@ def _means(side: str, found: TurnsComparison) -> tuple[KeyNumber, ...]:
     known = found.comparison.metrics if found.comparison else {}
     pairs = [(name, one.a_mean if side == "a" else one.b_mean) for name, one in known.items()]
     return tuple(
-        KeyNumber(_FIGURES.get(name, name).capitalize(), _text(name, value), value)
+        KeyNumber(_titled(_FIGURES.get(name, name)), _text(name, value), value)
         for name, value in pairs
         if name in ("iops", "mib_per_s", "mean", "p99")
     )
+
+
+def _titled(name: str) -> str:
+    """Return a name with a great first letter; others, as of IOPS, stay as they are."""
+    return name[:1].upper() + name[1:]
 
 
 def _text(metric: str, value: float) -> str:
