@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fathom.cli import main
 from fathom.store import Store
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 HERE = Path(__file__).parent
 OURS = HERE / "fixtures/result.json"
 BLOG = HERE / "data/import/blog-typographic.txt"
@@ -20,12 +22,23 @@ MARKS = HERE / "data/import/crystaldiskmark-8.0.4.txt"
 
 
 def command(*args: str | Path, stdin: bytes = b"") -> tuple[int, str, str]:
-    """Run ``fathom``, and return its exit code, output and errors."""
-    words = [os.fspath(one) for one in args]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, check=False, input=stdin)
-    errors = done.stderr.decode()
-    assert "Traceback" not in errors
-    return done.returncode, done.stdout.decode(), errors
+    """Run ``fathom`` in this process, which is faster, and return its exit code, output and errors.
+
+    Whatever is raised but the end of the command would be a traceback, and fails the test.
+    """
+    output, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(errors):
+        patch.setattr(sys, "argv", ["fathom", *(os.fspath(one) for one in args)])
+        patch.setattr(warnings, "showwarning", warnings.showwarning)
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+        else:
+            code = 0
+    assert isinstance(code, int | None)
+    return code or 0, output.getvalue(), errors.getvalue()
 
 
 def labels() -> list[str]:
@@ -214,6 +227,20 @@ def test_a_bare_result_has_its_whole_histograms_and_nothing_of_this_machine() ->
     latency = run.result.total.latency
     assert latency is not None
     assert run.summary.columns["total_latency_p99_ns"] == latency.quantile_ns(0.99)
+
+
+def test_a_list_of_results_is_a_run_each_and_all_or_none_is_saved(tmp_path: Path) -> None:
+    """As ``fathom run --json`` prints a workload of several steps."""
+    raw = json.loads(OURS.read_text())
+    (tmp_path / "steps.json").write_text(json.dumps([raw, raw], indent=2))
+    assert command("import", "--label", "moved", tmp_path / "steps.json")[0] == 0
+    assert labels() == ["moved", "moved"]
+    broken = {**raw, "host": {}}
+    (tmp_path / "half.json").write_text(json.dumps([raw, broken]))
+    code, output, errors = command("import", tmp_path / "half.json")
+    assert (code, output) == (3, "")
+    assert "no whole result of Fathom: 'name' is missing" in errors
+    assert len(labels()) == 2
 
 
 def test_imports_of_other_tools_move_on_with_their_own_figures(tmp_path: Path) -> None:
