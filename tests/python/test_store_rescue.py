@@ -107,6 +107,28 @@ def test_a_run_that_cannot_be_saved_is_kept_in_a_file(
     assert f"fathom import {rescue}" in str(caught.value)
 
 
+def test_what_was_kept_in_a_file_is_imported_as_the_message_says(
+    tmp_path: Path, here: Path, target: str
+) -> None:
+    path = tmp_path / "store.sqlite"
+    with Store(path) as store:
+        path.unlink()
+        with pytest.raises(NotSavedError) as caught:
+            measure(store, [*FEW, target])
+    assert caught.value.rescue is not None
+    done = subprocess.run(
+        [*COMMAND, "import", str(caught.value.rescue), "--store", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=here,
+    )
+    assert done.returncode == 0, done.stderr
+    with Store(path) as store:
+        (run,) = store.runs.list()
+        assert (run.columns["ios"], run.columns["block_bytes"]) == (500, 4096)
+
+
 def test_a_run_that_a_locked_server_does_not_take_is_kept_in_a_file(
     server: object, here: Path, target: str
 ) -> None:
