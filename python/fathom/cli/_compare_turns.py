@@ -14,7 +14,7 @@ from fathom.cli._common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli._compare import judge, show_comparison
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._experiment_line import experiment_line
-from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
+from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id, resumed_runner
 from fathom.cli._workload_argument import single_step
 from fathom.experiments._compare import DEFAULT_METRICS
 from fathom.experiments._turns import (
@@ -106,9 +106,9 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
     if wish.resume is None:
         return _again(store, wish)
     asked = {"metric": wish.metrics, "fail-if": wish.conditions, "label": wish.label}
-    refuse_what_a_plan_has("comparison", wish.rest, {**asked, "runner": wish.runner})
+    refuse_what_a_plan_has("comparison", wish.rest, asked)
     experiment_id = resumed_id(store, "compare", wish.resume)
-    planned = store.experiments.get(experiment_id).plan.get("runner")
+    planned = resumed_runner(store, experiment_id, wish.runner)
     with experiment_line("runs", quiet=wish.as_json) as tell:
         return resume_in_turns(store, experiment_id, _runner(store, planned), on_progress=tell)
 

@@ -21,6 +21,7 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._progress import live_progress
+from fathom.cli._resumed import resumed_runner
 from fathom.cli._shown import console, text_table
 from fathom.cli._workload_argument import single_step
 
@@ -65,8 +66,6 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     """
     from fathom.experiments._repeat import RepeatPolicy  # noqa: PLC0415 - Loads NumPy.
 
-    if resume is not None and runner is not None:
-        fail("a repetition goes on with its own tool: leave out --runner", EXIT_INVALID)
     if (resume is None) != bool(context.args):
         fail("name the run, or the repetition to --resume: one of both", EXIT_INVALID)
     if precondition not in ("none", "wipc", "wdpc"):
@@ -82,6 +81,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
                 experiment_id = _begun(opened, context.args, wish, as_json=as_json)
             else:
                 experiment_id = _experiment_id(opened, resume)
+                resumed_runner(opened, experiment_id, runner)
             found = _repeated(opened, experiment_id, as_json=as_json)
             _show(opened, found, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:

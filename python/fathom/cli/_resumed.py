@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from fathom.cli._common import fail
@@ -13,7 +14,10 @@ if TYPE_CHECKING:
 
     from fathom.store import Store
 
-__all__ = ["refuse_what_a_plan_has", "resumed_id"]
+__all__ = ["refuse_what_a_plan_has", "resumed_id", "resumed_runner"]
+
+# Runners that are found on this machine by their name, whatever a plan says.
+_NAMES_OF_RUNNERS = (None, "", "fathom", "fio")
 
 
 def resumed_id(store: Store, verb: str, reference: str) -> int:
@@ -31,6 +35,24 @@ def resumed_id(store: Store, verb: str, reference: str) -> int:
     if not re.fullmatch("[0-9]{1,18}", number):
         fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
     return int(number)
+
+
+def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str | None:
+    """Return the runner that the plan names; a program only if the user names it, too.
+
+    A store may be shared, and what somebody else wrote into it is data, never a command.
+    """
+    planned: str | None = store.experiments.get(experiment_id).plan.get("runner")
+    if given not in (None, planned):
+        own = "Fathom's own engine" if planned is None else planned
+        fail(f"e{experiment_id} goes on with {own}: leave out --runner", EXIT_INVALID)
+    if given is None and planned not in _NAMES_OF_RUNNERS:
+        fail(
+            f"e{experiment_id} is measured with the program {planned}, which the store alone does "
+            f"not start: if that is right, add --runner {shlex.quote(str(planned))}",
+            EXIT_INVALID,
+        )
+    return planned
 
 
 def refuse_what_a_plan_has(

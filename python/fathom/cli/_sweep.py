@@ -20,7 +20,7 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED
 from fathom.cli._experiment_line import experiment_line
-from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
+from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id, resumed_runner
 from fathom.cli._sweep_shown import show_forecast, show_sweep
 
 if TYPE_CHECKING:
@@ -96,10 +96,9 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
                 "duration": duration,
                 "dry-run": dry_run,
                 "label": label,
-                "runner": runner,
             }
             refuse_what_a_plan_has("sweep", context.args, {**named, **more})
-            _resume(resume, store, as_json=as_json)
+            _resume(resume, store, runner, as_json=as_json)
             return
         axes = parse_axes({name: one for name, one in named.items() if one is not None}, vary or [])
         other = chosen_runner(runner)
@@ -139,12 +138,12 @@ def _begin(store: Store, plan: SweepPlan, forecast: Forecast, label: str, *, as_
     _end(store, found, as_json=as_json)
 
 
-def _resume(reference: str, where: str | None, *, as_json: bool) -> None:
+def _resume(reference: str, where: str | None, given: str | None, *, as_json: bool) -> None:
     from fathom.experiments._sweep import resume_sweep  # noqa: PLC0415 - Loads NumPy.
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "sweep", reference)
-        planned = store.experiments.get(experiment_id).plan.get("runner")
+        planned = resumed_runner(store, experiment_id, given)
         with experiment_line("cells", quiet=as_json) as tell:
             runner = _runner(store, planned)
             found = resume_sweep(store, experiment_id, runner, on_progress=tell)

@@ -21,7 +21,7 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._experiment_line import experiment_line
-from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id
+from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id, resumed_runner
 from fathom.cli._tune_shown import show_tune, show_tune_forecast
 
 if TYPE_CHECKING:
@@ -80,10 +80,8 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     try:
         if resume is not None:
             named = {"threads": threads, "p99": p99, "mean": mean, "label": label}
-            refuse_what_a_plan_has(
-                "tune", context.args, {**named, "dry-run": dry_run, "runner": runner}
-            )
-            _resume(resume, store, as_json=as_json)
+            refuse_what_a_plan_has("tune", context.args, {**named, "dry-run": dry_run})
+            _resume(resume, store, runner, as_json=as_json)
             return
         plan = plan_tune(
             context.args,
@@ -122,12 +120,12 @@ def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
     _end(store, found, as_json=as_json)
 
 
-def _resume(reference: str, where: str | None, *, as_json: bool) -> None:
+def _resume(reference: str, where: str | None, given: str | None, *, as_json: bool) -> None:
     from fathom.experiments._tune import resume_tune  # noqa: PLC0415 - Loads NumPy.
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "tune", reference)
-        planned = store.experiments.get(experiment_id).plan.get("runner")
+        planned = resumed_runner(store, experiment_id, given)
         with experiment_line("runs", quiet=as_json) as tell:
             found = resume_tune(
                 store,
