@@ -191,7 +191,7 @@ pub const FLAGS: &[Flag] = &[
                whose data were made again, and so does every device. A file that another one has replaced \
                meanwhile stays, and that is told. The second Ctrl-C, which leaves at once, removes nothing, \
                nor does a run whose I/Os have not come back.",
-        example: "-c1G --remove-created",
+        example: "--remove-created",
         apply: apply::remove_created,
         ..LONG
     },
