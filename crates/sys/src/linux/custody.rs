@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn every_change_before_it_went_is_there_when_it_is_taken() {
-        for _ in 0..200 {
+        for _ in 0..50 {
             let (mut owner, watcher) = entrust([0_u64; 2]);
             std::thread::spawn(move || {
                 loop {
