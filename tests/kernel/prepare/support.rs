@@ -117,7 +117,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        run("umount", &[self.directory.path().to_str().unwrap_or("")]);
+        run("umount", &["-l", self.directory.path().to_str().unwrap_or("")]);
     }
 }
 
