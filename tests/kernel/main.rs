@@ -15,6 +15,8 @@ mod kernel_events;
 mod latency;
 mod many;
 mod mix;
+#[path = "../support/one_file.rs"]
+mod one_file;
 mod payload;
 mod prepare;
 mod privileges;

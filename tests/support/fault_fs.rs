@@ -10,17 +10,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
+    BackgroundSession, Config, Errno, FileHandle, Filesystem, FopenFlags, INodeNo, LockOwner,
+    MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
+    Request, WriteFlags,
 };
 
-const FILE: INodeNo = INodeNo(2);
+use crate::one_file::OneFile;
+
 const NAME: &str = "faulty.dat";
-const KEEP: Duration = Duration::from_secs(3_600);
 
 /// How a request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,7 +84,8 @@ impl FaultFs {
     ) -> io::Result<Self> {
         let folder = tempfile::tempdir_in(parent)?;
         let log = Arc::new(Mutex::new(Log::default()));
-        let system = System { size_bytes, script: Box::new(script), log: Arc::clone(&log) };
+        let file = OneFile { name: NAME, size_bytes };
+        let system = System { file, script: Box::new(script), log: Arc::clone(&log) };
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("faulty".to_owned())];
         let session = fuser::spawn_mount(system, folder.path(), &config)?;
@@ -157,34 +158,12 @@ fn is_first(thread: u32) -> bool {
 }
 
 struct System {
-    size_bytes: u64,
+    file: OneFile,
     script: Box<Script>,
     log: Arc<Mutex<Log>>,
 }
 
 impl System {
-    fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let is_file = inode == FILE;
-        let size = if is_file { self.size_bytes } else { 0 };
-        FileAttr {
-            ino: inode,
-            size,
-            blocks: size.div_ceil(512),
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: if is_file { FileType::RegularFile } else { FileType::Directory },
-            perm: 0o755,
-            nlink: 1,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
-    }
-
     /// Enters a request into the log, and says how it is to be answered. What the first thread of a process
     /// asks for is no load: it looks at the target before the run.
     fn decide(&self, log: &mut Log, from: &Request, kind: Kind, offset_bytes: u64) -> Answer {
@@ -206,15 +185,11 @@ impl System {
 
 impl Filesystem for System {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if parent == INodeNo::ROOT && name == NAME {
-            reply.entry(&KEEP, &self.attributes(FILE), Generation(0));
-        } else {
-            reply.error(Errno::ENOENT);
-        }
+        self.file.lookup(parent, name, reply);
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&KEEP, &self.attributes(inode));
+        self.file.getattr(inode, reply);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {

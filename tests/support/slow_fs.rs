@@ -9,19 +9,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use fathom_sys::clock::{now_ns, sleep_until_ns};
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, WriteFlags,
+    BackgroundSession, Config, FileHandle, Filesystem, FopenFlags, INodeNo, LockOwner, MountOption,
+    OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request,
+    WriteFlags,
 };
 
-const FILE: INodeNo = INodeNo(2);
+use crate::one_file::OneFile;
+
 const NAME: &str = "slow.dat";
-/// How long the kernel may keep what it was told about the file.
-const KEEP: Duration = Duration::from_secs(60);
 
 /// How long requests take, and how long they took.
 #[derive(Default)]
@@ -51,7 +50,8 @@ impl SlowFs {
         let (waiting, due) = channel();
         let watched = Arc::clone(&delays);
         std::thread::spawn(move || serve(&due, &watched));
-        let system = System { size_bytes, waiting };
+        let file = OneFile { name: NAME, size_bytes };
+        let system = System { file, waiting };
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName("slow".to_owned())];
         let session = Some(fuser::spawn_mount(system, folder.path(), &config)?);
@@ -134,32 +134,11 @@ fn wait_until(due_ns: u64) {
 }
 
 struct System {
-    size_bytes: u64,
+    file: OneFile,
     waiting: Sender<Waiting>,
 }
 
 impl System {
-    fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let is_file = inode == FILE;
-        FileAttr {
-            ino: inode,
-            size: if is_file { self.size_bytes } else { 0 },
-            blocks: if is_file { self.size_bytes.div_ceil(512) } else { 0 },
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: if is_file { FileType::RegularFile } else { FileType::Directory },
-            perm: 0o755,
-            nlink: 1,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
-    }
-
     fn wait(&self, answer: Answer) {
         let waiting = Waiting { arrived_ns: now_ns(), answer };
         // The receiver ends only with this sender.
@@ -169,15 +148,11 @@ impl System {
 
 impl Filesystem for System {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        if parent == INodeNo::ROOT && name == NAME {
-            reply.entry(&KEEP, &self.attributes(FILE), Generation(0));
-        } else {
-            reply.error(Errno::ENOENT);
-        }
+        self.file.lookup(parent, name, reply);
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&KEEP, &self.attributes(inode));
+        self.file.getattr(inode, reply);
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -196,7 +171,7 @@ impl Filesystem for System {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let left = self.size_bytes.saturating_sub(offset);
+        let left = self.file.size_bytes.saturating_sub(offset);
         let bytes = usize::try_from(left.min(u64::from(size))).unwrap_or(0);
         self.wait(Answer::Data(reply, bytes));
     }
