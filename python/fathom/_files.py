@@ -80,13 +80,15 @@ def read_text(path: Path, *, most_mib: int) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """Return the name of an empty file, which takes the place of ``path`` at the end.
 
-    It is flushed to storage before (fsync(2)), and nothing is replaced if anything raises. What
-    killed processes have left unfinished in this folder is removed.
+    The name is that of the open file (proc(5)), so that who may write to the folder leads what is
+    written nowhere else. It is flushed to storage before (fsync(2)), and nothing is replaced if
+    anything raises. What killed processes have left unfinished in this folder is removed.
 
     Raises
     ------
     OSError
-        If the file cannot be written, or ``path`` exists and is no regular file.
+        If the file cannot be written, ``path`` exists and is no regular file, or another process
+        took the unfinished file away.
 
     """
     before = path.stat().st_mode if path.exists() else None
@@ -96,9 +98,10 @@ def replacing(path: Path) -> Iterator[Path]:
     _tidy(folder)
     handle, unfinished = _begun(folder)
     try:
-        yield unfinished
+        yield Path(f"/proc/self/fd/{handle}")
         os.fchmod(handle, _mode(handle) if before is None else stat.S_IMODE(before))
         os.fsync(handle)
+        _check_there(handle, unfinished, path)
         os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
         _flush_folder(folder)
     except BaseException:
@@ -117,6 +120,14 @@ def _begun(folder: Path) -> tuple[int, Path]:
         if os.fstat(handle).st_nlink:
             return handle, Path(name)
         os.close(handle)
+
+
+def _check_there(handle: int, unfinished: Path, path: Path) -> None:
+    """Raise unless the name is still that of the open file."""
+    with suppress(FileNotFoundError):
+        if os.path.samestat(os.fstat(handle), unfinished.lstat()):
+            return
+    raise OSError(116, "another process took the unfinished file away", str(path))
 
 
 def _tidy(folder: Path) -> None:

@@ -98,9 +98,29 @@ def test_what_a_killed_process_left_is_removed_and_what_lives_is_not(tmp_path: P
         assert not left.exists()
         with replacing(tmp_path / "b") as second:
             second.write_text("b")
-        assert first.exists()
+        assert len(list(tmp_path.glob(".fathom-unfinished-*"))) == 1
         first.write_text("a")
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a", "b"]
+
+
+@pytest.mark.parametrize("how", ["link", "gone"])
+def test_a_link_planted_in_a_shared_folder_is_not_written_through(tmp_path: Path, how: str) -> None:
+    """Who may write to the folder leads what is written nowhere else, and is told about."""
+    (victim := tmp_path / "victim").write_text("precious")
+    (place := tmp_path / "result.json").write_text("old")
+
+    def overtaken() -> None:
+        with replacing(place) as unfinished:
+            (found,) = tmp_path.glob(".fathom-unfinished-*")
+            found.unlink()
+            if how == "link":
+                found.symlink_to(victim)
+            unfinished.write_text("new")
+
+    with pytest.raises(OSError, match="another process took"):
+        overtaken()
+    assert (victim.read_text(), place.read_text()) == ("precious", "old")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["result.json", "victim"]
 
 
 def test_a_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 //! Files of results, which hold the old content or the new one as a whole, whatever ends the process.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_sys::file::open_in_place;
 use fathom_sys::words::try_lock;
 
 /// Between looks at whether another process has written its result.
@@ -49,16 +50,46 @@ fn finish(file: &mut File, content: &[u8], before: Option<&fs::Metadata>) -> io:
 /// Opens the unfinished file for this process alone; another one that writes the same result is awaited.
 fn claimed(name: &Path) -> io::Result<File> {
     loop {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(name)?;
+        let file = open_in_place(name).map_err(|error| in_the_way(name).unwrap_or(error))?;
+        // It is written through none of its other names either.
+        if !is_plain(&file.metadata()?) {
+            return Err(in_the_way(name).unwrap_or_else(|| refused(name, "is no plain file")));
+        }
         while !try_lock(&file)? {
             std::thread::sleep(PAUSE);
         }
         // Whoever was awaited has put it in place: then this is the finished file, and not ours.
         let ours = file.metadata()?;
-        if fs::metadata(name).is_ok_and(|found| found.ino() == ours.ino()) {
+        let is_ours = |found: fs::Metadata| (found.dev(), found.ino()) == (ours.dev(), ours.ino());
+        if fs::symlink_metadata(name).is_ok_and(is_ours) {
             return Ok(file);
         }
     }
+}
+
+/// Whether a file is written by this name alone; one that has just been put in place may have none here.
+fn is_plain(found: &fs::Metadata) -> bool {
+    found.is_file() && found.nlink() <= 1
+}
+
+/// What somebody has put where the unfinished file goes, so that this program would write elsewhere.
+fn in_the_way(name: &Path) -> Option<io::Error> {
+    let found = fs::symlink_metadata(name).ok()?;
+    let what = match found.file_type() {
+        kind if kind.is_symlink() => "is a symbolic link",
+        kind if kind.is_dir() => "is a folder",
+        kind if !kind.is_file() => "is a pipe, a socket or a device",
+        _ if found.nlink() > 1 => "has another name, too (a hard link)",
+        _ => return None,
+    };
+    Some(refused(name, what))
+}
+
+fn refused(name: &Path, what: &str) -> io::Error {
+    io::Error::other(format!(
+        "'{}', which it is written to first, {what}, and is not written through: remove it",
+        name.display()
+    ))
 }
 
 fn unfinished(place: &Path) -> PathBuf {
@@ -115,6 +146,44 @@ mod tests {
         write(&folder.join("link.json"), b"new").unwrap();
         assert!(fs::symlink_metadata(folder.join("link.json")).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(folder.join("real.json")).unwrap(), "new");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_link_planted_where_the_unfinished_file_goes_was_written_through() {
+        use std::os::unix::fs::symlink;
+        let plant: [fn(&Path, &Path); 3] = [
+            |victim, at| symlink(victim, at).unwrap(),
+            |victim, at| symlink(victim.with_file_name("nothing yet"), at).unwrap(),
+            |victim, at| fs::hard_link(victim, at).unwrap(),
+        ];
+        for (number, plant) in plant.iter().enumerate() {
+            let folder = folder(&format!("planted-{number}"));
+            let (place, victim) = (folder.join("result.json"), folder.join("victim"));
+            fs::write(&victim, "precious").unwrap();
+            fs::write(&place, "old").unwrap();
+            plant(&victim, &unfinished(&place));
+            let error = write(&place, b"new").unwrap_err().to_string();
+            assert!(
+                error.contains(".result.json.unfinished") && error.contains("remove it"),
+                "{error}"
+            );
+            assert!(error.contains("link"), "{error}");
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+            assert_eq!(fs::read_to_string(&place).unwrap(), "old");
+            assert!(!folder.join("nothing yet").exists());
+            fs::remove_dir_all(folder).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_pipe_where_the_unfinished_file_goes_is_not_waited_for() {
+        let folder = folder("pipe");
+        let place = folder.join("result.json");
+        let made = std::process::Command::new("mkfifo").arg(unfinished(&place)).status().unwrap();
+        assert!(made.success());
+        let error = write(&place, b"new").unwrap_err().to_string();
+        assert!(error.contains("is a pipe"), "{error}");
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -37,6 +37,14 @@ pub struct TargetFile {
     is_device: bool,
 }
 
+/// Opens a file for writing as it stands, and makes it if there is none. A symbolic link in its place is not
+/// followed (`ELOOP`), and a pipe that nobody reads is not waited for (`ENXIO`).
+pub fn open_in_place(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+}
+
 impl TargetFile {
     /// Opens an existing file or device. Nothing is created or cut.
     pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
