@@ -8,7 +8,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DISKSPD := target/release/diskspd
-PYTHON_CODE := benches docs python scripts tests/python
+PYTHON_CODE := benches docs fuzz python scripts tests/python
 SOAK_SECONDS ?= 300
 KILLS ?= 200
 SEEDS ?= 5000000
@@ -58,7 +58,8 @@ test: $(BIN)/.ready ## All tests; as root also those that need loop devices and 
 	@$(MAKE) --no-print-directory fuzz
 
 fuzz: $(BIN)/.ready ## Fuzz all readers from the committed corpus (FUZZ_SECONDS=20 each; 0 leaves it out).
-	@[ $(FUZZ_SECONDS) -eq 0 ] || $(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS)
+	@[ $(FUZZ_SECONDS) -eq 0 ] || { $(BIN)/maturin develop --quiet --locked && \
+		$(BIN)/python scripts/fuzz.py --seconds $(FUZZ_SECONDS); }
 
 fix: $(BIN)/.ready ## Format, apply what the linters can repair, and regenerate.
 	cargo clippy --workspace --all-targets --fix --allow-dirty --allow-staged --locked

@@ -2,14 +2,19 @@
 
 The committed corpus (``fuzz/corpus``, an archive per target) is where each target begins. What is
 found in addition stays below ``fuzz/target``; ``--keep`` merges it into the committed corpus, as
-little of it as reaches the same code. ``--seeds`` adds the golden data. Uses cargo-fuzz without a
-sanitizer: the code that is reached is safe Rust, and so a stable compiler does.
+little of it as reaches the same code. ``--seeds`` adds the golden data.
+
+Readers of the engine run under cargo-fuzz without a sanitizer: the code that is reached is safe
+Rust, and so a stable compiler does. Those in Python (``fuzz/python``) run under Atheris, which is
+libFuzzer, too; it has wheels for some Pythons and systems, and elsewhere these are left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -29,6 +34,7 @@ PARALLEL = 8
 TIMEOUT_S = 10
 MEMORY_MIB = 2048
 LENGTH_MAX = 16_384
+IN_PYTHON = ("importers", "translate")
 
 
 def cargo_fuzz() -> str:
@@ -49,7 +55,12 @@ def build() -> None:
 
 def targets() -> list[str]:
     """Return the names of all targets."""
-    return sorted(path.stem for path in (FUZZ / "targets").glob("*.rs"))
+    return sorted([*(path.stem for path in (FUZZ / "targets").glob("*.rs")), *IN_PYTHON])
+
+
+def is_missing(target: str) -> bool:
+    """Tell whether a target is one of Python's, and its fuzzer is not installed."""
+    return target in IN_PYTHON and importlib.util.find_spec("atheris") is None
 
 
 def found(target: str) -> Path:
@@ -59,9 +70,16 @@ def found(target: str) -> Path:
     return folder
 
 
-def binary(target: str) -> str:
-    """Return the path of a built target."""
-    return str(FUZZ / "target" / TRIPLE / "release" / target)
+def command(target: str) -> list[str]:
+    """Return what starts a target, before libFuzzer's arguments."""
+    if target in IN_PYTHON:
+        return [sys.executable, str(FUZZ / "python" / f"{target}.py")]
+    return [str(FUZZ / "target" / TRIPLE / "release" / target)]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment, in which targets find the tests' checks and samples."""
+    return {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "python")}
 
 
 def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
@@ -71,8 +89,10 @@ def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
     limits = [f"-max_total_time={seconds}", f"-timeout={TIMEOUT_S}", f"-max_len={LENGTH_MAX}"]
     limits += [f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={artifacts}/"]
     folders = [str(found(target)), str(unpacked(target))]
-    command = [binary(target), *limits, "-print_final_stats=1", *folders]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    words = [*command(target), *limits, "-print_final_stats=1", *folders]
+    ran = subprocess.run(  # noqa: S603
+        words, check=False, capture_output=True, text=True, errors="replace", env=environment()
+    )
     executions = re.search(r"number_of_executed_units: (\d+)", ran.stderr)
     coverage = re.findall(r"cov: (\d+) ft: (\d+)", ran.stderr)
     if ran.returncode or executions is None or not coverage:
@@ -105,8 +125,9 @@ def keep(target: str) -> None:
     merged.mkdir(parents=True)
     folders = [str(merged), str(unpacked(target)), str(found(target))]
     # Edges alone: how often one was passed would multiply the inputs by ten.
-    command = [binary(target), "-merge=1", "-use_counters=0", f"-max_len={LENGTH_MAX}", *folders]
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    how = ["-merge=1", "-use_counters=0", f"-max_len={LENGTH_MAX}"]
+    words = [*command(target), *how, *folders]
+    subprocess.run(words, check=True, capture_output=True, env=environment())  # noqa: S603
     inputs = sorted(merged.iterdir())
     archive(target).parent.mkdir(exist_ok=True)
     with tarfile.open(archive(target), "w:xz") as packed:
@@ -121,6 +142,8 @@ def keep(target: str) -> None:
 
 def seeds() -> None:
     """Put what DiskSpd was seen to read and print into the folders of what was found."""
+    script = [sys.executable, str(FUZZ / "python" / "seeds.py"), str(FUZZ / "target" / "corpus")]
+    subprocess.run(script, check=True, env=environment())  # noqa: S603
     lines = (GOLDEN / "cases.jsonl").read_text().splitlines()
     for number, line in enumerate(lines):
         case = json.loads(line)
@@ -146,7 +169,13 @@ def main() -> int:
     unknown = sorted(set(names) - set(targets()))
     if unknown:
         parser.error(f"no such target: {', '.join(unknown)}; there are {', '.join(targets())}")
-    build()
+    for name in filter(is_missing, names):
+        print(
+            f"{name}: skipped: atheris is not installed; requirements-dev.txt says where it can be"
+        )
+    names = [name for name in names if not is_missing(name)]
+    if not set(names) <= set(IN_PYTHON):
+        build()
     if asked.seeds:
         seeds()
     failed = 0

@@ -25,6 +25,7 @@ from cyclonedx.model.license import LicenseExpression
 from cyclonedx.output.json import JsonV1Dot6
 from license_expression import ExpressionError, get_spdx_licensing
 from packageurl import PackageURL
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 SBOM = ROOT / "docs" / "sbom.cdx.json"
@@ -50,6 +51,10 @@ WORDS = {
     # Docutils, whose COPYING names the exceptions; the one under the GPL is in no wheel.
     "Public Domain": "LicenseRef-scancode-public-domain AND BSD-2-Clause AND BSD-3-Clause",
 }
+
+
+# Packages whose metadata do not name the licence that they come with.
+UNTOLD = {"atheris": "Apache-2.0"}
 
 
 @dataclass(frozen=True, order=True)
@@ -82,7 +87,12 @@ def wheels(faults: list[str]) -> list[Package]:
     found = []
     lines = (ROOT / "requirements-dev.txt").read_text().splitlines()
     for line in (line for line in lines if line and not line.startswith("#")):
-        name, _, version = line.partition("==")
+        asked = Requirement(line)
+        name, version = asked.name, str(asked.specifier).removeprefix("==")
+        if asked.marker is not None and not asked.marker.evaluate():
+            # It belongs to the list all the same, which is one for all machines.
+            found.append(Package("pypi", name, version, UNTOLD.get(name, "")))
+            continue
         try:
             installed = metadata.metadata(name)
         except metadata.PackageNotFoundError:
@@ -90,7 +100,7 @@ def wheels(faults: list[str]) -> list[Package]:
             continue
         if installed["Version"] != version:
             faults.append(f"{line} is pinned, but {installed['Version']} is installed")
-        found.append(Package("pypi", name, version, licence_of(installed)))
+        found.append(Package("pypi", name, version, licence_of(installed) or UNTOLD.get(name, "")))
     return found
 
 

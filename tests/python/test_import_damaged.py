@@ -2,85 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.importers import FORMATS, ImportFormatError, read_source, result_view
-from fathom.importers._imported import ImportedResult
+from fathom.importers import FORMATS, ImportFormatError, read_source
 from fathom.store import Store, StoreError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
+from imported import SAMPLES, check, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.importers import ImportedDirection, Reading
+    from fathom.importers import Reading
 
 # Nothing is written into the checkout.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "fathom-hypothesis")
-HERE = Path(__file__).parent
-DATA = HERE / "data/import"
-RUNS = HERE.parent / "golden/diskspd/runs"
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 FEW = settings(
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-FIO = {
-    "fio version": "fio-3.33",
-    "timestamp": 1,
-    "global options": {"bs": "4k"},
-    "jobs": [
-        {
-            "jobname": name,
-            "groupid": 0,
-            "error": 0,
-            "job options": {"rw": "randrw", "iodepth": "4", "filename": "/x"},
-            **{
-                side: {
-                    "io_bytes": 4096 * 3,
-                    "bw_bytes": 12288,
-                    "iops": 3.0,
-                    "runtime": 1000,
-                    "total_ios": 3,
-                    "clat_ns": {
-                        "min": 100,
-                        "max": 300,
-                        "mean": 200.0,
-                        "stddev": 1.5,
-                        "N": 3,
-                        "percentile": {"50.000000": 200, "99.000000": 300},
-                        "bins": {"100": 1, "200": 1, "300": 1},
-                    },
-                }
-                for side in ("read", "write", "trim")
-            },
-            "usr_cpu": 1.5,
-            "sys_cpu": 2.5,
-        }
-        for name in ("a", "b")
-    ],
-}
-LOG = "".join(f"{ms}, {ms * 3}, {ms % 2}, 4096, 0\n" for ms in range(1, 30)).encode()
-BINS = ", ".join("1" if one % 7 == 0 else "0" for one in range(1856))
-SAMPLES: dict[str, bytes] = {
-    "fathom-json": (HERE / "fixtures/result.json").read_bytes(),
-    "fio-json": json.dumps(FIO, indent=1).encode(),
-    "diskspd-xml": (RUNS / "02-mix-LD-xml.xml").read_bytes(),
-    "iometer-csv": (DATA / "iometer.csv").read_bytes(),
-    "iometer-icf": (DATA / "iometer.icf").read_bytes(),
-    "crystaldiskmark-text": (DATA / "crystaldiskmark-8.0.4.txt").read_bytes(),
-    "fio-hist-log": f"50, 0, 4096, {BINS}\n100, 1, 4096, {BINS}\n".encode(),
-    **{f"fio-{kind}-log": LOG for kind in ("bw", "iops", "lat", "clat", "slat")},
-    "diskspd-text": (HERE / "fixtures/result.txt").read_bytes(),
-}
 # What takes the place of a number or a word, and what no reader should take for one.
 ODD = ["", "0", "-1", "nan", "1e999", "NaN", "Infinity", "9" * 40, "null", "[]", "{}", '"x"', "\0"]
 ODD += ["1.5", "true", "\u0663", "1_0", "0x10", "%", "|", ",", "\n", "<", "&", "'", "\udcff"]
@@ -118,37 +65,9 @@ def damaged(data: st.DataObject, content: bytes) -> bytes:
 
 def read_or_refused(content: bytes, form: str | None) -> Reading | None:
     """Import a source; what is refused says why."""
-    try:
+    with refused():
         return read_source(content, form)
-    except ImportFormatError as error:
-        words = f"{error}"
-    assert len(words) > 10
-    assert "Error" not in words
     return None
-
-
-def check(reading: Reading, content: bytes) -> None:
-    """Hold what was read: each named line is there, each result survives its JSON form."""
-    lines = content.count(b"\n") + content.count(b"\r") + 100
-    assert all(0 < line.number <= lines for line in reading.unparsed)
-    for result in reading.results:
-        again = ImportedResult.from_dict(json.loads(json.dumps(result.to_dict())))
-        assert json.dumps(again.to_dict()) == json.dumps(result.to_dict())
-        for part in parts(result):
-            figures = (part.ios, part.bytes, part.iops, part.mib_per_s)
-            assert all(one is None or math.isfinite(one) for one in figures), result
-        assert result_view(result).time_spans
-    for own in reading.own:
-        assert own.command_line is not None
-
-
-def parts(result: ImportedResult) -> Iterator[ImportedDirection]:
-    """Return all directions of a result."""
-    yield from (
-        one
-        for name in ("read", "write", "total", "sync", "trim")
-        if (one := getattr(result, name)) is not None
-    )
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
     from fathom.translate import FioJob, Load, Note
 
-__all__ = ["FormChoice", "show_notes", "translate", "written"]
+__all__ = ["FormChoice", "loads_of_text", "show_notes", "translate", "written"]
 
 _MOST_MIB = 16
+# What an editor may have put before the first word.
+_BEFORE_TEXT = "\ufeff \t\r\n"
 
 
 class FormChoice(StrEnum):
@@ -132,19 +134,38 @@ def _of_file(path: Path) -> tuple[list[Load], list[Note], bool]:
     """Read a file by its content: DiskSpd's XML, Iometer's configuration, or fio's sections."""
     from fathom import translate as other  # noqa: PLC0415 - Seldom needed.
 
-    text = _text(path).lstrip("\ufeff \t\r\n")
-    if text.startswith("<"):
+    text = _text(path)
+    if text.lstrip(_BEFORE_TEXT).startswith("<"):
         return [other.read_load([f"-X{path}"])], [], False
+    found = loads_of_text(text)
+    if found is None:
+        raise fathom.InvalidRequestError(
+            f"{path} is neither a fio job file nor a DiskSpd profile or an Iometer configuration; "
+            "to translate arguments for this target, write one of them, too, such as "
+            f"-b4K {path}"
+        )
+    return found
+
+
+def loads_of_text(text: str) -> tuple[list[Load], list[Note], bool] | None:
+    """Return the loads of a configuration of Iometer or a job file of fio; None if it is neither.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is one that is damaged, or asks for what DiskSpd cannot do at all.
+
+    """
+    from fathom import translate as other  # noqa: PLC0415 - Seldom needed.
+
+    text = text.lstrip(_BEFORE_TEXT)
     if other.looks_like_icf(text):
         told = other.from_iometer(text)
         return [other.read_load(line) for line in told.command_lines], [*told.notes], True
     lines = (line.strip() for line in text.splitlines())
     if any(line.startswith("[") and line.endswith("]") for line in lines):
         return _of_jobs(other.read_job_file(text))
-    raise fathom.InvalidRequestError(
-        f"{path} is neither a fio job file nor a DiskSpd profile or an Iometer configuration; to "
-        f"translate arguments for this target, write one of them, too, such as -b4K {path}"
-    )
+    return None
 
 
 def _text(path: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fathom._numbers import whole_number
 from fathom.importers._diskspd_lines import bytes_of, decimal, lines_of
 from fathom.importers._imported import (
     ImportedDirection,
@@ -145,8 +146,8 @@ def _load(found: dict[str, str | None], side: str) -> ImportedLoad:
     is_random = str(found["place"]).upper() in ("RANDOM", "RND")
     return ImportedLoad(
         block_bytes=size,
-        threads=None if threads is None else int(threads),
-        outstanding=None if queue is None else int(queue),
+        threads=None if threads is None else whole_number(threads),
+        outstanding=None if queue is None else whole_number(queue),
         write_percent={"read": 0.0, "write": 100.0}.get(side),
         random_percent=100.0 if is_random else 0.0,
     )

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 
-__all__ = ["Line", "bytes_of", "decimal", "is_rule", "lines_of", "nanoseconds", "normal"]
+__all__ = [
+    "Line",
+    "bytes_of",
+    "decimal",
+    "is_rule",
+    "lines_of",
+    "nanoseconds",
+    "normal",
+    "raw_lines",
+]
 
 # Dashes, quotes and spaces that editors put in place of the plain ones (Unicode's general
 # categories Pd, Pi, Pf and Zs), and marks that have no width.
@@ -22,10 +31,13 @@ _PLAIN = str.maketrans(
     }
 )
 _NUMBER_OF_BULLET = re.compile(r"^[\u2022\u25cf\u25aa>]\s*")
+_END = re.compile(r"\r\n|\n|\r")
 _RULE = re.compile(r"[-*=_.\s|+]*")
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _NS_PER_MS = 1_000_000
+# Far more than any figure, and far less than what sums and products of floats overflow at.
+_MOST = 1e30
 
 
 @dataclass(frozen=True)
@@ -43,9 +55,15 @@ def normal(text: str) -> str:
     return _NUMBER_OF_BULLET.sub("", plain)
 
 
+def raw_lines(text: str) -> list[str]:
+    """Return all lines as an editor numbers them: str.splitlines() knows further ends of lines."""
+    parts = _END.split(text)
+    return parts if parts[-1] else parts[:-1]
+
+
 def lines_of(text: str) -> list[Line]:
     """Return all lines of a text, whichever way they end."""
-    parts = re.split(r"\r\n|\n|\r", text)
+    parts = _END.split(text)
     return [Line(number, raw, normal(raw)) for number, raw in enumerate(parts, start=1)]
 
 
@@ -55,21 +73,21 @@ def is_rule(text: str) -> bool:
 
 
 def decimal(text: str) -> float | None:
-    """Return a number as written; None of ``N/A`` and of what is no number."""
+    """Return a number as written; None of ``N/A``, of no number, and of an absurd one."""
     try:
-        found = Decimal(text.strip().removesuffix("%").replace(",", ""))
+        found = float(Decimal(text.strip().removesuffix("%").replace(",", "")))
     except InvalidOperation:
         return None
-    return float(found) if found.is_finite() else None
+    return found if abs(found) <= _MOST else None
 
 
 def nanoseconds(text: str) -> float | None:
     """Return milliseconds as nanoseconds, without the error of a binary product."""
     try:
-        found = Decimal(text.strip()) * _NS_PER_MS
-    except InvalidOperation:
+        found = float(Decimal(text.strip()) * _NS_PER_MS)
+    except (InvalidOperation, Overflow):
         return None
-    return float(found) if found.is_finite() else None
+    return found if abs(found) <= _MOST else None
 
 
 def bytes_of(text: str) -> int | None:

@@ -11,6 +11,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fathom._numbers import whole_number
 from fathom.importers._diskspd_lines import bytes_of
 from fathom.importers._imported import ImportedLoad, ImportedTarget
 
@@ -93,9 +94,9 @@ def command_settings(command_line: str) -> Settings:
         if word[:1] not in "-/" or len(word) == 1:
             found.paths.append(word)
         elif name == "-t":
-            per_file = _int(value) or per_file
+            per_file = whole_number(value) or per_file
         elif name == "-F":
-            in_all = _int(value) or in_all
+            in_all = whole_number(value) or in_all
         else:
             _option(found, name, value)
     found.threads = in_all or per_file * max(len(found.paths), 1)
@@ -105,21 +106,17 @@ def command_settings(command_line: str) -> Settings:
 def _option(found: Settings, name: str, value: str) -> None:
     if name == "-b" and bytes_of(value):
         found.block_bytes = [bytes_of(value) or 0]
-    elif name in {"-o", "-O"} and value.isdigit():
-        found.outstanding = [int(value)]
+    elif name in {"-o", "-O"} and (depth := whole_number(value)) is not None:
+        found.outstanding = [depth]
     elif name == "-w":
-        found.write_percent = [float(_int(value) or 0)]
+        found.write_percent = [float(whole_number(value) or 0)]
     elif name == "-r":
-        mixed = re.fullmatch(r"s(\d+)", value)
+        mixed = re.fullmatch(r"s([0-9]{1,3})", value)
         found.random_percent = [float(mixed[1]) if mixed else _PERCENT]
-    elif name == "-d" and value.isdigit():
-        found.duration_s = float(value)
-    elif name == "-W" and value.isdigit():
-        found.warm_up_s = float(value)
-
-
-def _int(text: str) -> int | None:
-    return int(text) if text.isdigit() else None
+    elif name == "-d" and (seconds := whole_number(value)) is not None:
+        found.duration_s = float(seconds)
+    elif name == "-W" and (seconds := whole_number(value)) is not None:
+        found.warm_up_s = float(seconds)
 
 
 def read_setting(settings: Settings, text: str) -> bool:
@@ -218,30 +215,31 @@ def _pool(settings: Settings, groups: Sequence[str]) -> None:
 
 
 _FIGURES: tuple[tuple[re.Pattern[str], Any], ...] = (
-    (re.compile(r"duration: ?(\d+)s?"), _set("duration_s")),
-    (re.compile(r"warm up time: ?(\d+)s?"), _set("warm_up_s")),
+    (re.compile(r"duration: ?([0-9]{1,18})s?"), _set("duration_s")),
+    (re.compile(r"warm up time: ?([0-9]{1,18})s?"), _set("warm_up_s")),
     (re.compile(r"path: ?['\"](.*)['\"]"), _add_path),
     (re.compile(r"block size: ?(\d[\d.]*\s*[KMGT]?i?B?)"), _add_blocks),
     (
         re.compile(
-            r"performing (read|write|mix) test(?: \((\w+/\w+) ratio: ?(\d+)/(\d+)\))?",
+            r"performing (read|write|mix) test"
+            r"(?: \((\w+/\w+) ratio: ?([0-9]{1,18})/([0-9]{1,18})\))?",
         ),
         _add_writes,
     ),
     (
         re.compile(
             r"using (random|sequential|interlocked sequential|mixed random/sequential) I/O"
-            r"(?: \((\d+)% random\))?(?: \(.*\))?"
+            r"(?: \(([0-9]{1,18})% random\))?(?: \(.*\))?"
         ),
         _add_place,
     ),
     (
-        re.compile(r"number of outstanding I/O operations(?: per thread)?: ?(\d+)"),
+        re.compile(r"number of outstanding I/O operations(?: per thread)?: ?([0-9]{1,18})"),
         _add_outstanding,
     ),
-    (re.compile(r"thread pool with (\d+) threads"), _pool),
+    (re.compile(r"thread pool with ([0-9]{1,18}) threads"), _pool),
     (
-        re.compile(r"threads per file: ?(\d+)"),
+        re.compile(r"threads per file: ?([0-9]{1,18})"),
         lambda settings, groups: settings.more.update({"threads per file": groups[0]}),
     ),
 )

@@ -26,6 +26,8 @@ _NAMES = ("usage_percent", "user_percent", "kernel_percent", "idle_percent")
 _SLACK = 0.025
 _ALL = 100.0
 _AVERAGE = "avg."
+# A table of CPUs has four figures in a row, and each column more doubles the orders to look at.
+_MOST_COLUMNS = 8
 
 _Cells = list[str | None]
 
@@ -87,7 +89,9 @@ def folded_cpus(columns: Sequence[Sequence[str]]) -> list[ImportedCpu]:
     A line of the page has a piece of each column, and a column may begin a line later than others:
     the order in which most rows hold is taken. Digits at the left edge of the page may be cut off.
     """
-    pieces = [[one for one in column if "%" in one] for column in columns]
+    pieces = [found for column in columns if (found := [one for one in column if "%" in one])]
+    if len(pieces) > _MOST_COLUMNS:
+        return []
     best: list[ImportedCpu] = []
     for late in product((0, 1), repeat=len(pieces)):
         lines = _lines([[""] * by + column for by, column in zip(late, pieces, strict=True)])

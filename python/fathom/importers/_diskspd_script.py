@@ -40,8 +40,8 @@ _CUT = re.compile(
     r"(?<!\w)P?aram (-o \d+|-t ?\d+ -o \d+), (\d+\.\d\d)(?!\d) io\w*"
     r"(?:, (\d+\.\d\d)(?!\d)(?: MB/sec, (\d+\.\d{3})(?!\d) ms)?)?"
 )
-_OUTSTANDING = re.compile(r"-o ?(\d+)")
-_THREADS = re.compile(r"-t ?(\d+)")
+_OUTSTANDING = re.compile(r"-o ?([0-9]{1,18})(?![0-9])")
+_THREADS = re.compile(r"-t ?([0-9]{1,18})(?![0-9])")
 _BLOCK = re.compile(r"-b ?(\d+[KMG]?)\b", re.IGNORECASE)
 _CYRILLIC_O = "\u043e"
 _PAGE_MARK = "\u00d7"

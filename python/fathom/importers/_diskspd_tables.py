@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fathom._numbers import whole_number
 from fathom.importers._diskspd_lines import decimal, nanoseconds
 from fathom.importers._imported import ImportedCpu, ImportedDirection, ImportedLatency
 
@@ -45,24 +46,28 @@ def columns_of(text: str) -> tuple[str, ...] | None:
 
 def io_figures(texts: Mapping[str, str]) -> ImportedDirection | None:
     """Return the figures of a row, by its columns; None if one is no number."""
-    ios, size = texts.get("ios", ""), texts.get("bytes", "")
     rates = {name: decimal(texts[name]) for name in ("iops", "mib_per_s") if name in texts}
-    is_whole = ios.isdigit() and size.isdigit()
-    if not is_whole or set(rates) != {"iops", "mib_per_s"} or None in rates.values():
+    count, moved = whole_number(texts.get("ios", "")), whole_number(texts.get("bytes", ""))
+    if (
+        count is None
+        or moved is None
+        or set(rates) != {"iops", "mib_per_s"}
+        or None in rates.values()
+    ):
         return None
     latency = None
     if "mean" in texts:
         mean_ns = nanoseconds(texts["mean"])
         if mean_ns is None and texts["mean"] != "N/A":
             return None
-        if int(ios):
+        if count:
             # Of no I/O DiskSpd prints a mean of 0.000.
             std_ns = nanoseconds(texts.get("std", ""))
-            latency = ImportedLatency(WHAT, int(ios), mean_ns, std_ns)
+            latency = ImportedLatency(WHAT, count, mean_ns, std_ns)
     known = {name: text for name, text in texts.items() if name not in ("thread", "file")}
     return ImportedDirection(
-        ios=int(ios),
-        bytes=int(size),
+        ios=count,
+        bytes=moved,
         iops=rates["iops"],
         mib_per_s=rates["mib_per_s"],
         iops_std=decimal(texts.get("iops_std", "")),
@@ -93,7 +98,7 @@ def cpu_row(head: Sequence[str], cells: Sequence[str]) -> ImportedCpu | None:
         return None
     if label.lower().startswith("avg"):
         label = "avg."
-    elif len(cells) != len(head) or not all(cell.isdigit() for cell in cells[:-4]):
+    elif len(cells) != len(head) or None in map(whole_number, cells[:-4]):
         return None
     else:
         # Where groups are told, a CPU's number counts within its group.

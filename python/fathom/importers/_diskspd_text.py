@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fathom._numbers import whole_number
 from fathom.importers._diskspd_draft import Draft, Head
 from fathom.importers._diskspd_lines import Line, decimal, is_rule, lines_of, nanoseconds
 from fathom.importers._diskspd_load import read_setting
@@ -34,7 +35,7 @@ _LOOKS = re.compile(
 )
 _COMMAND = re.compile(r"Command Line: ?(.*)")
 _BARE = re.compile(r"(?:PS [^>]*> ?)?(\S*diskspd(?:64)?(?:\.exe)? -\w.*)", re.IGNORECASE)
-_RESULTS = re.compile(r"Results for timespan ?(\d+):?")
+_RESULTS = re.compile(r"Results for timespan ?([0-9]{1,9}):?")
 _TITLE = re.compile(r"(Total|Read|Write) IO", re.IGNORECASE)
 _PERCENT_HEAD = re.compile(r"%-ile ?\|(.*)")
 _PERCENT_ROW = re.compile(r"(min|max|\d+th|\d-nines) ?\|(.*)")
@@ -201,7 +202,7 @@ class _Reader:
             self.mode = "head"
             return True
         if self.mode == "head":
-            if match := re.fullmatch(r"timespan: ?(\d+)", text):
+            if match := re.fullmatch(r"timespan: ?([0-9]{1,9})", text):
                 self.span = int(match[1])
                 self.head.span(self.span)
                 return True
@@ -302,7 +303,7 @@ class _Reader:
                 draft.directions[self.direction] = found
             return found is not None
         cells = [cell.strip() for cell in text.split("|")]
-        found = _figures(self.columns, text) if cells[0].isdigit() else None
+        found = _figures(self.columns, text) if whole_number(cells[0]) is not None else None
         if found is None or not cells[-1]:
             return False
         match = _FILE.fullmatch(cells[-1])
@@ -340,21 +341,24 @@ class _Reader:
         """Take the row of syncs or trims, which our own text has."""
         match = _OTHERS.fullmatch(text)
         cells = [cell.strip() for cell in match[2].split("|")] if match else []
-        if match is None or len(cells) != _OTHER_CELLS or not "".join(cells[:2]).isdigit():
+        if match is None or len(cells) != _OTHER_CELLS:
+            return False
+        size, ios = map(whole_number, cells[:2])
+        if size is None or ios is None:
             return False
         mean, p50, p99, p999, most = (nanoseconds(cell) for cell in cells[3:])
         shares = {50.0: p50, 99.0: p99, 99.9: p999}
         latency = ImportedLatency(
             WHAT,
-            int(cells[1]),
+            ios,
             mean,
             max_ns=most,
             percentiles_ns={share: one for share, one in shares.items() if one is not None},
         )
         names = ("bytes", "ios", "iops", "mean", "50th", "99th", "3-nines", "max")
         self._draft().directions[match[1]] = ImportedDirection(
-            ios=int(cells[1]),
-            bytes=int(cells[0]),
+            ios=ios,
+            bytes=size,
             iops=decimal(cells[2]),
             latency=None if mean is None else latency,
             texts=dict(zip(names, cells, strict=True)),

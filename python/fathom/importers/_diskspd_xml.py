@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
+from fathom._numbers import MOST_WHOLE, whole_number
 from fathom.importers._diskspd_lines import nanoseconds
 from fathom.importers._diskspd_tables import WHAT
 from fathom.importers._errors import ImportFormatError
@@ -50,6 +51,7 @@ _BEGIN = re.compile(
 _NO_RESULT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\s]*|<\?xml.*\?>")
 _PERCENTS = ("UsagePercent", "UserPercent", "KernelPercent", "IdlePercent")
 _ENDS = (0.0, 100.0)
+_SHOWN = 40
 
 
 def looks_like_diskspd_xml(text: str) -> bool:
@@ -319,16 +321,17 @@ def _number(element: _Element, name: str) -> float | None:
         found = Decimal(text)
     except InvalidOperation:
         raise ImportFormatError(f"this XML is damaged: <{name}> is {text!r}") from None
-    if not found.is_finite():
-        raise ImportFormatError(f"this XML is damaged: <{name}> is {text!r}")
+    if not found.is_finite() or abs(found) > MOST_WHOLE:
+        raise ImportFormatError(f"this XML is damaged: <{name}> is {text[:_SHOWN]!r}")
     return float(found)
 
 
 def _whole(element: _Element, name: str) -> int | None:
     text = element.findtext(name)
-    if text is not None and not text.isdigit():
-        raise ImportFormatError(f"this XML is damaged: <{name}> is {text!r}")
-    return None if text is None else int(text)
+    found = None if text is None else whole_number(text)
+    if text is not None and found is None:
+        raise ImportFormatError(f"this XML is damaged: <{name}> is {text[:_SHOWN]!r}")
+    return found
 
 
 def _time_stamp(text: str) -> float | None:

@@ -17,6 +17,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from fathom._numbers import whole_number
+from fathom.importers._diskspd_lines import decimal
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._fio_options import load_of, targets_of
 from fathom.importers._imported import (
@@ -40,6 +42,8 @@ _BYTES_PER_KIB = 1024
 _BYTES_PER_MIB = 1 << 20
 _NS_PER_US = 1000
 _MS_PER_S = 1000
+_MOST = 1 << 64
+_SHOWN = 40
 # Where fio measures percentiles, by its options clat_percentiles and lat_percentiles.
 _LATENCIES = {"clat": "from submission to completion (clat)", "lat": "from creation (lat)"}
 _DIRECTIONS = ("read", "write", "trim")
@@ -234,20 +238,23 @@ def _percentiles(data: Mapping[str, Any], unit_ns: int) -> dict[float, float]:
 
 
 def _percent(key: str) -> float:
-    try:
-        return float(key)
-    except ValueError:
-        raise ImportFormatError(f"this JSON of fio is damaged: percentile {key!r}") from None
+    percent = decimal(key)
+    if percent is None:
+        raise ImportFormatError(f"this JSON of fio is damaged: percentile {key[:_SHOWN]!r}")
+    return percent
 
 
 def _bins(data: Mapping[str, Any], unit_ns: int) -> dict[int, int] | None:
     # fio before 3.0 names its bins by their number, which its tools alone can read.
     if unit_ns != 1:
         return None
-    try:
-        counts = {int(value_ns): int(count) for value_ns, count in data.items()}
-    except (TypeError, ValueError) as error:
-        raise ImportFormatError(f"this JSON of fio is damaged: a bin has {error}") from error
+    counts: dict[int, int] = {}
+    for value, count in data.items():
+        value_ns, ios = whole_number(value), whole_number(f"{count}")
+        if value_ns is None or ios is None:
+            shown = f"{value[:_SHOWN]!r}: {f'{count}'[:_SHOWN]!r}"
+            raise ImportFormatError(f"this JSON of fio is damaged: a bin has {shown}")
+        counts[value_ns] = ios
     return dict(sorted((value_ns, count) for value_ns, count in counts.items() if count))
 
 
@@ -302,6 +309,9 @@ def _number(data: Mapping[str, Any], name: str) -> float | None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise ImportFormatError(f'this JSON of fio is damaged: "{name}" is no number')
+    # No number of fio has more than 64 bits; a NaN is not less than anything.
+    if not abs(found) <= _MOST:
+        raise ImportFormatError(f'this JSON of fio is damaged: "{name}" is an absurd number')
     return found
 
 

@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 
+from fathom.importers._diskspd_lines import raw_lines
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._imported import (
     ImportedDirection,
@@ -27,8 +28,8 @@ from fathom.importers._merge import merged, percentile_ns
 
 __all__ = ["looks_like_fio_hist_log", "looks_like_fio_log", "read_fio_hist_log", "read_fio_log"]
 
-_LINE = re.compile(r"(\d+), ?(\d+), ?([0-3]), ?(\d+)(?:, ?[-\w]+)*")
-_HIST = re.compile(r"(\d+), ?([0-2]), ?(\d+)((?:, ?\d+){29,})")
+_LINE = re.compile(r"([0-9]{1,18}), ?([0-9]{1,18}), ?([0-3]), ?([0-9]{1,18})(?:, ?[-\w]+)*")
+_HIST = re.compile(r"([0-9]{1,18}), ?([0-2]), ?([0-9]{1,18})((?:, ?[0-9]{1,18}){29,})")
 _NAMES = {"0": "read", "1": "write", "2": "trim", "3": "sync"}
 _MS_PER_S = 1000
 _KIB_PER_MIB = 1024
@@ -76,7 +77,7 @@ def read_fio_log(data: bytes, kind: str) -> Reading:
     sizes: set[int] = set()
     unparsed: list[UnparsedLine] = []
     number = 0
-    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+    for number, line in enumerate(raw_lines(data.decode("utf-8", "replace")), start=1):
         match = _LINE.fullmatch(line.strip())
         if match is None:
             if line.strip():
@@ -127,7 +128,7 @@ def read_fio_hist_log(data: bytes) -> Reading:
     counts: dict[str, Counter[int]] = defaultdict(Counter)
     unparsed: list[UnparsedLine] = []
     number, last_s = 0, 0.0
-    for number, line in enumerate(data.decode("utf-8", "replace").splitlines(), start=1):
+    for number, line in enumerate(raw_lines(data.decode("utf-8", "replace")), start=1):
         match = _HIST.fullmatch(line.strip())
         bins = [int(one) for one in match[4].split(",")[1:]] if match else []
         coarseness = _coarseness(len(bins))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["load_of", "targets_of"]
 
 _BYTES_PER_KIB = 1024
-_SIZE = re.compile(r"(\d+)([kmgtp]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)b?", re.IGNORECASE)
 
 
 def load_of(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> ImportedLoad:
@@ -89,7 +89,7 @@ def _random_percent(kind: str | None, options: Mapping[str, Any]) -> float | Non
 
 
 def _seconds(value: object) -> float | None:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h|)", str(value))
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,18})?)(us|ms|s|m|h|)", str(value))
     if match is None:
         return None
     factor = {"us": 1e-6, "ms": 1e-3, "m": 60.0, "h": 3600.0}.get(match[2], 1.0)

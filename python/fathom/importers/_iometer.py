@@ -14,7 +14,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fathom.importers._diskspd_lines import decimal
+from fathom._numbers import whole_number
+from fathom.importers._diskspd_lines import decimal, raw_lines
 from fathom.importers._imported import (
     ImportedCpu,
     ImportedDirection,
@@ -64,7 +65,7 @@ def looks_like_iometer_icf(text: str) -> bool:
 
 def read_iometer_csv(data: bytes) -> Reading:
     """Return one result for each test, with a row for each manager, worker and disk."""
-    lines = data.decode("utf-8", "replace").splitlines()
+    lines = raw_lines(data.decode("utf-8", "replace"))
     specs, known = _specs(lines)
     facts: dict[str, str] = {}
     tests: list[tuple[int, dict[str, str]]] = []
@@ -191,7 +192,8 @@ def _direction(row: Mapping[str, str], prefix: str) -> ImportedDirection | None:
 
 
 def _sum(texts: Sequence[str]) -> int | None:
-    return sum(map(int, texts)) if all(text.strip().isdigit() for text in texts) else None
+    known = [number for text in texts if (number := whole_number(text)) is not None]
+    return sum(known) if len(known) == len(texts) else None
 
 
 def _cpu(row: Mapping[str, str]) -> ImportedCpu:
@@ -252,7 +254,7 @@ def _specs(lines: Sequence[str]) -> tuple[_Specs, set[int]]:
 
 def read_iometer_icf(data: bytes) -> Reading:
     """Return the loads of a configuration as DiskSpd's arguments; it has no results."""
-    lines = data.decode("utf-8", "replace").splitlines()
+    lines = raw_lines(data.decode("utf-8", "replace"))
     specs, _known = _specs(lines)
     return Reading((), configurations=tuple(_configurations(specs, *_workers(lines))))
 
@@ -266,7 +268,7 @@ def _workers(lines: Sequence[str]) -> tuple[int, int | None]:
         if re.match(r"'(?:Number|#) of outstanding IOs", line.strip())
     }
     depth = depths.pop() if len(depths) == 1 else ""
-    return max(count, 1), int(depth) if depth.isdigit() else None
+    return max(count, 1), whole_number(depth)
 
 
 def _configurations(

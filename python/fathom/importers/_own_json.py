@@ -64,6 +64,9 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401 - JSON may be anything.
         ) from error
     except RecursionError as error:
         raise ImportFormatError("its JSON is nested too deep to be a result") from error
+    except ValueError as error:
+        # Python reads no number of more than some thousand digits.
+        raise ImportFormatError(f"its JSON is damaged: {error}") from error
 
 
 def _no_number(word: str) -> NoReturn:

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fathom._numbers import whole_number
 from fathom._result import Direction, Latency, Result, TimeSpan
 from fathom.importers._merge import percentile_ns
 
@@ -131,7 +132,9 @@ def _latency(one: ImportedLatency) -> DocumentedLatency | None:
 
 def _raw(imported: ImportedResult) -> dict[str, Any]:
     """Return the parts of the JSON form that readers look into, as far as they are known."""
-    numbered = [cpu for cpu in imported.cpus if cpu.label.isdigit()]
+    numbered = [
+        (number, cpu) for cpu in imported.cpus if (number := whole_number(cpu.label)) is not None
+    ]
     return {
         "tool": {"name": imported.tool, "version": imported.tool_version},
         "command_line": imported.command_line,
@@ -144,12 +147,12 @@ def _raw(imported: ImportedResult) -> dict[str, Any]:
                 "measured_ns": round((imported.measured_s or 0) * _NANOS_PER_SECOND),
                 "cpu": [
                     {
-                        "os_id": int(cpu.label),
+                        "os_id": number,
                         "user_percent": cpu.user_percent,
                         "kernel_percent": cpu.kernel_percent,
                         "idle_percent": cpu.idle_percent,
                     }
-                    for cpu in numbered
+                    for number, cpu in numbered
                 ],
                 "targets": [
                     {"path": one.path, "kind": "unknown", "size_bytes": one.size_bytes}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom._errors import InvalidRequestError
+from fathom.translate._arguments import target_argument
 from fathom.translate._from_fio_access import access_arguments
 from fathom.translate._from_fio_rest import engine_arguments, rest_notes, time_arguments
 from fathom.translate._notes import Note, Notes
@@ -114,4 +115,4 @@ def _targets(name: str, options: dict[str, str], notes: Notes) -> list[str]:
     if len(paths) > 1:
         notes.load("filename", "a fio job spreads its iodepth over its files; DiskSpd's -o is for "
                    "each file")  # fmt: skip
-    return [f"{folder}/{path}" if folder else path for path in paths]
+    return [target_argument(f"{folder}/{path}" if folder else path) for path in paths]

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from fathom._errors import InvalidRequestError
-from fathom.translate._units import fio_number, read_fio_size
+from fathom.translate._units import fio_number, fio_percent, read_fio_size
 
 if TYPE_CHECKING:
     from fathom.translate._notes import Notes
@@ -54,14 +54,17 @@ def _block(options: dict[str, str], notes: Notes) -> _Block:
     if "bssplit" in options:
         options.pop("bs", None)
         return _split(options.pop("bssplit"))
-    sizes = options.pop("bs", str(_DEFAULT_BLOCK_BYTES)).split(",")
-    known = [read_fio_size("bs", one) for one in sizes if one]
-    if len(set(known)) == 1:
-        return _plain(known[0])
-    # A third size is that of trims.
-    pairs = zip(("read", "write"), known[:2], strict=True)
-    parts = [f"--{kind}-block-mix={size}:100" for kind, size in pairs]
-    return _Block(min(known), [f"-b{known[0]}", *parts])
+    # What is left out has the default; what does not end in a comma holds for all behind it, too. A
+    # third size is that of trims (fio(1), `blocksize`).
+    sizes = [
+        read_fio_size("bs", one) if one else _DEFAULT_BLOCK_BYTES
+        for one in options.pop("bs", "").split(",")
+    ]
+    reads, writes = sizes[0], sizes[min(1, len(sizes) - 1)]
+    if reads == writes:
+        return _plain(reads)
+    parts = [f"--read-block-mix={reads}:100", f"--write-block-mix={writes}:100"]
+    return _Block(min(reads, writes), [f"-b{reads}", *parts])
 
 
 def _plain(size_bytes: int) -> _Block:
@@ -82,7 +85,9 @@ def _shares(text: str) -> list[tuple[int, int]]:
     pairs = []
     for one in text.split(":"):
         size, _, share = one.partition("/")
-        pairs.append((read_fio_size("bssplit", size), int(share) if share.isdecimal() else -1))
+        pairs.append(
+            (read_fio_size("bssplit", size), fio_percent("bssplit", share) if share else -1)
+        )
     missing = [share for _, share in pairs if share < 0]
     left = _ALL - sum(share for _, share in pairs if share >= 0)
     return [(size, share if share >= 0 else left // len(missing)) for size, share in pairs]
@@ -101,11 +106,15 @@ def _random(options: dict[str, str], block: _Block, more: str | None, notes: Not
     if options.pop("norandommap", None) in (None, "0"):
         notes.load("norandommap", "fio visits each block once before any again; DiskSpd draws "
                    "each offset anew")  # fmt: skip
-    percent = int(options.pop("percentage_random", "100").split(",")[0])
+    percent = fio_percent(
+        "percentage_random", options.pop("percentage_random", "100").split(",")[0]
+    )
     if percent == 0:
         return ["-s"]
     if more is not None:
         count = fio_number("rw", more)
+        if not count:
+            raise InvalidRequestError(f"rw: {more} I/Os in a row are none")
         notes.load("rw", f"{count} I/Os in a row between random offsets; DiskSpd's runs have this "
                    "length on average")  # fmt: skip
         percent = max(round(_ALL / count), 1)
@@ -125,7 +134,7 @@ def _distribution(text: str, notes: Notes) -> list[str]:
     if kind == "normal":
         return [f"--skew=normal:{rest}%"]
     if kind in ("zoned", "zoned_abs"):
-        zones = [one.split("/") for one in rest.split(",")[0].split(":")]
+        zones = [one.partition("/")[::2] for one in rest.split(",")[0].split(":")]
         if kind == "zoned":
             return ["-rdpct" + ":".join(f"{share}/{size}" for share, size in zones)]
         sizes = [(share, _short(read_fio_size("zone", size))) for share, size in zones]
@@ -161,7 +170,11 @@ def _mix(options: dict[str, str], kind: str, *, is_random: bool, notes: Notes) -
         return []
     percent = _ALL
     if kind in ("rw", "readwrite"):
-        percent = int(writes) if writes is not None else _ALL - int(reads or "50")
+        percent = (
+            _ALL - fio_percent("rwmixread", reads or "50")
+            if writes is None
+            else fio_percent("rwmixwrite", writes)
+        )
         if not is_random and 0 < percent < _ALL:
             # fio's two walks are DiskSpd's patterns, which also keep the shares exactly.
             notes.remark("rwmixwrite", "DiskSpd keeps the share exactly; fio draws it")

@@ -14,6 +14,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom._errors import InvalidRequestError
+from fathom._numbers import whole_number
+from fathom.translate._arguments import target_argument
 from fathom.translate._notes import Note, Notes
 
 if TYPE_CHECKING:
@@ -96,8 +98,8 @@ def _specifications(lines: Sequence[str]) -> dict[str, list[_Line]]:
             name = behind.rpartition(",")[0]
         is_open = line.startswith("'size,") or (is_open and not line.startswith("'"))
         cells = line.split(",")
-        if is_open and len(cells) == _CELLS and all(cell.isdecimal() for cell in cells):
-            figures = map(int, cells)
+        figures = [number for cell in cells if (number := whole_number(cell)) is not None]
+        if is_open and len(cells) == len(figures) == _CELLS:
             found.setdefault(name, []).append(dict(zip(_NAMES, figures, strict=True)))
     return {name: parts for name, parts in found.items() if all(one["size"] for one in parts)}
 
@@ -125,7 +127,7 @@ def _workers(lines: Sequence[str]) -> Iterator[_Worker]:
 
 
 def _setting(worker: _Worker, line: str, behind: str) -> None:
-    numbers = [int(one) if one.isdecimal() else 0 for one in behind.split(",")]
+    numbers = [whole_number(one) or 0 for one in behind.split(",")]
     if re.match(r"'(?:Number|#) of outstanding IOs", line):
         worker.outstanding = numbers[0] or 1
     elif line.startswith("'Disk maximum size,starting sector"):
@@ -167,20 +169,20 @@ def _targets(names: Counter[str], notes: Notes) -> Iterator[str]:
             yield f"{match[1]}:\\{_NO_TARGET}"
         else:
             notes.remark("Disk Targets", f"{name!r} is taken for a path; put the right one there")
-            yield name.split(" [")[0]
+            yield target_argument(name.split(" [")[0])
 
 
 def _times(lines: Sequence[str], notes: Notes) -> list[str]:
     arguments = []
     for line, behind, further in zip(lines, lines[1:], lines[2:], strict=False):
-        numbers = [int(one) for one in further.split() if one.isdecimal()]
+        numbers = [number for one in further.split() if (number := whole_number(one)) is not None]
         if line == "'Run Time" and len(numbers) == 3:  # noqa: PLR2004 - Hours, minutes, seconds.
             seconds = (numbers[0] * 60 + numbers[1]) * 60 + numbers[2]
             if seconds:
                 arguments.append(f"-d{seconds}")
             else:
                 notes.remark("Run Time", "is without end; DiskSpd's default is 10 s")
-        elif line.startswith("'Ramp Up Time") and behind.isdecimal():
+        elif line.startswith("'Ramp Up Time") and whole_number(behind) is not None:
             arguments.append(f"-W{behind}")
     return arguments
 

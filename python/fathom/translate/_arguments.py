@@ -1,0 +1,13 @@
+"""Words of other tools as arguments of DiskSpd."""
+
+from __future__ import annotations
+
+__all__ = ["target_argument"]
+
+# An option, a disk by its number, and a target that a profile leaves open.
+_OTHERWISE = ("-", "#", "*")
+
+
+def target_argument(path: str) -> str:
+    """Return a path as an argument that names just this file, whatever it begins with."""
+    return f"./{path}" if path.startswith(_OTHERWISE) else path
