@@ -109,3 +109,59 @@ fn a_cpu_that_this_process_may_not_use_is_told_before_the_run() {
         assert_eq!(thread["pinned_os_cpu"], 0);
     }
 }
+
+/// Whether a thread of a run may now run on these CPUs only.
+fn moved(thread: &str, cpus: &str) -> bool {
+    let moved = Command::new("taskset").args(["-pc", cpus, thread]).output();
+    let is_moved = moved.is_ok_and(|output| output.status.success());
+    if !is_moved {
+        skip("taskset moves no thread");
+    }
+    is_moved
+}
+
+#[test]
+fn a_thread_that_is_moved_from_outside_is_told_in_each_form() {
+    if !two_cpus() {
+        return;
+    }
+    let bench = Bench::new();
+    let told = "Thread 1 had been pinned to CPU 1, and could run on CPU 0 at its end: something outside \
+                changed where it may run (taskset, a control group).";
+    for form in ["text", "xml"] {
+        let options = format!("-W0 -d2 -b4K -r -t2 -a0,1 -R{form} --json=result.json");
+        let running = bench.start(&format!("{options} t.dat"));
+        let thread = running.load_thread(1);
+        if !moved(&thread, "0") {
+            return;
+        }
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains(told), "{}", ended.stdout);
+        let json = std::fs::read_to_string(bench.path("result.json")).unwrap();
+        let result: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let warnings = result["warnings"].as_array().unwrap();
+        let found = warnings.iter().filter(|one| one["kind"] == "affinity_changed");
+        let evidence: Vec<_> = found.map(|one| one["evidence"].as_str().unwrap()).collect();
+        assert_eq!(evidence, [told]);
+    }
+}
+
+#[test]
+fn threads_that_stay_and_those_that_nobody_pinned_raise_no_doubt() {
+    if !two_cpus() {
+        return;
+    }
+    let bench = Bench::new();
+    for (options, cpus) in [("-a0,1", "1"), ("-n", "0")] {
+        let running = bench.start(&format!("-W0 -d2 -b4K -r -t2 {options} -Rjson t.dat"));
+        let thread = running.load_thread(1);
+        if !moved(&thread, cpus) {
+            return;
+        }
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(!ended.stdout.contains("affinity_changed"), "{}", ended.stdout);
+        assert!(!ended.stdout.contains("cpu_offline"), "{}", ended.stdout);
+    }
+}

@@ -99,6 +99,18 @@ impl Running {
         tasks.filter_map(|task| describe(task.ok()?.path())).collect()
     }
 
+    /// The kernel's number of the thread of load with this number.
+    pub fn load_thread(&self, index: u32) -> String {
+        let mut tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let wanted = format!("load {index}\n");
+        let found = tasks.find_map(|task| {
+            let task = task.ok()?;
+            let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+            (name == wanted).then(|| task.file_name().to_string_lossy().into_owned())
+        });
+        found.expect("the load is under way")
+    }
+
     /// What `kill -9` does: nothing of the process is left when this returns.
     pub fn kill(mut self) {
         self.child.kill().unwrap();

@@ -67,6 +67,7 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "past-the-knee": (sweep((1, 10e3, 100.0), (8, 40e3, 200.0), (32, 40.4e3, 800.0)), None),
     "not-enough-outstanding": (sweep((1, 10e3, 100.0), (2, 20e3, 100.0), (4, 38e3, 104.0)), None),
     "core-bound": ([fabricated(idle_percent=(0.3, 97.0), warnings=[CORE])], None),
+    "cpu-taken-away": ([fabricated(warnings=[("cpu_offline", "CPU 1 was offline.")])], None),
     "page-cache": (
         [fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])],
         None,

@@ -30,6 +30,7 @@ fn result(warnings: Vec<Warning>, spans: usize) -> RunResult {
         ending: Ending::Complete,
         measured_ns: 1_000_000_000,
         cpus: Vec::new(),
+        away_cpus: Vec::new(),
         kernel_events: None,
         outstanding: Vec::new(),
         threads: Vec::new(),

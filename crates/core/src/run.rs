@@ -279,6 +279,7 @@ impl Runner<'_> {
                     warnings.extend(doubts::before_span(self.plan, span));
                     let places = doubts::places(span);
                     let measurements = self.span(span);
+                    warnings.extend(doubts::cpus(span, &measurements));
                     // A target that hangs may not be looked at either.
                     if measurements.outstanding.is_empty() {
                         warnings.extend(doubts::replaced(span, &places));
@@ -332,6 +333,7 @@ impl Runner<'_> {
             measured_ns: 0,
             stop: None,
             cpus: Vec::new(),
+            away_cpus: Vec::new(),
             kernel_events: None,
             outstanding: Vec::new(),
             threads: Vec::new(),
@@ -381,6 +383,7 @@ fn cpu_times() -> Vec<CpuTimes> {
         kernel: cpu.kernel,
         idle: cpu.idle,
         steal: cpu.steal,
+        online_mark: cpu.online_mark,
     };
     times.into_iter().map(convert).collect()
 }

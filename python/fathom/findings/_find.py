@@ -8,6 +8,7 @@ from fathom._provenance import memory_bytes
 from fathom.findings import (
     _bimodal,
     _core_bound,
+    _cpu_taken_away,
     _device_cache,
     _noisy_neighbour,
     _not_enough_outstanding,
@@ -38,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     _null_data.RULE,
     _too_good.RULE,
     _core_bound.RULE,
+    _cpu_taken_away.RULE,
     _noisy_neighbour.RULE,
     _rate_not_reached.RULE,
     _device_cache.RULE,

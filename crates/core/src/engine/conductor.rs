@@ -2,6 +2,7 @@
 //! and collects what they saw.
 
 mod crew;
+mod place;
 mod thread;
 mod watchdog;
 
@@ -19,7 +20,8 @@ use super::setup;
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::measure::{
-    CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
+    AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
+    cpu_difference,
 };
 use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
@@ -75,11 +77,15 @@ fn failed(reason: String) -> SpanMeasurements {
         measured_ns: 0,
         stop: None,
         cpus: Vec::new(),
+        away_cpus: Vec::new(),
         kernel_events: None,
         outstanding: Vec::new(),
         threads: Vec::new(),
     }
 }
+
+/// What the CPUs spent, and which of them were away.
+type CpuUse = (Vec<CpuTimes>, Vec<AwayCpu>);
 
 struct Conductor<'a> {
     control: &'a Control<'a>,
@@ -213,7 +219,7 @@ impl<'a> Conductor<'a> {
     }
 
     /// Opens the gate and follows the phases; returns the CPU times of the measured time.
-    fn watch(&self) -> (Vec<CpuTimes>, Schedule) {
+    fn watch(&self) -> (CpuUse, Schedule) {
         let mut schedule = Schedule::new(&self.crew.plan, RealClock.now_ns() + START_DELAY_NS);
         self.crew.finish.open(schedule.measure_until_ns);
         self.crew.gate.open(schedule);
@@ -232,7 +238,7 @@ impl<'a> Conductor<'a> {
             self.phase(Phase::CoolDown, self.crew.plan.cool_down_ns);
         }
         self.sleep_until(|| schedule.stop_ns);
-        (difference(&before, &after), schedule)
+        (cpu_difference(&before, &after), schedule)
     }
 
     fn phase(&self, phase: Phase, planned_ns: u64) {
@@ -270,7 +276,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn collect(&self, cpus: Vec<CpuTimes>, schedule: Schedule) -> SpanMeasurements {
+    fn collect(&self, (cpus, away_cpus): CpuUse, schedule: Schedule) -> SpanMeasurements {
         if let Some(board) = &self.crew.live {
             board.tell_rest(self.control.sink);
         }
@@ -289,7 +295,7 @@ impl<'a> Conductor<'a> {
             let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
             self.report_outstanding(&unfinished);
             outstanding.extend(unfinished);
-            threads.push(crew::measurements(thread, outcome));
+            threads.push(self.crew.measurements(thread, outcome));
         }
         let until_ns = ended_ns.min(schedule.measure_until_ns);
         let measured_ns = until_ns - schedule.measure_from_ns;
@@ -306,6 +312,7 @@ impl<'a> Conductor<'a> {
             measured_ns,
             stop: self.crew.finish.report(otherwise),
             cpus,
+            away_cpus,
             kernel_events: self.tracer.counted(),
             outstanding,
             threads,
@@ -348,19 +355,4 @@ impl<'a> Conductor<'a> {
             (self.control.sink)(Event::Step(words()));
         }
     }
-}
-
-fn difference(before: &[CpuTimes], after: &[CpuTimes]) -> Vec<CpuTimes> {
-    let since = |later: &CpuTimes| {
-        let earlier = before.iter().find(|earlier| earlier.os_id == later.os_id);
-        let earlier = earlier.copied().unwrap_or(*later);
-        CpuTimes {
-            os_id: later.os_id,
-            user: later.user.saturating_sub(earlier.user),
-            kernel: later.kernel.saturating_sub(earlier.kernel),
-            idle: later.idle.saturating_sub(earlier.idle),
-            steal: later.steal.saturating_sub(earlier.steal),
-        }
-    };
-    after.iter().map(since).collect()
 }

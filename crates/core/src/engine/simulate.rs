@@ -129,6 +129,7 @@ fn simulate_until(
         measured_ns: 0,
         stop: None,
         cpus: Vec::new(),
+        away_cpus: Vec::new(),
         kernel_events: None,
         outstanding: Vec::new(),
         threads: Vec::new(),
@@ -197,6 +198,7 @@ fn simulate_thread(
         backend: outcome.backend,
         cpu_ns: 0,
         user_cpu_ns: 0,
+        strayed: None,
     });
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! What was seen: histograms, counters, intervals and CPU use, kept per thread and merged afterwards.
 
+mod cpus;
 mod event;
 mod faults;
 mod interval_latency;
@@ -13,6 +14,7 @@ pub use fathom_sys::transfer::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use cpus::{Away, AwayCpu, CpuTimes, Strayed, cpu_difference};
 pub use event::{Event, EventSink, Phase};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
@@ -41,8 +43,10 @@ pub struct SpanMeasurements {
     pub measured_ns: u64,
     /// Why the measured time ended; absent without rules about it.
     pub stop: Option<StopReport>,
-    /// CPU use during the measured time, one entry per CPU of the host.
+    /// CPU use during the measured time, one entry per CPU that was online when it began and when it ended.
     pub cpus: Vec<CpuTimes>,
+    /// CPUs that were not online during the whole measured time.
+    pub away_cpus: Vec<AwayCpu>,
     /// Kernel events of the measured time, if they were asked for.
     pub kernel_events: Option<fathom_sys::trace::Counted>,
     /// I/Os that never came back, and without which the time span ended.
@@ -85,6 +89,8 @@ pub struct ThreadMeasurements {
     pub cpu_ns: u64,
     /// The part of it outside the kernel, in nanoseconds.
     pub user_cpu_ns: u64,
+    /// Where it could run at its end, unless that was where it had been pinned to.
+    pub strayed: Option<Strayed>,
 }
 
 impl ThreadMeasurements {
@@ -126,19 +132,4 @@ pub struct BackendDescription {
     /// How often I/Os were handed over, from the first to the last of the whole run; absent if that
     /// was not counted.
     pub submissions: Option<u64>,
-}
-
-/// Time that one CPU spent, by state, in any one unit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuTimes {
-    /// The kernel's number of the CPU.
-    pub os_id: usize,
-    /// In user mode.
-    pub user: u64,
-    /// In the kernel, interrupts included.
-    pub kernel: u64,
-    /// Idle, waiting for I/O included.
-    pub idle: u64,
-    /// Taken by the hypervisor.
-    pub steal: u64,
 }

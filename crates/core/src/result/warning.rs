@@ -76,6 +76,10 @@ pub enum WarningKind {
     EventsNotCounted,
     /// A target was deleted, or another took its place, while it was used.
     TargetReplaced,
+    /// Threads could run on other CPUs than those that they had been pinned to.
+    AffinityChanged,
+    /// A CPU was not online during the whole measured time.
+    CpuOffline,
     /// The run ended before its time.
     Interrupted,
 }

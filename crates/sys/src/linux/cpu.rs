@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// One logical CPU that is online, and its place.
@@ -39,6 +40,8 @@ pub struct CpuTimes {
     pub idle: u64,
     /// Taken by the hypervisor.
     pub steal: u64,
+    /// As [`online_mark`] tells it; 0 where the kernel tells nothing.
+    pub online_mark: u64,
 }
 
 /// CPUs that an index within a group can tell apart.
@@ -186,6 +189,16 @@ pub fn usable() -> io::Result<Vec<u32>> {
     Ok((0..).zip(0..CPU_LIMIT).filter(|&(_, bit)| is_set(bit)).map(|(os_id, _)| os_id).collect())
 }
 
+/// A number that differs each time that a CPU has been put online; nothing while it is offline.
+///
+/// The kernel makes the folder of its topology when it comes, and removes it when it goes
+/// (drivers/base/topology.c), and no two folders of sysfs have the same number.
+#[must_use]
+pub fn online_mark(os_id: u32) -> Option<u64> {
+    let folder = format!("/sys/devices/system/cpu/cpu{os_id}/topology");
+    Some(fs::metadata(folder).ok()?.ino())
+}
+
 /// The name of the processor's model; of its architecture where the kernel tells no name.
 #[must_use]
 pub fn model_name() -> String {
@@ -212,7 +225,11 @@ pub fn governor() -> String {
 
 /// The time that each CPU has spent since the start of the system, by state.
 pub fn times() -> io::Result<Vec<CpuTimes>> {
-    Ok(parse_times(&fs::read_to_string("/proc/stat")?))
+    let mut times = parse_times(&fs::read_to_string("/proc/stat")?);
+    for cpu in &mut times {
+        cpu.online_mark = online_mark(cpu.os_id).unwrap_or(0);
+    }
+    Ok(times)
 }
 
 /// Reads the CPU lines of `/proc/stat`, see proc(5). Guest time is part of user time there, and
@@ -230,6 +247,7 @@ fn parse_times(stat: &str) -> Vec<CpuTimes> {
             kernel: system + irq + softirq,
             idle: idle + iowait,
             steal,
+            online_mark: 0,
         })
     };
     stat.lines().filter_map(parse_line).collect()

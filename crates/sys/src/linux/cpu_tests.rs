@@ -135,8 +135,8 @@ fn times_add_up_without_counting_guests_twice() {
                 cpu12 1 2 3 4\n\
                 intr 5 6\nctxt 7\n";
     let expected = [
-        CpuTimes { os_id: 0, user: 63, kernel: 23, idle: 730, steal: 9 },
-        CpuTimes { os_id: 12, user: 3, kernel: 3, idle: 4, steal: 0 },
+        CpuTimes { os_id: 0, user: 63, kernel: 23, idle: 730, steal: 9, online_mark: 0 },
+        CpuTimes { os_id: 12, user: 3, kernel: 3, idle: 4, steal: 0, online_mark: 0 },
     ];
     assert_eq!(parse_times(stat), expected);
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::Duration;
 
 use fathom_sys::custody::Watcher;
@@ -15,7 +15,7 @@ use super::super::setup::Sources;
 use super::super::stop::Finish;
 use super::super::worker::{Ledger, Tolerance, WorkerOutcome};
 use super::Control;
-use crate::measure::{BackendDescription, Event, ThreadMeasurements};
+use crate::measure::{BackendDescription, Event, Strayed, ThreadMeasurements};
 use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
@@ -41,6 +41,8 @@ pub(super) struct Crew {
     events: mpsc::Sender<Event>,
     /// The books of each thread, once it has some.
     ledgers: Vec<Mutex<Option<Watcher<Ledger>>>>,
+    /// Where each thread ended up that did not stay where it had been pinned to.
+    strayed: Vec<OnceLock<Strayed>>,
 }
 
 impl Crew {
@@ -64,6 +66,7 @@ impl Crew {
             verbose: control.verbose,
             events,
             ledgers: plan.threads.iter().map(|_| Mutex::new(None)).collect(),
+            strayed: plan.threads.iter().map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -106,6 +109,30 @@ impl Crew {
     pub(super) fn moves(&self, thread: usize) -> Option<(u64, bool)> {
         let place = self.ledgers[thread].lock().unwrap_or_else(PoisonError::into_inner);
         place.as_ref().map(Watcher::moves)
+    }
+
+    /// Tells where a thread ended up, as its last deed.
+    pub(super) fn has_strayed(&self, thread: usize, strayed: Strayed) {
+        // Each thread says so once.
+        let _said = self.strayed[thread].set(strayed);
+    }
+
+    /// What a thread measured, from its closed books.
+    pub(super) fn measurements(
+        &self,
+        thread: &ThreadPlan,
+        outcome: WorkerOutcome,
+    ) -> ThreadMeasurements {
+        let fallback = thread.engine_fallback.clone();
+        ThreadMeasurements {
+            index: thread.index,
+            targets: outcome.targets,
+            waits: outcome.waits,
+            backend: BackendDescription { fallback, ..outcome.backend },
+            cpu_ns: outcome.cpu.total_ns,
+            user_cpu_ns: outcome.cpu.user_ns,
+            strayed: self.strayed[thread.index].get().cloned(),
+        }
     }
 
     /// The books of a thread that has ended, or that is in the kernel and then never comes back.
@@ -156,17 +183,5 @@ impl Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         self.send(Err("a thread panicked".to_owned()));
-    }
-}
-
-/// What a thread measured, from its closed books.
-pub(super) fn measurements(thread: &ThreadPlan, outcome: WorkerOutcome) -> ThreadMeasurements {
-    ThreadMeasurements {
-        index: thread.index,
-        targets: outcome.targets,
-        waits: outcome.waits,
-        backend: BackendDescription { fallback: thread.engine_fallback.clone(), ..outcome.backend },
-        cpu_ns: outcome.cpu.total_ns,
-        user_cpu_ns: outcome.cpu.user_ns,
     }
 }

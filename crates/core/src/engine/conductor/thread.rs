@@ -12,6 +12,7 @@ use super::super::random::Random;
 use super::super::setup::{self, SetupError, SlotLayout};
 use super::super::worker::{Ledger, Worker, WorkerSetup};
 use super::crew::Crew;
+use super::place::Place;
 use crate::measure::Event;
 use crate::plan::{EngineKind, ThreadPlan};
 
@@ -19,7 +20,11 @@ impl Crew {
     /// One thread of load, from its set-up to its books.
     pub(super) fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> Result<(), String> {
         let layout = self.prepare(thread);
+        let place = Place::of(thread);
         let outcome = layout.and_then(|layout| self.dispatch(thread, &layout, &mut ready));
+        if let Some(strayed) = place.and_then(|place| place.strayed()) {
+            self.has_strayed(thread.index, strayed);
+        }
         outcome.inspect_err(|reason| {
             self.halt.store(true, Ordering::Relaxed);
             ready.tell(Err(reason.clone()));

@@ -4,6 +4,7 @@
 //! numbers, never on suspicion, and names a remedy that is not already in use.
 
 mod caching;
+mod cpus;
 mod data;
 mod events;
 mod faults;
@@ -20,6 +21,7 @@ mod words;
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 pub use caching::{TargetResidency, residency};
+pub use cpus::cpus;
 pub use replaced::{Places, places, replaced};
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.

@@ -30,6 +30,17 @@ pub(super) fn list(items: &[String], most: usize) -> String {
     format!("{} and {} more", items[..most].join(", "), items.len() - most)
 }
 
+/// Ascending numbers in short: `0-3, 8`.
+pub(super) fn ranges(numbers: &[u32]) -> String {
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
+    let run = |run: &[u32]| match run {
+        [one] => one.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => String::new(),
+    };
+    runs.map(run).collect::<Vec<_>>().join(", ")
+}
+
 /// Alternatives in a sentence.
 pub(super) fn either(remedies: &[String]) -> String {
     remedies.join(", or ")
@@ -50,6 +61,7 @@ mod tests {
         let items = ["a", "b", "c"].map(str::to_owned);
         assert_eq!(list(&items, 3), "a, b, c");
         assert_eq!(list(&items, 1), "a and 2 more");
+        assert_eq!(ranges(&[0, 1, 2, 5, 8, 9]), "0-2, 5, 8-9");
         assert!((percent(1, 4) - 25.0).abs() < 1e-9 && percent(1, 0) == 0.0);
     }
 }

@@ -1,0 +1,28 @@
+"""CPU taken away: threads were moved off their CPU, or a CPU was offline for a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: each thing that it saw once, whatever the number of runs."""
+    for warning in evidence.warnings("affinity_changed", "cpu_offline"):
+        yield Noticed(warning.evidence, warning.remedy, "certain")
+
+
+RULE = Rule(
+    "cpu-taken-away",
+    "CPUs were taken away during the run",
+    "Linux kernel documentation, CPU hotplug: tasks move to other CPUs; the engine's warnings",
+    _look,
+)
