@@ -67,8 +67,10 @@ fn switch(os_id: u32) -> String {
     format!("/sys/devices/system/cpu/cpu{os_id}/online")
 }
 
+/// Why a test did not run, on standard error.
+#[expect(clippy::print_stderr, reason = "a test that is left out must say so")]
 fn skip(reason: &str) {
-    eprintln!("skipped: {reason}");
+    eprintln!("left out: {reason}");
 }
 
 /// A run of two seconds, as JSON, during which something is done.
