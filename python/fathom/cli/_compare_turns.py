@@ -23,12 +23,12 @@ from fathom.experiments._turns import (
     compared_in_turns,
     resume_in_turns,
 )
+from fathom.runners import runner_named
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.experiments._turns import TurnsComparison
-    from fathom.runners import Runner
     from fathom.store import Store
 
 __all__ = ["Turns", "in_turns"]
@@ -101,7 +101,7 @@ def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
 def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison:
     if plan is not None:
         with experiment_line("runs", quiet=wish.as_json) as tell:
-            runner = _runner(store, plan.runner)
+            runner = runner_named(plan.runner, store)
             return compare_in_turns(store, runner, plan, label=wish.label or "", on_progress=tell)
     if wish.resume is None:
         return _again(store, wish)
@@ -110,7 +110,8 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
     experiment_id = resumed_id(store, "compare", wish.resume)
     planned = resumed_runner(store, experiment_id, wish.runner)
     with experiment_line("runs", quiet=wish.as_json) as tell:
-        return resume_in_turns(store, experiment_id, _runner(store, planned), on_progress=tell)
+        runner = runner_named(planned, store)
+        return resume_in_turns(store, experiment_id, runner, on_progress=tell)
 
 
 def _again(store: Store, wish: Turns) -> TurnsComparison:
@@ -122,13 +123,6 @@ def _again(store: Store, wish: Turns) -> TurnsComparison:
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     return found
-
-
-def _runner(store: Store, name: str | None) -> Runner:
-    """Return what measures both sides."""
-    from fathom.runners import NativeRunner, foreign_runner  # noqa: PLC0415 - Loads NumPy.
-
-    return foreign_runner(name, store) or NativeRunner(store)
 
 
 def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from typing import Annotated
 
 import typer
 
+from fathom._references import experiment_number
 from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID
 
@@ -27,8 +27,9 @@ def delete(
 ) -> None:
     """Delete runs, or experiments with their runs. What a baseline names is kept."""
     with opened_store(store) as opened:
-        experiments = [int(one[1:]) for one in references if re.fullmatch(r"e[0-9]{1,18}", one)]
-        others = [one for one in references if not re.fullmatch(r"e[0-9]{1,18}", one)]
+        numbers = {one: experiment_number(one) for one in references}
+        experiments = [number for number in numbers.values() if number is not None]
+        others = [one for one, number in numbers.items() if number is None]
         run_ids = {run_id for one in others for run_id in opened.baselines.run_ids(one)}
         count = len(run_ids) + sum(opened.experiments.get(one).run_count for one in experiments)
         _ask(f"Delete {count} runs and {len(experiments)} experiments from {opened.name}?", yes=yes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from fathom.cli._prepare_shown import (
     show_written,
     writing_progress,
 )
+from fathom.cli._resumed import named_experiment
 from fathom.cli._workload_argument import named_workload, split_rest
 from fathom.prepare import (
     Estimate,
@@ -244,7 +244,4 @@ def _experiment_id(store: Store, reference: str) -> int:
             if one.state != "complete" and one.plan.get("kind") in _KINDS:
                 return one.id
         fail(f"{store.name} has no preparation to go on with", EXIT_INVALID)
-    number = reference.removeprefix("e")
-    if not re.fullmatch("[0-9]{1,18}", number):
-        fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
-    return int(number)
+    return named_experiment(reference)

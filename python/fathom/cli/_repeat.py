@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -21,7 +20,7 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._progress import live_progress
-from fathom.cli._resumed import resumed_runner
+from fathom.cli._resumed import named_experiment, resumed_runner
 from fathom.cli._shown import console, text_table
 from fathom.cli._workload_argument import single_step
 
@@ -145,10 +144,7 @@ def _experiment_id(store: Store, reference: str) -> int:
         if not found:
             fail(f"{store.name} has no repetition to go on with", EXIT_INVALID)
         return found[0].id
-    number = reference.removeprefix("e")
-    if not re.fullmatch("[0-9]{1,18}", number):
-        fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
-    return int(number)
+    return named_experiment(reference)
 
 
 def _show(store: Store, found: Repetition, *, as_json: bool) -> None:

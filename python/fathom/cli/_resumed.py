@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING
 
+from fathom._references import experiment_number
 from fathom.cli._common import fail
 from fathom.cli._exit_codes import EXIT_INVALID
 
@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 
     from fathom.store import Store
 
-__all__ = ["refuse_what_a_plan_has", "resumed_id", "resumed_runner"]
+__all__ = ["named_experiment", "refuse_what_a_plan_has", "resumed_id", "resumed_runner"]
 
-# Runners that are found on this machine by their name, whatever a plan says.
-_NAMES_OF_RUNNERS = (None, "", "fathom", "fio")
+
+def named_experiment(reference: str) -> int:
+    """Return the id of ``e7``, or of ``7``; end with a message if it is neither."""
+    number = experiment_number(f"e{reference.removeprefix('e')}")
+    if number is None:
+        fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
+    return number
 
 
 def resumed_id(store: Store, verb: str, reference: str) -> int:
@@ -31,10 +36,7 @@ def resumed_id(store: Store, verb: str, reference: str) -> int:
         if not found:
             fail(f"{store.name} has no {verb} to go on with", EXIT_INVALID)
         return found[0]
-    number = reference.removeprefix("e")
-    if not re.fullmatch("[0-9]{1,18}", number):
-        fail(f"{reference} is no experiment such as e7", EXIT_INVALID)
-    return int(number)
+    return named_experiment(reference)
 
 
 def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str | None:
@@ -42,11 +44,13 @@ def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str |
 
     A store may be shared, and what somebody else wrote into it is data, never a command.
     """
+    from fathom.runners import names_a_program  # noqa: PLC0415 - Loads NumPy.
+
     planned: str | None = store.experiments.get(experiment_id).plan.get("runner")
     if given not in (None, planned):
         own = "Fathom's own engine" if planned is None else planned
         fail(f"e{experiment_id} goes on with {own}: leave out --runner", EXIT_INVALID)
-    if given is None and planned not in _NAMES_OF_RUNNERS:
+    if given is None and names_a_program(planned):
         fail(
             f"e{experiment_id} is measured with the program {planned}, which the store alone does "
             f"not start: if that is right, add --runner {shlex.quote(str(planned))}",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom._references import experiment_number
 from fathom.cli._common import JsonOption, StoreOption, opened_store
 from fathom.cli._imported_shown import show_imported
 from fathom.cli._shown import console, facts_table, local_time, runs_table, show_result, text_table
@@ -33,8 +33,9 @@ def show(
 ) -> None:
     """Show runs or an experiment."""
     with opened_store(store) as opened:
-        if match := re.fullmatch(r"e([0-9]{1,18})", reference):
-            _experiment(opened, int(match[1]), as_json=as_json)
+        experiment_id = experiment_number(reference)
+        if experiment_id is not None:
+            _experiment(opened, experiment_id, as_json=as_json)
             return
         found = [opened.runs.get(run_id) for run_id in opened.baselines.run_ids(reference)]
         if as_json:

@@ -26,7 +26,6 @@ from fathom.cli._sweep_shown import show_forecast, show_sweep
 if TYPE_CHECKING:
     from fathom.experiments._sweep import Sweep
     from fathom.experiments._sweep_plan import Forecast, SweepPlan
-    from fathom.runners import Runner
     from fathom.store import Store
 
 __all__ = ["sweep"]
@@ -130,31 +129,28 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
 
 def _begin(store: Store, plan: SweepPlan, forecast: Forecast, label: str, *, as_json: bool) -> None:
     from fathom.experiments._sweep import sweep as run_sweep  # noqa: PLC0415 - Loads NumPy.
+    from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
     if not as_json:
         show_forecast(plan, forecast, short=True)
     with experiment_line("cells", quiet=as_json) as tell:
-        found = run_sweep(store, _runner(store, plan.runner), plan, label=label, on_progress=tell)
+        found = run_sweep(
+            store, runner_named(plan.runner, store), plan, label=label, on_progress=tell
+        )
     _end(store, found, as_json=as_json)
 
 
 def _resume(reference: str, where: str | None, given: str | None, *, as_json: bool) -> None:
     from fathom.experiments._sweep import resume_sweep  # noqa: PLC0415 - Loads NumPy.
+    from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "sweep", reference)
         planned = resumed_runner(store, experiment_id, given)
         with experiment_line("cells", quiet=as_json) as tell:
-            runner = _runner(store, planned)
+            runner = runner_named(planned, store)
             found = resume_sweep(store, experiment_id, runner, on_progress=tell)
         _end(store, found, as_json=as_json)
-
-
-def _runner(store: Store, name: str | None) -> Runner:
-    """Return what measures the cells."""
-    from fathom.runners import NativeRunner, foreign_runner  # noqa: PLC0415 - Loads NumPy.
-
-    return foreign_runner(name, store) or NativeRunner(store)
 
 
 def _end(store: Store, found: Sweep, *, as_json: bool) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fathom.experiments._knee_search import Goal
     from fathom.experiments._tune_plan import TunePlan
     from fathom.experiments._tune_result import Tuning
-    from fathom.runners import Runner
     from fathom.store import Store
 
 __all__ = ["tune"]
@@ -106,13 +105,14 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
 
 def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
     from fathom.experiments._tune import tune as run_tune  # noqa: PLC0415 - Loads NumPy.
+    from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
     if not as_json:
         show_tune_forecast(plan, plan.forecast(), short=True)
     with experiment_line("runs", quiet=as_json) as tell:
         found = run_tune(
             store,
-            _runner(store, plan.runner),
+            runner_named(plan.runner, store),
             plan,
             label=label,
             on_progress=tell,
@@ -122,6 +122,7 @@ def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
 
 def _resume(reference: str, where: str | None, given: str | None, *, as_json: bool) -> None:
     from fathom.experiments._tune import resume_tune  # noqa: PLC0415 - Loads NumPy.
+    from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "tune", reference)
@@ -130,17 +131,10 @@ def _resume(reference: str, where: str | None, given: str | None, *, as_json: bo
             found = resume_tune(
                 store,
                 experiment_id,
-                _runner(store, planned),
+                runner_named(planned, store),
                 on_progress=tell,
             )
         _end(store, found, as_json=as_json)
-
-
-def _runner(store: Store, name: str | None) -> Runner:
-    """Return what measures the loads."""
-    from fathom.runners import NativeRunner, foreign_runner  # noqa: PLC0415 - Loads NumPy.
-
-    return foreign_runner(name, store) or NativeRunner(store)
 
 
 def _end(store: Store, found: Tuning, *, as_json: bool) -> None:

@@ -267,7 +267,7 @@ def _figures(runs: Sequence[StoredRun], metrics: Sequence[str], pilot: int | Non
 
 
 def _complete(store: Store, reference: str) -> list[StoredRun]:
-    for experiment_id in re.findall(r"(?<!\w)e(\d+)(?!\w)", reference):
+    for experiment_id in re.findall(r"(?<!\w)e([0-9]{1,18})(?!\w)", reference):
         if store.experiments.get(int(experiment_id)).verb == "compare":
             raise InvalidRequestError(
                 f"e{experiment_id} has runs of an A and a B already: fathom compare "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from dataclasses import replace
 from datetime import datetime
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._errors import FathomError
 from fathom._files import read_text
+from fathom._references import experiment_number
 from fathom._result import Result
 from fathom.report._gather_assess import assess_sides, planned_cells
 from fathom.report._gather_compare import changes_of, compare_sides
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportError", "gather"]
 
-_EXPERIMENT = re.compile(r"e([0-9]{1,18})")
 _PAIR = 2
 # An export of thousands of whole runs has less.
 _MOST_MIB = 1024
@@ -140,8 +139,9 @@ def _runs_of_file(path: Path) -> list[ReportedRun]:
 
 
 def _experiment(store: Store, reference: str) -> Experiment | None:
-    if match := _EXPERIMENT.fullmatch(reference):
-        return store.experiments.get(int(match[1]))
+    number = experiment_number(reference)
+    if number is not None:
+        return store.experiments.get(number)
     named = {one.name: one.experiment_id for one in store.baselines.list()}
     experiment_id = named.get(reference)
     return None if experiment_id is None else store.experiments.get(experiment_id)

@@ -8,14 +8,39 @@ from typing import TYPE_CHECKING
 from fathom.runners._diskspd_exe import find_diskspd
 from fathom.runners._fio import find_fio
 from fathom.runners._foreign import ForeignRunner
+from fathom.runners._native import NativeRunner
 
 if TYPE_CHECKING:
+    from fathom.runners._runner import Runner
     from fathom.store import Store
 
-__all__ = ["OWN_RUNNER", "foreign_runner"]
+__all__ = ["OWN_RUNNER", "foreign_runner", "names_a_program", "runner_named"]
 
 OWN_RUNNER = "fathom"
 """The name of our own engine as a runner."""
+
+_OWN = (None, "", OWN_RUNNER)
+_FIO = "fio"
+
+
+def names_a_program(name: str | None) -> bool:
+    """Whether a runner's name is the path of a program.
+
+    Others are found on this machine by their name, whoever wrote it down.
+    """
+    return name not in (*_OWN, _FIO)
+
+
+def runner_named(name: str | None, store: Store) -> Runner:
+    """Return the runner of this name, which may be our own engine.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there is no such tool, or it is not what its name says.
+
+    """
+    return foreign_runner(name, store) or NativeRunner(store)
 
 
 def foreign_runner(name: str | None, store: Store | None) -> ForeignRunner | None:
@@ -27,8 +52,8 @@ def foreign_runner(name: str | None, store: Store | None) -> ForeignRunner | Non
         If there is no such tool, or it is not what its name says.
 
     """
-    if name in (None, "", OWN_RUNNER):
+    if name in _OWN:
         return None
-    is_fio = PurePath(name or "").name in ("fio", "fio.exe")
+    is_fio = PurePath(name or "").name in (_FIO, f"{_FIO}.exe")
     tool = find_fio(name or "") if is_fio else find_diskspd(name or "")
     return ForeignRunner(store, tool)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
+from fathom._references import experiment_number
 from fathom.store._errors import NotFoundError, StoreError
 from fathom.store._records import Baseline
 from fathom.store._tables import baselines, experiments, runs
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["Baselines"]
 
 _RUN = re.compile(r"r?([0-9]{1,18})")
-_EXPERIMENT = re.compile(r"e([0-9]{1,18})")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,99}")
 
 
@@ -45,7 +45,8 @@ class Baselines:
             If there is no such run or experiment.
 
         """
-        if not _NAME.fullmatch(name) or _RUN.fullmatch(name) or _EXPERIMENT.fullmatch(name):
+        is_taken = _RUN.fullmatch(name) or experiment_number(name) is not None
+        if not _NAME.fullmatch(name) or is_taken:
             raise StoreError(
                 f"{name!r} cannot be a baseline's name: begin with a letter, go on with letters, "
                 "digits, dots, dashes or underscores, and do not look like r12 or e3"
@@ -108,8 +109,8 @@ class Baselines:
         """Return the id of the run, or that of the experiment."""
         if match := _RUN.fullmatch(reference):
             query = sa.select(runs.c.id, sa.null()).where(runs.c.id == int(match[1]))
-        elif match := _EXPERIMENT.fullmatch(reference):
-            mine = experiments.c.id == int(match[1])
+        elif (number := experiment_number(reference)) is not None:
+            mine = experiments.c.id == number
             query = sa.select(sa.null(), experiments.c.id).where(mine)
         else:
             columns = (baselines.c.run_id, baselines.c.experiment_id)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from fathom.store._errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 __all__ = ["damage_told", "run_damage_told"]
 
@@ -24,39 +25,43 @@ _OTHER_SHAPE = (
 
 
 @contextmanager
-def damage_told(of: int | str) -> Iterator[None]:
+def _told(words: Callable[[Exception], str]) -> Iterator[None]:
+    try:
+        yield
+    except _OTHER_SHAPE as error:
+        raise StoreError(words(error)) from error
+
+
+def damage_told(of: int | str) -> AbstractContextManager[None]:
     """Tell of data that do not have the shape they should have: of an experiment, or a reference.
 
     Raises
     ------
     StoreError
-        If something in here meets such data.
+        If something within the context meets such data.
 
     """
-    try:
-        yield
-    except _OTHER_SHAPE as error:
-        name = f"experiment e{of}" if isinstance(of, int) else of
-        raise StoreError(
+    name = f"experiment e{of}" if isinstance(of, int) else of
+    return _told(
+        lambda error: (
             f"what the store keeps of {name} is damaged, or of another version of Fathom "
             f"({type(error).__name__}: {error}); its runs are not touched (fathom list)"
-        ) from error
+        )
+    )
 
 
-@contextmanager
-def run_damage_told(run_id: int) -> Iterator[None]:
+def run_damage_told(run_id: int) -> AbstractContextManager[None]:
     """Tell of a run that does not have the shape that it should have.
 
     Raises
     ------
     StoreError
-        If something in here meets such data.
+        If something within the context meets such data.
 
     """
-    try:
-        yield
-    except _OTHER_SHAPE as error:
-        raise StoreError(
+    return _told(
+        lambda error: (
             f"run {run_id} was saved by another version of Fathom, or is damaged: {error}; "
             "its summary is in fathom list"
-        ) from error
+        )
+    )
