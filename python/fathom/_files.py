@@ -7,6 +7,7 @@ that is killed leaves the old file or the new one.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["check_regular", "read_bytes", "read_text", "replacing"]
 
 _MIB = 1 << 20
+# https://www.sqlite.org/fileformat2.html#magic_header_string
+_SQLITE_HEADER = b"SQLite format 3\0"
 _UNFINISHED = ".fathom-unfinished-"
 
 
@@ -87,13 +90,13 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the file cannot be written, ``path`` exists and is no regular file, or another process
-        took the unfinished file away.
+        If the file cannot be written, ``path`` exists and is no regular file or is a database, or
+        another process took the unfinished file away.
 
     """
     before = path.stat().st_mode if path.exists() else None
     if before is not None:
-        check_regular(path)
+        _check_replaceable(path)
     folder = path.absolute().parent
     _tidy(folder)
     handle, unfinished = _begun(folder)
@@ -109,6 +112,18 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         os.close(handle)
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse what no file of ours takes the place of: a store would be lost with all its runs.
+
+    A store is known by SQLite's header alone, since its own mark may still be in the log beside it.
+    """
+    check_regular(path)
+    with suppress(PermissionError), path.open("rb") as file:
+        if file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER:
+            words = "it is a database, such as a store of results, and is not replaced"
+            raise OSError(errno.EINVAL, f"{words}; name another file", str(path))
 
 
 def _begun(folder: Path) -> tuple[int, Path]:

@@ -49,6 +49,14 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("--verify-journal=t.dat", "journal"),
     ("--verify-journal=run.journal -b1000", "512"),
     ("--verify-only=", "missing"),
+    ("--json=nosuch/r.json", "no folder 'nosuch'"),
+    ("--json=folder", "directory"),
+    ("--json=t.dat/r.json", "correct the path"),
+    ("--json=t.dat --overwrite -w100", "a target of this run"),
+    ("--json=./t.dat -c2M t.dat", "a target of this run"),
+    ("--json=t.dat -c2M other.dat", "no result of this tool"),
+    ("--json=t.dat --explain other.dat", "no result of this tool"),
+    ("--json=t.dat --doctor", "a target of this run"),
     ("--verify-only=nosuch.journal", "'-d1' cannot be used"),
     ("-b", "-b"),
     ("-b0", "-b0"),
@@ -238,7 +246,8 @@ fn must_fail(folder: &Path, args: &[&str], word: &str) -> Result<String, String>
         .output()
         .unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    let line = stderr.lines().find(|line| line.starts_with("ERROR") && line.contains(word));
+    let is_told = |line: &&str| line.starts_with("ERROR") || line.starts_with("REFUSED");
+    let line = stderr.lines().filter(is_told).find(|line| line.contains(word));
     match (output.status.code(), line) {
         (Some(0) | None, _) => Err(format!("{args:?}: exit {:?}", output.status.code())),
         (_, None) => Err(format!("{args:?}: no line with '{word}': {stderr}")),

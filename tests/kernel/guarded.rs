@@ -178,6 +178,24 @@ fn a_read_only_device_is_read_but_not_written() {
     assert!(run("blockdev", &["--setrw", device.name()]));
 }
 
+#[test]
+fn a_result_is_never_written_to_a_device() {
+    let _turn = turn();
+    let Some(device) = Loop::attach(DEVICE, 16 * MIB) else { return };
+    let (bench, before) = (Bench::new(), held(device.image()));
+    let (leave, name) = (leave(device.name()), device.name());
+    for args in [
+        format!("-c1M -W0 -d1 --overwrite {leave} --json={name} t.dat"),
+        format!("-W0 -d1 -w100 {leave} --json={name} {name}"),
+        format!("--doctor --json={name}"),
+    ] {
+        let (code, words) = code_and_words(&bench.run(&args));
+        assert_eq!(code, Some(2), "{args}: {words}");
+        assert!(words.contains("REFUSED") && words.contains(name), "{args}: {words}");
+    }
+    assert_eq!(held(device.image()), before);
+}
+
 /// Runs the binary at a terminal of its own (`script` of util-linux), with `typed` on its keyboard.
 fn at_a_terminal(args: &str, typed: &str) -> Option<(Option<i32>, String)> {
     use std::io::Write;

@@ -13,6 +13,7 @@ from fathom._files import read_bytes, replacing
 from fathom.cli import app
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from reported import called
 from typer.testing import CliRunner, Result
 
 if TYPE_CHECKING:
@@ -63,6 +64,46 @@ def test_what_is_no_file_of_its_kind_is_refused_unread(odd: dict[str, Path], kin
     assert words in refused("import", odd[kind])
     if kind != "sparse":
         assert words in refused("list", "--store", odd[kind])
+
+
+def test_a_store_is_replaced_by_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A report or an export takes no store's place, whatever is given: its runs would be lost."""
+    place = tmp_path / "results.sqlite"
+    target = tmp_path / "t.dat"
+    target.write_bytes(bytes(1 << 20))
+    load = ["-d1", "-W0", "--stop-ios=64", "-b4K"]
+    assert told("run", "--store", place, *load, target).exit_code == 0
+    before = place.read_bytes()
+    for command in (
+        ["report", "1", "--format", "html", "--force"],
+        ["export", "1", "--format", "csv", "--overwrite"],
+        ["export", "1", "--format", "fio", "--overwrite"],
+    ):
+        names = ["--store", str(place), "-o", str(place)]
+        assert called(monkeypatch, *command, *names) != 0
+        assert "is not replaced" in " ".join(capfd.readouterr().err.split()), command
+    assert place.read_bytes() == before
+
+
+def test_a_report_whose_place_is_taken_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What was a traceback says what stands there and what to do."""
+    place, notes = str(tmp_path / "results.sqlite"), tmp_path / "notes.html"
+    target = tmp_path / "t.dat"
+    target.write_bytes(bytes(1 << 20))
+    load = ["-d1", "-W0", "--stop-ios=64", "-b4K"]
+    assert told("run", "--store", place, *load, target).exit_code == 0
+    notes.write_text("mine")
+    capfd.readouterr()
+    command = ["report", "1", "--store", place, "-o", str(notes)]
+    assert called(monkeypatch, *command) == EXIT_FAILED
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"error: {notes} exists")
+    assert line.endswith("--force")
+    assert notes.read_text() == "mine"
 
 
 def test_a_workload_file_that_is_a_pipe_is_refused(odd: dict[str, Path]) -> None:

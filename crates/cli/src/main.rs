@@ -1,6 +1,7 @@
 //! `diskspd`: measure storage, with the command line and the results of Microsoft's `DiskSpd`.
 #![forbid(unsafe_code)]
 
+mod destination;
 mod leave;
 mod live;
 mod output;
@@ -82,6 +83,10 @@ fn act(invocation: Invocation) -> ExitCode {
 
 /// Looks at the machine, and tells what slows a measurement there.
 fn doctor(request: &DoctorRequest) -> ExitCode {
+    let targets = request.targets.iter().map(String::as_str);
+    if let Some(code) = destination::obstacle(request.json_file.as_deref(), targets, false) {
+        return code;
+    }
     let diagnosis = fathom_core::doctor::examine(&request.targets);
     let printed = print(&output::diagnosis(&diagnosis, request.format));
     match &request.json_file {

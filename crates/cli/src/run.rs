@@ -13,6 +13,7 @@ use fathom_core::result::Outcome;
 use fathom_core::run::{Finished, RunError, run as run_request, verify_only as verify_request};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::destination;
 use crate::leave;
 use crate::output::{self, Code, complain, print};
 use crate::progress::Progress;
@@ -24,6 +25,9 @@ pub fn fresh_seed() -> u32 {
 
 /// Tells what the request would do, and gives the exit code: whether it would be refused.
 pub fn explain(request: &Request) -> ExitCode {
+    if let Some(code) = obstacle(request) {
+        return code;
+    }
     let explanation = match explain_request(request) {
         Ok(explanation) => explanation,
         Err(errors) => {
@@ -43,6 +47,9 @@ pub fn explain(request: &Request) -> ExitCode {
 
 /// Runs the request, prints its result, and gives the exit code.
 pub fn run(request: &Request) -> ExitCode {
+    if let Some(code) = obstacle(request) {
+        return code;
+    }
     let stop = stop_flag();
     let for_people = request.profile.format == ResultFormat::Text;
     let progress = Progress::new(for_people, request.profile.verbose);
@@ -86,6 +93,10 @@ pub fn run(request: &Request) -> ExitCode {
 
 /// Verifies what an earlier run has left, prints what it found, and gives the exit code.
 pub fn verify_only(request: &VerifyRequest) -> ExitCode {
+    let (file, targets) = (request.json_file.as_deref(), request.targets.iter());
+    if let Some(code) = destination::obstacle(file, targets.map(String::as_str), false) {
+        return code;
+    }
     let stop = stop_flag();
     let progress = Progress::new(request.format == ResultFormat::Text, false);
     match verify_request(request, &stop, &|event| progress.show(&event)) {
@@ -98,6 +109,14 @@ pub fn verify_only(request: &VerifyRequest) -> ExitCode {
             Code::Failed.into()
         }
     }
+}
+
+/// Complains, and gives the exit code, if the JSON result cannot go where it is asked to.
+fn obstacle(request: &Request) -> Option<ExitCode> {
+    let spans = request.profile.time_spans.iter();
+    let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
+    let options = &request.options;
+    destination::obstacle(options.json_file.as_deref(), targets, options.overwrite)
 }
 
 fn complain_all(word: &str, lines: &str) {

@@ -71,6 +71,12 @@ def _code() -> int | str | None:
         # The user said no to a question, or pressed Ctrl-C where no run was under way.
         typer.echo("error: ended by the user", err=True)
         code = EXIT_INTERRUPTED
+    except fathom.FathomError as error:
+        # Raised behind what a verb expects, such as a report's place that holds something else.
+        from fathom.cli._common import exit_code  # noqa: PLC0415 - Slow to import.
+
+        typer.echo(f"error: {error}", err=True)
+        code = exit_code(error)
     except OSError as error:
         # Such as an output on a disk that is full.
         typer.echo(f"error: {error}", err=True)

@@ -101,6 +101,17 @@ pub const SETUPS: &[Setup] = &[
         ..PLAIN
     },
     Setup {
+        name: "switch of the kernel (sysfs)",
+        words: &["it is no storage but sets something in the kernel (sysfs)"],
+        build: |place| {
+            let (device, _) = place.disk()?;
+            let queue = device.replace("/dev/", "/sys/block/") + "/queue/read_ahead_kb";
+            Some(Built::new(&queue, queue.as_ref()))
+        },
+        is_readable: false,
+        ..PLAIN
+    },
+    Setup {
         name: "character device",
         words: &["is a character device"],
         is_error: true,

@@ -18,6 +18,7 @@ pub mod file;
 pub mod holders;
 pub mod host;
 pub mod identity;
+pub mod kernel_files;
 pub mod limits;
 pub mod loops;
 pub mod mapping;

@@ -246,7 +246,8 @@ pub const FLAGS: &[Flag] = &[
         limits: "a path",
         short: "also write the whole result as JSON to a file",
         long: "The JSON carries everything that was measured, histograms whole; its schema is \
-               schema/result.schema.json.",
+               schema/result.schema.json. The file may not be there yet, or hold a result of this \
+               tool; any other is replaced only with --overwrite, and a target or a block device never.",
         example: "--json=result.json",
         apply: apply::json_file,
         ..LONG

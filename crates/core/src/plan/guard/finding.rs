@@ -50,6 +50,8 @@ pub enum Finding {
     NeedsLeave(DeviceLabel),
     /// Something that a test cannot write to; its kind, with article.
     WrongKind(&'static str),
+    /// A file that sets something in the kernel; the file system that it lies on.
+    KernelFile(&'static str),
     /// Something that could not be looked at; why, in words.
     Unreadable(String),
 }
@@ -88,6 +90,9 @@ impl Finding {
                 format!("give {} if all data on it may be lost", label.option())
             }
             Self::WrongKind(_) => "name a regular file or a block device".to_owned(),
+            Self::KernelFile(_) => {
+                "name a file of a real file system; no option overrides this".to_owned()
+            }
             Self::Unreadable(_) => {
                 "use an account that may read it, so that its data are known to be safe".to_owned()
             }
@@ -111,6 +116,9 @@ impl fmt::Display for Finding {
                 write!(out, "this run would write to the whole device ({})", label.in_words())
             }
             Self::WrongKind(kind) => write!(out, "it is {kind}, and this run would write to it"),
+            Self::KernelFile(name) => {
+                write!(out, "it is no storage but sets something in the kernel ({name})")
+            }
             Self::Unreadable(why) => {
                 write!(out, "it cannot be examined before it is written: {why}")
             }

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use fathom_sys::blkid;
 use fathom_sys::holders::Claim;
 use fathom_sys::identity::Identity;
+use fathom_sys::kernel_files;
 
 use super::prepare;
 use super::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind};
@@ -191,6 +192,9 @@ impl<'a> Guard<'a> {
     }
 
     fn examine_file(&self, path: &Path, size_bytes: u64) -> io::Result<Option<Finding>> {
+        if let Some(name) = kernel_files::file_system(path)? {
+            return Ok(Some(Finding::KernelFile(name)));
+        }
         let identity = fathom_sys::identity::of(path)?;
         if let Some(how) = self.sight.gravest(identity) {
             return Ok(Some(in_use(how, Finding::FileInUse)));

@@ -1,0 +1,62 @@
+//! File systems whose files are no storage but switches of the kernel.
+
+use std::ffi::CString;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// File systems that the kernel makes up, by the number that `statfs(2)` tells (`linux/magic.h`). A write to
+/// a file there sets something: on efivarfs it can leave a machine that does not start any more.
+const FILE_SYSTEMS: &[(u32, &str)] = &[
+    (0x0000_9FA0, "proc"),
+    (0x6265_6572, "sysfs"),
+    (0xDE5E_81E4, "efivarfs"),
+    (0x6462_6720, "debugfs"),
+    (0x7472_6163, "tracefs"),
+    (0x7363_6673, "securityfs"),
+    (0xF97C_FF8C, "selinuxfs"),
+    (0x4341_5D53, "smackfs"),
+    (0x0027_E0EB, "cgroup"),
+    (0x6367_7270, "cgroup2"),
+    (0x6265_6570, "configfs"),
+    (0x4249_4E4D, "binfmt_misc"),
+    (0xCAFE_4A11, "bpf"),
+    (0x6165_676C, "pstore"),
+    (0x6573_5543, "fusectl"),
+    (0x0765_5821, "resctrl"),
+    (0x0000_1CD1, "devpts"),
+    (0x1980_0202, "mqueue"),
+    (0x6E73_6673, "nsfs"),
+];
+
+/// The kernel's own file system that `path` lies on, with symbolic links followed; none if it lies on another.
+pub fn file_system(path: &Path) -> io::Result<Option<&'static str>> {
+    let name = CString::new(path.as_os_str().as_bytes())?;
+    let mut answer = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `name` is NUL-terminated and `answer` has room for one statfs; both outlive the call.
+    let status = unsafe { libc::statfs(name.as_ptr(), answer.as_mut_ptr()) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: statfs returned 0, so the kernel has filled the whole structure.
+    let answer = unsafe { answer.assume_init() };
+    // The numbers have 32 bits, and the field is a signed word that may have more.
+    let found = FILE_SYSTEMS.iter().find(|(magic, _)| i64::from(*magic) == answer.f_type);
+    Ok(found.map(|(_, name)| *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_of_the_kernel_are_told_from_files() {
+        let told = |path: &str| file_system(Path::new(path)).expect("a look");
+        assert_eq!(told("/proc/self/oom_score_adj"), Some("proc"));
+        assert_eq!(told("/sys/kernel"), Some("sysfs"));
+        let home = tempfile::NamedTempFile::new().expect("a file");
+        assert_eq!(file_system(home.path()).expect("a look"), None);
+        assert!(file_system(Path::new("/no/such/file")).is_err());
+    }
+}
