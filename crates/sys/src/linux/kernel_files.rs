@@ -30,7 +30,8 @@ const FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x6E73_6673, "nsfs"),
 ];
 
-/// The kernel's own file system that `path` lies on, with symbolic links followed; none if it lies on another.
+/// The kernel's own file system that `path` lies on, with symbolic links followed; none if it lies on
+/// another.
 pub fn file_system(path: &Path) -> io::Result<Option<&'static str>> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let mut answer = MaybeUninit::<libc::statfs>::uninit();
