@@ -5,6 +5,7 @@ mod clock;
 mod fault_fs;
 mod full;
 mod gone;
+mod groups;
 mod hang;
 mod limits;
 mod signals;

@@ -3,17 +3,10 @@
 
 use super::Finding;
 use super::tree::Tree;
-
-const MOUNTS: &str = "proc/self/mountinfo";
-
-/// A group that this process is in: its directory, and the group above it up to the mount.
-struct Group {
-    controllers: String,
-    folders: Vec<String>,
-}
+use crate::control_groups;
 
 pub fn examine(tree: &Tree) -> Vec<Finding> {
-    let groups = groups(tree);
+    let groups = control_groups::of_this_process(tree);
     if groups.is_empty() {
         return Vec::new();
     }
@@ -35,40 +28,6 @@ pub fn examine(tree: &Tree) -> Vec<Finding> {
         ));
     }
     findings
-}
-
-/// The groups of this process whose directories can be seen.
-fn groups(tree: &Tree) -> Vec<Group> {
-    let mounts = tree.text(MOUNTS).unwrap_or_default();
-    let own = tree.text("proc/self/cgroup").unwrap_or_default();
-    let group = |line: &str| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next()?, parts.next()?);
-        let mount = mount_of(&mounts, controllers)?;
-        let mut folders = vec![mount.clone()];
-        let mut folder = mount;
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            folder = format!("{folder}/{name}");
-            folders.push(folder.clone());
-        }
-        Some(Group { controllers: controllers.to_owned(), folders })
-    };
-    own.lines().filter_map(group).collect()
-}
-
-/// Where the hierarchy with these controllers is mounted; without controllers that of version 2.
-fn mount_of(mounts: &str, controllers: &str) -> Option<String> {
-    let first = controllers.split(',').next().unwrap_or_default();
-    mounts.lines().find_map(|line| {
-        let (place, kind) = line.split_once(" - ")?;
-        let mut kind = kind.split_whitespace();
-        let (file_system, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
-        let fits = match first {
-            "" => file_system == "cgroup2",
-            name => file_system == "cgroup" && options.split(',').any(|option| option == name),
-        };
-        fits.then(|| place.split_whitespace().nth(4).map(str::to_owned)).flatten()
-    })
 }
 
 fn cpu(tree: &Tree, folder: &str) -> Option<Finding> {
@@ -126,13 +85,7 @@ fn is_limit(line: &str) -> bool {
 }
 
 fn memory(tree: &Tree, folder: &str) -> Option<Finding> {
-    let files = ["memory.max", "memory.high", "memory.limit_in_bytes"];
-    let bytes = files.iter().filter_map(|file| tree.number(&format!("{folder}/{file}"))).min()?;
-    // Version 1 tells "no limit" as the greatest number of whole pages.
-    if bytes >= i64::MAX - (1 << 20) {
-        return None;
-    }
-    let mib = bytes >> 20;
+    let mib = control_groups::memory_limit(tree, folder, control_groups::ALL_LIMITS)? >> 20;
     Some(Finding::unsteady(
         "control group: memory",
         format!("{folder} allows {mib} MiB, and the page cache of the files that are read counts."),

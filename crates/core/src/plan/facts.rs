@@ -11,8 +11,10 @@ use fathom_sys::device::{self, Disk, PathFacts};
 use fathom_sys::trace::{Group, TraceError};
 use fathom_sys::{cache, cpu, host};
 
+use crate::control_groups::{self, MemoryLeft};
 use crate::profile::{Profile, RunOptions, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
+use crate::tree::Tree;
 
 /// Which of the kernel's asynchronous interfaces work here; where one does not, why, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct HostFacts {
     pub power_scheme: String,
     /// Its memory in bytes, if the kernel tells it.
     pub memory_bytes: Option<u64>,
+    /// What the control groups of this process leave of it; absent if they set no limit.
+    pub memory_left: Option<MemoryLeft>,
     /// Memory that the page directory entries in one cache line describe, in bytes.
     pub page_directory_line_bytes: u64,
     /// The CPUs that are online, by group and index.
@@ -87,6 +91,7 @@ pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailabil
         cpu_model: cpu::model_name(),
         power_scheme: cpu::governor(),
         memory_bytes: host::memory_bytes(),
+        memory_left: control_groups::memory_left(&Tree::new(Path::new("/"))),
         page_directory_line_bytes: cache::page_directory_line_bytes(),
         // Without a topology no CPU is known, and the plan says so to whoever asks for one.
         cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),

@@ -117,7 +117,6 @@ impl Resolver<'_> {
     /// Whether the buffers of all outstanding I/Os, and those that writes take their data from, fit
     /// into the host's memory.
     fn check_memory(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) {
-        let Some(memory_bytes) = self.facts.memory_bytes else { return };
         let block = |one: &Use| u64::from(span.targets[one.0].largest_block_bytes());
         let per_thread = |uses: &Vec<Use>| match shared_outstanding(span) {
             Some(count) => u64::from(count) * uses.iter().map(block).max().unwrap_or(0),
@@ -129,15 +128,29 @@ impl Resolver<'_> {
         let of_ios = threads.iter().map(per_thread).fold(0, u64::saturating_add);
         let of_data = span.targets.iter().map(data_buffer_bytes).fold(0, u64::saturating_add);
         let needed = of_ios.saturating_add(of_data);
-        if needed > memory_bytes {
+        if let Some(allowed) = self.lacks_memory(needed) {
             let message = format!(
                 "the buffers need {needed} bytes ({of_ios} for outstanding I/Os, {of_data} for \
-                 write data), but this host has {memory_bytes} bytes of memory"
+                 write data), but {allowed}"
             );
             let remedy = "ask for smaller blocks, for fewer outstanding I/Os or threads, or for a \
                           smaller buffer of write data";
             self.findings.request(message, remedy);
         }
+    }
+
+    /// What there is of memory, in words, if it is not so much. Beyond the limit of a control group the
+    /// kernel ends the process instead of refusing memory.
+    fn lacks_memory(&self, needed: u64) -> Option<String> {
+        let facts = self.facts;
+        if let Some(bytes) = facts.memory_bytes.filter(|bytes| needed > *bytes) {
+            return Some(format!("this host has {bytes} bytes of memory"));
+        }
+        let left = facts.memory_left.as_ref().filter(|left| needed > left.left_bytes)?;
+        Some(format!(
+            "the control group {} has {} of its {} bytes of memory left",
+            left.group, left.left_bytes, left.limit_bytes
+        ))
     }
 
     fn thread_engine(

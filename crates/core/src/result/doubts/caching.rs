@@ -1,6 +1,5 @@
 //! The page cache between the load and the device.
 
-use std::fs;
 use std::fs::File;
 
 use fathom_sys::residency as pages;
@@ -33,7 +32,7 @@ pub struct TargetResidency {
 /// Targets that cannot be asked are left out.
 #[must_use]
 pub fn residency(span: &SpanPlan) -> Vec<TargetResidency> {
-    let memory_bytes = memory_bytes().unwrap_or(0);
+    let memory_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
     let ask = |(index, target): (usize, &TargetPlan)| {
         if target.kind == TargetKind::Virtual {
             return None;
@@ -46,12 +45,6 @@ pub fn residency(span: &SpanPlan) -> Vec<TargetResidency> {
         Some(TargetResidency { time_span, target, range_bytes, resident_bytes, memory_bytes })
     };
     span.targets.iter().enumerate().filter_map(ask).collect()
-}
-
-fn memory_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Doubts about reads that the page cache served, and writes that ended there.

@@ -1,6 +1,7 @@
 //! Threads, CPUs, rates and weights.
 
 use super::*;
+use crate::control_groups::MemoryLeft;
 use crate::plan::{Burst, Pace, ThreadPlan};
 use crate::profile::{CpuId, Rate, ThreadTarget, WriteSource};
 
@@ -92,6 +93,21 @@ fn absurd_numbers_of_threads_are_refused() {
     assert_says(&error_of(request.clone(), &host()), ErrorClass::Request, &["4294967295"]);
     request.targets[0].threads = 0;
     assert_says(&error_of(request, &host()), ErrorClass::Request, &["0 threads"]);
+}
+
+#[test]
+fn buffers_beyond_what_the_control_group_leaves_are_refused() {
+    let left = |left_bytes| MemoryLeft {
+        group: "/sys/fs/cgroup/box".to_owned(),
+        limit_bytes: 1 << 20,
+        left_bytes,
+    };
+    let of = |bytes| HostFacts { memory_left: Some(left(bytes)), ..host() };
+    let mut request = span(vec![target()]);
+    request.targets[0].outstanding = 32;
+    let told = ["/sys/fs/cgroup/box", "131071 of its 1048576"];
+    assert_says(&error_of(request.clone(), &of(131_071)), ErrorClass::Request, &told);
+    assert_eq!(plan(request, &of(131_072)).threads.len(), 1);
 }
 
 #[test]

@@ -1,0 +1,157 @@
+//! The control groups that this process is in, of version 1 and 2 (`cgroups(7)`, and
+//! `Documentation/admin-guide/cgroup-v2.rst` of the kernel).
+
+use crate::tree::Tree;
+
+const MOUNTS: &str = "proc/self/mountinfo";
+
+/// Limits beyond which the kernel ends a process.
+const HARD_LIMITS: &[&str] = &["memory.max", "memory.limit_in_bytes"];
+/// Those, and the one beyond which it takes memory back.
+pub(crate) const ALL_LIMITS: &[&str] = &["memory.max", "memory.high", "memory.limit_in_bytes"];
+
+/// A group that this process is in: its directory, and those above it up to the mount.
+pub(crate) struct Group {
+    /// Its controllers, with commas; empty for version 2.
+    pub(crate) controllers: String,
+    /// Its directory behind those above it.
+    pub(crate) folders: Vec<String>,
+}
+
+/// What a control group leaves to this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryLeft {
+    /// The directory of the group.
+    pub group: String,
+    /// What it allows to all of its processes.
+    pub limit_bytes: u64,
+    /// What of that nobody uses for good: the page cache gives way.
+    pub left_bytes: u64,
+}
+
+/// The groups of this process whose directories can be seen.
+pub(crate) fn of_this_process(tree: &Tree) -> Vec<Group> {
+    let mounts = tree.text(MOUNTS).unwrap_or_default();
+    let own = tree.text("proc/self/cgroup").unwrap_or_default();
+    let group = |line: &str| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let mount = mount_of(&mounts, controllers)?;
+        let mut folders = vec![mount.clone()];
+        let mut folder = mount;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            folder = format!("{folder}/{name}");
+            folders.push(folder.clone());
+        }
+        Some(Group { controllers: controllers.to_owned(), folders })
+    };
+    own.lines().filter_map(group).collect()
+}
+
+/// Where the hierarchy with these controllers is mounted; without controllers that of version 2.
+fn mount_of(mounts: &str, controllers: &str) -> Option<String> {
+    let first = controllers.split(',').next().unwrap_or_default();
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split_whitespace();
+        let (file_system, options) = (kind.next()?, kind.nth(1).unwrap_or_default());
+        let fits = match first {
+            "" => file_system == "cgroup2",
+            name => file_system == "cgroup" && options.split(',').any(|option| option == name),
+        };
+        fits.then(|| place.split_whitespace().nth(4).map(str::to_owned)).flatten()
+    })
+}
+
+/// The least of some limits of one group in bytes; none if it has none.
+pub(crate) fn memory_limit(tree: &Tree, folder: &str, limits: &[&str]) -> Option<i64> {
+    let found = limits.iter().filter_map(|file| tree.number(&format!("{folder}/{file}"))).min()?;
+    // Version 1 tells "no limit" as the greatest number of whole pages.
+    (found < i64::MAX - (1 << 20)).then_some(found)
+}
+
+/// What is left of the tightest limit of memory; none if no group has one.
+pub(crate) fn memory_left(tree: &Tree) -> Option<MemoryLeft> {
+    let groups = of_this_process(tree);
+    let folders = groups.iter().flat_map(|group| &group.folders);
+    let left = folders.filter_map(|folder| {
+        let limit = u64::try_from(memory_limit(tree, folder, HARD_LIMITS)?).ok()?;
+        let left_bytes = limit.saturating_sub(used_for_good(tree, folder));
+        Some(MemoryLeft { group: folder.clone(), limit_bytes: limit, left_bytes })
+    });
+    left.min_by_key(|found| found.left_bytes)
+}
+
+/// What the kernel can only get back by ending processes, in bytes, with all groups below: memory that no file
+/// holds. Version 1 has the same names without `total_` for the group alone.
+fn used_for_good(tree: &Tree, folder: &str) -> u64 {
+    let text = tree.text(&format!("{folder}/memory.stat")).unwrap_or_default();
+    let fields: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let is_first_version = fields.iter().any(|(name, _)| *name == "total_rss");
+    let held = if is_first_version { ["total_rss", "total_shmem"] } else { ["anon", "shmem"] };
+    let counted = fields.iter().filter(|(name, _)| held.contains(name));
+    counted.filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    fn left(files: &[(&str, &str)]) -> Option<MemoryLeft> {
+        memory_left(&Tree::new(machine(files).path()))
+    }
+
+    const V2: [(&str, &str); 2] = [
+        ("proc/self/cgroup", "0::/pod/box\n"),
+        ("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+    ];
+
+    #[test]
+    fn the_tightest_group_counts_and_the_page_cache_gives_way() {
+        let mut files = V2.to_vec();
+        files.extend([
+            ("sys/fs/cgroup/pod/memory.max", "1000\n"),
+            ("sys/fs/cgroup/pod/memory.stat", "anon 700\nfile 250\nshmem 50\n"),
+            ("sys/fs/cgroup/pod/box/memory.max", "500\n"),
+            ("sys/fs/cgroup/pod/box/memory.stat", "anon 100\nfile 400\n"),
+        ]);
+        let group = "/sys/fs/cgroup/pod".to_owned();
+        assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 1000, left_bytes: 250 }));
+    }
+
+    #[test]
+    fn a_group_of_version_1_counts_with_those_below_it() {
+        let mount = "31 23 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+        let files = [
+            ("proc/self/cgroup", "4:memory:/box\n"),
+            ("proc/self/mountinfo", mount),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "4096\n"),
+            (
+                "sys/fs/cgroup/memory/box/memory.stat",
+                "rss 1\nshmem 7\ntotal_rss 90\ntotal_shmem 6\n",
+            ),
+        ];
+        let group = "/sys/fs/cgroup/memory/box".to_owned();
+        assert_eq!(left(&files), Some(MemoryLeft { group, limit_bytes: 4096, left_bytes: 4000 }));
+    }
+
+    #[test]
+    fn without_a_limit_nothing_is_told() {
+        assert_eq!(left(&V2), None);
+        assert_eq!(left(&[]), None);
+        let mut files = V2.to_vec();
+        files.push(("sys/fs/cgroup/pod/memory.max", "max\n"));
+        assert_eq!(left(&files), None);
+    }
+}
