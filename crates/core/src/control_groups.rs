@@ -82,8 +82,8 @@ pub(crate) fn memory_left(tree: &Tree) -> Option<MemoryLeft> {
     left.min_by_key(|found| found.left_bytes)
 }
 
-/// What the kernel can only get back by ending processes, in bytes, with all groups below: memory that no file
-/// holds. Version 1 has the same names without `total_` for the group alone.
+/// What the kernel can only get back by ending processes, in bytes, with all groups below: memory that no
+/// file holds. Version 1 has the same names without `total_` for the group alone.
 fn used_for_good(tree: &Tree, folder: &str) -> u64 {
     let text = tree.text(&format!("{folder}/memory.stat")).unwrap_or_default();
     let fields: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();

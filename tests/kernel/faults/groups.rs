@@ -3,10 +3,15 @@
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::bench::{Bench, skip};
+use crate::prepare::support::Mount;
 
 const MIB: u64 = 1 << 20;
+
+/// How many groups have been made here: each has a name of its own.
+static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// A group with a limit, which is removed in the end.
 struct Group(PathBuf);
@@ -18,7 +23,8 @@ impl Group {
         let is_first = first.join("memory.limit_in_bytes").exists();
         let (parent, file) =
             if is_first { (first, "memory.limit_in_bytes") } else { (second, "memory.max") };
-        let made = Self(parent.join(format!("fathom-test-{}", std::process::id())));
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let made = Self(parent.join(format!("fathom-test-{}-{number}", std::process::id())));
         let limit = || {
             std::fs::create_dir(&made.0)?;
             std::fs::write(made.0.join(file), bytes.to_string())
@@ -64,4 +70,22 @@ fn memory_that_a_control_group_does_not_leave_is_told_and_nobody_is_killed() {
         let words = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(0), "{args}: {words}");
     }
+}
+
+#[test]
+fn a_file_that_does_not_fit_into_memory_is_not_begun() {
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=1t", "tmpfs"]) else { return };
+    let (bench, file) = (Bench::new(), mount.path().join("t.dat"));
+    let file = file.display();
+    let refused = |output: &Output, what: &str| {
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{what}: {words}");
+        assert!(words.contains("not enough space"), "{what}: {words}");
+        assert_eq!(std::fs::read_dir(mount.path()).unwrap().count(), 0, "{what}");
+    };
+    refused(&bench.run(&format!("-W0 -d1 -c900G {file}")), "more than the host has");
+    let Some(group) = Group::with_memory(128 * MIB) else { return };
+    refused(&group.run(&bench, &format!("-W0 -d1 -c256M {file}")), "more than the group allows");
+    let output = group.run(&bench, &format!("-W0 -d1 -c32M {file}"));
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }

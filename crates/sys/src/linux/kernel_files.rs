@@ -1,10 +1,9 @@
 //! File systems whose files are no storage but switches of the kernel.
 
-use std::ffi::CString;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+use super::space::statfs;
 
 /// File systems that the kernel makes up, by the number that `statfs(2)` tells (`linux/magic.h`). A write to
 /// a file there sets something: on efivarfs it can leave a machine that does not start any more.
@@ -33,15 +32,7 @@ const FILE_SYSTEMS: &[(u32, &str)] = &[
 /// The kernel's own file system that `path` lies on, with symbolic links followed; none if it lies on
 /// another.
 pub fn file_system(path: &Path) -> io::Result<Option<&'static str>> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    let mut answer = MaybeUninit::<libc::statfs>::uninit();
-    // SAFETY: `name` is NUL-terminated and `answer` has room for one statfs; both outlive the call.
-    let status = unsafe { libc::statfs(name.as_ptr(), answer.as_mut_ptr()) };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: statfs returned 0, so the kernel has filled the whole structure.
-    let answer = unsafe { answer.assume_init() };
+    let answer = statfs(path)?;
     // The numbers have 32 bits, and the field is a signed word that may have more.
     let found = FILE_SYSTEMS.iter().find(|(magic, _)| i64::from(*magic) == answer.f_type);
     Ok(found.map(|(_, name)| *name))

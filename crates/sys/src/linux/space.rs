@@ -15,28 +15,39 @@ pub struct Space {
     pub available_bytes: Option<u64>,
     /// Bytes of one allocation unit.
     pub block_bytes: u64,
+    /// Whether its files are kept in memory, which may have less room than the file system says.
+    pub is_in_memory: bool,
 }
+
+/// File systems that keep their files in memory, by the number that `statfs(2)` tells (`linux/magic.h`).
+const IN_MEMORY: [i64; 2] = [libc::TMPFS_MAGIC, 0x8584_58F6];
 
 /// The room on the file system that holds `path`.
 ///
 /// What is reserved for the superuser counts as taken, so that a test file never eats the
 /// reserve that keeps a full system alive.
 pub fn of_file_system(path: &Path) -> io::Result<Space> {
-    let name = CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the path has a NUL byte"))?;
-    let mut answer = MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: `name` is NUL-terminated and `answer` has room for one statvfs; both outlive the call.
-    let status = unsafe { libc::statvfs(name.as_ptr(), answer.as_mut_ptr()) };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: statvfs returned 0, so the kernel has filled the whole structure.
-    let answer = unsafe { answer.assume_init() };
-    let block_bytes = answer.f_frsize.max(1);
+    let answer = statfs(path)?;
+    let block_bytes = u64::try_from(answer.f_frsize).unwrap_or(1).max(1);
     // A tmpfs without a size limit reports no blocks at all.
     let bounded = answer.f_blocks != 0;
     let available_bytes = bounded.then(|| answer.f_bavail.saturating_mul(block_bytes));
-    Ok(Space { available_bytes, block_bytes })
+    let is_in_memory = IN_MEMORY.contains(&answer.f_type);
+    Ok(Space { available_bytes, block_bytes, is_in_memory })
+}
+
+/// What the kernel tells of the file system that holds `path`, with symbolic links followed.
+pub(super) fn statfs(path: &Path) -> io::Result<libc::statfs> {
+    let name = CString::new(path.as_os_str().as_bytes())
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the path has a NUL byte"))?;
+    let mut answer = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: `name` is NUL-terminated and `answer` has room for one statfs; both outlive the call.
+    let status = unsafe { libc::statfs(name.as_ptr(), answer.as_mut_ptr()) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: statfs returned 0, so the kernel has filled the whole structure.
+    Ok(unsafe { answer.assume_init() })
 }
 
 /// The greatest size, in bytes, to which this process may extend a file; absent without a limit.

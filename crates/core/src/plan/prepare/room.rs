@@ -3,9 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use fathom_sys::space;
+use fathom_sys::space::{self, Space};
 
 use super::PrepareError;
+use crate::control_groups;
+use crate::tree::Tree;
 
 /// Checks that a file of `needed_bytes` fits at `path`, when `given_back_bytes` become free first.
 pub(super) fn check(
@@ -21,7 +23,7 @@ pub(super) fn check(
     };
     check_limit(path, needed_bytes, space::file_bytes_limit().map_err(look)?)?;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let room = space::of_file_system(directory.unwrap_or(Path::new("."))).map_err(look)?;
+    let room = at(directory.unwrap_or(Path::new("."))).map_err(look)?;
     let taken_bytes = needed_bytes.div_ceil(room.block_bytes).saturating_mul(room.block_bytes);
     match room.available_bytes.map(|free| free.saturating_add(given_back_bytes)) {
         Some(free_bytes) if taken_bytes > free_bytes => {
@@ -29,6 +31,22 @@ pub(super) fn check(
         }
         _ => Ok(()),
     }
+}
+
+/// The room in a directory. A file system in memory has no more than there is of that, whatever it says:
+/// the kernel would end processes, this one or others, to make room.
+pub(super) fn at(directory: &Path) -> io::Result<Space> {
+    let room = space::of_file_system(directory)?;
+    if !room.is_in_memory {
+        return Ok(room);
+    }
+    let left = control_groups::memory_left(&Tree::new(Path::new("/")));
+    let bounds = [
+        room.available_bytes,
+        fathom_sys::host::memory_available_bytes(),
+        left.map(|left| left.left_bytes),
+    ];
+    Ok(Space { available_bytes: bounds.into_iter().flatten().min(), ..room })
 }
 
 fn check_limit(path: &Path, needed_bytes: u64, limit: Option<u64>) -> Result<(), PrepareError> {
@@ -52,7 +70,7 @@ pub(super) fn refused_size(path: &Path, needed_bytes: u64, source: io::Error) ->
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             let directory = path.parent().unwrap_or(Path::new("."));
-            let room = space::of_file_system(directory).ok();
+            let room = at(directory).ok();
             let free_bytes = room.and_then(|room| room.available_bytes).unwrap_or(0);
             PrepareError::NoSpace { path, needed_bytes, free_bytes }
         }

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use fathom_sys::space::{self, Space};
+use fathom_sys::space::Space;
 
-use super::{PrepareError, real_path};
+use super::{PrepareError, real_path, room};
 use crate::plan::FilePlan;
 
 /// What is wanted of one file system.
@@ -45,7 +45,7 @@ fn whole_path(path: &Path) -> Option<PathBuf> {
 
 fn want(systems: &mut BTreeMap<u64, Wanted>, path: PathBuf, size_bytes: u64) {
     let Some(directory) = path.parent() else { return };
-    let (Ok(place), Ok(room)) = (fs::metadata(directory), space::of_file_system(directory)) else {
+    let (Ok(place), Ok(room)) = (fs::metadata(directory), room::at(directory)) else {
         return;
     };
     let held_bytes = fs::metadata(&path).map_or(0, |found| i128::from(found.blocks()) * 512);
