@@ -1,9 +1,10 @@
 //! `--explain`: what a run would do, and the question at a terminal.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use fathom_core::explain::{Explanation, Fate};
+use fathom_core::explain::{Explanation, Fate, FileToMake};
 
 fn diskspd(folder: &Path, args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
@@ -43,6 +44,37 @@ fn a_file_that_is_there_is_said_to_be_kept_and_one_of_another_size_to_be_replace
     assert_eq!(fate("-c1M -d1 t.dat"), Fate::Kept);
     assert_eq!(fate("-c2M -d1 t.dat"), Fate::Replaced);
     assert_eq!(folder.path().join("t.dat").metadata().unwrap().len(), 1 << 20);
+}
+
+/// What `--explain` announces is what the run then does: one file is made, one is made again, one is kept.
+#[test]
+fn files_that_remove_created_would_remove_are_told_and_they_are_those_that_it_removes() {
+    let folder = tempfile::tempdir().unwrap();
+    for made in ["-c1M -W0 -d1 kept.dat", "-c2M -W0 -d1 again.dat"] {
+        assert_eq!(diskspd(folder.path(), made).status.code(), Some(0));
+    }
+    let args = "-c1M -b4K -W0 -d1 kept.dat again.dat new.dat";
+    let (_, told) = explained(folder.path(), args);
+    assert!(told.files.iter().all(|file| !file.is_removed), "{told:?}");
+    let args = format!("--remove-created {args}");
+    let (_, told) = explained(folder.path(), &args);
+    let of = |file: &FileToMake| {
+        let name = Path::new(&file.path).file_name().unwrap().to_string_lossy().into_owned();
+        (name, (file.fate, file.is_removed))
+    };
+    let told: BTreeMap<_, _> = told.files.iter().map(of).collect();
+    assert_eq!(told["kept.dat"], (Fate::Kept, false));
+    assert_eq!(told["again.dat"], (Fate::Replaced, false));
+    assert_eq!(told["new.dat"], (Fate::Made, true));
+    let text = diskspd(folder.path(), &format!("--explain {args}"));
+    let text = String::from_utf8(text.stdout).unwrap();
+    let lines = text.lines().filter(|line| line.contains("is removed when the run ends"));
+    let lines: Vec<_> = lines.collect();
+    assert!(matches!(lines.as_slice(), [line] if line.contains("new.dat (1MiB): made")), "{text}");
+    assert_eq!(diskspd(folder.path(), &args).status.code(), Some(0));
+    for (name, (_, is_removed)) in told {
+        assert_eq!(folder.path().join(&name).exists(), !is_removed, "{name}");
+    }
 }
 
 #[test]

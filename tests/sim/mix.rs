@@ -6,6 +6,7 @@ use std::path::Path;
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::engine::backend::{Operation, SimDevice, Transfer};
 use fathom_core::engine::simulate::{Simulation, simulate};
+use fathom_core::measure::StopCause;
 use fathom_core::plan::facts::{EngineAvailability, gather};
 use fathom_core::plan::resolve::resolve;
 use fathom_core::plan::{Plan, SpanPlan};
@@ -240,6 +241,22 @@ fn trims_have_their_share_and_are_counted_apart() {
     let all: Vec<_> = transfers("-b8K -s -w0 -f8M -o1 --trim=100").remove(0);
     assert!(all.iter().all(|one| one.operation == Operation::Trim));
     assert!((0_u64..).zip(&all).all(|(i, one)| one.offset_bytes == i * 8 * KIB % (8 * MIB)));
+}
+
+/// What a rule counts is what the total of the result holds: a load of trims has none of it, and is refused.
+#[test]
+fn a_rule_that_counts_ios_counts_reads_and_writes_and_no_trims() {
+    for trims in [10, 90, 99] {
+        let args = format!("-b8K -r -w50 -o4 -t2 -f8M --trim={trims} --stop-ios=1000");
+        let simulation = run(&args);
+        let stop = simulation.measurements.stop.as_ref().expect("there is a rule");
+        assert_eq!(stop.cause, StopCause::Ios, "{trims} %");
+        let threads = simulation.measurements.threads.iter();
+        let books: Vec<_> = threads.map(|thread| &thread.targets[0]).collect();
+        let counted: u64 = books.iter().map(|book| book.read.ios + book.write.ios).sum();
+        assert_eq!(counted, 1_000, "{trims} %");
+        assert!(books.iter().map(|book| book.trim.ios).sum::<u64>() > 50, "{trims} %");
+    }
 }
 
 #[test]

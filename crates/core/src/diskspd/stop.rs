@@ -178,6 +178,17 @@ pub fn check(span: &TimeSpan, findings: &mut Findings) {
         rules.bytes.is_some() && span.targets.iter().any(|target| has_sizes(&target.extensions)),
         "--stop-bytes cannot be used where I/Os have different sizes: use --stop-ios",
     );
+    let mut trims_only = span.targets.iter().map(|target| target.trim_percent() == 100);
+    findings.error_if(
+        (rules.ios.is_some() || rules.bytes.is_some()) && trims_only.clone().any(|only| only),
+        "--stop-ios and --stop-bytes count reads and writes, and a target with --trim=100 has none: use a \
+         lower share of trims, or let -d end the measured time",
+    );
+    findings.error_if(
+        rules.judges() && !span.targets.is_empty() && trims_only.all(|only| only),
+        "--stop-steady and --stop-confidence judge the rate of reads and writes, and with --trim=100 there \
+         are none: use a lower share of trims, or let -d end the measured time",
+    );
     findings.warn_if(
         rules.any() && span.duration_s == 0,
         "a duration of 0 (-d0) leaves a stop rule no time",

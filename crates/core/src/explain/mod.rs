@@ -52,6 +52,9 @@ pub struct FileToMake {
     pub fate: Fate,
     /// Bytes that are written to make it.
     pub write_bytes: u64,
+    /// Whether it is removed again when the run ends (`--remove-created`): only a file that is made.
+    #[serde(default)]
+    pub is_removed: bool,
     /// What the guard says.
     pub verdict: ExplainedVerdict,
 }
@@ -146,7 +149,7 @@ pub fn explain(request: &Request) -> Result<Explanation, ResolveErrors> {
         command_line: request.command_line.clone(),
         would_run: judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
-        files: files(&plan).map(|file| file_to_make(file, &judgement)).collect(),
+        files: files(&plan).map(|file| file_to_make(file, request, &judgement)).collect(),
         targets: targets.collect(),
         notes: judgement.unseen.clone(),
     })
@@ -156,7 +159,7 @@ fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
     plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
 }
 
-fn file_to_make(file: &FilePlan, judgement: &Judgement) -> FileToMake {
+fn file_to_make(file: &FilePlan, request: &Request, judgement: &Judgement) -> FileToMake {
     let fate = match prepare::fate(file) {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
@@ -168,6 +171,7 @@ fn file_to_make(file: &FilePlan, judgement: &Judgement) -> FileToMake {
         size_bytes: file.size_bytes,
         fate,
         write_bytes: if fate == Fate::Kept { 0 } else { file.size_bytes },
+        is_removed: fate == Fate::Made && request.options.remove_created,
         verdict: verdict_of(judgement, &file.path),
     }
 }

@@ -33,8 +33,9 @@ fn file(file: &FileToMake) -> String {
         Fate::Made => format!("made: {} bytes are written", file.write_bytes),
         Fate::Replaced => format!("made again: {} bytes are written", file.write_bytes),
     };
+    let end = if file.is_removed { ", and it is removed when the run ends" } else { "" };
     let size = show_size(file.size_bytes);
-    format!("  {} ({size}): {fate}; {}\n", file.path, verdict(&file.verdict))
+    format!("  {} ({size}): {fate}{end}; {}\n", file.path, verdict(&file.verdict))
 }
 
 fn target(target: &ExplainedTarget) -> String {

@@ -30,7 +30,8 @@ pub const FLAGS: &[Flag] = &[
         unit: "I/Os",
         limits: "greater than 0",
         short: "end the measured time after so many I/Os",
-        long: "Exactly so many reads and writes are counted, of all threads and targets together. \
+        long: "Exactly so many reads and writes are counted, of all threads and targets together; trims \
+               and syncs, which are part of no total of the result, are not. \
                Threads take them in portions that last about a millisecond, so that none waits \
                long for another; when no more are left, those under way are waited for, and the \
                measured time ends with the last of them. The rates are those of the time that did \
