@@ -140,6 +140,7 @@ def _quick_devices() -> Iterator[Case]:
 NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "page-cache": lambda: _warned("page_cache"),
     "cpu-taken-away": lambda: _warned("affinity_changed", "cpu_offline"),
+    "stood-still": lambda: _warned("stood_still"),
     "null-data": lambda: _warned("all_zero_data"),
     "too-good": _quick_devices,
     "core-bound": _busy,

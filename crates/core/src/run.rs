@@ -13,7 +13,7 @@ use crate::diskspd::parse::{Request, VerifyRequest};
 use crate::diskspd::profile_xml::TEXT_LIMIT_BYTES;
 use crate::engine::conductor::{Control, run_span};
 use crate::events::RunEvents;
-use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
+use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements, StoodStill};
 use crate::plan::facts::{self, EngineAvailability};
 use crate::plan::guard::{self, Checked, Refusals};
 use crate::plan::limits::{TooManyFiles, check_open_files};
@@ -280,6 +280,7 @@ impl Runner<'_> {
                     let places = doubts::places(span);
                     let measurements = self.span(span);
                     warnings.extend(doubts::cpus(span, &measurements));
+                    warnings.extend(doubts::stood_still(span, &measurements));
                     // A target that hangs may not be looked at either.
                     if measurements.outstanding.is_empty() {
                         warnings.extend(doubts::replaced(span, &places));
@@ -334,6 +335,7 @@ impl Runner<'_> {
             stop: None,
             cpus: Vec::new(),
             away_cpus: Vec::new(),
+            stood_still: StoodStill::default(),
             kernel_events: None,
             outstanding: Vec::new(),
             threads: Vec::new(),

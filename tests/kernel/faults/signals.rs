@@ -167,3 +167,30 @@ fn to_remove_nothing_is_told() {
     let told = result["warnings"].to_string();
     assert!(told.contains("--remove-created: this run makes no file"), "{told}");
 }
+
+/// Ctrl-Z and `fg`, a frozen control group, a paused machine: the process does not run, and finds its threads
+/// in the kernel for longer than the watchdog waits.
+#[test]
+fn a_run_that_was_stopped_for_a_time_goes_on_and_says_so() {
+    let bench = Bench::new();
+    for engine in ["uring", "aio", "sync"] {
+        let args = format!("-W0 -d4 -b4K -r -o4 -t2 --engine={engine} --io-timeout=1 -Rjson t.dat");
+        let run = bench.start(&args);
+        std::thread::sleep(Duration::from_millis(300));
+        send("-STOP", run.id());
+        std::thread::sleep(Duration::from_millis(1_600));
+        send("-CONT", run.id());
+        let ended = run.wait();
+        assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
+        let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(result["time_spans"][0]["outcome"], "complete", "{engine}");
+        let told = |result: &Value| {
+            let warnings = result["warnings"].as_array().unwrap();
+            warnings.iter().find(|warning| warning["kind"] == "stood_still").cloned()
+        };
+        let warning = told(&result).unwrap_or_else(|| panic!("{engine}: {}", result["warnings"]));
+        let evidence = warning["evidence"].as_str().unwrap();
+        assert!(evidence.contains(" of the 4.0 s that were measured"), "{engine}: {evidence}");
+        assert_eq!(told(&bench.measure(&format!("-b4K -r --engine={engine} t.dat"))), None);
+    }
+}

@@ -3,6 +3,7 @@
 
 mod crew;
 mod place;
+mod still;
 mod thread;
 mod watchdog;
 
@@ -20,13 +21,14 @@ use super::setup;
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::measure::{
-    AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
-    cpu_difference,
+    AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements,
+    StoodStill, StopCause, cpu_difference,
 };
 use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 use crew::{Crew, Leaving, Report};
+use still::Sleeper;
 use watchdog::Watchdog;
 pub(super) use watchdog::outstanding;
 
@@ -78,6 +80,7 @@ fn failed(reason: String) -> SpanMeasurements {
         stop: None,
         cpus: Vec::new(),
         away_cpus: Vec::new(),
+        stood_still: StoodStill::default(),
         kernel_events: None,
         outstanding: Vec::new(),
         threads: Vec::new(),
@@ -93,6 +96,7 @@ struct Conductor<'a> {
     /// What the threads tell; passed on by the conductor, so that a thread may outlive it.
     told: mpsc::Receiver<Event>,
     watchdog: RefCell<Watchdog>,
+    sleeper: RefCell<Sleeper>,
     tracer: Tracer,
 }
 
@@ -104,7 +108,8 @@ impl<'a> Conductor<'a> {
         tracer: Tracer,
     ) -> Self {
         let watchdog = RefCell::new(Watchdog::new(crew.plan.threads.len()));
-        Self { control, crew, told, watchdog, tracer }
+        let sleeper = RefCell::default();
+        Self { control, crew, told, watchdog, sleeper, tracer }
     }
 
     /// Threads are not joined but report, since one that is stuck in the kernel would be waited for without
@@ -272,7 +277,11 @@ impl<'a> Conductor<'a> {
             if now_ns >= deadline_ns || self.crew.halt.load(Ordering::Relaxed) {
                 return;
             }
-            RealClock.sleep_until_ns(deadline_ns.min(now_ns + WATCH_EVERY_NS));
+            let until_ns = deadline_ns.min(now_ns + WATCH_EVERY_NS);
+            if self.sleeper.borrow_mut().sleep_until_ns(until_ns) {
+                // The threads may not have run since, either.
+                self.watchdog.borrow_mut().forgive(RealClock.now_ns());
+            }
         }
     }
 
@@ -313,6 +322,7 @@ impl<'a> Conductor<'a> {
             stop: self.crew.finish.report(otherwise),
             cpus,
             away_cpus,
+            stood_still: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
             kernel_events: self.tracer.counted(),
             outstanding,
             threads,

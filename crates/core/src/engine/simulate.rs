@@ -18,7 +18,7 @@ use super::setup::{self, SetupError, SlotLayout};
 use super::stop::judge::Judge;
 use super::stop::{self, Finish};
 use super::worker::{IoFault, Ledger, Tolerance, Worker, WorkerSetup};
-use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
+use crate::measure::{Ending, SpanMeasurements, StoodStill, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
@@ -130,6 +130,7 @@ fn simulate_until(
         stop: None,
         cpus: Vec::new(),
         away_cpus: Vec::new(),
+        stood_still: StoodStill::default(),
         kernel_events: None,
         outstanding: Vec::new(),
         threads: Vec::new(),

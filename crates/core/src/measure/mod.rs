@@ -47,6 +47,8 @@ pub struct SpanMeasurements {
     pub cpus: Vec<CpuTimes>,
     /// CPUs that were not online during the whole measured time.
     pub away_cpus: Vec<AwayCpu>,
+    /// How much of the measured time nothing of this process ran.
+    pub stood_still: StoodStill,
     /// Kernel events of the measured time, if they were asked for.
     pub kernel_events: Option<fathom_sys::trace::Counted>,
     /// I/Os that never came back, and without which the time span ended.
@@ -91,6 +93,15 @@ pub struct ThreadMeasurements {
     pub user_cpu_ns: u64,
     /// Where it could run at its end, unless that was where it had been pinned to.
     pub strayed: Option<Strayed>,
+}
+
+/// Times at which nothing of this process ran, since it or the machine was stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StoodStill {
+    /// All of them together, in nanoseconds.
+    pub total_ns: u64,
+    /// The longest of them, in nanoseconds.
+    pub longest_ns: u64,
 }
 
 impl ThreadMeasurements {

@@ -80,6 +80,8 @@ pub enum WarningKind {
     AffinityChanged,
     /// A CPU was not online during the whole measured time.
     CpuOffline,
+    /// Nothing of this process ran for a part of the measured time.
+    StoodStill,
     /// The run ended before its time.
     Interrupted,
 }

@@ -107,7 +107,7 @@ fn named(os_ids: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{AwayCpu, Ending};
+    use crate::measure::{AwayCpu, Ending, StoodStill};
     use crate::plan::guard::fixture::span;
 
     #[test]
@@ -118,6 +118,7 @@ mod tests {
             measured_ns: 1,
             stop: None,
             cpus: Vec::new(),
+            stood_still: StoodStill::default(),
             away_cpus: vec![cpu(5, Away::AtTheEnd), cpu(9, Away::Between), cpu(4, Away::AtTheEnd)],
             kernel_events: None,
             outstanding: Vec::new(),

@@ -12,6 +12,7 @@ mod load;
 mod replaced;
 mod response;
 mod sharing;
+mod still;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 pub use caching::{TargetResidency, residency};
 pub use cpus::cpus;
 pub use replaced::{Places, places, replaced};
+pub use still::stood_still;
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
 ///

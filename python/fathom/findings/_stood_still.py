@@ -1,0 +1,28 @@
+"""Stood still: nothing of the process ran for a part of the measured time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: each time that it saw."""
+    for warning in evidence.warnings("stood_still"):
+        yield Noticed(warning.evidence, warning.remedy, "certain")
+
+
+RULE = Rule(
+    "stood-still",
+    "The measuring process stood still for a time",
+    "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
+    _look,
+)
