@@ -20,6 +20,8 @@ __all__ = [
     "FAINT",
     "PAPER",
     "RESERVED",
+    "ROWS_RESERVED",
+    "ROW_DOWN",
     "SCHEMA",
     "SERIES",
     "THEMES",
@@ -31,6 +33,9 @@ __all__ = [
     "legend",
     "log_latency",
     "metric",
+    "row_axis",
+    "row_words",
+    "rows",
     "sized",
     "stacked",
     "time_told",
@@ -79,6 +84,10 @@ _APART = {
 # Widths are the page's or the picture's less what axis, title and margin take.
 _AXIS_EXTENT = 46
 RESERVED = 88
+# Rows whose words stand above their marks, in pixels.
+_ROW_STEP, _ROW_WORDS_UP = 60, -26
+ROW_DOWN = 18
+ROWS_RESERVED = 40
 _FEW_DECADES = 3
 # As words of Vega: nanoseconds as what people say.
 _TIME = (
@@ -218,6 +227,41 @@ def metric(
         "axis": {**axis, "tickCount": ticks},
         "scale": {"zero": zero, "nice": True},
     }
+
+
+def rows(
+    layers: Sequence[Mapping[str, Any]], values: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return a picture of rows, each of which has its words above its marks, at any width."""
+    content = sized({"layer": list(layers)}, {"step": _ROW_STEP})
+    return whole(content, values) | {"usermeta": {"reserved": ROWS_RESERVED}}
+
+
+def row_axis(names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the encoding of rows by their ``name``, in this order or that of the data."""
+    # The axis has no words of its own, and thus takes no width.
+    hidden = {"labels": False, "ticks": False, "domain": False, "title": None, "grid": False}
+    return {
+        "field": "name",
+        "type": "nominal",
+        "sort": None if names is None else list(names),
+        "axis": {**hidden, "minExtent": 0, "maxExtent": 0},
+    }
+
+
+def row_words(y: Mapping[str, Any], **more: object) -> dict[str, Any]:
+    """Return the layer of the ``words`` above each row."""
+    mark = {
+        "type": "text",
+        "align": "left",
+        "baseline": "top",
+        "dy": _ROW_WORDS_UP,
+        "lineBreak": "\n",
+        "lineHeight": 16,
+        "limit": {"expr": "width"},
+    }
+    encoding = {"x": {"value": 0}, "y": y, "text": {"field": "words"}}
+    return {**more, "mark": mark, "encoding": encoding}
 
 
 def time_told(field: str, name: str) -> dict[str, str]:

@@ -32,7 +32,6 @@ _WORDS = {
 }
 _BETTER, _WORSE, _SAME = "better", "worse", "no difference shown"
 _COLOURS = {_BETTER: style.SERIES[2], _WORSE: style.SERIES[1], _SAME: style.SERIES[5]}
-_STEP = 60
 
 
 def changes(material: Material) -> Figure | LeftOut | None:
@@ -106,13 +105,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
         }
         for one in found
     ]
-    hidden = {"labels": False, "ticks": False, "domain": False, "title": None, "grid": False}
-    y = {
-        "field": "name",
-        "type": "nominal",
-        "sort": None,
-        "axis": {**hidden, "minExtent": 0, "maxExtent": 0},
-    }
+    y = style.row_axis()
     x = {
         "type": "quantitative",
         "axis": {"title": "Change, percent", "tickCount": 4},
@@ -132,7 +125,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
             "encoding": {"x": {**x, "field": "zero"}},
         },
         {
-            "mark": {"type": "rule", "strokeWidth": 3, "yOffset": 18},
+            "mark": {"type": "rule", "strokeWidth": 3, "yOffset": style.ROW_DOWN},
             "encoding": {
                 "x": {**x, "field": "low"},
                 "x2": {"field": "high"},
@@ -141,7 +134,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
             },
         },
         {
-            "mark": {"type": "point", "size": 90, "yOffset": 18},
+            "mark": {"type": "point", "size": 90, "yOffset": style.ROW_DOWN},
             "encoding": {
                 "x": {**x, "field": "percent"},
                 "y": y,
@@ -149,18 +142,6 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
                 "tooltip": tooltip,
             },
         },
-        {
-            "mark": {
-                "type": "text",
-                "align": "left",
-                "baseline": "top",
-                "dy": -26,
-                "lineBreak": "\n",
-                "lineHeight": 16,
-                "limit": {"expr": "width"},
-            },
-            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "words"}},
-        },
+        style.row_words(y),
     ]
-    content = style.sized({"layer": layers}, {"step": _STEP})
-    return style.whole(content, rows) | {"usermeta": {"reserved": 40}}
+    return style.rows(layers, rows)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["rows_spec"]
 
-_STEP, _DOWN, _WORDS_UP = 60, 18, -26
-
 
 def rows_spec(
     compared: Compared, loads: Sequence[SharedLoad], names: Sequence[str]
@@ -37,34 +35,21 @@ def rows_spec(
         x = style.metric("value", style.count_axis(compared.name))
     else:
         x = style.log_latency("value", values, compared.name)
-    return style.whole(style.sized({"layer": _layers(x, names)}, {"step": _STEP}), rows) | {
-        "usermeta": {"reserved": 40}
-    }
+    return style.rows(_layers(x, names), rows)
 
 
 def _layers(x: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
-    # The axis has no words of its own, and thus takes no width.
-    hidden = {"labels": False, "ticks": False, "domain": False, "title": None, "grid": False}
-    y = {
-        "field": "name",
-        "type": "nominal",
-        "sort": None,
-        "axis": {**hidden, "minExtent": 0, "maxExtent": 0},
-    }
-    words = {
-        "type": "text",
-        "align": "left",
-        "baseline": "top",
-        "dy": _WORDS_UP,
-        "lineBreak": "\n",
-        "lineHeight": 16,
-        "limit": {"expr": "width"},
-    }
-    first = {"transform": [{"filter": {"field": "side", "equal": names[0]}}]}
+    y = style.row_axis()
+    of_first = [{"filter": {"field": "side", "equal": names[0]}}]
     tooltip = [{"field": "side", "title": "of"}, {"field": "words", "title": "A and B"}]
     return [
         {
-            "mark": {"type": "line", "color": style.FAINT, "yOffset": _DOWN, "strokeWidth": 1.5},
+            "mark": {
+                "type": "line",
+                "color": style.FAINT,
+                "yOffset": style.ROW_DOWN,
+                "strokeWidth": 1.5,
+            },
             "encoding": {"x": x, "y": y, "detail": {"field": "name"}},
         },
         {
@@ -72,7 +57,7 @@ def _layers(x: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
             "mark": {
                 "type": "point",
                 "size": 100,
-                "yOffset": _DOWN,
+                "yOffset": style.ROW_DOWN,
                 "filled": False,
                 "strokeWidth": 2,
                 "opacity": 1,
@@ -84,9 +69,5 @@ def _layers(x: dict[str, Any], names: Sequence[str]) -> list[dict[str, Any]]:
                 "tooltip": tooltip,
             },
         },
-        {
-            **first,
-            "mark": words,
-            "encoding": {"x": {"value": 0}, "y": y, "text": {"field": "words"}},
-        },
+        style.row_words(y, transform=of_first),
     ]
