@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -20,6 +22,24 @@ def diskspd() -> Path:
     if not found:
         raise FileNotFoundError("diskspd has not been built: run `cargo build` first")
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def begun(code: str, words: str, *args: str) -> subprocess.Popen[str]:
+    """Start Python with this code, and return once its error output has a line with these words."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *args],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if words in line:
+            return process
+    raise AssertionError(told)
 
 
 def reads(pid: int) -> int:

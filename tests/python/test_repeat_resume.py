@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +13,7 @@ from fathom.experiments import _measure
 from fathom.experiments._repeat import RepeatPolicy, begin_repeat, repeat, resume_repeat
 from fathom.store import Store
 from prepare_worker import MIB, SMALL_PIECES, Killed, command
+from support import begun
 from test_repeat import Device
 
 if TYPE_CHECKING:
@@ -77,24 +76,9 @@ def test_a_killed_repetition_makes_the_runs_that_it_would_have_made(
 
 def kill_at(line: str, *args: str) -> None:
     """Begin ``fathom``, and kill it once its error output has a line with these words."""
-    begun = subprocess.Popen(
-        [sys.executable, "-c", SMALL_PIECES, *args],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        text=True,
-    )
-    assert begun.stderr is not None
-    told = []
-    for one in begun.stderr:
-        told.append(one)
-        if line in one:
-            break
-    else:
-        raise AssertionError(told)
-    os.kill(begun.pid, signal.SIGKILL)
-    assert begun.wait() == -signal.SIGKILL
-    begun.stderr.close()
+    with begun(SMALL_PIECES, line, *args) as process:
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
 
 
 def test_kill_9_in_the_middle_of_repeating_and_the_command_completes_it(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from fathom._signals import ending_in_good_order, held_back, let_through
 from fathom.store import Store
+from support import begun
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 MIB = 1 << 20
@@ -43,20 +44,7 @@ def target(tmp_path: Path) -> str:
 
 def started(words: str, *args: str) -> subprocess.Popen[str]:
     """Start ``fathom``, and return once its error output has a line with these words."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", TOLD, *args],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    told = []
-    for line in process.stderr:
-        told.append(line)
-        if words in line:
-            return process
-    raise AssertionError(told)
+    return begun(TOLD, words, *args)
 
 
 def ended_by(number: signal.Signals, words: str, *args: str) -> tuple[int, str, str]:
