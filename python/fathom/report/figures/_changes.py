@@ -118,7 +118,7 @@ def _spec(found: Sequence[Change]) -> dict[str, Any]:
         "legend": style.legend(entry_width=180),
     }
     tooltip = [{"field": "words", "title": "change"}]
-    layers = [
+    layers: list[dict[str, Any]] = [
         {
             "data": {"values": [{"zero": 0}]},
             "mark": {"type": "rule", "color": style.TEXT},
