@@ -190,3 +190,19 @@ def test_a_full_core_is_told_with_what_more_threads_would_bring(
     (found,) = find([fabricated(idle_percent=idle, warnings=[CORE])])
     assert words in found.remedy
     assert "more threads" in found.evidence
+
+
+def test_idle_cores_promise_nothing_where_each_could_have_had_a_thread() -> None:
+    """Two threads on two cores, of which one idles: a third thread is no remedy."""
+    cell = {"idle_percent": (0.3, 97.0), "warnings": [CORE]}
+    (found,) = find([fabricated(threads=2, **cell)])  # type: ignore[arg-type]
+    assert "1 of 2 cores were at least half idle" in found.evidence
+    assert "There is a thread for each core" in found.evidence
+    assert found.remedy == "Mend it."
+    assert "No run with more threads" not in found.evidence
+    assert "-t4" not in found.remedy
+    # With a core more than threads, more threads may still bring it in.
+    more = {"idle_percent": (0.3, 97.0, 97.0), "warnings": [CORE]}
+    (found,) = find([fabricated(threads=2, **more)])  # type: ignore[arg-type]
+    assert "No run with more threads tells whether they help" in found.evidence
+    assert "(-t4)" in found.remedy

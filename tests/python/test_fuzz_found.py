@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -104,6 +105,15 @@ def test_a_count_of_xml_that_no_column_holds_is_damage(word: str) -> None:
 
 def test_a_table_of_thirty_columns_is_not_tried_in_a_billion_orders() -> None:
     assert folded_cpus([["1.00%", "2.00%"]] * 30) == []
+
+
+def test_a_scanned_result_of_no_time_is_none() -> None:
+    page = (DATA / "page-scanned.txt").read_text()
+    before = read_source(page.encode()).results
+    changed = re.sub(r"\d+\.\d\ds\b", "0.00s", page).encode()
+    reading = read_source(changed)
+    check(reading, changed)
+    assert len(reading.results) < len(before)
 
 
 def test_lines_are_numbered_as_an_editor_does() -> None:

@@ -27,7 +27,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     warning = _warning(worst)
     if warning is None:
         return
-    told, remedy = _threads(worst, _more(evidence, worst))
+    told, remedy = _threads(worst, _more(evidence, worst), warning[1])
     load = worst.load
     count = len(evidence.observed)
     others = f" {len(bound)} of {count} runs were so." if count > 1 else ""
@@ -65,8 +65,11 @@ def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
     ]
 
 
-def _threads(worst: Observed, more: list[Observed]) -> tuple[str, str]:
-    """Return whether more threads help: measured, or else what idle cores let expect."""
+def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, str]:
+    """Return whether more threads help: measured, or else what idle cores let expect.
+
+    ``remedy`` is the engine's own.
+    """
     if more:
         best = max(more, key=lambda one: one.iops)
         gain = best.iops / worst.iops
@@ -80,14 +83,20 @@ def _threads(worst: Observed, more: list[Observed]) -> tuple[str, str]:
             f"{words}: more threads do not help.",
             "More threads do not help: use larger blocks (-b), or a faster host.",
         )
-    twice = 2 * worst.load.threads
-    if _idle(worst):
+    threads = worst.load.threads
+    if _idle(worst) and threads < len(_cpus(worst)):
         return (
             "No run with more threads tells whether they help; the idle cores let expect it.",
-            f"Measure with more threads (-t{twice}), so that idle cores take part.",
+            f"Measure with more threads (-t{2 * threads}), so that idle cores take part.",
+        )
+    if _idle(worst):
+        # It is not for want of threads that a core idles.
+        return (
+            "There is a thread for each core, so that more threads bring in no idle ones.",
+            remedy,
         )
     return (
-        "No core has time left, so that more threads will not help.",
+        "No core was half idle, so that more threads will not help.",
         "Use larger blocks (-b), a faster host, or stop what else keeps its cores busy.",
     )
 

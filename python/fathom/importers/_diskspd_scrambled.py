@@ -93,6 +93,8 @@ def _result(text: str, command: str, lines: Sequence[str]) -> ImportedResult | N
     if not command or time is None or " IO " not in text:
         return None
     block_bytes, measured_s = told.block_bytes[0], float(time[1])
+    if not measured_s:
+        return None
     total = scrambled_total(text, block_bytes, measured_s)
     if total is None:
         return None
