@@ -82,12 +82,12 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "python")}
 
 
-def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
+def fuzz(target: str, seconds: int, seed: int) -> tuple[str, str | None]:
     """Run one target; return a line of figures, and what was wrong."""
     artifacts = FUZZ / "artifacts" / target
     artifacts.mkdir(parents=True, exist_ok=True)
     limits = [f"-max_total_time={seconds}", f"-timeout={TIMEOUT_S}", f"-max_len={LENGTH_MAX}"]
-    limits += [f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={artifacts}/"]
+    limits += [f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={artifacts}/", f"-seed={seed}"]
     folders = [str(found(target)), str(unpacked(target))]
     words = [*command(target), *limits, "-print_final_stats=1", *folders]
     ran = subprocess.run(  # noqa: S603
@@ -96,7 +96,9 @@ def fuzz(target: str, seconds: int) -> tuple[str, str | None]:
     executions = re.search(r"number_of_executed_units: (\d+)", ran.stderr)
     coverage = re.findall(r"cov: (\d+) ft: (\d+)", ran.stderr)
     if ran.returncode or executions is None or not coverage:
-        return f"{target}: stopped", ran.stderr[-4000:]
+        # What a reader in Python raised stands far above libFuzzer's last words.
+        raised = ran.stderr.find("Uncaught Python exception")
+        return f"{target}: stopped", ran.stderr[raised:] if raised >= 0 else ran.stderr[-4000:]
     edges, features = coverage[-1]
     line = f"{target:<16}{int(executions[1]):>12,} executions{int(edges):>8,} edges"
     return f"{line}{int(features):>9,} features", None
@@ -162,6 +164,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="*", help="default: all")
     parser.add_argument("--seconds", type=int, default=120, help="for each target (default 120)")
+    parser.add_argument("--seed", type=int, default=0, help="of chance; 0 draws one (default)")
     parser.add_argument("--seeds", action="store_true", help="begin with the golden data, too")
     parser.add_argument("--keep", action="store_true", help="extend the committed corpus")
     asked = parser.parse_args()
@@ -180,7 +183,7 @@ def main() -> int:
         seeds()
     failed = 0
     with ThreadPoolExecutor(PARALLEL) as pool:
-        for line, wrong in pool.map(lambda name: fuzz(name, asked.seconds), names):
+        for line, wrong in pool.map(lambda name: fuzz(name, asked.seconds, asked.seed), names):
             print(line, flush=True)
             if wrong is not None:
                 failed += 1

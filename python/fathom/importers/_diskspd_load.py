@@ -180,11 +180,12 @@ def _add_blocks(settings: Settings, groups: Sequence[str]) -> None:
         settings.block_bytes.append(size)
 
 
-def _add_writes(settings: Settings, groups: Sequence[str]) -> None:
+def _add_writes(settings: Settings, groups: Sequence[str | None]) -> None:
     kind, order, first, second = groups
     if kind == "mix":
         # Until 2.0.15 it says how many writes of 100, then how many reads and how many writes.
-        settings.write_percent.append(float(first if order == "write/read" else second))
+        share = first if order == "write/read" else second
+        settings.write_percent.extend([] if share is None else [float(share)])
     else:
         settings.write_percent.append(_PERCENT if kind == "write" else 0.0)
 
