@@ -60,7 +60,7 @@ struct Log {
     answers: BTreeMap<(Kind, Answer), u64>,
     held_offsets: Vec<u64>,
     held: Vec<Held>,
-    /// Threads that have asked, and whether each is the first of its process.
+    /// Threads that have asked, and whether each is the first of its process, or that of a run.
     are_first: BTreeMap<u32, bool>,
     is_released: bool,
 }
@@ -131,27 +131,36 @@ impl FaultFs {
 }
 
 impl Drop for FaultFs {
-    /// A process that is gone may hold its files a moment longer, and the file system is busy until then.
     fn drop(&mut self) {
         self.release();
-        let folder = self.folder.path();
-        let unmount = || Command::new("umount").arg(folder).stderr(Stdio::null()).status();
-        for _ in 0..100 {
-            if unmount().is_ok_and(|status| status.success()) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let _detached = Command::new("umount").arg("-l").arg(folder).status();
+        unmount(self.folder.path());
     }
+}
+
+/// Unmounts a file system. A process that is gone may hold its files a moment longer, and the file system is
+/// busy until then.
+pub fn unmount(folder: &Path) {
+    let unmount = || Command::new("umount").arg(folder).stderr(Stdio::null()).status();
+    for _ in 0..100 {
+        if unmount().is_ok_and(|status| status.success()) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let _detached = Command::new("umount").arg("-l").arg(folder).status();
 }
 
 fn lock(log: &Mutex<Log>) -> MutexGuard<'_, Log> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a thread is the first of its process, which has the number of the process.
+/// Whether a thread is the one of a run that looks at targets, or the first of its process, which has the
+/// number of the process.
 fn is_first(thread: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{thread}/comm")).unwrap_or_default();
+    if name.trim() == "run" {
+        return true;
+    }
     let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     process.is_some_and(|process| process.trim() == thread.to_string())
@@ -165,7 +174,7 @@ struct System {
 
 impl System {
     /// Enters a request into the log, and says how it is to be answered. What the first thread of a process
-    /// asks for is no load: it looks at the target before the run.
+    /// asks for, or that of a run, is no load: it looks at the target before and after.
     fn decide(&self, log: &mut Log, from: &Request, kind: Kind, offset_bytes: u64) -> Answer {
         if *log.are_first.entry(from.pid()).or_insert_with(|| is_first(from.pid())) {
             return Answer::Whole;

@@ -31,24 +31,28 @@ impl OneFile {
     }
 
     fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let is_file = inode == FILE;
-        let size = if is_file { self.size_bytes } else { 0 };
-        FileAttr {
-            ino: inode,
-            size,
-            blocks: size.div_ceil(512),
-            atime: UNIX_EPOCH,
-            mtime: UNIX_EPOCH,
-            ctime: UNIX_EPOCH,
-            crtime: UNIX_EPOCH,
-            kind: if is_file { FileType::RegularFile } else { FileType::Directory },
-            perm: 0o755,
-            nlink: 1,
-            uid: 0,
-            gid: 0,
-            rdev: 0,
-            blksize: 4096,
-            flags: 0,
-        }
+        attributes(inode, if inode == FILE { Some(self.size_bytes) } else { None })
+    }
+}
+
+/// The attributes of a file of this size, or of a folder.
+pub fn attributes(inode: INodeNo, size_bytes: Option<u64>) -> FileAttr {
+    let size = size_bytes.unwrap_or(0);
+    FileAttr {
+        ino: inode,
+        size,
+        blocks: size.div_ceil(512),
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: if size_bytes.is_some() { FileType::RegularFile } else { FileType::Directory },
+        perm: 0o755,
+        nlink: 1,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
     }
 }

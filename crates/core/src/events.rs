@@ -60,18 +60,16 @@ impl RunEvents {
         self.stop.is_some()
     }
 
-    /// Ends the run (`halt`) when somebody signals the stop event, or when `stop` turns true; then the
-    /// event is signalled too, so that all who share it stop together. Returns when `over` turns true.
-    pub fn watch(&self, stop: &AtomicBool, halt: &AtomicBool, over: &AtomicBool) {
+    /// Ends the run (`stop`) when somebody signals the stop event; when `stop` turns true otherwise, the
+    /// event is signalled, so that all who share it stop together. Returns when `over` turns true.
+    pub fn watch(&self, stop: &AtomicBool, over: &AtomicBool) {
         let Some(event) = &self.stop else { return };
         while !over.load(Ordering::Relaxed) {
-            let stopped = stop.load(Ordering::Relaxed);
-            if stopped {
-                event.set();
+            if stop.load(Ordering::Relaxed) {
+                return event.set();
             }
-            if stopped || event.wait(LOOK_EVERY_NS) {
-                halt.store(true, Ordering::Relaxed);
-                return;
+            if event.wait(LOOK_EVERY_NS) {
+                return stop.store(true, Ordering::Relaxed);
             }
         }
     }

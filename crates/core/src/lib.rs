@@ -19,6 +19,7 @@
 //! [`diskspd`] and nowhere else.
 #![forbid(unsafe_code)]
 
+mod attend;
 pub mod control_groups;
 pub mod diskspd;
 pub mod doctor;

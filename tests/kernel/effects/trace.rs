@@ -11,6 +11,8 @@ use crate::bench::{Bench, Running, skip};
 pub struct Call {
     /// The thread that made it.
     pub tid: u32,
+    /// Whether that is a thread of load.
+    of_load: bool,
     /// Name, arguments and outcome.
     pub text: String,
 }
@@ -38,7 +40,15 @@ impl Trace {
         }
         let log = bench.path("strace.log");
         let output = Command::new("strace")
-            .args(["-f", "-qq", "--seccomp-bpf", "-e", &format!("trace={calls}"), "-o"])
+            .args([
+                "-f",
+                "-qq",
+                "--decode-pids=comm",
+                "--seccomp-bpf",
+                "-e",
+                &format!("trace={calls}"),
+                "-o",
+            ])
             .arg(&log)
             .arg(env!("CARGO_BIN_EXE_diskspd"))
             .args(format!("-W0 -d1 -Rjson {args}").split_whitespace())
@@ -56,10 +66,9 @@ impl Trace {
         self.calls.iter().filter(move |call| call.is(name))
     }
 
-    /// Calls of this name that threads of load made: all but the first thread.
+    /// Calls of this name that threads of load made.
     pub fn of_load<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Call> {
-        let first = self.calls.first().map_or(0, |call| call.tid);
-        self.named(name).filter(move |call| call.tid != first)
+        self.named(name).filter(|call| call.of_load)
     }
 }
 
@@ -67,8 +76,11 @@ impl Trace {
 fn calls_of(log: &str) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     for line in log.lines() {
-        let Some((tid, text)) = line.split_once(' ') else { continue };
+        // A line such as `1234<load 0> openat(...`.
+        let Some((tid, rest)) = line.split_once('<') else { continue };
+        let Some((thread, text)) = rest.split_once("> ") else { continue };
         let (tid, text) = (tid.parse().unwrap_or(0), text.trim_start());
+        let of_load = thread.starts_with("load ");
         if let Some(rest) = text.strip_prefix("<... ") {
             let rest = rest.split_once('>').map_or("", |(_, rest)| rest);
             if let Some(call) = calls.iter_mut().rev().find(|call| call.tid == tid) {
@@ -76,7 +88,7 @@ fn calls_of(log: &str) -> Vec<Call> {
                 call.text.push_str(rest);
             }
         } else {
-            calls.push(Call { tid, text: text.to_owned() });
+            calls.push(Call { tid, of_load, text: text.to_owned() });
         }
     }
     calls

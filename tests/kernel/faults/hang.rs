@@ -1,7 +1,5 @@
 //! A target that stalls for ever: the watchdog ends the run, and says what it waited for.
 
-use std::io::Read;
-use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
@@ -10,6 +8,7 @@ use serde_json::Value;
 
 use super::fault_fs::{Answer, FaultFs, Kind};
 use super::mount;
+use super::writing::Writing;
 use crate::bench::{Bench, sum};
 
 /// From this request on, nothing is answered.
@@ -23,44 +22,28 @@ fn hanging() -> Option<FaultFs> {
 /// A run over a target that hangs, with the result in one form.
 struct Hanging {
     system: FaultFs,
-    child: Child,
-    written: String,
+    run: Writing,
 }
 
 impl Hanging {
     fn start(bench: &Bench, engine: &str, options: &str) -> Option<Self> {
         let system = hanging()?;
         let path = system.file();
-        let mut command =
-            bench.command(&format!("-W0 -b4K -r --engine={engine} {options} {}", path.display()));
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Some(Self { system, child, written: String::new() })
+        let run = Writing::start(
+            bench.command(&format!("-W0 -b4K -r --engine={engine} {options} {}", path.display())),
+        );
+        Some(Self { system, run })
     }
 
-    /// Reads what the run writes up to this mark, which comes while the target still hangs. It is not read to
-    /// the end of the stream: the kernel keeps that open for as long as a thread is in an I/O that it cannot
-    /// give up.
     fn read_to(&mut self, mark: &str) {
-        let mut piece = [0; 4096];
-        while !self.written.contains(mark) {
-            let count = self.child.stdout.as_mut().unwrap().read(&mut piece).unwrap();
-            if count == 0 {
-                let mut told = String::new();
-                self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-                panic!("no '{mark}': {}{told}", self.written);
-            }
-            self.written.push_str(std::str::from_utf8(&piece[..count]).unwrap());
-        }
+        self.run.read_to(mark);
         assert!(self.system.count(Kind::Read, Answer::Held) > 0, "nothing hung");
     }
 
-    /// Lets the target answer, so that the process can end: all of its result, and what it said.
-    fn release(mut self) -> (String, String, Option<i32>) {
+    /// Lets the target answer, so that the process can end.
+    fn release(self) -> (String, String, Option<i32>) {
         self.system.release();
-        let output = self.child.wait_with_output().unwrap();
-        self.written.push_str(std::str::from_utf8(&output.stdout).unwrap());
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        (self.written, told, output.status.code())
+        self.run.end()
     }
 }
 
@@ -155,10 +138,10 @@ fn a_first_signal_ends_a_run_whose_target_hangs_with_its_result() {
     for signal in ["-INT", "-TERM"] {
         let Some(mut run) = Hanging::start(&bench, "sync", "-o1 -t1 -d600 -Rjson") else { return };
         while run.system.count(Kind::Read, Answer::Held) == 0 {
-            assert!(run.child.try_wait().unwrap().is_none(), "the run did not wait");
+            assert!(run.run.child.try_wait().unwrap().is_none(), "the run did not wait");
             std::thread::sleep(Duration::from_millis(20));
         }
-        crate::signals::send(signal, run.child.id());
+        crate::signals::send(signal, run.run.child.id());
         run.read_to("\n}\n");
         let whole = run.system.count(Kind::Read, Answer::Whole);
         let (written, told, code) = run.release();

@@ -7,9 +7,13 @@ mod full;
 mod gone;
 mod groups;
 mod hang;
+mod hang_around;
+#[path = "../../support/hang_fs.rs"]
+mod hang_fs;
 mod limits;
 mod signals;
 mod swapped;
+mod writing;
 
 use std::path::Path;
 use std::time::Duration;

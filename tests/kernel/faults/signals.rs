@@ -71,7 +71,7 @@ fn the_first_signal_ends_each_phase_with_what_is_there() {
 }
 
 /// Whether the first thread of a process has ended; others may still be in the kernel.
-fn has_left(process: u32) -> bool {
+pub fn has_left(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let state = status.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or("Z");
     state.trim().starts_with('Z')

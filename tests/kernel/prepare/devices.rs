@@ -32,7 +32,7 @@ fn finding_at(
 ) -> Option<Finding> {
     let plan = plan_for(device, TargetKind::BlockDevice, 100);
     let options = RunOptions { overwrite, allow_write, ..RunOptions::default() };
-    let refusals = guard::check(&plan, &options).err()?.0;
+    let refusals = guard::check(&plan, &options, &|_| {}).err()?.0;
     assert_eq!(refusals.len(), 1);
     Some(refusals[0].finding.clone())
 }

@@ -42,7 +42,7 @@ fn a_file_that_is_only_reserved_is_doubted() {
     let home = home();
     let path = home.path().join("reserved");
     let file = File::create(&path).expect("a file");
-    if let Err(error) = space::reserve(&file, 8 * MIB) {
+    if let Err(error) = space::reserve(&file, 0..8 * MIB) {
         return skip(&format!("the file system cannot reserve: {error}"));
     }
     let found = doubts_about(&path);
@@ -154,7 +154,7 @@ fn recognisable_data_are_refused_and_unchanged() {
         fs::write(&path, data).expect("a file");
         let before = (digest(&path), fs::metadata(&path).expect("a file").mtime_nsec());
         let plan = plan_for(&path, TargetKind::File, 50);
-        let refused = guard::check(&plan, &RunOptions::default()).expect_err("refused");
+        let refused = guard::check(&plan, &RunOptions::default(), &|_| {}).expect_err("refused");
         assert!(refused.to_string().contains("--overwrite"), "{refused}");
         let error = make(&path, MIB).expect_err("refused");
         assert!(matches!(error, PrepareError::Recognised { .. }), "{error}");

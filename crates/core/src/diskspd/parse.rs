@@ -10,7 +10,7 @@ use super::draft::{Draft, Instead};
 use super::flags::{self, Flag};
 use super::profile_xml::{self, SpanLines, template};
 use super::validate;
-use crate::profile::{Profile, ResultFormat, RunOptions};
+use crate::profile::{FaultPolicy, Profile, ResultFormat, RunOptions};
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +74,8 @@ pub struct VerifyRequest {
     pub format: ResultFormat,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
+    /// How long it waits for a target that hangs.
+    pub faults: FaultPolicy,
 }
 
 /// Why a command line was refused: one sentence per line.
@@ -148,7 +150,8 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
         let (journal, targets) = (journal.into(), targets.to_vec());
         let format = only_shown(&options, &draft)?;
         let json_file = draft.options.json_file.clone();
-        let request = VerifyRequest { command_line, journal, targets, format, json_file };
+        let faults = draft.overrides.faults;
+        let request = VerifyRequest { command_line, journal, targets, format, json_file, faults };
         return Ok(Invocation::VerifyOnly(Box::new(request)));
     }
     finish(draft, targets, command_line, outside)
@@ -169,7 +172,7 @@ fn only_shown(
 ) -> Result<ResultFormat, ParseError> {
     let others = options.iter().flatten();
     let other = others
-        .filter(|option| !["R", "-json", "-verify-only"].contains(&option.flag.name))
+        .filter(|option| !["R", "-json", "-io-timeout", "-verify-only"].contains(&option.flag.name))
         .map(|option| option.argument)
         .chain(draft.profile_only.then_some("-Rp"))
         .next();

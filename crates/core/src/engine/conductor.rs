@@ -60,7 +60,8 @@ pub struct Control<'a> {
 /// Runs one time span to its end.
 #[must_use]
 pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
-    let measurements = match (setup::make_sources(plan), Tracer::open(control.trace)) {
+    let measurements = match (setup::make_sources(plan, control.sink), Tracer::open(control.trace))
+    {
         (Ok(sources), Ok(tracer)) => {
             let (events, told) = mpsc::channel();
             let crew = Arc::new(Crew::new(plan, control, sources, events));

@@ -1,6 +1,7 @@
 //! Setting a thread up: opening its targets, laying out its slots, making its backend.
 
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 
 use fathom_sys::aio::Aio;
@@ -18,6 +19,8 @@ use super::backend::{MappedTarget, TunedRing, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
 use super::reduction::POOL_BYTES;
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::plan::guard::Checked;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 use crate::profile::Priority;
@@ -128,12 +131,16 @@ fn ring_hint(error: &RingError) -> &'static str {
 /// The source buffer of each target that is written; `None` for the others.
 pub type Sources = Vec<Option<Arc<Buffers>>>;
 
-/// Makes and fills the source buffer of each target of the time span that is written.
-pub fn make_sources(plan: &SpanPlan) -> Result<Sources, SetupError> {
-    plan.targets.iter().enumerate().map(|(index, target)| make_source(index, target)).collect()
+/// Makes and fills the source buffer of each target that is written. What may hang is told to `sink`.
+pub fn make_sources(plan: &SpanPlan, sink: EventSink<'_>) -> Result<Sources, SetupError> {
+    (0..).zip(&plan.targets).map(|(index, target)| make_source(index, target, sink)).collect()
 }
 
-fn make_source(index: usize, target: &TargetPlan) -> Result<Option<Arc<Buffers>>, SetupError> {
+fn make_source(
+    index: usize,
+    target: &TargetPlan,
+    sink: EventSink<'_>,
+) -> Result<Option<Arc<Buffers>>, SetupError> {
     let bytes = match &target.payload {
         _ if target.write_percent == 0 => return Ok(None),
         PayloadPlan::FreshRandom => return Ok(None),
@@ -143,13 +150,15 @@ fn make_source(index: usize, target: &TargetPlan) -> Result<Option<Arc<Buffers>>
     };
     let mut source = allocate(&[to_usize(bytes)], target.huge_pages, 0)?;
     let mut random = Random::new(index as u64);
-    fill_source(&target.payload, source.slot_mut(0), |path| read_head(path, bytes), &mut random)
+    let doing = |path: &Path| format!("read '{}'", path.display());
+    let read = |path: &Path| within(sink, doing(path), || read_head(path, bytes));
+    fill_source(&target.payload, source.slot_mut(0), read, &mut random)
         .map_err(|source| SetupError::Source { name: target.name.clone(), source })?;
     Ok(Some(Arc::new(source)))
 }
 
 /// The first `bytes` of a file, so that a huge one costs no more memory than its buffer.
-fn read_head(path: &std::path::Path, bytes: u64) -> io::Result<Vec<u8>> {
+fn read_head(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let mut contents = Vec::new();
     std::fs::File::open(path)?.take(bytes).read_to_end(&mut contents)?;
     Ok(contents)

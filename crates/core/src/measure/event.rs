@@ -65,6 +65,11 @@ pub enum Event {
         /// What happened.
         reason: String,
     },
+    /// The run waits for a target from now on, outside the load; for what, as a clause such as
+    /// ``look at 'a'``. It is told to whoever attends the run, and goes no further.
+    Entered(String),
+    /// What was entered has come back.
+    Left,
     /// The time span is over.
     Finished {
         /// Position of the time span, from 0.

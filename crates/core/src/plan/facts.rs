@@ -11,7 +11,9 @@ use fathom_sys::device::{self, Disk, PathFacts};
 use fathom_sys::trace::{Group, TraceError};
 use fathom_sys::{cache, cpu, host};
 
+use crate::attend::within;
 use crate::control_groups::{self, MemoryLeft};
+use crate::measure::EventSink;
 use crate::profile::{Profile, RunOptions, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
 use crate::tree::Tree;
@@ -73,6 +75,22 @@ impl HostFacts {
             cpus: self.cpus.clone(),
         }
     }
+
+    /// Looks at the targets of `profile`, each of which may hang.
+    pub fn look_at_targets(&mut self, profile: &Profile, sink: EventSink<'_>) {
+        let targets = || profile.time_spans.iter().flat_map(|span| &span.targets);
+        let is_numbered = |target: &Target| disk_number(&target.path).is_some();
+        self.disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
+        for target in targets() {
+            let doing = format!("look at '{}'", target.path);
+            let found = within(sink, doing, || look(&target.path, &self.disks));
+            self.targets.insert(target.path.clone(), found);
+            if let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source {
+                let found = within(sink, format!("open '{name}'"), || readable(Path::new(name)));
+                self.data_files.insert(name.clone(), found.map_err(|error| error.to_string()));
+            }
+        }
+    }
 }
 
 /// Gathers the facts of this host that `profile` needs.
@@ -81,10 +99,14 @@ impl HostFacts {
 /// facts, so that all of it can be told at once.
 #[must_use]
 pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailability) -> HostFacts {
-    let targets = || profile.time_spans.iter().flat_map(|span| &span.targets);
-    let is_numbered = |target: &Target| disk_number(&target.path).is_some();
-    let disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
-    let look = |target: &Target| (target.path.clone(), look(&target.path, &disks));
+    let mut host = of_host(profile, engines);
+    host.look_at_targets(profile, &|_| {});
+    host
+}
+
+/// The facts of this host alone: no target is looked at.
+#[must_use]
+pub fn of_host(profile: &Profile, engines: EngineAvailability) -> HostFacts {
     HostFacts {
         name: host::name(),
         kernel: host::kernel(),
@@ -96,9 +118,9 @@ pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailabil
         // Without a topology no CPU is known, and the plan says so to whoever asks for one.
         cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),
         usable_cpus: cpu::usable().unwrap_or_default().into_iter().collect(),
-        targets: targets().map(look).collect(),
-        data_files: targets().filter_map(data_file).collect(),
-        disks,
+        targets: BTreeMap::new(),
+        data_files: BTreeMap::new(),
+        disks: Vec::new(),
         engines,
         uncountable: super::tracing::uncountable(profile),
     }
@@ -151,13 +173,6 @@ fn look(name: &str, disks: &[Disk]) -> Result<PathFacts, String> {
         },
     };
     device::look(path).map_err(|error| error.to_string())
-}
-
-fn data_file(target: &Target) -> Option<(String, Result<(), String>)> {
-    let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source else {
-        return None;
-    };
-    Some((name.clone(), readable(Path::new(name)).map_err(|error| error.to_string())))
 }
 
 /// Asks for the kind before opening: opening a pipe would wait for somebody to write to it.

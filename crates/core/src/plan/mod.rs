@@ -23,7 +23,7 @@ pub use tuning::{IoTuning, SubmissionThread};
 pub use verify::{VerifyPlan, VerifyTarget};
 
 /// All time spans of a run, and the files to make beforehand.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Plan {
     /// Files to make before the first time span.
     pub precreate: Vec<FilePlan>,

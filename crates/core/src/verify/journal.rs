@@ -184,7 +184,7 @@ fn fill(path: &Path, file: &File, head: &Head) -> Result<u64, JournalError> {
 
 /// Takes all blocks now, because a mapped page that finds no room later ends the process.
 fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    match space::reserve(file, bytes) {
+    match space::reserve(file, 0..bytes) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => {
             const PIECE: usize = 1 << 20;
             let zeros = vec![0; PIECE];

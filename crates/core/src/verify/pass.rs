@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_sys::buffers::{Buffers, PageKind};
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
@@ -17,6 +18,7 @@ use super::check::{Owner, ReadBlock, check};
 use super::journal::{Journal, JournalError, JournalTarget};
 use super::tally::Tally;
 use super::window::Window;
+use crate::attend::within;
 use crate::measure::{Event, EventSink};
 use crate::result::Verification;
 
@@ -63,18 +65,58 @@ pub struct Passed {
     pub failures: Vec<String>,
 }
 
-/// Verifies the targets of a journal, or `names` in their places, until `stop` turns true.
+/// What a pass has found so far, target by target. Whoever attends it may look at any time.
+#[derive(Debug, Default)]
+pub struct Findings(Mutex<Vec<TargetFound>>);
+
+/// What was found on one target so far.
+#[derive(Debug, Clone)]
+struct TargetFound {
+    name: String,
+    block_bytes: u32,
+    in_flight: u64,
+    tally: Tally,
+    /// Why it could not be read to its end, if so.
+    failure: Option<String>,
+}
+
+impl Findings {
+    fn of(&self) -> MutexGuard<'_, Vec<TargetFound>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All of it; `journal` is where it was found what to look for.
+    #[must_use]
+    pub fn passed(&self, journal: &Path) -> Passed {
+        let shown = Some(journal.display().to_string());
+        let verification = Verification { journal: shown, ..Verification::default() };
+        let mut passed = Passed { verification, failures: Vec::new() };
+        for TargetFound { name, block_bytes, in_flight, tally, failure } in self.of().iter() {
+            passed.verification.add(name, *block_bytes, *in_flight, tally);
+            passed.failures.extend(failure.clone());
+            if tally.verified == 0 && tally.all_faulty() > 0 {
+                passed.failures.push(format!(
+                    "no block of '{name}' is what the journal says: is it the target of this journal?"
+                ));
+            }
+        }
+        passed
+    }
+}
+
+/// Verifies the targets of a journal, or `names` in their places, until `stop` turns true. What it finds it
+/// enters into `findings` as it goes; what may hang is told to `sink`.
 ///
 /// # Errors
 /// If nothing was verified.
 pub fn run(
     journal: &Path,
     names: &[String],
-    stop: &AtomicBool,
-    sink: EventSink<'_>,
-) -> Result<Passed, PassError> {
-    let path = journal;
-    let journal = Journal::open(path)?;
+    (stop, sink): (&AtomicBool, EventSink<'_>),
+    findings: &Findings,
+) -> Result<(), PassError> {
+    let opening = format!("open the journal '{}'", journal.display());
+    let journal = within(sink, opening, || Journal::open(journal))?;
     let known = &journal.head.targets;
     if !names.is_empty() && names.len() != known.len() {
         return Err(PassError::Targets { known: known.len(), given: names.len() });
@@ -83,24 +125,16 @@ pub fn run(
     for (index, target) in known.iter().enumerate() {
         let path = names.get(index).unwrap_or(&target.path);
         let name = names.get(index).unwrap_or(&target.name);
-        readings.push(Reading::new(&journal, index, name, Path::new(path))?);
+        let open = || Reading::new(&journal, index, name, Path::new(path));
+        readings.push(within(sink, format!("open '{name}'"), open)?);
     }
-    let shown = Some(path.display().to_string());
-    let verification = Verification { journal: shown, ..Verification::default() };
-    let mut passed = Passed { verification, failures: Vec::new() };
     for mut reading in readings {
-        let outcome = reading.run(stop, sink);
-        let (name, tally) = (reading.name, &reading.tally);
-        let (block_bytes, in_flight) = (reading.target.block_bytes, reading.in_flight);
-        passed.verification.add(name, block_bytes, in_flight, tally);
-        passed.failures.extend(outcome.err());
-        if tally.verified == 0 && tally.all_faulty() > 0 {
-            passed.failures.push(format!(
-                "no block of '{name}' is what the journal says: is it the target of this journal?"
-            ));
-        }
+        findings.of().push(reading.found(None));
+        let doing = format!("verify '{}'", reading.name);
+        let outcome = within(sink, doing, || reading.run(stop, sink, findings));
+        reading.enter(findings, outcome.err());
     }
-    Ok(passed)
+    Ok(())
 }
 
 /// The pass over one target.
@@ -159,7 +193,29 @@ impl<'a> Reading<'a> {
         })
     }
 
-    fn run(&mut self, stop: &AtomicBool, sink: EventSink<'_>) -> Result<(), String> {
+    fn found(&self, failure: Option<String>) -> TargetFound {
+        TargetFound {
+            name: self.name.to_owned(),
+            block_bytes: self.target.block_bytes,
+            in_flight: self.in_flight,
+            tally: self.tally.clone(),
+            failure,
+        }
+    }
+
+    /// Brings what stands in the findings about this target, which is the last of them, up to date.
+    fn enter(&self, findings: &Findings, failure: Option<String>) {
+        if let Some(last) = findings.of().last_mut() {
+            *last = self.found(failure);
+        }
+    }
+
+    fn run(
+        &mut self,
+        stop: &AtomicBool,
+        sink: EventSink<'_>,
+        findings: &Findings,
+    ) -> Result<(), String> {
         let block_bytes = u64::from(self.target.block_bytes);
         let piece_blocks = self.buffer.slot(0).len() as u64 / block_bytes;
         let mut first = 0;
@@ -167,6 +223,7 @@ impl<'a> Reading<'a> {
             let count = piece_blocks.min(self.target.blocks - first);
             self.piece(first, count)?;
             first += count;
+            self.enter(findings, None);
             sink(Event::Verifying {
                 name: self.name.to_owned(),
                 done_bytes: first * block_bytes,

@@ -14,6 +14,8 @@ use super::origin::{ORIGIN_WORDS, Origin};
 use super::stamp::identity;
 use super::tally::Tally;
 use super::window::Window;
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::plan::{VerifyPlan, VerifyTarget};
 
 /// The windows of a run.
@@ -50,11 +52,16 @@ impl Tables {
         Ok(Self { seed, words, targets: entries(targets), journal: None })
     }
 
-    /// Windows that stand in the journal that the plan names; the file is made.
+    /// Windows that stand in the journal that the plan names; the file is made. What may hang is told to
+    /// `sink`.
     ///
     /// # Errors
     /// If the file cannot be made, or is something else that must not be lost.
-    pub fn in_journal(plan: &VerifyPlan, seed: u64) -> Result<Self, JournalError> {
+    pub fn in_journal(
+        plan: &VerifyPlan,
+        seed: u64,
+        sink: EventSink<'_>,
+    ) -> Result<Self, JournalError> {
         let targets = plan.targets.iter().map(|target| JournalTarget {
             name: target.name.clone(),
             path: target.path.to_string_lossy().into_owned(),
@@ -64,16 +71,21 @@ impl Tables {
             blocks: target.blocks(),
         });
         let head = Head { seed, targets: targets.collect() };
-        let words = journal::create(&plan.journal, &head)?;
-        // Names can differ and still lead to one file; now that the journal is there, that shows.
-        if plan.targets.iter().any(|target| is_same_file(&target.path, &plan.journal)) {
-            let _removed = fs::remove_file(&plan.journal);
-            return Err(JournalError::IsTarget(plan.journal.clone()));
-        }
+        let doing = format!("make the journal '{}'", plan.journal.display());
+        let words = within(sink, doing, || {
+            let words = journal::create(&plan.journal, &head)?;
+            // Names can differ and still lead to one file; now that the journal is there, that shows.
+            if plan.targets.iter().any(|target| is_same_file(&target.path, &plan.journal)) {
+                let _removed = fs::remove_file(&plan.journal);
+                return Err(JournalError::IsTarget(plan.journal.clone()));
+            }
+            Ok(words)
+        })?;
         let journal = Some(plan.journal.clone());
         let tables = Self { seed, words, targets: entries(&plan.targets), journal };
         for target in &plan.targets {
-            tables.learn(&target.path, false);
+            let doing = format!("look at what '{}' holds", target.name);
+            within(sink, doing, || tables.learn(&target.path, false));
         }
         Ok(tables)
     }

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -63,16 +64,18 @@ pub fn file_bytes_limit() -> io::Result<Option<u64>> {
     Ok((limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur))
 }
 
-/// Reserves `bytes` from the start of `file` and sets its size.
+/// Reserves a range of `file`, which grows to hold it.
 ///
 /// The blocks are unwritten until data are written. Fails with `Unsupported` where the file
 /// system cannot reserve, with `StorageFull` where there is no room, and with `Interrupted`
 /// where a signal came in between.
-pub fn reserve(file: &File, bytes: u64) -> io::Result<()> {
-    let length =
-        libc::off64_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+pub fn reserve(file: &File, range: Range<u64>) -> io::Result<()> {
+    let signed = |bytes: u64| {
+        libc::off64_t::try_from(bytes).map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))
+    };
+    let (start, length) = (signed(range.start)?, signed(range.end.saturating_sub(range.start))?);
     // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
-    let status = unsafe { libc::fallocate64(file.as_raw_fd(), 0, 0, length) };
+    let status = unsafe { libc::fallocate64(file.as_raw_fd(), 0, start, length) };
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -99,7 +102,7 @@ mod tests {
     #[test]
     fn reserving_sets_the_size() {
         let file = tempfile::tempfile().expect("a temporary file");
-        match reserve(&file, 100_000) {
+        match reserve(&file, 60_000..100_000).and_then(|()| reserve(&file, 0..60_000)) {
             Ok(()) => assert_eq!(file.metadata().expect("metadata").len(), 100_000),
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::Unsupported),
         }

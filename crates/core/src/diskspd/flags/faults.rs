@@ -34,8 +34,9 @@ pub const FLAGS: &[Flag] = &[
         long: "A thread that is in the kernel for so long without a completion is stuck: the run is ended \
                without it, and its result says which I/Os are outstanding, on which target and offset, and \
                since when. What was measured until then is kept. An I/O that hangs while others of its \
-               thread complete is noticed when the load has ended. After Ctrl-C the wait is 5 seconds at \
-               most. The conductor looks on; no I/O costs more.",
+               thread complete is noticed when the load has ended. A look at a target that hangs before or \
+               after the load, or while a file is made, ends the run after the same time. After Ctrl-C the \
+               wait is 5 seconds at most. The conductor looks on; no I/O costs more.",
         example: "--io-timeout=30",
         apply: faults::io_timeout,
         ..FAULTS

@@ -141,7 +141,8 @@ pub const FLAGS: &[Flag] = &[
         form: "--verify-only=<journal>",
         unit: "path",
         default: "a run",
-        limits: "the journal of a run that has ended or was killed; beside it only -R, --json and targets",
+        limits: "the journal of a run that has ended or was killed; beside it only -R, --json, \
+                 --io-timeout and targets",
         short: "verify the targets of a journal instead of a run",
         long: "Reads all that the journal is about, in order and in large pieces, past the page cache \
                where possible, and reports as --verify does. Blocks whose writes were in flight when the \

@@ -34,6 +34,8 @@ use fathom_sys::kernel_files;
 
 use super::prepare;
 use super::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind};
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::profile::RunOptions;
 pub use checked::Checked;
 pub use finding::{Finding, Refusal, Refusals};
@@ -70,17 +72,21 @@ pub struct Judgement {
     pub unseen: Vec<String>,
 }
 
-/// Checks every target that `plan` would write to or create; those that are only read pass.
-pub fn check(plan: &Plan, options: &RunOptions) -> Result<Leave, Refusals> {
+/// Checks every target that `plan` would write to or create; those that are only read pass. Each look that
+/// may hang is told to `sink`.
+pub fn check(plan: &Plan, options: &RunOptions, sink: EventSink<'_>) -> Result<Leave, Refusals> {
     let machine = Machine::this();
     let intents = intents(plan);
-    let (guard, mut claims) = (Guard::new(&machine, &intents, options), Claims::default());
-    let mut checked = Checked::default();
+    let guard = Guard::new(&machine, &intents, options, sink);
+    let (mut claims, mut checked) = (Claims::default(), Checked::default());
     let refuse = |(path, intent): (&PathBuf, &Intent)| {
-        // Before anything else: what is put there later is not what was looked at.
-        checked.note(path, machine.identity(path));
-        let finding = guard.examine(path, *intent, &mut claims)?;
-        Some(Refusal { target: path.clone(), finding })
+        let doing = format!("look at what '{}' holds", path.display());
+        let finding = within(sink, doing, || {
+            // Before anything else: what is put there later is not what was looked at.
+            checked.note(path, machine.identity(path));
+            guard.examine(path, *intent, &mut claims)
+        });
+        Some(Refusal { target: path.clone(), finding: finding? })
     };
     let refusals: Vec<Refusal> = intents.iter().filter_map(refuse).collect();
     let leave = Leave { _claims: claims.0.into_values().collect(), checked };
@@ -92,7 +98,8 @@ pub fn check(plan: &Plan, options: &RunOptions) -> Result<Leave, Refusals> {
 pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
     let machine = Machine::this();
     let intents = intents(plan);
-    let (guard, mut claims) = (Guard::new(&machine, &intents, options), Claims::default());
+    let guard = Guard::new(&machine, &intents, options, &|_| {});
+    let mut claims = Claims::default();
     let verdicts = intents.iter().map(|(path, intent)| {
         let finding = guard.examine(path, *intent, &mut claims);
         (path.clone(), Verdict { finding, label: guard.label(path) })
@@ -104,7 +111,8 @@ pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
 /// be told.
 #[must_use]
 pub fn label_of(path: &Path) -> Option<DeviceLabel> {
-    Guard::new(&Machine::this(), &BTreeMap::new(), &RunOptions::default()).label(path)
+    let (machine, options) = (Machine::this(), RunOptions::default());
+    Guard::new(&machine, &BTreeMap::new(), &options, &|_| {}).label(path)
 }
 
 /// What a run means to do with a path.
@@ -166,10 +174,18 @@ impl<'a> Guard<'a> {
         machine: &'a Machine,
         intents: &BTreeMap<PathBuf, Intent>,
         options: &'a RunOptions,
+        sink: EventSink<'_>,
     ) -> Self {
-        let found = intents.keys().filter_map(|path| machine.identity(path));
+        let identity = |path: &PathBuf| {
+            within(sink, format!("look at '{}'", path.display()), || machine.identity(path))
+        };
+        let found = intents.keys().filter_map(identity);
         let targets: Vec<Identity> = found.filter(|found| *found != Identity::Other).collect();
-        Self { machine, sight: Sight::of(machine, &targets, &options.protect), options }
+        // What other processes have open is looked at, and may hang like any target.
+        let sight = within(sink, "look who uses the targets".to_owned(), || {
+            Sight::of(machine, &targets, &options.protect)
+        });
+        Self { machine, sight, options }
     }
 
     /// What speaks against writing to `path`; symbolic links are followed to the object itself.

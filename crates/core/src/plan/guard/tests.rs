@@ -36,7 +36,7 @@ const ANYHOW: RunOptions = RunOptions {
 };
 
 fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {
-    let refusals = check(plan, options).err().map_or(Vec::new(), |refusals| refusals.0);
+    let refusals = check(plan, options, &|_| {}).err().map_or(Vec::new(), |refusals| refusals.0);
     refusals.into_iter().map(|refusal| refusal.finding).collect()
 }
 
@@ -53,7 +53,8 @@ fn recognisable_data_are_refused_unless_told_otherwise() {
         assert!(matches!(&plain(&plan)[..], [Finding::FileWithData(found)] if found == "text"));
         assert_eq!(findings(&plan, &ANYHOW), []);
     }
-    let message = check(&writing(&path), &RunOptions::default()).expect_err("refused").to_string();
+    let message =
+        check(&writing(&path), &RunOptions::default(), &|_| {}).expect_err("refused").to_string();
     for part in [path.to_str().expect("a name"), "text", "--overwrite"] {
         assert!(message.contains(part), "{message}");
     }
@@ -124,7 +125,7 @@ fn all_refusals_are_told_once_each() {
     let targets = || paths.iter().map(|path| target(path, 100)).collect();
     let plan =
         Plan { precreate: Vec::new(), spans: vec![span(targets()), span(targets())], verify: None };
-    let refusals = check(&plan, &RunOptions::default()).expect_err("refused");
+    let refusals = check(&plan, &RunOptions::default(), &|_| {}).expect_err("refused");
     assert_eq!(refusals.0.len(), 2);
     assert_eq!(refusals.to_string().lines().count(), 2);
 }

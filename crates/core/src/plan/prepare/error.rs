@@ -107,6 +107,12 @@ pub enum PrepareError {
         /// Bytes of the file.
         needed_bytes: u64,
     },
+    /// Somebody ended the run before the file was begun.
+    #[error("{path}: interrupted before anything was written to it", path = path.display())]
+    NotBegun {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operating system refused a step.
     #[error("{path}: cannot {step}: {source}; {remedy}", path = path.display())]
     Io {

@@ -8,6 +8,7 @@ mod error;
 mod fill;
 mod mark;
 mod removal;
+mod reserve;
 mod room;
 mod together;
 
@@ -21,7 +22,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_sys::{extents, space};
+use fathom_sys::extents;
 
 use super::guard::Checked;
 use super::signature::{self, Samples};
@@ -158,6 +159,7 @@ struct Making<'a> {
 
 impl Making<'_> {
     fn make_new(&self) -> Result<(Created, File), PrepareError> {
+        self.go_on()?;
         room::check(self.path, self.size_bytes, 0)?;
         let opened = OpenOptions::new().read(true).write(true).create_new(true).open(self.path);
         let file = opened.map_err(|error| refused(self.path, "create the file", error))?;
@@ -183,6 +185,7 @@ impl Making<'_> {
     }
 
     fn remake(&self, file: &File, metadata: &fs::Metadata) -> Result<Created, PrepareError> {
+        self.go_on()?;
         room::check(self.path, self.size_bytes, metadata.blocks().saturating_mul(512))?;
         // A size that the file system cannot hold is refused here, while the old data stand.
         if self.size_bytes > metadata.len() {
@@ -232,27 +235,14 @@ impl Making<'_> {
         }
     }
 
-    /// Takes all blocks at once, so that they lie together and a lack of them shows at once.
-    fn reserve(&self, file: &File) -> Result<(), PrepareError> {
-        if self.size_bytes == 0 {
-            return Ok(());
+    /// Asked before anything is changed: who ended the run meanwhile wants no file any more.
+    fn go_on(&self) -> Result<(), PrepareError> {
+        let path = self.path.to_owned();
+        if self.stop.load(Ordering::Relaxed) {
+            Err(PrepareError::NotBegun { path })
+        } else {
+            Ok(())
         }
-        loop {
-            let error = match space::reserve(file, self.size_bytes) {
-                Ok(()) => return Ok(()),
-                Err(error) => error,
-            };
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(self.interrupted(0));
-            }
-            match error.kind() {
-                io::ErrorKind::Interrupted => {}
-                io::ErrorKind::Unsupported => break,
-                _ => return Err(room::refused_size(self.path, self.size_bytes, error)),
-            }
-        }
-        let sized = file.set_len(self.size_bytes);
-        sized.map_err(|error| room::refused_size(self.path, self.size_bytes, error))
     }
 
     fn interrupted(&self, done_bytes: u64) -> PrepareError {

@@ -6,13 +6,18 @@ use std::path::Path;
 
 use fathom_sys::identity::{self, Identity};
 
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::plan::guard::Checked;
 
 /// Removes each file that this run has made and that still lies where it was made. A file that was there
 /// before, even one whose data were made again, is none of them. One sentence for each that stays.
 #[must_use]
-pub fn remove_made(checked: &Checked) -> Vec<String> {
-    checked.made_files().filter_map(|(file, path)| remove(file, path).err()).collect()
+pub fn remove_made(checked: &Checked, sink: EventSink<'_>) -> Vec<String> {
+    let remove = |(file, path): (Identity, &Path)| {
+        within(sink, format!("remove '{}'", path.display()), || remove(file, path)).err()
+    };
+    checked.made_files().filter_map(remove).collect()
 }
 
 fn remove(file: Identity, path: &Path) -> Result<(), String> {
@@ -54,7 +59,7 @@ mod tests {
         fs::rename(place("other"), place("replaced")).expect("replaced");
         fs::rename(place("linked"), place("target")).expect("moved");
         std::os::unix::fs::symlink(place("target"), place("linked")).expect("a link");
-        let mut told = remove_made(&checked);
+        let mut told = remove_made(&checked, &|_| {});
         told.sort();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(told[0].contains("linked") && told[1].contains("replaced"), "{told:?}");

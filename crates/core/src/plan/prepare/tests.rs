@@ -143,9 +143,17 @@ fn links_lead_to_the_file_even_where_there_is_none_yet() {
     assert_eq!(fs::metadata(&path).expect("a file").len(), 5000);
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
     assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
+    // Who ends the run before the file is touched keeps it, and who does so afterwards has none.
     let stop = AtomicBool::new(true);
+    let stop_soon =
+        |event: Event| stop.store(matches!(event, Event::Filling { .. }), Ordering::Relaxed);
     let file = FilePlan { path: link.clone(), size_bytes: 9000, ..FilePlan::default() };
-    assert!(create(&file, false, &mut Checked::default(), &stop, &quiet).is_err());
+    let error = create(&file, false, &mut Checked::default(), &stop, &stop_soon).expect_err("stop");
+    assert!(matches!(error, PrepareError::NotBegun { .. }), "{error}");
+    assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
+    stop.store(false, Ordering::Relaxed);
+    let error = create(&file, false, &mut Checked::default(), &stop, &stop_soon).expect_err("stop");
+    assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
     assert!(!path.exists());
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
 }

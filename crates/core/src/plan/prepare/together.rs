@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use fathom_sys::space::Space;
 
 use super::{PrepareError, real_path, room};
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::plan::FilePlan;
 
 /// What is wanted of one file system.
@@ -21,16 +23,21 @@ struct Wanted {
 /// Checks, before the first of them is made, that all files fit together: each alone may fit where their
 /// sum does not. A file that is named several times counts once, with its greatest size. What cannot be
 /// looked at here is told when that file is made.
-pub fn check_room<'a>(files: impl IntoIterator<Item = &'a FilePlan>) -> Result<(), PrepareError> {
+pub fn check_room<'a>(
+    files: impl IntoIterator<Item = &'a FilePlan>,
+    sink: EventSink<'_>,
+) -> Result<(), PrepareError> {
     let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    let look = |path: &Path| format!("look at the room for '{}'", path.display());
     for file in files {
-        let Some(path) = whole_path(&file.path) else { continue };
+        let path = within(sink, look(&file.path), || whole_path(&file.path));
+        let Some(path) = path else { continue };
         let size_bytes = sizes.entry(path).or_default();
         *size_bytes = file.size_bytes.max(*size_bytes);
     }
     let mut systems: BTreeMap<u64, Wanted> = BTreeMap::new();
     for (path, size_bytes) in sizes {
-        want(&mut systems, path, size_bytes);
+        within(sink, look(&path), || want(&mut systems, path.clone(), size_bytes));
     }
     systems.into_values().try_for_each(fits)
 }

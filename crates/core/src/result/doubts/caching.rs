@@ -7,6 +7,8 @@ use fathom_sys::residency as pages;
 use super::super::{Warning, WarningKind};
 use super::words::{either, percent, size};
 use super::{Counts, Seen, number};
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::plan::{SpanPlan, TargetKind, TargetPlan};
 
 /// With a smaller share than this in the cache, in percent, it served next to nothing.
@@ -29,9 +31,9 @@ pub struct TargetResidency {
 
 /// How much of each target of a time span the page cache holds now.
 ///
-/// Targets that cannot be asked are left out.
+/// Targets that cannot be asked are left out. Each look that may hang is told to `sink`.
 #[must_use]
-pub fn residency(span: &SpanPlan) -> Vec<TargetResidency> {
+pub fn residency(span: &SpanPlan, sink: EventSink<'_>) -> Vec<TargetResidency> {
     let memory_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
     let ask = |(index, target): (usize, &TargetPlan)| {
         if target.kind == TargetKind::Virtual {
@@ -39,8 +41,12 @@ pub fn residency(span: &SpanPlan) -> Vec<TargetResidency> {
         }
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
         let range_bytes = range.end.checked_sub(range.start)?;
-        let file = File::open(&target.path).ok()?;
-        let resident_bytes = pages::resident_bytes(&file, range).ok()?.min(range_bytes);
+        let doing = format!("look how much of '{}' the page cache holds", target.name);
+        let resident_bytes = within(sink, doing, || {
+            let file = File::open(&target.path).ok()?;
+            pages::resident_bytes(&file, range).ok()
+        });
+        let resident_bytes = resident_bytes?.min(range_bytes);
         let (time_span, target) = (number(span.index), number(index));
         Some(TargetResidency { time_span, target, range_bytes, resident_bytes, memory_bytes })
     };

@@ -10,6 +10,8 @@ use fathom_sys::{extents, residency};
 use super::super::{Warning, WarningKind};
 use super::number;
 use super::words::{either, percent, size};
+use crate::attend::within;
+use crate::measure::EventSink;
 use crate::plan::guard::is_untouched;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 
@@ -24,7 +26,12 @@ const SAMPLE_BYTES: u64 = 4096;
 pub(super) type SeenRanges = Vec<(PathBuf, Range<u64>)>;
 
 /// Doubts about the targets of one time span that are read; each stretch is looked at once.
-pub(super) fn doubts(plan: &Plan, span: &SpanPlan, seen: &mut SeenRanges) -> Vec<Warning> {
+pub(super) fn doubts(
+    plan: &Plan,
+    span: &SpanPlan,
+    seen: &mut SeenRanges,
+    sink: EventSink<'_>,
+) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, target) in span.targets.iter().enumerate() {
         let is_read = target.write_percent < 100 && target.kind != TargetKind::Virtual;
@@ -33,7 +40,8 @@ pub(super) fn doubts(plan: &Plan, span: &SpanPlan, seen: &mut SeenRanges) -> Vec
         if is_read && !range.is_empty() && !is_untouched(span, index) && !seen.contains(&key) {
             let made = is_made(plan, &target.path);
             let found = Found { target, range, made, span: number(span.index) };
-            warnings.extend(found.doubts());
+            let doing = format!("look at what '{}' holds", target.name);
+            warnings.extend(within(sink, doing, || found.doubts()));
             seen.push(key);
         }
     }

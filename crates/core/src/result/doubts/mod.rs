@@ -20,6 +20,7 @@ mod trims;
 mod words;
 
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
+use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 pub use caching::{TargetResidency, residency};
 pub use cpus::cpus;
@@ -34,13 +35,13 @@ pub use still::stood_still;
 #[must_use]
 pub fn before(plan: &Plan) -> Vec<Warning> {
     let mut seen = Vec::new();
-    plan.spans.iter().flat_map(|span| data::doubts(plan, span, &mut seen)).collect()
+    plan.spans.iter().flat_map(|span| data::doubts(plan, span, &mut seen, &|_| {})).collect()
 }
 
-/// Doubts about what the targets of one time span hold.
+/// Doubts about what the targets of one time span hold; each look that may hang is told to `sink`.
 #[must_use]
-pub fn before_span(plan: &Plan, span: &SpanPlan) -> Vec<Warning> {
-    data::doubts(plan, span, &mut Vec::new())
+pub fn before_span(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> Vec<Warning> {
+    data::doubts(plan, span, &mut Vec::new(), sink)
 }
 
 /// Doubts about what was measured, in the order of the time spans.

@@ -65,7 +65,7 @@ fn only_reads_are_in_question_and_each_stretch_once() {
     case.plan.spans.push(case.plan.spans[0].clone());
     assert_eq!(before(&case.plan).len(), 1);
     case.plan.spans[1].index = 1;
-    assert_eq!(before_span(&case.plan, &case.plan.spans[1])[0].time_span, Some(1));
+    assert_eq!(before_span(&case.plan, &case.plan.spans[1], &|_| {})[0].time_span, Some(1));
     case.plan.spans.iter_mut().for_each(|span| span.targets[0].kind = TargetKind::Virtual);
     assert_eq!(before(&case.plan), []);
 }
@@ -82,11 +82,11 @@ fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
 fn residency_of_a_fresh_file_is_whole() {
     let (mut case, file) = on_file();
     write(file.as_file(), 0, MIB, 7);
-    let found = residency(&case.plan.spans[0]);
+    let found = residency(&case.plan.spans[0], &|_| {});
     assert_eq!((found[0].range_bytes, found[0].resident_bytes), (MIB, MIB));
     assert!(found[0].memory_bytes > MIB);
     case.target().path = "/nowhere/test.dat".into();
-    assert_eq!(residency(&case.plan.spans[0]), []);
+    assert_eq!(residency(&case.plan.spans[0], &|_| {}), []);
 }
 
 #[test]

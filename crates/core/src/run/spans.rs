@@ -1,0 +1,178 @@
+//! The time spans of a run, in order, with the files that they need.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::account::{Shared, not_begun};
+use crate::attend::within;
+use crate::diskspd::parse::Request;
+use crate::engine::conductor::{Control, run_span};
+use crate::events::RunEvents;
+use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
+use crate::plan::guard::Checked;
+use crate::plan::prepare::Created;
+use crate::plan::{FilePlan, Plan, SpanPlan, prepare, tracing};
+use crate::result::doubts;
+use crate::verify::Tables;
+
+pub(super) struct Runner<'a> {
+    pub(super) request: &'a Request,
+    pub(super) plan: &'a Plan,
+    pub(super) events: &'a RunEvents,
+    pub(super) tables: Option<&'a Arc<Tables>>,
+    pub(super) checked: Checked,
+    pub(super) account: &'a Shared,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) sink: EventSink<'a>,
+}
+
+/// Tells that what it stands beside is over, also if that panics.
+struct AtEnd<'a>(&'a AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Runner<'_> {
+    /// Runs the time spans, while a thread of its own follows the event that ends the run if there is one.
+    pub(super) fn run_watched(&mut self) {
+        if !self.events.can_stop() {
+            return self.run_all();
+        }
+        let (events, stop, over) = (self.events, self.stop, AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let _at_end = AtEnd(&over);
+            let thread = std::thread::Builder::new().name("events".to_owned());
+            match thread.spawn_scoped(scope, || events.watch(stop, &over)) {
+                Ok(_) => self.run_all(),
+                Err(error) => self.cannot_begin(format!(
+                    "cannot start the thread that waits for the event of -yp: {error}. Raise the limit of \
+                     processes (ulimit -u, pids.max of the control group), or leave -yp out"
+                )),
+            }
+        });
+    }
+
+    /// Runs the time spans in order; the first that does not complete ends the run.
+    fn run_all(&mut self) {
+        let made = self.plan.spans.iter().flat_map(|span| &span.create);
+        let room = prepare::check_room(self.plan.precreate.iter().chain(made), self.sink);
+        let room = room.map_err(|error| error.to_string());
+        if let Err(reason) = room.and_then(|()| self.create(&self.plan.precreate)) {
+            return self.cannot_begin(reason);
+        }
+        for span in &self.plan.spans {
+            match self.create(&span.create) {
+                Ok(()) if !self.events.wait_for_start(self.stop) => {
+                    return self.cannot_begin("the run was ended before it started".to_owned());
+                }
+                Ok(()) if self.span(span) => {}
+                Ok(()) => return,
+                Err(reason) => return self.cannot_begin(reason),
+            }
+        }
+    }
+
+    fn create(&mut self, files: &[FilePlan]) -> Result<(), String> {
+        for file in files {
+            let path = file.path.display();
+            self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
+            let overwrite = self.request.options.overwrite;
+            let (checked, stop, sink) = (&mut self.checked, self.stop, self.sink);
+            let created = within(sink, format!("create the file '{path}'"), || {
+                let created = prepare::create(file, overwrite, checked, stop, sink)?;
+                if let (Some(tables), false) = (self.tables, created == Created::Kept) {
+                    tables.forget(&file.path);
+                    tables.learn(&file.path, true);
+                }
+                Ok(())
+            });
+            created.map_err(|error: prepare::PrepareError| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, words: impl FnOnce() -> String) {
+        if self.request.profile.verbose {
+            (self.sink)(Event::Step(words()));
+        }
+    }
+
+    fn cannot_begin(&self, reason: String) {
+        let (interrupted, mut account) = (self.stop.load(Ordering::Relaxed), self.account.of());
+        if !interrupted {
+            account.failures.push(reason.clone());
+        }
+        account.spans.push(not_begun(interrupted, reason));
+    }
+
+    /// Runs one time span, with a look at its targets before and after; whether it is complete.
+    fn span(&self, span: &SpanPlan) -> bool {
+        let found = doubts::before_span(self.plan, span, self.sink);
+        self.account.of().warnings.extend(found);
+        let places = doubts::places(span, self.sink);
+        let measurements = self.measure(span);
+        let found = doubts::cpus(span, &measurements).into_iter();
+        let found = found.chain(doubts::stood_still(span, &measurements));
+        self.account.of().warnings.extend(found);
+        let is_complete = measurements.ending == Ending::Complete;
+        let hangs = !measurements.outstanding.is_empty();
+        self.account.of().spans.push(measurements);
+        // A target that hangs may not be looked at either.
+        if !hangs {
+            let found = doubts::replaced(span, &places, self.sink);
+            self.account.of().warnings.extend(found);
+            let found = doubts::residency(span, self.sink);
+            self.account.of().residency.extend(found);
+        }
+        is_complete
+    }
+
+    fn measure(&self, span: &SpanPlan) -> SpanMeasurements {
+        let faults = std::sync::Mutex::new(Vec::new());
+        let sink = |event: Event| {
+            if let Event::TargetFailed { reason, .. } = &event
+                && let Ok(mut faults) = faults.lock()
+            {
+                faults.push(reason.clone());
+            }
+            self.events.follow(&event);
+            (self.sink)(event);
+        };
+        let cpu_times = || cpu_times();
+        let trace = tracing::request(&self.request.profile);
+        let control = Control {
+            stop: self.stop,
+            sink: &sink,
+            cpu_times: &cpu_times,
+            trace: trace.as_ref(),
+            verbose: self.request.profile.verbose,
+            live: self.request.options.live,
+            verification: self.tables.cloned(),
+            checked: &self.checked,
+        };
+        let measurements = run_span(span, &control);
+        let mut account = self.account.of();
+        account.failures.extend(faults.into_inner().unwrap_or_default());
+        if let Ending::Failed(reason) = &measurements.ending {
+            account.failures.push(reason.clone());
+        }
+        measurements
+    }
+}
+
+/// Time that each CPU has spent, by state; nothing if the kernel does not tell.
+fn cpu_times() -> Vec<CpuTimes> {
+    let times = fathom_sys::cpu::times().unwrap_or_default();
+    let convert = |cpu: fathom_sys::cpu::CpuTimes| CpuTimes {
+        os_id: cpu.os_id as usize,
+        user: cpu.user,
+        kernel: cpu.kernel,
+        idle: cpu.idle,
+        steal: cpu.steal,
+        online_mark: cpu.online_mark,
+    };
+    times.into_iter().map(convert).collect()
+}

@@ -1,0 +1,52 @@
+//! Verification of what an earlier run has left, instead of a run.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::{Finished, account, availability};
+use crate::attend::attend;
+use crate::diskspd::parse::VerifyRequest;
+use crate::measure::EventSink;
+use crate::plan::facts;
+use crate::profile::Profile;
+use crate::result::assemble::{Provenance, assemble};
+use crate::verify::pass::{self, Findings, PassError};
+
+/// Verifies what an earlier run has left, until `stop` turns true. The result has no time spans. A target
+/// that hangs ends it, with a failure and what was found until then.
+///
+/// # Errors
+/// If nothing was verified.
+pub fn verify_only(
+    request: &VerifyRequest,
+    stop: &AtomicBool,
+    sink: EventSink<'_>,
+) -> Result<Finished, PassError> {
+    let started_at_unix_s = jiff::Timestamp::now().as_second();
+    let profile = Profile { format: request.format, time_spans: Vec::new(), ..Profile::default() };
+    let host = facts::of_host(&profile, availability()).host();
+    let command_line = request.command_line.clone();
+    let provenance = Provenance { command_line, started_at_unix_s, host };
+    let findings = Arc::new(Findings::default());
+    let limit_ns = request.faults.io_timeout_ns();
+    let done = {
+        let (request, findings) = (request.clone(), Arc::clone(&findings));
+        attend(limit_ns, stop, sink, move |stop, sink| {
+            pass::run(&request.journal, &request.targets, (stop, sink), &findings)
+        })
+    };
+    let mut result = assemble(provenance, &profile, &[]);
+    let given_up = match done {
+        Ok(outcome) => {
+            outcome?;
+            None
+        }
+        Err(given_up) => Some(given_up.to_string()),
+    };
+    let passed = findings.passed(&request.journal);
+    result.verification = Some(passed.verification);
+    let warn = |reason: &String| account::not_to_its_end(reason.clone()).in_sentences();
+    result.warnings.extend(given_up.as_ref().map(warn));
+    let failures = passed.failures.into_iter().chain(given_up).collect();
+    Ok(Finished { result, failures })
+}
