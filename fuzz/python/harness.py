@@ -27,6 +27,8 @@ _ODD += [b"[]", b"{}", b'""', b"%", b":", b",", b"/", b"\t", b"\r", b"\0", b"=",
 # Digits to isdigit() or isdecimal(), of which int() takes the first alone; and breaks of lines that
 # only str.splitlines() knows.
 _ODD += ["\u0663".encode(), "\u00b2".encode(), "\u2028".encode(), b"\x0b", b"\x85", b"\xff"]
+# Fewer levels than json.loads() takes, and more than copying or printing them does.
+_ODD += [b"[" * 700 + b"]" * 700]
 _FEW = 3
 _RARELY = 0.03
 

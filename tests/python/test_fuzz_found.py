@@ -14,7 +14,10 @@ import fathom
 import pytest
 from fathom.importers import ImportFormatError, read_source
 from fathom.importers._diskspd_scrambled_cpus import folded_cpus
+from fathom.report import ReportError, gather
+from fathom.store import Store
 from fathom.translate import from_fio, from_iometer, read_job_file, read_load
+from fathom.workloads._workload import WorkloadError, read_workload
 from imported import DATA, SAMPLES, check
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,6 +119,25 @@ def test_a_count_of_xml_that_no_column_holds_is_damage(word: str) -> None:
 
 def test_a_table_of_thirty_columns_is_not_tried_in_a_billion_orders() -> None:
     assert folded_cpus([["1.00%", "2.00%"]] * 30) == []
+
+
+@pytest.mark.parametrize("levels", [100, 600, 990, 100_000])
+def test_what_is_nested_without_end_is_refused_by_whoever_reads_it(
+    levels: int, tmp_path: Path
+) -> None:
+    """Python reads a thousand levels, and fails at copying or printing some of them."""
+    deep = "[" * levels + "]" * levels
+    fio = SAMPLES["fio-json"].decode().replace('"iodepth": "4"', f'"iodepth": {deep}', 1)
+    own = SAMPLES["fathom-json"].decode().replace("{", f'{{"x": {deep}, ', 1)
+    for form, content in (("fio-json", fio), ("fathom-json", own)):
+        with pytest.raises(ImportFormatError, match="nested too deep"):
+            read_source(content.encode(), form)
+    (tmp_path / "deep.json").write_text(deep)
+    with Store(tmp_path / "runs.sqlite") as store, pytest.raises(ReportError, match="no result"):
+        gather(store, [str(tmp_path / "deep.json")])
+    (tmp_path / "deep.toml").write_text(f"arguments = {deep}")
+    with pytest.raises(WorkloadError, match=r"deep\.toml"):
+        read_workload(tmp_path / "deep.toml")
 
 
 def test_a_scanned_result_of_no_time_is_none() -> None:

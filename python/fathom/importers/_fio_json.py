@@ -17,6 +17,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from fathom._nesting import is_nested_too_deep
 from fathom._numbers import whole_number
 from fathom.importers._diskspd_lines import decimal
 from fathom.importers._errors import ImportFormatError
@@ -335,6 +336,8 @@ def _documents(
             document, end = decoder.raw_decode(text, start.start())
         except (ValueError, RecursionError) as error:
             raise ImportFormatError(_broken(text, first, error)) from error
+        if is_nested_too_deep(document):
+            raise ImportFormatError(_broken(text, first, RecursionError()))
         count += 1
         line = first + text.count("\n", start.start(), end)
         yield document, first, line, passed_over

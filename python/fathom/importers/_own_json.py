@@ -13,6 +13,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from fathom._nesting import is_nested_too_deep
 from fathom._result import SCHEMA_VERSION, Result
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._imported import ImportedResult, OwnRun, Reading
@@ -27,6 +28,7 @@ _BEGINNING = re.compile(
     r'(?:\[\s*)?\{\s*(?:"schema_version"\s*:|"summary"\s*:|"id"\s*:\s*\d+\s*,\s*"uid"\s*:)'
 )
 _WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError)
+_TOO_DEEP = "its JSON is nested too deep to be a result"
 _LIST_TABLE = "result_schema_version"
 
 
@@ -54,7 +56,7 @@ def read_own_json(data: bytes) -> Reading:
 def parsed_json(text: str) -> Any:  # noqa: ANN401 - JSON may be anything.
     """Return a parsed document, or say where it ends or breaks."""
     try:
-        return json.loads(text.removeprefix("\ufeff"), parse_constant=_no_number)
+        document = json.loads(text.removeprefix("\ufeff"), parse_constant=_no_number)
     except json.JSONDecodeError as error:
         is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         how = "it is cut off in" if is_cut else "its JSON is damaged in"
@@ -63,10 +65,13 @@ def parsed_json(text: str) -> Any:  # noqa: ANN401 - JSON may be anything.
             "imported: copy or export it once more"
         ) from error
     except RecursionError as error:
-        raise ImportFormatError("its JSON is nested too deep to be a result") from error
+        raise ImportFormatError(_TOO_DEEP) from error
     except ValueError as error:
         # Python reads no number of more than some thousand digits.
         raise ImportFormatError(f"its JSON is damaged: {error}") from error
+    if is_nested_too_deep(document):
+        raise ImportFormatError(_TOO_DEEP)
+    return document
 
 
 def _no_number(word: str) -> NoReturn:

@@ -127,7 +127,7 @@ def _runs_of_file(path: Path) -> list[ReportedRun]:
         whole = data if isinstance(data, list) else [data]
         raws = [one.get("result", one) for one in whole]
         results = [Result.from_json(json.dumps(one)) for one in raws]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ReportError(
             f"{path} holds no result of diskspd --json or fathom export --table whole: {error}"
         ) from error

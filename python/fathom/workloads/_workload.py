@@ -98,7 +98,7 @@ def read_workload(path: Path) -> Workload:
         )
     try:
         data = tomllib.loads(read_text(path, most_mib=1))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WorkloadError(f"{path}: {error}") from error
     return _Reader(path, data).workload()
 
