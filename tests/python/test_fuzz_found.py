@@ -42,6 +42,7 @@ def arguments_of(job: str) -> list[str]:
         ("diskspd-text", "block size: 4KiB", f"block size: {'9' * 400}KiB"),
         ("diskspd-text", "operations per thread: 4", f"operations per thread: {HUGE}"),
         ("diskspd-text", "timespan 1", f"timespan {HUGE}"),
+        ("diskspd-text", "thread count:\t\t2", f"thread count: {HUGE}"),
         ("iometer-csv", "8192,100,70,100,0", f"{'9' * 400},100,70,100,0"),
         ("iometer-csv", ",63002,", ",\u00b2,"),
         ("iometer-icf", "4096,100,75,0,0", f"{'9' * 400},100,75,0,0"),

@@ -125,14 +125,14 @@ class _Reader:
         if _LOG.fullmatch(line.text):
             self.log.add(line.number)
             return 1
-        if self._take(line.text, line.raw):
+        if self._is_taken(line.text, line.raw):
             self._keep(line)
             return 1
         for count in range(2, _MOST_JOINED + 1):
             several = self.lines[at : at + count]
             if len(several) < count or is_rule(several[-1].text):
                 break
-            if self._take(" ".join(one.text for one in several), ""):
+            if self._is_taken(" ".join(one.text for one in several), ""):
                 for one in several:
                     self._keep(one)
                 return count
@@ -144,6 +144,13 @@ class _Reader:
             self.drafts[-1].lines.append(line.number)
         else:
             self.head.lines.append(line.number)
+
+    def _is_taken(self, text: str, raw: str) -> bool:
+        """Take a line, unless it has a number that no figure holds."""
+        try:
+            return self._take(text, raw)
+        except ArithmeticError:
+            return False
 
     def _take(self, text: str, raw: str) -> bool:
         rules: tuple[Callable[[str], bool], ...] = (

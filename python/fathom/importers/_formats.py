@@ -146,4 +146,7 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
     found = form or format_of(data, name)
     if found not in FORMATS:
         raise ImportFormatError(f"there is no format {found!r}; there are {', '.join(FORMATS)}")
-    return FORMATS[found].read(data)
+    try:
+        return FORMATS[found].read(data)
+    except ArithmeticError as error:
+        raise ImportFormatError("it is damaged: it has a number that no figure holds") from error
