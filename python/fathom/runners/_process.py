@@ -135,13 +135,19 @@ def _sample() -> CpuSample:
 
 
 def cpu_rows(samples: Sequence[CpuSample], measured_s: float) -> list[dict[str, Any]]:
-    """Return the use of each CPU in the last ``measured_s`` seconds, to a tenth of a second."""
+    """Return the use of each CPU in the last ``measured_s`` seconds, to a tenth of a second.
+
+    One that was offline at the first or at the last look is left out.
+    """
     last = samples[-1]
     first = min(samples[:-1], key=lambda one: abs(last.at_s - measured_s - one.at_s))
     rows = []
     for os_id, after in last.ticks.items():
-        before = first.ticks.get(os_id, after)
-        spent = [end - start for start, end in zip(before, after, strict=True)]
+        before = first.ticks.get(os_id)
+        if before is None:
+            continue
+        # The time that waits for I/O may go back (proc(5)).
+        spent = [max(end - start, 0) for start, end in zip(before, after, strict=True)]
         whole = sum(spent)
         shares = [_PERCENT * one / whole if whole else 0.0 for one in spent]
         names = ("user_percent", "kernel_percent", "idle_percent", "steal_percent")
