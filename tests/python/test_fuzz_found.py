@@ -150,6 +150,15 @@ def test_a_scanned_result_of_no_time_is_none() -> None:
     assert len(reading.results) < len(before)
 
 
+def test_digits_without_end_in_a_scanned_text_are_not_tried_one_by_one() -> None:
+    """Before, these took the square of their number, and hours."""
+    head = (
+        "PS X:> diskspd.exe -o8 -t1 X:\\t.dat Command Line: Results for timespan 1: proc count: 4 "
+    )
+    content = f"{head}{'9' * 2_000_000}% 1 | 2.00% avg.| {'9' * 2_000_000}.25%".encode()
+    check(read_source(content, "diskspd-text"), content)
+
+
 def test_lines_are_numbered_as_an_editor_does() -> None:
     """A form feed and a line separator end no line, though str.splitlines() has it otherwise."""
     content = "1, 2, 0, 4096\nodd \x0c\u2028\x85 line\n2, 3, 0, 4096\nlast\n"

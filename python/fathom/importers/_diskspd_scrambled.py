@@ -36,6 +36,8 @@ _FILE = re.compile(r"(?<!\S)([A-Z]:\\\w[^\s(]*\.\w+|\\\\\S+\.\w+) \((\d+(?:[KMGT
 _LABEL = re.compile(r"\d-nines")
 _TIME = re.compile(r"(\d+\.\d\d)s\b")
 _TAGS = re.compile(r"</?(?:ul|li|br|b|i)>", re.IGNORECASE)
+# Digits without end are no figure, and patterns that try each of them take their square.
+_NO_FIGURE = re.compile(r"\d{31,}")
 _LEAST_FOLDED = 300
 _LEAST_PIECES = 4
 _NOTE = (
@@ -48,7 +50,7 @@ def scrambled_results(lines: Sequence[str]) -> list[ImportedResult]:
     """Return the results of a text of which lines hold several lines of DiskSpd."""
     if not any("Results for timespan" in line and len(line) > _LEAST_FOLDED for line in lines):
         return []
-    text, ends = _as_one([normal(line) for line in lines])
+    text, ends = _as_one([_NO_FIGURE.sub("", normal(line)) for line in lines])
     starts = [match.start() for match in _BEGIN.finditer(text)]
     results: list[ImportedResult] = []
     command = ""

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["folded_cpus", "scrambled_cpus"]
 
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?)%")
+# A number is tried from its first digit alone: from each of thousands would take their square.
+_PERCENT = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)%")
+_CELL = re.compile(r"<?(?<!\d)\d+(?:\.\d\d)?%")
 _WHOLE = re.compile(r"\d+\.\d\d")
 _ROW = 4
 _NAMES = ("usage_percent", "user_percent", "kernel_percent", "idle_percent")
@@ -114,7 +116,7 @@ def _folded_rows(lines: Sequence[Sequence[str]]) -> Iterator[ImportedCpu]:
         label = _AVERAGE if start[0].startswith("avg") else start[1]
         cells = [
             None if one.startswith("<") else _known(one.rstrip("%"))
-            for one in re.findall(r"<?\d+(?:\.\d\d)?%", text[start.end() :])[:_ROW]
+            for one in _CELL.findall(text[start.end() :])[:_ROW]
         ]
         if label not in (str(number), _AVERAGE) or len(cells) < _ROW:
             continue
