@@ -22,6 +22,8 @@ use crate::units::NANOS_PER_SEC;
 const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
 /// How often the calling thread looks at the clock and at the wish to end: rarely enough to cost nothing.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A look that comes later than this: the process did not run meanwhile, and neither did its work.
+const LATE_NS: u64 = 500_000_000;
 
 /// Does something that may never come back, and tells so before and after. What it does, as a clause such as
 /// ``look at '/a/b'``, is what the user reads if it does not.
@@ -107,7 +109,10 @@ pub fn attend<T: Send + 'static>(
     let thread = start(Arc::clone(&halt), tell, work).map_err(GivenUp::NoThread)?;
     let mut watch = Watch { limit_ns, ended_ns: None, entered: None, filling: None };
     loop {
-        match told.recv_timeout(LOOK_EVERY) {
+        let looked_ns = now_ns();
+        let news = told.recv_timeout(LOOK_EVERY);
+        watch.forgive(looked_ns, now_ns());
+        match news {
             Ok(Told::Done(done)) => {
                 joined(thread);
                 return Ok(done);
@@ -184,6 +189,16 @@ impl Watch {
         }
         if let Event::Filling { name, done_bytes, total_bytes } = event {
             self.filling = Some((name.clone(), *done_bytes, *total_bytes));
+        }
+    }
+
+    /// Leaves a time out in which this process was stopped.
+    fn forgive(&mut self, from_ns: u64, until_ns: u64) {
+        let late_ns = until_ns - from_ns;
+        if late_ns >= LATE_NS
+            && let Some((_, since_ns)) = &mut self.entered
+        {
+            *since_ns += late_ns;
         }
     }
 
@@ -293,5 +308,18 @@ mod tests {
         assert!(watch.stuck(at(1_000)).is_none(), "0 waits for ever");
         watch.follow(&Event::Left, at(1_000));
         assert!(watch.stuck(at(9_000)).is_none());
+    }
+
+    #[test]
+    fn a_time_in_which_the_process_was_stopped_does_not_count() {
+        let at = |seconds: u64| 1 + seconds * NANOS_PER_SEC;
+        let limit_ns = Some(10 * NANOS_PER_SEC);
+        let mut watch = Watch { limit_ns, ended_ns: None, entered: None, filling: None };
+        watch.forgive(at(0), at(1));
+        watch.follow(&Event::Entered("look".to_owned()), at(1));
+        watch.forgive(at(1), at(1) + LATE_NS - 1);
+        watch.forgive(at(2), at(62));
+        assert!(watch.stuck(at(70)).is_none());
+        assert!(watch.stuck(at(71)).is_some());
     }
 }
