@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from fathom._errors import FathomError
+from fathom._hanging import must_answer
 from fathom._signals import held_back
 from fathom.assess._outcome import outcome_of
 from fathom.assess._plan import plan_cells
@@ -163,6 +164,7 @@ def _opened(
     writes: bool,
 ) -> list[AssessedTarget]:
     """Open all targets; scratch files get the same size, so that they are comparable."""
+    must_answer(names)
     for name in names:
         for path, size_bytes in remove_abandoned(name):
             on_abandoned(path, size_bytes)

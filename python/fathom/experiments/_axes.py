@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom._errors import InvalidRequestError
+from fathom._hanging import must_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -218,5 +219,6 @@ def load_arguments(arguments: Sequence[str], options: Sequence[str]) -> list[str
             )
     if given:
         return [*([] if "-L" in given else ["-L"]), *arguments]
+    must_answer(one for one in targets if not one.startswith(("#", "*")))
     made = all(target.startswith(("#", "*")) or Path(target).exists() for target in targets)
     return ["-r", "-Sh", "-L", *([] if made else ["-c1G"]), *targets]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom._errors import FathomError, InvalidRequestError
+from fathom._hanging import must_answer
 from fathom._provenance import target_provenance
 
 __all__ = ["TargetFacts", "described_error", "target_facts"]
@@ -80,6 +81,7 @@ def target_facts(path: str | os.PathLike[str]) -> TargetFacts:
         If it cannot be read.
 
     """
+    must_answer([path])
     name = str(Path(path).absolute())
     try:
         found = Path(name).stat()

@@ -8,7 +8,8 @@ import uuid
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fathom._provenance import memory_bytes, target_provenance
+from fathom._hanging import HangingError, within
+from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
 from fathom.store._records import RunOutcome, pack_json
 from fathom.store._tables import DIRECTIONS, latency_columns
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "target_rows"]
 
 _NANOS_PER_SECOND = 1e9
+# How long a target may take to say what lies beneath it.
+_LOOK_S = 5.0
 _QUANTILES = (0.5, 0.95, 0.99, 0.999)
 
 
@@ -152,9 +155,17 @@ def target_rows(result: Result) -> list[dict[str, Any]]:
     targets = spans[0]["targets"] if spans else []
     rows = []
     for position, target in enumerate(targets):
-        beneath = asdict(target_provenance(target["path"]))
+        beneath = asdict(_beneath(target["path"]))
         if beneath["device_is_rotational"] is not None:
             beneath["device_is_rotational"] = int(beneath["device_is_rotational"])
         facts = {name: target[name] for name in ("path", "kind", "size_bytes")}
         rows.append({"position": position, **facts, **beneath})
     return rows
+
+
+def _beneath(path: str) -> TargetProvenance:
+    """Return what lies beneath a target; nothing of one that hangs, so that its run is saved."""
+    try:
+        return within(_LOOK_S, f"look at '{path}'", lambda: target_provenance(path))
+    except HangingError:
+        return TargetProvenance()

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._hanging import must_answer
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -33,6 +35,7 @@ def run_arguments(
     """
     replaced = {_family(wish) for wish in wishes}
     kept = [one for one in step.arguments if _family(one) not in replaced]
+    must_answer(one for one in targets if not one.startswith(("#", "*")))
     missing = any(
         not target.startswith(("#", "*")) and not Path(target).exists() for target in targets
     )

@@ -1,0 +1,86 @@
+"""Looks at targets that may hang: by a thread that is left alone if the kernel does not come back.
+
+The engine attends its own looks. Those of Python would block the main thread, which no signal
+reaches then: what asks for a target first asks here whether it answers at all.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+from fathom._errors import FathomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["HangingError", "must_answer", "within"]
+
+_Found = TypeVar("_Found")
+# As long as the engine waits by default (--io-timeout).
+_LIMIT_S = 120.0
+
+
+class HangingError(FathomError):
+    """A target does not answer."""
+
+
+def within(limit_s: float, doing: str, look: Callable[[], _Found]) -> _Found:
+    """Return what a look finds, or raise what it raises. Ctrl-C ends the wait.
+
+    Parameters
+    ----------
+    limit_s
+        After so many seconds the look is left alone.
+    doing
+        What it does, as a clause such as ``look at '/a/b'``.
+    look
+        The look. It must change nothing, as it may go on after it was left alone.
+
+    Raises
+    ------
+    HangingError
+        If the kernel does not come back from it in time.
+
+    """
+    found: list[_Found] = []
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(look())
+        except BaseException as error:  # noqa: BLE001 - It is raised again by whoever waits.
+            raised.append(error)
+
+    # A daemon is not waited for at the end of the process.
+    thread = threading.Thread(target=run, name="look", daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if raised:
+        raise raised[0]
+    if not found:
+        raise HangingError(
+            f"cannot {doing}: the kernel has not come back from it for {limit_s:.0f} s; look at "
+            "the kernel's log"
+        )
+    return found[0]
+
+
+def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = _LIMIT_S) -> None:
+    """Look whether each of these targets answers; whether it is there is not asked.
+
+    Raises
+    ------
+    HangingError
+        If one of them hangs.
+
+    """
+    for target in targets:
+
+        def look(path: str | os.PathLike[str] = target) -> None:
+            with suppress(OSError, ValueError):
+                os.stat(path)  # noqa: PTH116 - A path that is none is told by who opens it.
+
+        within(limit_s, f"look at '{os.fspath(target)}'", look)

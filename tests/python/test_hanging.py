@@ -1,0 +1,127 @@
+"""Targets that hang: every command ends, says which one, and keeps what there is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from fathom._hanging import HangingError, must_answer, within
+from fathom.store import Store, _summary
+from fathom.store._summary import target_rows
+from hanging_fs import hanging_fs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hanging_fs import HangingFs
+
+WAIT_S = 20
+
+
+@pytest.fixture
+def hung(tmp_path: Path) -> Iterator[HangingFs]:
+    folder = tmp_path / "hung"
+    folder.mkdir()
+    with hanging_fs(folder) as system:
+        yield system
+
+
+def started(*args: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", "from fathom.cli import main; main()", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], system: HangingFs) -> tuple[str, str]:
+    """Return what a command wrote, once its first thread has ended.
+
+    The process itself stays as long as the kernel does not give up the look of another thread.
+    """
+    status = Path(f"/proc/{process.pid}/status")
+    for _ in range(WAIT_S * 20):
+        if "State:\tZ" in status.read_text():
+            break
+        time.sleep(0.05)
+    else:
+        process.kill()
+        system.release()
+        pytest.fail("it does not end")
+    system.release()
+    return process.communicate(timeout=WAIT_S)
+
+
+def test_a_look_that_hangs_is_left_alone_and_told() -> None:
+    held = threading.Event()
+    try:
+        with pytest.raises(HangingError, match="cannot look at 'a': the kernel has not come back"):
+            within(0.05, "look at 'a'", held.wait)
+    finally:
+        held.set()
+
+
+def test_a_look_that_comes_back_gives_what_it_found_or_raised(tmp_path: Path) -> None:
+    assert within(WAIT_S, "count", lambda: 7) == 7
+    with pytest.raises(FileNotFoundError):
+        within(WAIT_S, "open", (tmp_path / "none").read_bytes)
+    # Whether it is there is the question of whoever opens it.
+    must_answer([tmp_path, tmp_path / "none", "a\0b"])
+
+
+def test_a_run_in_this_process_ends_and_the_process_goes_on(hung: HangingFs) -> None:
+    target = str(hung.folder / "x.dat")
+    with pytest.raises(fathom.RunFailedError, match=f"cannot look at '{target}'") as caught:
+        fathom.run(["-W0", "-d600", "--io-timeout=1", target])
+    (span,) = caught.value.result.raw["time_spans"]
+    assert target in span["outcome"]["failed"]
+    assert hung.asked.is_set()
+
+
+def test_a_run_that_hangs_is_saved_with_its_failure(hung: HangingFs) -> None:
+    target = str(hung.folder / "x.dat")
+    with started("run", "-W0", "-d600", "--io-timeout=1", target) as process:
+        _, told = ended(process, hung)
+    assert process.returncode == 1, told
+    assert f"cannot look at '{target}'" in told
+    assert "Traceback" not in told
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        (run,) = store.runs.list()
+        assert run.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["run", "-W0", "-d600"], ["assess"], ["sweep", "--depth", "1,2"], ["prepare", "look"]],
+)
+def test_ctrl_c_ends_a_command_whose_target_hangs(hung: HangingFs, command: list[str]) -> None:
+    with started(*command, str(hung.folder / "x.dat")) as process:
+        assert hung.asked.wait(WAIT_S), "it did not look at its target"
+        process.send_signal(signal.SIGINT)
+        _, told = ended(process, hung)
+    assert process.returncode == 130, told
+    assert "Traceback" not in told, told
+
+
+def test_what_lies_beneath_a_target_that_hangs_is_unknown(
+    hung: HangingFs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Found:
+        raw = {  # noqa: RUF012 - It stands for a result.
+            "time_spans": [
+                {"targets": [{"path": str(hung.folder / "x"), "kind": "file", "size_bytes": 1}]}
+            ]
+        }
+
+    monkeypatch.setattr(_summary, "_LOOK_S", 0.05)
+    (row,) = target_rows(Found())  # type: ignore[arg-type]
+    assert (row["size_bytes"], row["file_system"]) == (1, None)
