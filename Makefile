@@ -112,5 +112,5 @@ sbom: $(BIN)/.ready ## List all that is built in or installed with it, with lice
 
 clean: ## Remove what was built and what tools remembered.
 	cargo clean
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache python/fathom/*.so
+	rm -rf $(VENV) .hypothesis .mypy_cache .pytest_cache .ruff_cache python/fathom/*.so
 	find python scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -43,6 +43,7 @@ def arguments_of(job: str) -> list[str]:
         ("diskspd-text", "operations per thread: 4", f"operations per thread: {HUGE}"),
         ("diskspd-text", "timespan 1", f"timespan {HUGE}"),
         ("diskspd-text", "thread count:\t\t2", f"thread count: {HUGE}"),
+        ("diskspd-text", "thread count:\t\t2", "thread count: ."),
         ("iometer-csv", "8192,100,70,100,0", f"{'9' * 400},100,70,100,0"),
         ("iometer-csv", ",63002,", ",\u00b2,"),
         ("iometer-icf", "4096,100,75,0,0", f"{'9' * 400},100,75,0,0"),
@@ -148,6 +149,14 @@ def test_a_scanned_result_of_no_time_is_none() -> None:
     reading = read_source(changed)
     check(reading, changed)
     assert len(reading.results) < len(before)
+
+
+def test_an_interval_of_xml_that_is_no_number_is_damage() -> None:
+    content = SAMPLES["diskspd-xml"].decode()
+    place = 'SampleMillisecond="1000"'
+    assert place in content
+    with pytest.raises(ImportFormatError, match="damaged"):
+        read_source(content.replace(place, 'SampleMillisecond="1\u20ac"').encode(), "diskspd-xml")
 
 
 def test_digits_without_end_in_a_scanned_text_are_not_tried_one_by_one() -> None:

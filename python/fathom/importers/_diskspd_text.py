@@ -146,10 +146,10 @@ class _Reader:
             self.head.lines.append(line.number)
 
     def _is_taken(self, text: str, raw: str) -> bool:
-        """Take a line, unless it has a number that no figure holds."""
+        """Take a line, unless it has a number that is none, or that no figure holds."""
         try:
             return self._take(text, raw)
-        except ArithmeticError:
+        except (ArithmeticError, ValueError):
             return False
 
     def _take(self, text: str, raw: str) -> bool:

@@ -148,5 +148,6 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
         raise ImportFormatError(f"there is no format {found!r}; there are {', '.join(FORMATS)}")
     try:
         return FORMATS[found].read(data)
-    except ArithmeticError as error:
-        raise ImportFormatError("it is damaged: it has a number that no figure holds") from error
+    except (ArithmeticError, ValueError) as error:
+        words = "it has a number that is none, or that no figure holds"
+        raise ImportFormatError(f"it is damaged: {words}") from error
