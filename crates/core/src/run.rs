@@ -1,6 +1,6 @@
 //! A whole run: request → facts → plan → guard → files → time spans → result.
 //!
-//! All that touches a target is done by a thread of its own ([`crate::attend`]), since a target may hang.
+//! All that touches a target is done by a thread of its own (`core/attend.rs`), since a target may hang.
 //! What it has found stands in an account, from which the result is made here, also if the thread never
 //! comes back.
 
