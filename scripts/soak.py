@@ -23,6 +23,7 @@ import threading
 import time
 import warnings
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,11 +55,12 @@ class Harm:
     length_bytes: int | None
 
     def happen(self) -> None:
-        """Do it."""
-        if self.length_bytes is None:
-            self.path.unlink()
-        else:
-            os.truncate(self.path, self.length_bytes)
+        """Do it; a target that is just made again is not there for a moment."""
+        with suppress(FileNotFoundError):
+            if self.length_bytes is None:
+                self.path.unlink()
+            else:
+                os.truncate(self.path, self.length_bytes)
 
 
 def main() -> int:

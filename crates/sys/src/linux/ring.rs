@@ -14,6 +14,7 @@ use super::discard;
 use super::thread::cpu_mask;
 use super::transfer::{Completion, Lending, Operation, Resources, Transfer};
 
+mod closing;
 mod options;
 #[cfg(test)]
 mod tests;
@@ -263,28 +264,6 @@ impl Ring {
             lending.take_back(slot);
             Completion { slot, result: entry.result() }
         }));
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        let mut done = Vec::with_capacity(self.in_flight());
-        while self.in_flight() > 0 {
-            let waited = self.enter(1, None);
-            self.reap(&mut done);
-            if waited.is_err() {
-                break;
-            }
-        }
-        let idle = self.in_flight() == 0;
-        // SAFETY: both are dropped or leaked only here. The ring goes first; the buffers are freed
-        // only when nothing is in flight, and are leaked otherwise because the kernel may still write.
-        unsafe {
-            ManuallyDrop::drop(&mut self.uring);
-            if idle {
-                ManuallyDrop::drop(&mut self.lending);
-            }
-        }
     }
 }
 

@@ -29,6 +29,30 @@ fn slots(done: &[Completion]) -> Vec<u32> {
     slots
 }
 
+/// Whether nobody has a file open: only then is a lease to write it given (`fcntl(2)`, `F_SETLEASE`).
+fn is_free(path: &std::path::Path) -> bool {
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    // SAFETY: the call takes integers only, and the descriptor is open.
+    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0 }
+}
+
+#[test]
+fn a_file_is_free_as_soon_as_its_ring_is_gone() {
+    for registered in [true, false] {
+        let options = RingOptions { unregistered_buffers: !registered, ..RingOptions::default() };
+        for _ in 0..5 {
+            let (scratch, mut ring) = ring(4, false, options);
+            (0..4).for_each(|slot| ring.push(&read(slot)));
+            ring.hand_over(4, 4).unwrap();
+            let (file, path) = scratch.into_parts();
+            drop(file);
+            assert!(!is_free(&path), "the ring has it open");
+            drop(ring);
+            assert!(is_free(&path));
+        }
+    }
+}
+
 #[test]
 fn no_more_is_handed_over_than_asked_for() {
     let (_scratch, mut ring) = ring(8, false, RingOptions::default());
