@@ -46,6 +46,7 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	cargo metadata --quiet --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
 	cargo run --quiet --locked -p xtask -- tidy
 	cargo run --quiet --locked -p xtask -- check-generated
 	$(BIN)/ruff format --check $(PYTHON_CODE)
