@@ -1,7 +1,7 @@
 //! Warnings in the text result.
 
 use fathom_core::diskspd::result_text;
-use fathom_core::measure::{Ending, SpanMeasurements, StoodStill};
+use fathom_core::measure::{Ending, SpanMeasurements};
 use fathom_core::profile::Profile;
 use fathom_core::result::assemble::{Provenance, assemble};
 use fathom_core::result::{Host, RunResult, Warning, WarningKind};
@@ -26,15 +26,8 @@ fn result(warnings: Vec<Warning>, spans: usize) -> RunResult {
     };
     let plan = span(1 << 20);
     let ended = || SpanMeasurements {
-        stop: None,
-        ending: Ending::Complete,
         measured_ns: 1_000_000_000,
-        cpus: Vec::new(),
-        away_cpus: Vec::new(),
-        stood_still: StoodStill::default(),
-        kernel_events: None,
-        outstanding: Vec::new(),
-        threads: Vec::new(),
+        ..SpanMeasurements::nothing(Ending::Complete)
     };
     let measured: Vec<_> = (0..spans).map(|_| (&plan, ended())).collect();
     let result = assemble(provenance, &Profile::default(), &measured);

@@ -21,8 +21,8 @@ use super::setup;
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::measure::{
-    AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements,
-    StoodStill, StopCause, cpu_difference,
+    AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
+    cpu_difference,
 };
 use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
@@ -75,17 +75,7 @@ pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
 }
 
 fn failed(reason: String) -> SpanMeasurements {
-    SpanMeasurements {
-        ending: Ending::Failed(reason),
-        measured_ns: 0,
-        stop: None,
-        cpus: Vec::new(),
-        away_cpus: Vec::new(),
-        stood_still: StoodStill::default(),
-        kernel_events: None,
-        outstanding: Vec::new(),
-        threads: Vec::new(),
-    }
+    SpanMeasurements::nothing(Ending::Failed(reason))
 }
 
 /// What the CPUs spent, and which of them were away.

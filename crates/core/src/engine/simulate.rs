@@ -18,7 +18,7 @@ use super::setup::{self, SetupError, SlotLayout};
 use super::stop::judge::Judge;
 use super::stop::{self, Finish};
 use super::worker::{IoFault, Ledger, Tolerance, Worker, WorkerSetup};
-use crate::measure::{Ending, SpanMeasurements, StoodStill, StopCause, ThreadMeasurements};
+use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
@@ -124,17 +124,7 @@ fn simulate_until(
     let sources = setup::make_sources(plan, &|_| {})?;
     let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
     let context = LaneContext { plan, targets: &targets, sources: &sources, verification };
-    let measurements = SpanMeasurements {
-        ending: Ending::Complete,
-        measured_ns: 0,
-        stop: None,
-        cpus: Vec::new(),
-        away_cpus: Vec::new(),
-        stood_still: StoodStill::default(),
-        kernel_events: None,
-        outstanding: Vec::new(),
-        threads: Vec::new(),
-    };
+    let measurements = SpanMeasurements::nothing(Ending::Complete);
     let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };
     let mut round = Round { simulation, until_ns: 0, cause: None, intervals: Vec::new() };
     let tolerance = Tolerance::new(plan.faults);

@@ -57,6 +57,24 @@ pub struct SpanMeasurements {
     pub threads: Vec<ThreadMeasurements>,
 }
 
+impl SpanMeasurements {
+    /// A time span that ended so, and measured nothing.
+    #[must_use]
+    pub fn nothing(ending: Ending) -> Self {
+        Self {
+            ending,
+            measured_ns: 0,
+            stop: None,
+            cpus: Vec::new(),
+            away_cpus: Vec::new(),
+            stood_still: StoodStill::default(),
+            kernel_events: None,
+            outstanding: Vec::new(),
+            threads: Vec::new(),
+        }
+    }
+}
+
 /// An I/O that had not come back when its time span was ended without it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutstandingIo {

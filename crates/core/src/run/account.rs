@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::Finished;
 use crate::attend::GivenUp;
 use crate::diskspd::parse::Request;
-use crate::measure::{Ending, SpanMeasurements, StoodStill};
+use crate::measure::{Ending, SpanMeasurements};
 use crate::plan::Plan;
 use crate::profile::Profile;
 use crate::result::assemble::{Provenance, assemble};
@@ -97,17 +97,8 @@ impl Account {
 
 /// A time span that did not begin.
 pub(super) fn not_begun(interrupted: bool, reason: String) -> SpanMeasurements {
-    SpanMeasurements {
-        ending: if interrupted { Ending::Interrupted } else { Ending::Failed(reason) },
-        measured_ns: 0,
-        stop: None,
-        cpus: Vec::new(),
-        away_cpus: Vec::new(),
-        stood_still: StoodStill::default(),
-        kernel_events: None,
-        outstanding: Vec::new(),
-        threads: Vec::new(),
-    }
+    let ending = if interrupted { Ending::Interrupted } else { Ending::Failed(reason) };
+    SpanMeasurements::nothing(ending)
 }
 
 /// The doubt about a run that was left alone after its last measurement.

@@ -107,22 +107,16 @@ fn named(os_ids: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{AwayCpu, Ending, StoodStill};
+    use crate::measure::{AwayCpu, Ending};
     use crate::plan::guard::fixture::span;
 
     #[test]
     fn cpus_that_were_away_are_told_by_when_they_were() {
         let cpu = |os_id, when| AwayCpu { os_id, when };
         let mut measured = SpanMeasurements {
-            ending: Ending::Complete,
             measured_ns: 1,
-            stop: None,
-            cpus: Vec::new(),
-            stood_still: StoodStill::default(),
             away_cpus: vec![cpu(5, Away::AtTheEnd), cpu(9, Away::Between), cpu(4, Away::AtTheEnd)],
-            kernel_events: None,
-            outstanding: Vec::new(),
-            threads: Vec::new(),
+            ..SpanMeasurements::nothing(Ending::Complete)
         };
         let told = cpus(&span(Vec::new()), &measured);
         let evidence = "CPUs 4-5 were offline when the measured time ended; the CPU use leaves them out. \
