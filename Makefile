@@ -38,7 +38,7 @@ $(BIN)/.ready: requirements-dev.txt
 	touch $@
 
 build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
-	cargo build --release --locked -p diskspd
+	cargo build --release --locked --bin diskspd
 	$(BIN)/maturin develop --quiet --release --locked
 	$(BIN)/python -c 'from fathom.report._bundle import build; build()'
 
@@ -79,7 +79,7 @@ docs: $(BIN)/.ready ## Generate reference, manual page, usage and schema; build 
 	@echo "The site: target/site/index.html"
 
 bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram-32-fio --pairs 9").
-	cargo build --release --locked -p diskspd
+	cargo build --release --locked --bin diskspd
 	@$(PYTHON) benches/bench.py --diskspd $(DISKSPD) $(BENCH)
 
 demo: $(BIN)/.ready ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
@@ -91,7 +91,7 @@ soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS)
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python scripts/kills.py --count $(KILLS)
 	FATHOM_SEEDS=$(SEEDS) FATHOM_SEED_SECONDS=$(SEED_SECONDS) \
-	  cargo test --release --locked -p diskspd --test sim seeds:: -- --nocapture
+	  cargo test --release --locked -p fathom-storage --test sim seeds:: -- --nocapture
 
 FALSE_ALARM_RUNS = -d1 -W0 -b4K -r -o4 -L --stop-ios=12000 -c64M target/false-alarms.dat
 false-alarms: build ## How often compare finds a difference between equals, on runs recorded here.
@@ -104,9 +104,9 @@ MIRI_SKIPPED := each_kind_is_told a_node_of_more_cpus
 sanitize: ## The unsafe code under the address sanitizer, and under Miri where it can (nightly; for soaks).
 	@rustup run nightly rustc --version || { echo "skipped: no nightly compiler is installed"; exit 1; }
 	RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=target/sanitize cargo +nightly test --locked --lib \
-		--target $$(rustc -vV | sed -n 's/^host: //p') -p fathom-sys -p fathom-core
+		--target $$(rustc -vV | sed -n 's/^host: //p') -p fathom-storage-sys -p fathom-storage-core
 	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test --locked \
-		-p fathom-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
+		-p fathom-storage-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
 
 sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
 	$(BIN)/python scripts/supply_chain.py --write

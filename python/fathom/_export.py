@@ -124,7 +124,7 @@ def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - An extra of the package.
         from pyarrow import parquet  # noqa: PLC0415 - The same.
     except ImportError as error:
-        raise ExportError("Parquet needs pyarrow: pip install 'fathom[parquet]'") from error
+        raise ExportError("Parquet needs pyarrow: pip install 'fathom-storage[parquet]'") from error
     names = _columns(rows)
     # All rows count for a column's type, also where the first ones have no value.
     columns = {name: [row.get(name) for row in rows] for name in names}
@@ -136,7 +136,7 @@ def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
         from openpyxl import Workbook  # noqa: PLC0415 - An extra of the package.
         from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415 - The same.
     except ImportError as error:
-        raise ExportError("Excel needs openpyxl: pip install 'fathom[xlsx]'") from error
+        raise ExportError("Excel needs openpyxl: pip install 'fathom-storage[xlsx]'") from error
     if len(rows) >= _XLSX_ROWS:
         raise ExportError(
             f"Excel holds {_XLSX_ROWS - 1:,} rows, not {len(rows):,}: export Parquet or CSV"

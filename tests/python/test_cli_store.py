@@ -205,7 +205,7 @@ def test_a_missing_library_is_told_with_the_way_to_get_it(
         [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert f"pip install 'fathom[{form}]'" in done.stderr
+    assert f"pip install 'fathom-storage[{form}]'" in done.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -162,5 +162,5 @@ def test_a_server_that_is_away_is_told_without_the_password(tmp_path: Path) -> N
 
 def test_a_missing_driver_is_told_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(StoreError, match=r"pip install 'fathom\[postgresql\]'"):
+    with pytest.raises(StoreError, match=r"pip install 'fathom-storage\[postgresql\]'"):
         Store("postgresql://me@host/db")

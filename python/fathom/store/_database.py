@@ -128,7 +128,7 @@ class Database:
             import psycopg  # noqa: F401, PLC0415 - An extra of the package.
         except ImportError as error:
             raise StoreError(
-                "a store in PostgreSQL needs the driver: pip install 'fathom[postgresql]'"
+                "a store in PostgreSQL needs the driver: pip install 'fathom-storage[postgresql]'"
             ) from error
         milliseconds = round(self.wait_s * 1000)
         query = dict(url.query)
