@@ -3,4 +3,5 @@
 mod bad_input;
 mod doctor;
 mod explain;
+mod hostile_names;
 mod usage;

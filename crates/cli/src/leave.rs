@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use fathom_core::plan::guard::{DeviceLabel, Refusals};
+use fathom_core::shown::shown;
 
 /// The words that give leave to write to all devices that lack nothing else, typed by the person at the
 /// terminal; nothing if there is none, if something else stands against the run, or if it is not typed.
@@ -21,7 +22,7 @@ fn ask_for(label: &DeviceLabel) -> Option<String> {
         "All data on {path} ({what}) would be lost. Type {word} to go on, or anything else to end: "
     );
     let mut out = io::stderr().lock();
-    out.write_all(question.as_bytes()).and_then(|()| out.flush()).ok()?;
+    out.write_all(shown(&question).as_bytes()).and_then(|()| out.flush()).ok()?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).ok()?;
     let typed = line.trim().to_owned();

@@ -16,6 +16,7 @@ use fathom_core::diskspd::manual;
 use fathom_core::diskspd::parse::{DoctorRequest, Invocation, Outside, ParseError, parse};
 use fathom_core::report::json;
 use fathom_core::run::read_profile;
+use fathom_core::shown::from_os;
 use fathom_sys::event::NamedEvent;
 use fathom_sys::privileges;
 
@@ -44,9 +45,8 @@ fn main() -> ExitCode {
 
 /// What the command line asks for.
 fn ask() -> Result<Invocation, ParseError> {
-    let not_text = |arg: OsString| {
-        ParseError::from(format!("argument '{}' is not UTF-8 text", arg.to_string_lossy()))
-    };
+    let not_text =
+        |arg: OsString| ParseError::from(format!("argument '{}' is not UTF-8 text", from_os(&arg)));
     let args = std::env::args_os().skip(1).map(|arg| arg.into_string().map_err(not_text));
     let args = args.collect::<Result<Vec<_>, _>>()?;
     let outside = Outside { read_file: &read_profile, fresh_seed: run::fresh_seed() };

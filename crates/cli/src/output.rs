@@ -13,6 +13,7 @@ use fathom_core::profile::ResultFormat;
 use fathom_core::report::{doctor, explain, json};
 use fathom_core::result::RunResult;
 use fathom_core::run::look_at_system;
+use fathom_core::shown::{from_os, shown};
 
 use crate::whole_file;
 
@@ -49,8 +50,9 @@ pub fn print(text: &str) -> ExitCode {
     }
 }
 
-/// Writes a line to standard error. If nobody reads it, there is nobody to tell.
+/// Writes a line to standard error, as people see it. If nobody reads it, there is nobody to tell.
 pub fn complain(line: &str) {
+    let line = shown(line);
     let _written = writeln!(io::stderr().lock(), "{line}");
 }
 
@@ -117,9 +119,9 @@ pub fn disks() -> String {
     let disks = fathom_sys::device::disks();
     for (number, disk) in disks.iter().enumerate() {
         let size = show_size(disk.size_bytes);
-        let model = disk.model.as_deref().unwrap_or("-");
-        let serial = disk.serial.as_deref().unwrap_or("-");
-        let path = disk.path.display().to_string();
+        let model = shown(disk.model.as_deref().unwrap_or("-"));
+        let serial = shown(disk.serial.as_deref().unwrap_or("-"));
+        let path = shown(&from_os(disk.path.as_os_str())).into_owned();
         text.push_str(&format!("#{number:<7}{path:<18}{size:>10}  {model:<26}{serial}\n"));
         for user in users(disk) {
             text.push_str(&format!("        in use: {user}\n"));
@@ -133,7 +135,10 @@ pub fn disks() -> String {
 
 /// Who uses a disk, so that it must not be written.
 fn users(disk: &fathom_sys::device::Disk) -> Vec<String> {
-    let mounts = disk.mount_points.iter().map(|mount| format!("mounted on {}", mount.display()));
-    let holders = disk.holders.iter().map(|holder| format!("held by {holder}"));
+    let mounts = disk
+        .mount_points
+        .iter()
+        .map(|mount| format!("mounted on {}", shown(&from_os(mount.as_os_str()))));
+    let holders = disk.holders.iter().map(|holder| format!("held by {}", shown(holder)));
     mounts.chain(holders).chain(disk.is_swap.then(|| "swap".to_owned())).collect()
 }

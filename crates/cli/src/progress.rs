@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 
 use fathom_core::measure::Event;
+use fathom_core::shown::shown;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::live::{self, Second};
@@ -27,7 +28,7 @@ impl Progress {
         match event {
             Event::Step(words) if self.verbose => {
                 let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S");
-                self.write(&format!("{now}: {words}\n"));
+                self.write(&format!("{now}: {}\n", shown(words)));
             }
             Event::Progress => self.write("."),
             Event::Live { second, ios, bytes, in_flight, latency_ns } => {
@@ -74,7 +75,7 @@ impl Progress {
 }
 
 fn new_bar(doing: &str, name: &str, total_bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::new(total_bytes).with_message(format!("{doing} {name}"));
+    let bar = ProgressBar::new(total_bytes).with_message(format!("{doing} {}", shown(name)));
     let form = "{msg} [{bar:30}] {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left";
     match ProgressStyle::with_template(form) {
         Ok(style) => bar.with_style(style),

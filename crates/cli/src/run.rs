@@ -1,5 +1,6 @@
 //! A run: signals, progress, result, exit code.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub fn explain(request: &Request) -> ExitCode {
     let explanation = match explain_request(request) {
         Ok(explanation) => explanation,
         Err(errors) => {
-            complain_all("ERROR", &errors.to_string());
+            complain_all("ERROR", &errors.0);
             let is_invalid = errors.has_request_error();
             return if is_invalid { Code::Invalid.into() } else { Code::Failed.into() };
         }
@@ -65,7 +66,7 @@ pub fn run(request: &Request) -> ExitCode {
     match outcome {
         Ok(finished) => report(request, &finished, stop.load(Ordering::Relaxed)),
         Err(RunError::Invalid(errors)) => {
-            complain_all("ERROR", &errors.to_string());
+            complain_all("ERROR", &errors.0);
             Code::Invalid.into()
         }
         Err(RunError::TooManyFiles(error)) => {
@@ -85,7 +86,7 @@ pub fn run(request: &Request) -> ExitCode {
             Code::Failed.into()
         }
         Err(RunError::Refused(refusals)) => {
-            complain_all("REFUSED", &refusals.to_string());
+            complain_all("REFUSED", &refusals.0);
             Code::Refused.into()
         }
     }
@@ -119,8 +120,8 @@ fn obstacle(request: &Request) -> Option<ExitCode> {
     destination::obstacle(options.json_file.as_deref(), targets, options.overwrite)
 }
 
-fn complain_all(word: &str, lines: &str) {
-    for line in lines.lines() {
+fn complain_all(word: &str, sentences: &[impl Display]) {
+    for line in sentences {
         complain(&format!("{word}: {line}"));
     }
 }

@@ -32,6 +32,7 @@ pub mod profile;
 pub mod report;
 pub mod result;
 pub mod run;
+pub mod shown;
 mod tree;
 pub mod units;
 pub mod verify;

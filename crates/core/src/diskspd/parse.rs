@@ -11,6 +11,7 @@ use super::flags::{self, Flag};
 use super::profile_xml::{self, SpanLines, template};
 use super::validate;
 use crate::profile::{FaultPolicy, Profile, ResultFormat, RunOptions};
+use crate::shown::without_secrets;
 
 /// What a command line asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -145,7 +146,7 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
         return Ok(Invocation::SignalEvent(event));
     }
     let command_line = std::iter::once("diskspd").chain(args.iter().map(String::as_str));
-    let command_line = command_line.collect::<Vec<_>>().join(" ");
+    let command_line = without_secrets(&command_line.collect::<Vec<_>>().join(" ")).into_owned();
     if let Some(journal) = &draft.verify_only {
         let (journal, targets) = (journal.into(), targets.to_vec());
         let format = only_shown(&options, &draft)?;

@@ -9,10 +9,17 @@ use crate::profile::{
     BufferSeparation, Caching, Distribution, DistributionRange, FlushMode, Priority, Profile, Rate,
     RingBatch, Target, TimeSpan, Tuning, WriteSource,
 };
+use crate::shown;
 
 /// From the blank line before `Command Line:` to the last line of the last target.
 #[must_use]
 pub fn write(profile: &Profile, command_line: &str) -> String {
+    let plain = shown::of(profile);
+    in_plain_words(plain.as_ref().unwrap_or(profile), &shown::shown(command_line))
+}
+
+/// The same of what can be shown as it is.
+pub(super) fn in_plain_words(profile: &Profile, command_line: &str) -> String {
     let mut text = format!("\nCommand Line: {command_line}\n");
     if profile.experiment_flags != 0 {
         text.push_str(&format!("\nExperiment Flags: {}\n", profile.experiment_flags));

@@ -5,10 +5,13 @@ use super::topology::ranges;
 use super::xml::Writer;
 use super::{result_text, result_xml};
 use crate::result::{Cache, Cpu, SystemReport};
+use crate::shown;
 
 /// The report as text.
 #[must_use]
 pub fn text(report: &SystemReport) -> String {
+    let plain = shown::of(report);
+    let report = plain.as_ref().unwrap_or(report);
     let host = &report.host;
     let mut text = String::new();
     result_text::write_system(&mut text, host, report.seen_at_unix_s);

@@ -2,8 +2,11 @@
 
 use std::fmt::Display;
 
-/// Text that is safe between tags and in attributes. Characters that XML cannot hold at all become
-/// U+FFFD; a carriage return is written as a reference, because readers would drop it.
+use crate::shown::is_hostile;
+
+/// Text that is safe between tags, in attributes and at a terminal. What a terminal would act on is written
+/// as a reference, as is a carriage return, which readers would drop; what XML cannot hold at all is
+/// spelled out, as in text.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -12,9 +15,15 @@ pub fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            '\r' => escaped.push_str("&#13;"),
-            '\t' | '\n' => escaped.push(character),
-            '\0'..' ' | '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            '\0'..' ' if !matches!(character, '\t' | '\n' | '\r') => {
+                escaped.push_str(&format!("\\x{:02x}", u32::from(character)));
+            }
+            '\u{fffe}' | '\u{ffff}' => {
+                escaped.push_str(&format!("\\u{{{:x}}}", u32::from(character)));
+            }
+            _ if is_hostile(character) => {
+                escaped.push_str(&format!("&#{};", u32::from(character)));
+            }
             _ => escaped.push(character),
         }
     }

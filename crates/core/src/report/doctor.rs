@@ -1,10 +1,13 @@
 //! A diagnosis as text: the tool's own cost, then what to mend, then what is well.
 
 use crate::doctor::{Diagnosis, Finding, MeasuredCost, Verdict};
+use crate::shown;
 
 /// The diagnosis, for people.
 #[must_use]
 pub fn write(diagnosis: &Diagnosis) -> String {
+    let plain = shown::of(diagnosis);
+    let diagnosis = plain.as_ref().unwrap_or(diagnosis);
     let host = &diagnosis.host;
     let mut text =
         format!("{}: {}, {}, {} CPUs\n\n", host.name, host.kernel, host.cpu_model, host.cpus.len());

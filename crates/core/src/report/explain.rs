@@ -4,10 +4,13 @@ use crate::diskspd::number::show_size;
 use crate::explain::{
     ExplainedDevice, ExplainedTarget, ExplainedVerdict, Explanation, Fate, FileToMake,
 };
+use crate::shown;
 
 /// The explanation, for people.
 #[must_use]
 pub fn write(explanation: &Explanation) -> String {
+    let plain = shown::of(explanation);
+    let explanation = plain.as_ref().unwrap_or(explanation);
     let verdict = if explanation.would_run { "would go ahead" } else { "would be refused" };
     let mut text = format!(
         "{}\nThis run {verdict}. It takes at most {:.0} s, without the making of files.\n",

@@ -7,6 +7,7 @@ use crate::doctor::Diagnosis;
 use crate::explain::Explanation;
 use crate::profile::Profile;
 use crate::result::{RunResult, SystemReport};
+use crate::shown::in_json;
 
 /// The result, indented.
 #[must_use]
@@ -92,7 +93,8 @@ pub fn schema() -> String {
     text
 }
 
-/// These types have string keys and finite numbers only, so that writing them cannot fail.
+/// These types have string keys and finite numbers only, so that writing them cannot fail. What acts on a
+/// terminal is written as `\uXXXX`.
 fn pretty(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
+    in_json(serde_json::to_string_pretty(value).unwrap_or_default())
 }

@@ -18,6 +18,7 @@ pub(super) use tail::engines;
 
 use crate::diskspd::profile_text;
 use crate::result::{Outcome, RunResult, TimeSpanResult};
+use crate::shown;
 
 /// What stands where a time span has nothing to show.
 pub(super) const NOTHING_MEASURED: &str =
@@ -29,7 +30,9 @@ const STARS: &str =
 /// The whole result, from the blank line before `Command Line:` on.
 #[must_use]
 pub fn write(result: &RunResult) -> String {
-    let mut text = profile_text::write(&result.profile, &result.command_line);
+    let plain = shown::of(result);
+    let result = plain.as_ref().unwrap_or(result);
+    let mut text = profile_text::in_plain_words(&result.profile, &result.command_line);
     head::write_system(&mut text, &result.host, result.started_at_unix_s);
     for (index, span) in result.time_spans.iter().enumerate() {
         text.push_str(&format!("\nResults for timespan {}:\n{STARS}\n", index + 1));
