@@ -121,7 +121,7 @@ fn carry_out(
     if let (Ok(limit), Ok(open)) = (limit, fathom_sys::limits::open_files()) {
         check_open_files(&plan, limit.saturating_sub(open))?;
     }
-    let leave = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
+    let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
     let events = RunEvents::new(&request.profile.events)?;
     let tables = tables(&plan, sink)?;
     account.of().tables.clone_from(&tables);
@@ -130,7 +130,7 @@ fn carry_out(
         plan: &plan,
         events: &events,
         tables: tables.as_ref(),
-        checked: leave.checked.clone(),
+        checked: grant.checked.clone(),
         account,
         stop,
         sink,

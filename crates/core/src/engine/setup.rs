@@ -259,10 +259,9 @@ pub fn open(target: &TargetPlan, checked: &Checked) -> Result<TargetFile, SetupE
         (true, true) => "for writing past the page cache",
     };
     let wrap = |source| SetupError::Open { name: target.name.clone(), how, source };
-    let file = TargetFile::open(&target.path, flags(target)).map_err(wrap)?;
-    if target.open.write {
-        checked.approve(&target.path, file.as_std()).map_err(wrap)?;
-    }
+    let checked = if target.open.write { checked.held(&target.path).map_err(wrap)? } else { None };
+    let held = checked.as_deref();
+    let file = TargetFile::open_as_held(held, &target.path, flags(target)).map_err(wrap)?;
     for advice in advices(target) {
         file.advise(advice).map_err(wrap)?;
     }

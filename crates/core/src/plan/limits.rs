@@ -22,8 +22,19 @@ pub struct TooManyFiles {
 /// # Errors
 /// If it does not.
 pub fn check_open_files(plan: &Plan, left: u64) -> Result<(), TooManyFiles> {
-    let needed = plan.spans.iter().map(files_of).max().unwrap_or(0);
+    let needed = needed(plan);
     if needed <= left { Ok(()) } else { Err(TooManyFiles { needed, left }) }
+}
+
+/// How many of so many more open files the plan leaves over.
+pub(super) fn spare(plan: &Plan, left: u64) -> u64 {
+    /// Files that are open for a moment: a look at what other processes have open, a journal, a library.
+    const MOMENTARY: u64 = 32;
+    left.saturating_sub(needed(plan).saturating_add(MOMENTARY))
+}
+
+fn needed(plan: &Plan) -> u64 {
+    plan.spans.iter().map(files_of).max().unwrap_or(0)
 }
 
 /// Open files of the fullest table of a time span. Threads of the synchronous engine have each a table of

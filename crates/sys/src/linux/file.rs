@@ -6,6 +6,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use super::held::Held;
+
 /// How a target is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenFlags {
@@ -15,6 +17,14 @@ pub struct OpenFlags {
     pub direct: bool,
     /// Each write is on stable storage when it ends (`O_DSYNC`).
     pub write_through: bool,
+}
+
+impl OpenFlags {
+    fn bits(self) -> libc::c_int {
+        let both = [(self.direct, libc::O_DIRECT), (self.write_through, libc::O_DSYNC)];
+        let wanted = both.iter().filter(|(wanted, _)| *wanted);
+        wanted.fold(libc::O_CLOEXEC | libc::O_NOCTTY, |bits, (_, bit)| bits | bit)
+    }
 }
 
 /// What the page cache is told about the offsets to come.
@@ -48,14 +58,20 @@ pub fn open_in_place(path: &Path) -> io::Result<File> {
 impl TargetFile {
     /// Opens an existing file or device. Nothing is created or cut.
     pub fn open(path: &Path, flags: OpenFlags) -> io::Result<Self> {
-        let mut bits = libc::O_CLOEXEC | libc::O_NOCTTY;
-        for (wanted, bit) in [(flags.direct, libc::O_DIRECT), (flags.write_through, libc::O_DSYNC)]
-        {
-            bits |= if wanted { bit } else { 0 };
-        }
         let mut options = File::options();
-        options.read(true).write(flags.write).custom_flags(bits);
-        let file = options.open(path)?;
+        options.read(true).write(flags.write).custom_flags(flags.bits());
+        Self::of(options.open(path)?)
+    }
+
+    /// Opens what is held, wherever `path` leads by now; where nothing is held, what `path` leads to.
+    pub fn open_as_held(held: Option<&Held>, path: &Path, flags: OpenFlags) -> io::Result<Self> {
+        match held {
+            Some(held) => Self::of(held.open(path, flags.write, flags.bits())?),
+            None => Self::open(path, flags),
+        }
+    }
+
+    fn of(file: File) -> io::Result<Self> {
         let is_device = file.metadata()?.file_type().is_block_device();
         Ok(Self { file, is_device })
     }

@@ -28,25 +28,49 @@ pub enum Identity {
     Other,
 }
 
+/// An object, told from one that later gets its number.
+#[derive(Debug, Clone, Copy)]
+pub struct Object {
+    /// What it is.
+    pub identity: Identity,
+    /// When it was born, in seconds and nanoseconds; nothing where the file system does not tell.
+    born: Option<(i64, u32)>,
+}
+
+impl PartialEq for Object {
+    /// A device is the same whatever node stands for it.
+    fn eq(&self, other: &Self) -> bool {
+        let is_device = matches!(self.identity, Identity::Device(_));
+        self.identity == other.identity && (is_device || self.born == other.born)
+    }
+}
+
+impl Eq for Object {}
+
 /// The object behind `path`, with symbolic links followed.
 ///
 /// What the kernel remembers is enough (`AT_STATX_DONT_SYNC`): a file server that does not answer
 /// must not hold up a look at what other processes have open.
 pub fn of(path: &Path) -> io::Result<Identity> {
     let name = CString::new(path.as_os_str().as_bytes())?;
-    look(libc::AT_FDCWD, &name, 0)
+    Ok(look(libc::AT_FDCWD, &name, 0)?.identity)
 }
 
 /// The object that is open, whatever its path leads to by now.
 pub fn of_open(file: &File) -> io::Result<Identity> {
+    Ok(object_of(file)?.identity)
+}
+
+/// The object that is open, told from others that ever have its number.
+pub fn object_of(file: &File) -> io::Result<Object> {
     look(file.as_raw_fd(), c"", libc::AT_EMPTY_PATH)
 }
 
-fn look(at: RawFd, name: &CStr, how: libc::c_int) -> io::Result<Identity> {
+fn look(at: RawFd, name: &CStr, how: libc::c_int) -> io::Result<Object> {
     let mut answer = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: `name` is NUL-terminated and `answer` has room for one statx; both outlive the call.
     let status = unsafe {
-        let mask = libc::STATX_TYPE | libc::STATX_INO;
+        let mask = libc::STATX_TYPE | libc::STATX_INO | libc::STATX_BTIME;
         let flags = libc::AT_STATX_DONT_SYNC | how;
         libc::statx(at, name.as_ptr(), flags, mask, answer.as_mut_ptr())
     };
@@ -55,14 +79,17 @@ fn look(at: RawFd, name: &CStr, how: libc::c_int) -> io::Result<Identity> {
     }
     // SAFETY: statx is plain integers, the memory was zeroed, and the kernel has filled it.
     let answer = unsafe { answer.assume_init() };
-    Ok(match u32::from(answer.stx_mode) & libc::S_IFMT {
+    let has_birth = answer.stx_mask & libc::STATX_BTIME != 0;
+    let born = has_birth.then_some((answer.stx_btime.tv_sec, answer.stx_btime.tv_nsec));
+    let identity = match u32::from(answer.stx_mode) & libc::S_IFMT {
         libc::S_IFBLK => Identity::Device((answer.stx_rdev_major, answer.stx_rdev_minor)),
         libc::S_IFREG => Identity::File(FileId {
             device: (answer.stx_dev_major, answer.stx_dev_minor),
             inode: answer.stx_ino,
         }),
         _ => Identity::Other,
-    })
+    };
+    Ok(Object { identity, born })
 }
 
 #[cfg(test)]

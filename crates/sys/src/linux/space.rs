@@ -51,6 +51,17 @@ pub(super) fn statfs(path: &Path) -> io::Result<libc::statfs> {
     Ok(unsafe { answer.assume_init() })
 }
 
+/// What the kernel tells of the file system that something open lies on.
+pub(super) fn fstatfs(file: &File) -> io::Result<libc::statfs> {
+    let mut answer = MaybeUninit::<libc::statfs>::uninit();
+    // SAFETY: the descriptor is open for as long as `file` is borrowed, and `answer` has room for one statfs.
+    if unsafe { libc::fstatfs(file.as_raw_fd(), answer.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: fstatfs returned 0, so the kernel has filled the whole structure.
+    Ok(unsafe { answer.assume_init() })
+}
+
 /// The greatest size, in bytes, to which this process may extend a file; absent without a limit.
 ///
 /// A write beyond `RLIMIT_FSIZE` kills the process with `SIGXFSZ`, so it must be known before.

@@ -22,35 +22,37 @@ mod uses;
 mod writers;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::blkid;
+use fathom_sys::held::Held;
 use fathom_sys::holders::Claim;
 use fathom_sys::identity::Identity;
 use fathom_sys::kernel_files;
 
-use super::prepare;
 use super::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind};
+use super::{limits, prepare};
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::profile::RunOptions;
-pub use checked::Checked;
+pub use checked::{Checked, Found, Place};
+pub(in crate::plan) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
 use machine::Machine;
 pub use token::DeviceLabel;
 use uses::Sight;
 pub use uses::Use;
 
-/// Leave to write: the claims on all block devices that are written, held as long as this is kept.
+/// Permission to write: what was checked, and the claims on all block devices, held as long as this is kept.
 #[must_use = "nobody else is kept off the devices once this is dropped"]
 #[derive(Debug)]
-pub struct Leave {
+pub struct WriteGrant {
     /// Kept and not looked at: a claim ends when it is dropped.
     _claims: Vec<Claim>,
-    /// What each path led to.
+    /// What each path led to, held.
     pub checked: Checked,
 }
 
@@ -74,23 +76,24 @@ pub struct Judgement {
 
 /// Checks every target that `plan` would write to or create; those that are only read pass. Each look that
 /// may hang is told to `sink`.
-pub fn check(plan: &Plan, options: &RunOptions, sink: EventSink<'_>) -> Result<Leave, Refusals> {
+pub fn check(
+    plan: &Plan,
+    options: &RunOptions,
+    sink: EventSink<'_>,
+) -> Result<WriteGrant, Refusals> {
     let machine = Machine::this();
     let intents = intents(plan);
-    let guard = Guard::new(&machine, &intents, options, sink);
-    let (mut claims, mut checked) = (Claims::default(), Checked::default());
-    let refuse = |(path, intent): (&PathBuf, &Intent)| {
-        let doing = format!("look at what '{}' holds", path.display());
-        let finding = within(sink, doing, || {
-            // Before anything else: what is put there later is not what was looked at.
-            checked.note(path, machine.identity(path));
-            guard.examine(path, *intent, &mut claims)
-        });
-        Some(Refusal { target: path.clone(), finding: finding? })
+    let (mut checked, mut claims) = (Checked::with_descriptors(spare(plan)), Claims::default());
+    let found = look(&mut checked, &intents, sink);
+    let guard = Guard::new(&machine, &found, options, sink);
+    let refuse = |target: &Target<'_>| {
+        let doing = format!("look at what '{}' holds", target.path.display());
+        let finding = within(sink, doing, || guard.examine(target, &mut claims));
+        Some(Refusal { target: target.path.to_owned(), finding: finding? })
     };
-    let refusals: Vec<Refusal> = intents.iter().filter_map(refuse).collect();
-    let leave = Leave { _claims: claims.0.into_values().collect(), checked };
-    if refusals.is_empty() { Ok(leave) } else { Err(Refusals(refusals)) }
+    let refusals: Vec<Refusal> = found.iter().filter_map(refuse).collect();
+    let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked };
+    if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
 }
 
 /// What [`check`] would say now, of each path; all claims are given back at once.
@@ -98,13 +101,15 @@ pub fn check(plan: &Plan, options: &RunOptions, sink: EventSink<'_>) -> Result<L
 pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
     let machine = Machine::this();
     let intents = intents(plan);
-    let guard = Guard::new(&machine, &intents, options, &|_| {});
-    let mut claims = Claims::default();
-    let verdicts = intents.iter().map(|(path, intent)| {
-        let finding = guard.examine(path, *intent, &mut claims);
-        (path.clone(), Verdict { finding, label: guard.label(path) })
+    let (mut checked, mut claims) = (Checked::with_descriptors(spare(plan)), Claims::default());
+    let found = look(&mut checked, &intents, &|_| {});
+    let guard = Guard::new(&machine, &found, options, &|_| {});
+    let verdicts = found.iter().map(|target| {
+        let finding = guard.examine(target, &mut claims);
+        let label = target.identity().and_then(|identity| guard.label(identity));
+        (target.path.to_owned(), Verdict { finding, label })
     });
-    Judgement { verdicts: verdicts.collect(), unseen: guard.unseen() }
+    Judgement { verdicts: verdicts.collect(), unseen: guard.unseen(&checked) }
 }
 
 /// The label of the device that a path leads to, or that the file behind it lies on; none if that cannot
@@ -112,7 +117,45 @@ pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
 #[must_use]
 pub fn label_of(path: &Path) -> Option<DeviceLabel> {
     let (machine, options) = (Machine::this(), RunOptions::default());
-    Guard::new(&machine, &BTreeMap::new(), &options, &|_| {}).label(path)
+    let identity = machine.identity(path)?;
+    Guard::new(&machine, &[], &options, &|_| {}).label(identity)
+}
+
+/// Something that would be written, held.
+struct Target<'a> {
+    path: &'a Path,
+    intent: Intent,
+    found: Found,
+}
+
+impl Target<'_> {
+    fn identity(&self) -> Option<Identity> {
+        match &self.found {
+            Found::There(held) => Some(held.identity()),
+            _ => None,
+        }
+    }
+}
+
+/// Takes hold of all paths before anything else is asked: what is put there later is not looked at.
+fn look<'a>(
+    checked: &mut Checked,
+    intents: &'a BTreeMap<PathBuf, Intent>,
+    sink: EventSink<'_>,
+) -> Vec<Target<'a>> {
+    let mut take = |(path, intent): (&'a PathBuf, &Intent)| {
+        let doing = format!("look at '{}'", path.display());
+        let found = within(sink, doing, || checked.look(path));
+        Target { path, intent: *intent, found }
+    };
+    intents.iter().map(&mut take).collect()
+}
+
+/// How many descriptors may be kept beside those that the plan opens; nothing if that cannot be told.
+fn spare(plan: &Plan) -> Option<u64> {
+    let limit = fathom_sys::limits::raise_open_files().ok()?;
+    let open = fathom_sys::limits::open_files().ok()?;
+    Some(limits::spare(plan, limit.saturating_sub(open)))
 }
 
 /// What a run means to do with a path.
@@ -172,15 +215,12 @@ struct Guard<'a> {
 impl<'a> Guard<'a> {
     fn new(
         machine: &'a Machine,
-        intents: &BTreeMap<PathBuf, Intent>,
+        found: &[Target<'_>],
         options: &'a RunOptions,
         sink: EventSink<'_>,
     ) -> Self {
-        let identity = |path: &PathBuf| {
-            within(sink, format!("look at '{}'", path.display()), || machine.identity(path))
-        };
-        let found = intents.keys().filter_map(identity);
-        let targets: Vec<Identity> = found.filter(|found| *found != Identity::Other).collect();
+        let identities = found.iter().filter_map(Target::identity);
+        let targets: Vec<Identity> = identities.filter(|one| *one != Identity::Other).collect();
         // What other processes have open is looked at, and may hang like any target.
         let sight = within(sink, "look who uses the targets".to_owned(), || {
             Sight::of(machine, &targets, &options.protect)
@@ -188,58 +228,63 @@ impl<'a> Guard<'a> {
         Self { machine, sight, options }
     }
 
-    /// What speaks against writing to `path`; symbolic links are followed to the object itself.
-    fn examine(&self, path: &Path, intent: Intent, claims: &mut Claims) -> Option<Finding> {
-        let metadata = match fs::metadata(path) {
+    /// What speaks against writing to a target. All that is asked is asked of what is held.
+    fn examine(&self, target: &Target<'_>, claims: &mut Claims) -> Option<Finding> {
+        let held = match &target.found {
             // What is not there cannot be lost.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => return Some(Finding::Unreadable(error.to_string())),
-            Ok(metadata) => metadata,
+            Found::Nothing(_) => return None,
+            Found::Unreadable(_, why) => return Some(Finding::Unreadable(why.clone())),
+            Found::There(held) => held,
         };
-        let kind = metadata.file_type();
-        let looked = if kind.is_file() {
-            self.examine_file(path, metadata.len())
-        } else if kind.is_block_device() && intent == Intent::Write {
-            self.examine_device(path, claims)
-        } else {
-            Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind))))
-        };
+        let looked = held.metadata(target.path).and_then(|metadata| {
+            let kind = metadata.file_type();
+            if kind.is_file() {
+                self.examine_file(held, target.path, metadata.len())
+            } else if kind.is_block_device() && target.intent == Intent::Write {
+                self.examine_device(held, target.path, claims)
+            } else {
+                Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind))))
+            }
+        });
         looked.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())))
     }
 
-    fn examine_file(&self, path: &Path, size_bytes: u64) -> io::Result<Option<Finding>> {
-        if let Some(name) = kernel_files::file_system(path)? {
+    fn examine_file(
+        &self,
+        held: &Held,
+        path: &Path,
+        size_bytes: u64,
+    ) -> io::Result<Option<Finding>> {
+        if let Some(name) = kernel_files::file_system(held, path)? {
             return Ok(Some(Finding::KernelFile(name)));
         }
-        let identity = fathom_sys::identity::of(path)?;
-        if let Some(how) = self.sight.gravest(identity) {
+        if let Some(how) = self.sight.gravest(held.identity()) {
             return Ok(Some(in_use(how, Finding::FileInUse)));
         }
         if self.options.overwrite || size_bytes == 0 {
             return Ok(None);
         }
-        let file = File::open(path)?;
-        still(identity, &file)?;
-        if prepare::is_ours(&file, size_bytes)? {
-            return Ok(None);
-        }
-        Ok(contents::of_file(&file, size_bytes)?.map(Finding::FileWithData))
+        examine_content(&held.open_to_read(path)?)
     }
 
     /// The claim comes before the look at what it holds, so that nobody can put anything there between.
-    fn examine_device(&self, path: &Path, claims: &mut Claims) -> io::Result<Option<Finding>> {
-        let identity = fathom_sys::identity::of(path)?;
+    fn examine_device(
+        &self,
+        held: &Held,
+        path: &Path,
+        claims: &mut Claims,
+    ) -> io::Result<Option<Finding>> {
+        let identity = held.identity();
         if let Some(how) = self.sight.gravest(identity) {
             return Ok(Some(in_use(how, Finding::DeviceInUse)));
         }
         if let std::collections::btree_map::Entry::Vacant(entry) = claims.0.entry(identity) {
-            let Some(claim) = Claim::take(path)? else {
-                return Ok(Some(Finding::DeviceInUse(claimed(path))));
+            let Some(claim) = Claim::take(held, path)? else {
+                return Ok(Some(Finding::DeviceInUse(claimed(held, path))));
             };
-            still(identity, claim.file())?;
             entry.insert(claim);
         }
-        let label = self.label(path).unwrap_or_default();
+        let label = self.label(identity).unwrap_or_default();
         let is_allowed = label.is_allowed_by(&self.options.allow_write);
         if !self.options.overwrite
             && let Some(claim) = claims.0.get(&identity)
@@ -251,8 +296,8 @@ impl<'a> Guard<'a> {
         Ok((!is_allowed).then_some(Finding::NeedsLeave(label)))
     }
 
-    fn label(&self, path: &Path) -> Option<DeviceLabel> {
-        match self.machine.identity(path)? {
+    fn label(&self, identity: Identity) -> Option<DeviceLabel> {
+        match identity {
             Identity::Device(number) => {
                 Some(token::label(self.machine, &self.sight.blocks, number))
             }
@@ -265,13 +310,20 @@ impl<'a> Guard<'a> {
     }
 
     /// What could not be seen, as sentences.
-    fn unseen(&self) -> Vec<String> {
+    fn unseen(&self, checked: &Checked) -> Vec<String> {
         let mut unseen = Vec::new();
         let hidden = self.sight.hidden_processes();
         if hidden > 0 {
             unseen.push(format!(
                 "The open files of {hidden} processes of other accounts cannot be seen: run it as root \
                  to know that none of them writes to a target."
+            ));
+        }
+        let bare = checked.without_descriptor();
+        if bare > 0 {
+            unseen.push(format!(
+                "The limit of open files is too low to hold {bare} of the targets: they are told from others \
+                 by inode and time of birth alone. Raise the hard limit (ulimit -Hn)."
             ));
         }
         if let Err(reason) = blkid::library() {
@@ -283,12 +335,13 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// Fails if what was opened is not what the path led to before.
-fn still(identity: Identity, opened: &File) -> io::Result<()> {
-    if fathom_sys::identity::of_open(opened)? == identity {
-        return Ok(());
+/// What a file holds that nobody uses. It is open for reading, and is the one that will be written.
+fn examine_content(file: &File) -> io::Result<Option<Finding>> {
+    let size_bytes = file.metadata()?.len();
+    if prepare::is_ours(file, size_bytes)? {
+        return Ok(None);
     }
-    Err(io::Error::other("it was replaced while it was looked at"))
+    Ok(contents::of_file(file, size_bytes)?.map(Finding::FileWithData))
 }
 
 fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
@@ -299,8 +352,8 @@ fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
 }
 
 /// Who holds a device that the system names no user of. What it holds may tell.
-fn claimed(path: &Path) -> Use {
-    let found = File::open(path).and_then(|device| contents::of_device(&device));
+fn claimed(held: &Held, path: &Path) -> Use {
+    let found = held.open_to_read(path).and_then(|device| contents::of_device(&device));
     let more = match found {
         Ok(Some(found)) => format!("; it looks like {found}"),
         _ => String::new(),

@@ -15,16 +15,18 @@ mod together;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::extents;
+use fathom_sys::held::{Directory, Held, Removal, replaced};
+use fathom_sys::identity;
 
-use super::guard::Checked;
+use super::guard::{Checked, Found, Place, folder_of, real_path};
 use super::signature::{self, Samples};
 use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
@@ -34,6 +36,9 @@ use fill::{Filled, Filling};
 pub(crate) use mark::{content_of, is_ours};
 pub use removal::remove_made;
 pub use together::check_room;
+
+/// What a new file may be used for, less what the process masks (`umask(2)`).
+const NEW_FILE_MODE: u32 = 0o666;
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,30 +63,40 @@ pub fn create(
     stop: &AtomicBool,
     sink: EventSink,
 ) -> Result<Created, PrepareError> {
-    let path = real_path(&file.path)?;
+    let path = real_path(&file.path);
     let (size_bytes, reduction) = (file.size_bytes, file.reduction);
     let making = Making { path: &path, size_bytes, reduction, stop, sink };
-    match open_existing(&path)? {
-        None => {
-            let (created, made) = making.make_new()?;
-            let noted = checked.made(&path, &made);
+    match checked.look(&file.path) {
+        Found::Unreadable(kind, why) => {
+            Err(refused(&path, "look at the file", io::Error::new(kind, why)))
+        }
+        Found::There(held) => {
+            let existing = open_existing(&path, &held)?;
+            making.keep_or_remake(&existing, overwrite)
+        }
+        Found::Nothing(place) => {
+            // This run may have made it by another name.
+            if let Some(held) = checked.made_at(&file.path) {
+                return making.keep_or_remake(&open_existing(&path, &held)?, overwrite);
+            }
+            let place = place.ok_or_else(|| missing_directory(&path))?;
+            let (created, made) = making.make_new(&place)?;
+            let noted = checked.made(&file.path, place, made);
             noted.map_err(|error| refused(&path, "look at the file", error))?;
             Ok(created)
-        }
-        Some(existing) => {
-            let approved = checked.approve(&file.path, &existing);
-            approved.map_err(|error| refused(&path, "use the file", error))?;
-            making.keep_or_remake(&existing, overwrite)
         }
     }
 }
 
 /// What [`create`] would do with a file, unless it is refused; nothing is changed.
 pub fn fate(file: &FilePlan) -> Result<Created, PrepareError> {
-    let path = real_path(&file.path)?;
+    let path = real_path(&file.path);
     let look = |error| refused(&path, "read the file", error);
     let existing = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Created::Made),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let is_possible = fs::metadata(folder_of(&path)).is_ok();
+            return if is_possible { Ok(Created::Made) } else { Err(missing_directory(&path)) };
+        }
         opened => opened.map_err(look)?,
     };
     let (size_bytes, reduction) = (file.size_bytes, file.reduction);
@@ -91,39 +106,26 @@ pub fn fate(file: &FilePlan) -> Result<Created, PrepareError> {
     Ok(if is_kept { Created::Kept } else { Created::Remade })
 }
 
-/// The path with symbolic links followed, even if the last one leads to nothing yet.
-fn real_path(path: &Path) -> Result<PathBuf, PrepareError> {
-    /// As many links as the kernel follows in a row.
-    const LINKS_MAX: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..LINKS_MAX {
-        let Ok(link) = fs::read_link(&path) else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(link);
-    }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    };
+fn missing_directory(path: &Path) -> PrepareError {
+    let directory = folder_of(path).to_owned();
     match fs::metadata(&directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(PrepareError::MissingDirectory { path, directory })
+            PrepareError::MissingDirectory { path: path.to_owned(), directory }
         }
-        _ => Ok(path),
+        Err(error) => refused(path, "look at its directory", error),
+        // It was made a moment ago.
+        Ok(_) => PrepareError::MissingDirectory { path: path.to_owned(), directory },
     }
 }
 
-fn open_existing(path: &Path) -> Result<Option<File>, PrepareError> {
-    let metadata = match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        outcome => outcome.map_err(|error| refused(path, "look at the file", error))?,
-    };
+fn open_existing(path: &Path, held: &Held) -> Result<File, PrepareError> {
+    let metadata = held.metadata(path).map_err(|error| refused(path, "look at the file", error))?;
     // Asked before it is opened: opening a pipe or a device may itself have effects.
     if !metadata.is_file() {
         let kind = kind_in_words(metadata.file_type());
         return Err(PrepareError::NotAFile { path: path.to_owned(), kind });
     }
-    let opened = OpenOptions::new().read(true).write(true).open(path);
-    opened.map(Some).map_err(|error| refused(path, "open the file for writing", error))
+    held.open_to_write(path).map_err(|error| refused(path, "open the file for writing", error))
 }
 
 /// What a file that is no regular file is, with article.
@@ -158,12 +160,15 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn make_new(&self) -> Result<(Created, File), PrepareError> {
+    fn make_new(&self, place: &Place) -> Result<(Created, File), PrepareError> {
         self.go_on()?;
         room::check(self.path, self.size_bytes, 0)?;
-        let opened = OpenOptions::new().read(true).write(true).create_new(true).open(self.path);
-        let file = opened.map_err(|error| refused(self.path, "create the file", error))?;
-        self.or_remove(self.fill(&file))?;
+        let opened = place.directory.create_new(&place.name, NEW_FILE_MODE);
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => refused(self.path, "create the file", replaced()),
+            _ => refused(self.path, "create the file", error),
+        })?;
+        self.or_remove(&file, self.fill(&file))?;
         self.tell("created");
         Ok((Created::Made, file))
     }
@@ -194,7 +199,7 @@ impl Making<'_> {
         }
         mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))?;
         let emptied = file.set_len(0).map_err(|error| refused(self.path, "empty the file", error));
-        self.or_remove(emptied.and_then(|()| self.fill(file)))?;
+        self.or_remove(file, emptied.and_then(|()| self.fill(file)))?;
         self.tell("created again");
         Ok(Created::Remade)
     }
@@ -261,13 +266,23 @@ impl Making<'_> {
         }
     }
 
-    /// Removes the file if it is not complete; the path has no link in its last part.
-    fn or_remove(&self, outcome: Result<(), PrepareError>) -> Result<(), PrepareError> {
-        if outcome.is_err() && fs::remove_file(self.path).is_err() {
+    /// Removes the file if it is not complete; whatever has taken its place stays.
+    fn or_remove(
+        &self,
+        file: &File,
+        outcome: Result<(), PrepareError>,
+    ) -> Result<(), PrepareError> {
+        if outcome.is_err() && !matches!(self.remove(file), Ok(Removal::Removed)) {
             // What cannot be removed is at least emptied, and carries no mark.
-            let _ = OpenOptions::new().write(true).truncate(true).open(self.path);
+            let _ = file.set_len(0);
         }
         outcome
+    }
+
+    fn remove(&self, file: &File) -> io::Result<Removal> {
+        let directory = Directory::take(folder_of(self.path))?;
+        let name = self.path.file_name().unwrap_or_default();
+        directory.remove(name, identity::of_open(file)?)
     }
 
     fn tell(&self, what: &str) {

@@ -1,48 +1,45 @@
 //! Removes the files that a run has made, when it was asked to.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 
-use fathom_sys::identity::{self, Identity};
+use fathom_sys::held::Removal;
+use fathom_sys::identity::Identity;
 
 use crate::attend::within;
 use crate::measure::EventSink;
-use crate::plan::guard::Checked;
+use crate::plan::guard::{Checked, MadeFile};
 
 /// Removes each file that this run has made and that still lies where it was made. A file that was there
 /// before, even one whose data were made again, is none of them. One sentence for each that stays.
 #[must_use]
 pub fn remove_made(checked: &Checked, sink: EventSink<'_>) -> Vec<String> {
-    let remove = |(file, path): (Identity, &Path)| {
-        within(sink, format!("remove '{}'", path.display()), || remove(file, path)).err()
+    let remove = |(file, made): (Identity, &MadeFile)| {
+        let doing = format!("remove '{}'", made.path.display());
+        within(sink, doing, || remove(file, made)).err()
     };
     checked.made_files().filter_map(remove).collect()
 }
 
-fn remove(file: Identity, path: &Path) -> Result<(), String> {
-    let name = path.display();
+fn remove(file: Identity, made: &MadeFile) -> Result<(), String> {
+    let name = made.path.display();
     let failed = |error: io::Error| {
         format!("cannot remove '{name}', which this run has made: {error}. Remove it by hand")
     };
-    let metadata = match fs::symlink_metadata(path) {
-        // Somebody else was faster.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        found => found.map_err(failed)?,
-    };
-    if !metadata.is_file() || identity::of(path).map_err(failed)? != file {
-        return Err(format!(
+    match made.place.directory.remove(&made.place.name, file).map_err(failed)? {
+        // Absent: somebody else was faster.
+        Removal::Removed | Removal::Absent => Ok(()),
+        Removal::Replaced => Err(format!(
             "'{name}' was not removed: another file has taken the place of the one that this run has made"
-        ));
+        )),
     }
-    fs::remove_file(path).map_err(failed)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
+    use std::fs;
 
     use super::*;
+    use crate::plan::guard::Found;
 
     #[test]
     fn only_what_was_made_and_still_lies_there_is_removed() {
@@ -50,8 +47,9 @@ mod tests {
         let place = |name: &str| home.path().join(name);
         let mut checked = Checked::default();
         for name in ["made", "moved", "replaced", "linked"] {
-            let file = File::create(place(name)).expect("a file");
-            checked.made(&place(name), &file).expect("noted");
+            let Found::Nothing(Some(there)) = checked.look(&place(name)) else { panic!("a place") };
+            let file = there.directory.create_new(&there.name, 0o600).expect("a file");
+            checked.made(&place(name), there, file).expect("noted");
         }
         fs::write(place("older"), "not made here").expect("a file");
         fs::rename(place("moved"), place("elsewhere")).expect("moved");

@@ -1,5 +1,6 @@
 //! Making, keeping, making again, and leaving nothing behind.
 
+use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, symlink};
 use std::sync::Mutex;
 

@@ -44,7 +44,7 @@ pub fn check_room<'a>(
 
 /// The path with all links followed, so that two names of one file are one.
 fn whole_path(path: &Path) -> Option<PathBuf> {
-    let path = real_path(path).ok()?;
+    let path = real_path(path);
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
     Some(directory.join(path.file_name()?))
