@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fuzz sanitize fix docs bench demo soak false-alarms sbom clean
+.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -19,6 +19,7 @@ FUZZ_SEED ?= 1
 # Tests measure real devices, too, and more of them at once would disturb each other.
 TEST_PROCESSES ?= 2
 SCRATCH ?= target
+SUITES ?= bookworm trixie
 # maturin finds the interpreter by this.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_NO_CACHE_DIR := 1
@@ -27,15 +28,23 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## Show this list.
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
-# Made anew from nothing, so that it holds what is pinned and no more.
+# Made anew from nothing, so that it holds what is pinned and no more: what the lab needs, or all tools.
+$(BIN)/.lab: requirements.txt
+	$(call environment,requirements.txt)
+	touch $@
+
 $(BIN)/.ready: requirements-dev.txt
+	$(call environment,requirements-dev.txt)
+	touch $(BIN)/.lab $@
+
+define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or later is needed; name one with PYTHON=..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "Python's venv module is missing: install python3-venv"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet -r requirements-dev.txt
-	touch $@
+	$(BIN)/pip install --quiet -r $(1)
+endef
 
 build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
 	cargo build --release --locked --bin diskspd
@@ -53,6 +62,7 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/mypy
 	$(BIN)/python scripts/supply_chain.py
+	$(BIN)/python scripts/lab_requirements.py --check
 
 test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
 	cargo test --locked --no-fail-fast
@@ -82,10 +92,13 @@ bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram
 	cargo build --release --locked --bin diskspd
 	@$(PYTHON) benches/bench.py --diskspd $(DISKSPD) $(BENCH)
 
-demo: $(BIN)/.ready ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
+demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
 	$(BIN)/maturin develop --quiet --release --locked
 	@mkdir -p target $(SCRATCH)
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
+
+fresh: ## Both commands of the README on a minimal Debian, as a normal user (SUITES="bookworm trixie"; needs root).
+	@for suite in $(SUITES); do scripts/fresh.sh $$suite || exit 1; done
 
 soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS), millions of simulated faults (SEEDS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
@@ -109,6 +122,7 @@ sanitize: ## The unsafe code under the address sanitizer, and under Miri where i
 		-p fathom-storage-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
 
 sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
+	$(BIN)/python scripts/lab_requirements.py
 	$(BIN)/python scripts/supply_chain.py --write
 
 clean: ## Remove what was built and what tools remembered.

@@ -11,6 +11,7 @@ import re
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from fathom._errors import FathomError
+from fathom._extras import install_line
 from fathom._files import replacing
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
         import pyarrow as pa  # noqa: PLC0415 - An extra of the package.
         from pyarrow import parquet  # noqa: PLC0415 - The same.
     except ImportError as error:
-        raise ExportError("Parquet needs pyarrow: pip install 'fathom-storage[parquet]'") from error
+        raise ExportError(f"Parquet needs pyarrow: {install_line('parquet')}") from error
     names = _columns(rows)
     # All rows count for a column's type, also where the first ones have no value.
     columns = {name: [row.get(name) for row in rows] for name in names}
@@ -136,7 +137,7 @@ def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
         from openpyxl import Workbook  # noqa: PLC0415 - An extra of the package.
         from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415 - The same.
     except ImportError as error:
-        raise ExportError("Excel needs openpyxl: pip install 'fathom-storage[xlsx]'") from error
+        raise ExportError(f"Excel needs openpyxl: {install_line('xlsx')}") from error
     if len(rows) >= _XLSX_ROWS:
         raise ExportError(
             f"Excel holds {_XLSX_ROWS - 1:,} rows, not {len(rows):,}: export Parquet or CSV"

@@ -1,6 +1,7 @@
 //! What the next offset costs, by the way in which random I/O is spread over the target.
 //!
-//! Skewed ways may cost at most 5 ns beyond the uniform one: `cargo bench -p fathom-storage-core --bench offsets`
+//! Skewed ways may cost at most 5 ns beyond the uniform one:
+//! `cargo bench -p fathom-storage-core --bench offsets`
 //! prints the time of each, and at the end how far each is from uniform on the same target.
 
 use std::hint::black_box;

@@ -1,8 +1,9 @@
 """The JavaScript that draws figures in a page: Vega, Vega-Lite and Vega-Embed in one piece.
 
 vl-convert has it within itself, so that no network is needed. To take it out costs seconds and 150
-MiB: ``make build`` puts it beside the page, and otherwise it is kept in the user's cache folder, by
-the version of vl-convert.
+MiB: ``make build`` puts it beside the page, as all packages have it, and otherwise it is kept in the
+user's cache folder, by the version of vl-convert. Where that is not installed (it belongs to the
+extra ``pictures``), what stands beside the page is taken.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from fathom.report._images import require_pictures
 
 __all__ = ["build", "built_file", "cache_file", "javascript"]
 
@@ -21,7 +24,7 @@ _END = "\n//whole\n"
 
 def built_file() -> Path:
     """Return where ``make build`` puts the bundle."""
-    return Path(__file__).with_name("page") / f"vega-{version('vl-convert-python')}.js"
+    return Path(__file__).with_name("page") / f"vega-{_version()}.js"
 
 
 def cache_file() -> Path:
@@ -29,17 +32,29 @@ def cache_file() -> Path:
     import platformdirs  # noqa: PLC0415 - Only needed here.
 
     folder = Path(platformdirs.user_cache_dir("fathom"))
-    return folder / f"vega-{version('vl-convert-python')}.js"
+    return folder / f"vega-{_version()}.js"
+
+
+def _beside_the_page() -> list[Path]:
+    return sorted(Path(__file__).with_name("page").glob("vega-*.js"))
+
+
+def _version() -> str:
+    try:
+        return version("vl-convert-python")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def javascript() -> str:
     """Return the bundle, which defines ``vegaEmbed``; made anew where none is kept."""
     kept = cache_file()
-    for place in (built_file(), kept):
+    for place in (built_file(), kept, *_beside_the_page()):
         with contextlib.suppress(OSError, UnicodeDecodeError):
             text = place.read_text(encoding="utf-8")
             if text.endswith(_END):
                 return text
+    require_pictures()
     made = _made()
     # A cache that cannot be written costs time, and nothing else.
     with contextlib.suppress(OSError):

@@ -5,18 +5,34 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Literal
 
+from fathom._extras import install_line, missing_of
 from fathom.report import _style as style
+from fathom.report._gather import ReportError
 from fathom.report._write import MADE_BY, marked_png
 
 if TYPE_CHECKING:
     from fathom.report._figure import View
 
-__all__ = ["WIDTH", "ImageFormat", "Theme", "picture"]
+__all__ = ["WIDTH", "ImageFormat", "Theme", "picture", "require_pictures"]
 
 ImageFormat = Literal["png", "svg", "pdf"]
 Theme = Literal["light", "dark"]
 WIDTH = 760
 _PNG_SCALE = 2
+
+
+def require_pictures() -> None:
+    """See that what draws pictures is installed.
+
+    Raises
+    ------
+    ReportError
+        If it is not, with the line that installs it.
+
+    """
+    if missing := missing_of("pictures"):
+        line = install_line("pictures")
+        raise ReportError(f"PDF, PNG and SVG need {' and '.join(missing)}: {line}")
 
 
 def picture(
@@ -32,6 +48,7 @@ def picture(
     ``width`` is in pixels, of which PNG has two for each, so that it is sharp on paper. ``comment``
     is kept within SVG and PNG.
     """
+    require_pictures()
     import vl_convert  # noqa: PLC0415 - Loads a JavaScript engine.
 
     spec = style.drawn(view.spec, theme, width)

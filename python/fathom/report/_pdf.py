@@ -6,7 +6,7 @@ import io
 from typing import TYPE_CHECKING
 
 from fathom import _fathom
-from fathom.report._images import picture
+from fathom.report._images import picture, require_pictures
 from fathom.report._write import MADE_BY
 from fathom.report.figures import figures_of
 
@@ -30,6 +30,7 @@ _PIXELS = 760
 
 def pdf_pages(material: Material) -> bytes:
     """Return the report as PDF, in A4."""
+    require_pictures()
     figures, left_out = figures_of(material)
     paper = _Paper(material)
     for side in material.sides:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
+from fathom._extras import install_line
 from fathom._files import check_regular
 from fathom.store._errors import (
     NotAStoreError,
@@ -128,7 +129,7 @@ class Database:
             import psycopg  # noqa: F401, PLC0415 - An extra of the package.
         except ImportError as error:
             raise StoreError(
-                "a store in PostgreSQL needs the driver: pip install 'fathom-storage[postgresql]'"
+                f"a store in PostgreSQL needs the driver: {install_line('postgresql')}"
             ) from error
         milliseconds = round(self.wait_s * 1000)
         query = dict(url.query)
