@@ -36,9 +36,15 @@ pub fn file_system(held: &Held, path: &Path) -> io::Result<Option<&'static str>>
         Some(file) => fstatfs(file)?,
         None => statfs(path)?,
     };
-    // The numbers have 32 bits, and the field is a signed word that may have more.
-    let found = FILE_SYSTEMS.iter().find(|(magic, _)| i64::from(*magic) == answer.f_type);
+    let found = FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind(&answer));
     Ok(found.map(|(_, name)| *name))
+}
+
+/// The number of a file system's type. It has 32 bits; the field is a word of which each C library says
+/// otherwise whether it is signed.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(super) fn kind(answer: &libc::statfs) -> u32 {
+    answer.f_type as u32
 }
 
 #[cfg(test)]

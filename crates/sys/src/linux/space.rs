@@ -9,6 +9,8 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use super::kernel_files::kind;
+
 /// What a file system has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
@@ -21,7 +23,7 @@ pub struct Space {
 }
 
 /// File systems that keep their files in memory, by the number that `statfs(2)` tells (`linux/magic.h`).
-const IN_MEMORY: [i64; 2] = [libc::TMPFS_MAGIC, 0x8584_58F6];
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58F6];
 
 /// The room on the file system that holds `path`.
 ///
@@ -33,7 +35,7 @@ pub fn of_file_system(path: &Path) -> io::Result<Space> {
     // A tmpfs without a size limit reports no blocks at all.
     let bounded = answer.f_blocks != 0;
     let available_bytes = bounded.then(|| answer.f_bavail.saturating_mul(block_bytes));
-    let is_in_memory = IN_MEMORY.contains(&answer.f_type);
+    let is_in_memory = IN_MEMORY.contains(&kind(&answer));
     Ok(Space { available_bytes, block_bytes, is_in_memory })
 }
 

@@ -73,7 +73,7 @@ impl CpuEvent {
 
     fn control(&self, command: libc::c_ulong) -> io::Result<()> {
         // SAFETY: these commands take no argument, and the descriptor is open.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), command, 0) } {
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), command as _, 0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -81,7 +81,7 @@ impl CpuEvent {
 
     fn filter(&self, filter: &CString) -> io::Result<()> {
         // SAFETY: the filter is a valid string that outlives the call, and the descriptor is open.
-        match unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FILTER, filter.as_ptr()) } {
+        match unsafe { libc::ioctl(self.0.as_raw_fd(), SET_FILTER as _, filter.as_ptr()) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
