@@ -1,7 +1,7 @@
 """The JavaScript that draws figures in a page: Vega, Vega-Lite and Vega-Embed in one piece.
 
 vl-convert has it within itself, so that no network is needed. To take it out costs seconds and 150
-MiB: ``make build`` puts it beside the page, as all packages have it, and otherwise it is kept in the
+MiB: ``make build`` puts it beside the page, as packages have it, and otherwise it is kept in the
 user's cache folder, by the version of vl-convert. Where that is not installed (it belongs to the
 extra ``pictures``), what stands beside the page is taken.
 """
