@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
 from fathom._errors import DataFaultError, InvalidRequestError, RunFailedError, RunInterrupted
+from fathom._permission import NOTHING, Permission, typed
 from fathom._signals import let_through
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from fathom._result import Result
 
-__all__ = ["EventCallback", "explain", "parse", "run", "version"]
+__all__ = ["EventCallback", "explain", "parse", "run", "run_kept", "version"]
 
 EventCallback = Callable[[str, dict[str, Any]], None]
 """What gets the events of a run: a name and its fields.
@@ -62,7 +63,12 @@ def explain(
         If the arguments are wrong, or a target cannot be used.
 
     """
-    text = _fathom.explain_diskspd(_split(args), [os.fspath(path) for path in protect])
+    words, permission = typed(_split(args))
+    text = _fathom.explain_diskspd(
+        words,
+        (permission.overwrite, [*permission.allow_write]),
+        [os.fspath(path) for path in protect],
+    )
     explanation: dict[str, Any] = json.loads(text)
     return explanation
 
@@ -80,6 +86,8 @@ def run(
     ----------
     args
         The arguments without the program's name: a list, or one text that is split as a shell does.
+        What they allow (``--overwrite``, ``--allow-write=``) is allowed by whoever calls this, for
+        this run: take them from no file without a look.
     check
         Raise if the run began and failed, or if verification found wrong data; otherwise return
         the result, which may be partial.
@@ -104,11 +112,34 @@ def run(
         If Ctrl-C ended the run.
 
     """
+    words, permission = typed(_split(args))
+    return run_kept(words, permission, check=check, on_event=on_event, protect=protect)
+
+
+def run_kept(
+    arguments: Sequence[str],
+    permission: Permission = NOTHING,
+    *,
+    check: bool = True,
+    on_event: EventCallback | None = None,
+    protect: Sequence[str | os.PathLike[str]] = (),
+) -> Result:
+    """Measure as ``run`` does, by arguments wherever they come from: they allow nothing.
+
+    Raises
+    ------
+    RefusedError
+        Also if the arguments have what only ``permission`` may have.
+
+    """
     from fathom._result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
 
     with let_through():
         text, failures, interruption = _fathom.run_diskspd(
-            _split(args), on_event, [os.fspath(path) for path in protect]
+            _split(arguments),
+            (permission.overwrite, [*permission.allow_write]),
+            [os.fspath(path) for path in protect],
+            on_event,
         )
     result = Result.from_json(text)
     if isinstance(interruption, KeyboardInterrupt):

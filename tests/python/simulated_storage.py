@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import numpy as np
 from fabricated import fabricated, latencies_ns
+from fathom._permission import NOTHING, Permission
 from fathom.experiments._saving import save_run
 from fathom.runners import RunOutcome, stored_figures
 
@@ -78,6 +79,26 @@ class Truth:
 
 
 @dataclass
+class Permitted:
+    """Runs of which a person allows more."""
+
+    storage: SimulatedStorage
+    permission: Permission
+
+    def clock(self) -> float:
+        """Return the storage's clock."""
+        return self.storage.clock()
+
+    def run(self, arguments: Sequence[str], **more: Any) -> RunOutcome:  # noqa: ANN401 - Handed on.
+        """Run as the storage does."""
+        self.storage.permission = self.permission
+        try:
+            return self.storage.run(arguments, **more)
+        finally:
+            self.storage.permission = NOTHING
+
+
+@dataclass
 class SimulatedStorage:
     """Runs DiskSpd arguments on simulated storage: ``truths`` by what the path contains.
 
@@ -95,6 +116,12 @@ class SimulatedStorage:
     arguments: list[list[str]] = field(default_factory=list)
     began_s: list[float] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    permissions: list[Permission] = field(default_factory=list)
+    permission: Permission = NOTHING
+
+    def permitted(self, permission: Permission) -> Permitted:
+        """Return this storage, noting what is allowed."""
+        return Permitted(self, permission)
 
     def __post_init__(self) -> None:
         """Begin the noise."""
@@ -121,6 +148,7 @@ class SimulatedStorage:
         (asked,) = profile["targets"]
         self.asked.append(asked)
         self.arguments.append([*arguments])
+        self.permissions.append(self.permission)
         number = len(self.asked)
         self.before_run(number)
         self.began_s.append(self.now_s)

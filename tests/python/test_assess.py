@@ -160,11 +160,12 @@ def test_what_exists_is_only_read_and_the_verdict_says_so(
     assert "SQL Server OLTP, 70 % reads of 8K" in verdict.left_out
     before = len(device.asked)
     assessed(device, own / "mine.txt", writes=True, overwrite=True)
-    asked, arguments = device.asked[before:], device.arguments[before:]
+    asked, allowed = device.asked[before:], device.permissions[before:]
     # The first run writes, so that the guard speaks before anything is measured.
     assert asked[0]["write_percent"] == 100
-    for target, words in zip(asked, arguments, strict=True):
-        assert ("--overwrite" in words) == (target["write_percent"] != 0)
+    for target, permission in zip(asked, allowed, strict=True):
+        assert permission.overwrite == (target["write_percent"] != 0)
+    assert not any("--overwrite" in words for words in device.arguments)
 
 
 def test_what_cannot_grow_any_more_is_skipped(own: Path, device: SimulatedStorage) -> None:

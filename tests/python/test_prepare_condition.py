@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom import InvalidRequestError, RefusedError
+from fathom._permission import Permission
 from fathom.prepare import (
     Asked,
-    Leave,
     Meter,
     estimate_settling,
     estimate_writing,
@@ -89,7 +89,7 @@ def test_wipc_spares_files_that_somebody_else_made(sqlite: Store, tmp_path: Path
     with pytest.raises(RefusedError, match="Fathom has not made"):
         plan_precondition(sqlite, path)
     assert sqlite.experiments.list() == []
-    plan_precondition(sqlite, path, Leave(overwrite=True))
+    plan_precondition(sqlite, path, Permission(overwrite=True))
     with pytest.raises(InvalidRequestError, match="no such file"):
         plan_precondition(sqlite, tmp_path / "none")
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom import InvalidRequestError, RefusedError
+from fathom._permission import Permission
 from fathom.prepare import (
     Asked,
-    Leave,
     Meter,
     fill,
     look,
@@ -65,8 +65,9 @@ def test_a_real_device_is_looked_at_filled_and_written_twice(
     runner, meter = NativeRunner(sqlite), Meter(time.monotonic)
     with pytest.raises(RefusedError, match=f"allow-write={device}:{size}"):
         fill(sqlite, runner, plan_fill(sqlite, device, Asked()), meter)
-    leave = Leave(allow_write=f"{device}:{size}")
-    filling = plan_fill(sqlite, device, Asked(compress_ratio=2, dedupe_ratio=1.5, leave=leave))
+    leave = Permission(allow_write=(f"{device}:{size}",))
+    filling = plan_fill(sqlite, device, Asked(compress_ratio=2, dedupe_ratio=1.5, permission=leave))
+    runner = runner.permitted(leave)
     found = fill(sqlite, runner, filling, meter)
     assert found.failure is None
     assert found.session_bytes == size

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom import FathomError, InvalidRequestError, RefusedError
-from fathom.prepare import Asked, Leave, Meter, Progress, fill, look, plan_fill
+from fathom._permission import Permission
+from fathom.prepare import Asked, Meter, Progress, fill, look, plan_fill
 from fathom.prepare._pieces import Piece, cut, missing_spans, piece_bytes
 from fathom.runners import NativeRunner
 from fathom.store import Store
@@ -212,7 +213,7 @@ def test_data_that_fathom_has_not_made_are_never_written_over(
     assert sqlite.experiments.get(experiment).state == "failed"
     assert text.read_bytes()[:6] == b"a line"
     assert hashlib.sha256(path.read_bytes()).digest() == digest
-    filled(sqlite, path, Asked(leave=Leave(overwrite=True)))
+    filled(sqlite, path, Asked(permission=Permission(overwrite=True)))
     assert hashlib.sha256(path.read_bytes()).digest() != digest
 
 
@@ -256,13 +257,13 @@ def test_wrong_targets_are_refused_and_nothing_is_left_behind(
     assert sqlite.experiments.list() == []
 
 
-def test_a_piece_has_options_for_the_engine_in_one_place(sqlite: Store, tmp_path: Path) -> None:
-    leave = Leave(overwrite=True, allow_write="serial-7")
-    assert leave.arguments() == ["--overwrite", "--allow-write=serial-7"]
-    experiment = plan_fill(sqlite, tmp_path / "x", Asked(size_bytes=4096, leave=leave))
+def test_what_is_allowed_stands_in_no_plan(sqlite: Store, tmp_path: Path) -> None:
+    leave = Permission(overwrite=True, allow_write=("serial-7",))
+    experiment = plan_fill(sqlite, tmp_path / "x", Asked(size_bytes=4096, permission=leave))
     disk = Disk()
     fill(sqlite, disk, experiment, Meter(disk.clock))
-    assert "--allow-write=serial-7" in disk.arguments[0]
+    assert not {"--overwrite", "--allow-write=serial-7"} & {*disk.arguments[0]}
+    assert "serial-7" not in str(sqlite.experiments.get(experiment).plan)
     assert Piece(0, 77, 77).is_aligned is False
 
 

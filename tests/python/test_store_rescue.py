@@ -26,7 +26,7 @@ from simulated_storage import SimulatedStorage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fathom.runners import Runner
+    from fathom.runners._runner import PermittedRunner
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 FEW = ["-b4K", "-r", "-o4", "-L", "-d5", "-W0", "--stop-ios=500"]
@@ -157,23 +157,23 @@ def test_a_server_that_takes_nothing_is_told_before_anything_is_measured(server:
         store.check_writable()
 
 
-def run_sweep(store: Store, runner: Runner) -> None:
+def run_sweep(store: Store, runner: PermittedRunner) -> None:
     plan, _ = plan_sweep(["-b4K", "-r", "x.dat"], parse_axes({"depth": "1..64"}))
     sweep(store, runner, plan)
 
 
-def run_tune(store: Store, runner: Runner) -> None:
+def run_tune(store: Store, runner: PermittedRunner) -> None:
     tune(store, runner, plan_tune(["-b4K", "-r", "x.dat"], "1", "1..64"))
 
 
-def run_assess(store: Store, runner: Runner) -> None:
+def run_assess(store: Store, runner: PermittedRunner) -> None:
     Path("x.dat").write_bytes(os.urandom(MIB))
     assess(store, runner, ["x.dat"], EFFORTS["quick"])
 
 
 @pytest.mark.parametrize("verb", [run_sweep, run_tune, run_assess])
 def test_an_experiment_ends_at_the_run_that_cannot_be_saved(
-    tmp_path: Path, here: Path, verb: Callable[[Store, Runner], None]
+    tmp_path: Path, here: Path, verb: Callable[[Store, PermittedRunner], None]
 ) -> None:
     path = tmp_path / "store.sqlite"
     with ExitStack() as stack, Store(path, wait_s=0.1) as store:

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use fathom_core::diskspd::flags;
 use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::diskspd::profile_xml;
 use fathom_core::explain::explain;
@@ -54,17 +55,44 @@ fn profile_xml_of(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
 /// signal's handler raised meanwhile.
 type Outcome = (String, Vec<String>, Option<PyErr>);
 
+/// What a person has typed for this run: that data may be written over, and which devices may be written.
+type Permission = (bool, Vec<String>);
+
+/// Whether an argument lets data be destroyed.
+#[pyfunction]
+fn is_permission(argument: &str) -> bool {
+    flags::is_permission(argument)
+}
+
+/// The request with its permission, which stands beside the arguments: these may come from a file, a store or
+/// another program, and are refused if they have one.
+fn permitted(
+    py: Python<'_>,
+    args: &[String],
+    permission: Permission,
+    protect: Vec<PathBuf>,
+) -> PyResult<Box<Request>> {
+    if let Some(found) = args.iter().find(|argument| flags::is_permission(argument)) {
+        let words =
+            "among arguments that may come from a file: it is typed by a person, for one run";
+        return Err(RefusedError::new_err(format!("{found} stands {words}")));
+    }
+    let mut request = request(py, args)?;
+    (request.options.overwrite, request.options.allow_write) = permission;
+    request.options.protect.extend(protect);
+    Ok(request)
+}
+
 /// Tells what `DiskSpd` arguments would do, as JSON; nothing is created or written.
 #[pyfunction]
-#[pyo3(signature = (args, protect=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn explain_diskspd(
     py: Python<'_>,
     args: Vec<String>,
-    protect: Option<Vec<PathBuf>>,
+    permission: Permission,
+    protect: Vec<PathBuf>,
 ) -> PyResult<String> {
-    let mut request = request(py, &args)?;
-    request.options.protect.extend(protect.unwrap_or_default());
+    let request = permitted(py, &args, permission, protect)?;
     let wrong = |errors: ResolveErrors| InvalidRequestError::new_err(errors.to_string());
     let explanation = py.detach(|| explain(&request)).map_err(wrong)?;
     Ok(json::write_explanation(&explanation))
@@ -73,16 +101,15 @@ fn explain_diskspd(
 /// Runs `DiskSpd` arguments. What `protect` names is never written. A callback gets the events of the run,
 /// each as a name and a dictionary; what it raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (args, on_event=None, protect=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn run_diskspd(
     py: Python<'_>,
     args: Vec<String>,
+    permission: Permission,
+    protect: Vec<PathBuf>,
     on_event: Option<Py<PyAny>>,
-    protect: Option<Vec<PathBuf>>,
 ) -> PyResult<Outcome> {
-    let mut request = request(py, &args)?;
-    request.options.protect.extend(protect.unwrap_or_default());
+    let mut request = permitted(py, &args, permission, protect)?;
     if let Some(reason) = not_here(&request) {
         return Err(InvalidRequestError::new_err(reason));
     }
@@ -223,6 +250,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
+    module.add_function(wrap_pyfunction!(is_permission, module)?)?;
     module.add_function(wrap_pyfunction!(explain_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
     let py = module.py();

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom._errors import FathomError
 from fathom._hanging import must_answer
+from fathom._permission import Permission
 from fathom._signals import held_back
 from fathom.assess._outcome import outcome_of
 from fathom.assess._plan import plan_cells
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from fathom.assess._cell import Effort
     from fathom.assess._target import AssessedTarget
-    from fathom.runners import Runner
+    from fathom.runners._runner import PermittedRunner
     from fathom.store import Store
 
 __all__ = ["Assessment", "AssessmentInterrupted", "TargetAssessment", "assess"]
@@ -109,7 +110,7 @@ class AssessmentInterrupted(KeyboardInterrupt):
 
 def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     store: Store,
-    runner: Runner,
+    runner: PermittedRunner,
     names: Sequence[str],
     effort: Effort,
     *,
@@ -142,9 +143,8 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
         targets = _opened(stack, names, effort, on_abandoned, writes=writes)
         plans = [_planned(one, effort, steady_seconds) for one in targets]
         experiment_id = _begin(store, names, effort, plans)
-        leave = [f"--allow-write={one}" for one in allow_write]
-        leave += ["--overwrite"] if overwrite else []
-        measurement = Measurement(store, runner, effort, experiment_id, leave, on_cell)
+        writer = runner.permitted(Permission(overwrite, tuple(allow_write)))
+        measurement = Measurement(store, runner, writer, effort, experiment_id, on_cell)
         try:
             with end_noted(store, experiment_id):
                 measurement.run(plans)

@@ -125,13 +125,16 @@ def in_turns(plans: Sequence[TargetCells]) -> Iterator[tuple[TargetCells, Assess
 
 @dataclass
 class Measurement:
-    """Runs the cells; ``budget_s`` is what the cells without a time of their own have left."""
+    """Runs the cells; ``budget_s`` is what the cells without a time of their own have left.
+
+    ``writer`` is the runner for cells that write, with what a person allows.
+    """
 
     store: Store
     runner: Runner
+    writer: Runner
     effort: Effort
     experiment_id: int
-    leave: Sequence[str]
     on_cell: Callable[[str, int, int, float], None]
     budget_s: float = 0.0
     took_s: list[float] = field(default_factory=list)
@@ -190,7 +193,8 @@ class Measurement:
     def _cell(self, plan: TargetCells, one: AssessedCell, step_id: int, share_s: float) -> None:
         one.arguments = self._arguments(plan, one.cell, share_s)
         try:
-            outcome = self.runner.run(
+            runner = self.writer if one.cell.writes else self.runner
+            outcome = runner.run(
                 one.arguments,
                 label=f"assess {one.cell.key}",
                 experiment_id=self.experiment_id,
@@ -230,9 +234,8 @@ class Measurement:
         target = plan.target
         is_first = target.is_scratch and not any(one.run_id or one.figures for one in plan.cells)
         first = [f"-c{target.size_bytes}"] if is_first else []
-        guard = self.leave if cell.writes else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
-        return (*first, *own, *timing, *guard, str(target.path))
+        return (*first, *own, *timing, str(target.path))
 
 
 def _whole(figures: Figures, result: Result | None) -> Figures:

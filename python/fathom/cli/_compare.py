@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom._permission import typed
 from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID, EXIT_WORSE
 from fathom.cli._shown import console, text_table
@@ -88,13 +89,22 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         fail(str(error), EXIT_INVALID)
     if not 0 < confidence < 100:  # noqa: PLR2004 - Percent.
         fail(f"a confidence is between 0 and 100 %, not {confidence:g}", EXIT_INVALID)
-    names = context.args
+    names, permission = typed(context.args)
     if run is not None or resume is not None or len(names) == 1:
         from fathom.cli._compare_turns import Turns, in_turns  # noqa: PLC0415 - Seldom needed.
 
         sizes = (precision / 100, confidence / 100, pilot, most)
         wish = Turns(
-            run, resume, names, sizes, metric or [], fail_if or [], runner, label, as_json=as_json
+            run,
+            resume,
+            names,
+            sizes,
+            metric or [],
+            fail_if or [],
+            runner,
+            label,
+            permission,
+            as_json,
         )
         in_turns(wish, store)
         return

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING
 import typer
 
 import fathom
+from fathom._permission import refuse_permissions
 from fathom.cli._common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli._compare import judge, show_comparison
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._experiment_line import experiment_line
-from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id, resumed_runner
+from fathom.cli._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
 from fathom.cli._workload_argument import single_step
 from fathom.experiments._compare import DEFAULT_METRICS
 from fathom.experiments._turns import (
@@ -28,6 +34,7 @@ from fathom.runners import runner_named
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom._permission import Permission
     from fathom.experiments._turns import TurnsComparison
     from fathom.store import Store
 
@@ -46,6 +53,7 @@ class Turns:
     conditions: Sequence[str]
     runner: str | None
     label: str | None
+    permission: Permission
     as_json: bool
 
 
@@ -89,6 +97,8 @@ def _plan(run: tuple[str, str], wish: Turns) -> TurnsPlan:
 def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
     """Return the arguments of a side: its own and those of both, targets behind options."""
     words = shlex.split(text)
+    # One side's permission would let the other one write, too.
+    refuse_permissions(words, f"--run {text!r} (it holds for both sides, so it stands beside them)")
     first = [*words, *common] if words and not words[0].startswith("-") else [*common, *words]
     arguments, workload = single_step(first)
     if not workload:
@@ -101,7 +111,7 @@ def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
 def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison:
     if plan is not None:
         with experiment_line("runs", quiet=wish.as_json) as tell:
-            runner = runner_named(plan.runner, store)
+            runner = runner_named(plan.runner, store, wish.permission)
             return compare_in_turns(store, runner, plan, label=wish.label or "", on_progress=tell)
     if wish.resume is None:
         return _again(store, wish)
@@ -109,8 +119,9 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
     refuse_what_a_plan_has("comparison", wish.rest, asked)
     experiment_id = resumed_id(store, "compare", wish.resume)
     planned = resumed_runner(store, experiment_id, wish.runner)
+    resumed_permission(store, experiment_id, wish.permission)
     with experiment_line("runs", quiet=wish.as_json) as tell:
-        runner = runner_named(planned, store)
+        runner = runner_named(planned, store, wish.permission)
         return resume_in_turns(store, experiment_id, runner, on_progress=tell)
 
 

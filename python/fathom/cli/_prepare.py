@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom._permission import Permission
 from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID
 
@@ -23,7 +24,7 @@ OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Recognisable data on the target may be lost.")
 ]
 AllowWriteOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option("--allow-write", metavar="DEVICE", help="As the engine's option of this name."),
 ]
 ResumeOption = Annotated[
@@ -104,21 +105,22 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
     What is killed or interrupted goes on with --resume.
     """
     from fathom.cli._prepare_do import resume_any, run_fill  # noqa: PLC0415 - Loads NumPy.
-    from fathom.prepare import Asked, Leave  # noqa: PLC0415 - The same.
+    from fathom.prepare import Asked  # noqa: PLC0415 - The same.
 
+    permission = Permission(overwrite, tuple(allow_write or ()))
     if (target is None) == (resume is None):
         fail("name the target, or what to --resume: one of both", EXIT_INVALID)
     try:
         with opened_store(store) as opened:
             if resume is not None:
-                resume_any(opened, resume, as_json=as_json)
+                resume_any(opened, resume, permission, as_json=as_json)
                 return
             asked: Asked = Asked(
                 size_bytes=None if size is None else _bytes(size),
                 compress_ratio=compress,
                 dedupe_ratio=dedupe,
                 only_missing=only_missing,
-                leave=Leave(overwrite, allow_write),
+                permission=permission,
             )
             run_fill(opened, target or "", asked, as_json=as_json)
     except fathom.RunInterrupted as interruption:
@@ -167,8 +169,8 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
     and a target. Both may be given with a load. A purge (secure erase, format) before it is yours.
     """
     from fathom.cli._prepare_do import Conditioning, resume_any  # noqa: PLC0415 - Loads NumPy.
-    from fathom.prepare import Leave  # noqa: PLC0415 - The same.
 
+    permission = Permission(overwrite, tuple(allow_write or ()))
     if resume is None and not (wipc or wdpc):
         fail("say what: --wipc, --wdpc, or --resume", EXIT_INVALID)
     if (resume is None) != bool(context.args):
@@ -176,10 +178,9 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
     try:
         with opened_store(store) as opened:
             if resume is not None:
-                resume_any(opened, resume, as_json=as_json)
+                resume_any(opened, resume, permission, as_json=as_json)
                 return
-            leave = Leave(overwrite, allow_write)
-            doing = Conditioning(opened, leave, metric or ["iops"], as_json=as_json)
+            doing = Conditioning(opened, permission, metric or ["iops"], as_json=as_json)
             doing.plan(context.args, wipc=wipc, wdpc=wdpc)
             doing.estimate(rate, tbw)
             done = doing.run() if not dry_run and doing.may_write(yes=yes) else []

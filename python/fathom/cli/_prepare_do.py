@@ -21,7 +21,7 @@ from fathom.cli._prepare_shown import (
     show_written,
     writing_progress,
 )
-from fathom.cli._resumed import named_experiment
+from fathom.cli._resumed import named_experiment, resumed_permission
 from fathom.cli._workload_argument import named_workload, split_rest
 from fathom.prepare import (
     Estimate,
@@ -43,7 +43,8 @@ from fathom.runners import NativeRunner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fathom.prepare import Asked, Leave, Progress
+    from fathom._permission import Permission
+    from fathom.prepare import Asked, Progress
     from fathom.stats import SteadyState
     from fathom.store import Store
 
@@ -65,22 +66,24 @@ def _told_how_to_resume(experiment_id: int) -> Iterator[None]:
         raise
 
 
-def _metered(store: Store, tell: Callable[[Progress], None]) -> tuple[Meter, NativeRunner]:
+def _metered(
+    store: Store, tell: Callable[[Progress], None], permission: Permission
+) -> tuple[Meter, NativeRunner]:
     """Return a runner, and what counts the bytes of its runs."""
     meter = Meter(time.monotonic, tell)
-    return meter, NativeRunner(store, on_event=meter.on_event)
+    return meter, NativeRunner(store, on_event=meter.on_event, permission=permission)
 
 
 def run_fill(store: Store, target: str, asked: Asked, *, as_json: bool) -> None:
     """Plan and fill."""
     if asked.only_missing and not as_json:
         typer.echo(f"reading {target} for what is empty", err=True)
-    _fill(store, plan_fill(store, target, asked), as_json=as_json)
+    _fill(store, plan_fill(store, target, asked), asked.permission, as_json=as_json)
 
 
-def _fill(store: Store, experiment_id: int, *, as_json: bool) -> None:
+def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:
     with writing_progress("filling", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
-        meter, runner = _metered(store, tell)
+        meter, runner = _metered(store, tell, permission)
         found = fill_target(store, runner, experiment_id, meter)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
@@ -90,12 +93,14 @@ def _fill(store: Store, experiment_id: int, *, as_json: bool) -> None:
         fail(f"{found.failure}\n{_resume_words(experiment_id)}", EXIT_FAILED)
 
 
-def run_writing(store: Store, experiment_id: int, *, as_json: bool) -> dict[str, Any]:
+def run_writing(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> dict[str, Any]:
     """Write a target twice over as planned, and return what was done."""
     plan = store.experiments.get(experiment_id).plan
     path = plan["target"]["path"]
     with writing_progress("writing", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
-        meter, runner = _metered(store, tell)
+        meter, runner = _metered(store, tell, permission)
         found = precondition(store, runner, experiment_id, meter)
     if found.failure is not None:
         raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
@@ -104,7 +109,9 @@ def run_writing(store: Store, experiment_id: int, *, as_json: bool) -> dict[str,
     return {"kind": "wipc", "path": path, **asdict(found), "mib_per_s": found.mib_per_s}
 
 
-def run_settling(store: Store, experiment_id: int, *, as_json: bool) -> dict[str, Any]:
+def run_settling(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> dict[str, Any]:
     """Run rounds as planned, and return what was found."""
 
     def tell(number: int, steady: SteadyState | None) -> None:
@@ -113,7 +120,9 @@ def run_settling(store: Store, experiment_id: int, *, as_json: bool) -> dict[str
             typer.echo(f"round {number}: {words}", err=True)
 
     with _told_how_to_resume(experiment_id):
-        found = settle(store, NativeRunner(store), experiment_id, on_round=tell)
+        found = settle(
+            store, NativeRunner(store, permission=permission), experiment_id, on_round=tell
+        )
     if found.failure is not None:
         raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
     if not as_json:
@@ -121,18 +130,19 @@ def run_settling(store: Store, experiment_id: int, *, as_json: bool) -> dict[str
     return {"kind": "wdpc", **asdict(found)}
 
 
-def resume_any(store: Store, reference: str, *, as_json: bool) -> None:
+def resume_any(store: Store, reference: str, permission: Permission, *, as_json: bool) -> None:
     """Go on with a preparation that was ended, whatever it is."""
     experiment_id = _experiment_id(store, reference)
     experiment = store.experiments.get(experiment_id)
     kind = experiment.plan.get("kind") if experiment.verb == "prepare" else None
     if kind not in _KINDS:
         fail(f"experiment e{experiment_id} is no preparation to go on with", EXIT_INVALID)
+    resumed_permission(store, experiment_id, permission)
     if kind == "fill":
-        _fill(store, experiment_id, as_json=as_json)
+        _fill(store, experiment_id, permission, as_json=as_json)
         return
     run = run_writing if kind == "wipc" else run_settling
-    found = run(store, experiment_id, as_json=as_json)
+    found = run(store, experiment_id, permission, as_json=as_json)
     if as_json:
         typer.echo(json.dumps(found, indent=2))
 
@@ -140,10 +150,12 @@ def resume_any(store: Store, reference: str, *, as_json: bool) -> None:
 class Conditioning:
     """Preconditioning, from the user's words to the last round."""
 
-    def __init__(self, store: Store, leave: Leave, metrics: list[str], *, as_json: bool) -> None:
+    def __init__(
+        self, store: Store, permission: Permission, metrics: list[str], *, as_json: bool
+    ) -> None:
         """Track these figures."""
         self._store = store
-        self._leave = leave
+        self._permission = permission
         self._metrics = metrics
         self._as_json = as_json
         self._loads: list[tuple[str, list[str]]] = []
@@ -155,7 +167,7 @@ class Conditioning:
         """Read targets or a load; nothing is opened for writing."""
         self._kinds = [kind for kind, wanted in (("wipc", wipc), ("wdpc", wdpc)) if wanted]
         if wdpc:
-            self._loads = _loads(rest, self._leave)
+            self._loads = _loads(rest)
             paths = load_targets([arguments for _, arguments in self._loads])
         else:
             options = [one for one in rest if one.startswith("-")]
@@ -196,12 +208,15 @@ class Conditioning:
         done: list[dict[str, Any]] = []
         if "wipc" in self._kinds:
             for target in self._targets:
-                planned = plan_precondition(self._store, target.path, self._leave)
-                done.append(run_writing(self._store, planned, as_json=self._as_json))
+                planned = plan_precondition(self._store, target.path, self._permission)
+                done.append(self._done(run_writing, planned))
         if "wdpc" in self._kinds:
             planned = plan_settling(self._store, self._loads, self._metrics)
-            done.append(run_settling(self._store, planned, as_json=self._as_json))
+            done.append(self._done(run_settling, planned))
         return done
+
+    def _done(self, run: Callable[..., dict[str, Any]], planned: int) -> dict[str, Any]:
+        return run(self._store, planned, self._permission, as_json=self._as_json)
 
     def show_json(self, done: list[dict[str, Any]]) -> None:
         """Print estimates and what was done."""
@@ -224,14 +239,13 @@ def load_targets(loads: list[list[str]]) -> list[str]:
     return list(dict.fromkeys(target["path"] for span in spans for target in span["targets"]))
 
 
-def _loads(rest: list[str], leave: Leave) -> list[tuple[str, list[str]]]:
+def _loads(rest: list[str]) -> list[tuple[str, list[str]]]:
     workload = named_workload(rest)
     if workload is None:
-        return [("", [*leave.arguments(), *rest])]
+        return [("", rest)]
     from fathom.workloads import run_arguments  # noqa: PLC0415 - Seldom needed.
 
     wishes, targets = split_rest(rest)
-    wishes = [*wishes, *leave.arguments()]
     return [
         (step.label or workload.name, run_arguments(workload, step, wishes, targets))
         for step in workload.steps

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import fathom
+from fathom._permission import typed
 from fathom.cli._common import (
     JsonOption,
     RunnerOption,
@@ -20,11 +21,12 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._progress import live_progress
-from fathom.cli._resumed import named_experiment, resumed_runner
+from fathom.cli._resumed import named_experiment, resumed_permission, resumed_runner
 from fathom.cli._shown import console, text_table
 from fathom.cli._workload_argument import single_step
 
 if TYPE_CHECKING:
+    from fathom._permission import Permission
     from fathom.experiments._repeat import MetricSummary, RepeatPolicy, Repetition
     from fathom.store import Store
 
@@ -65,7 +67,8 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     """
     from fathom.experiments._repeat import RepeatPolicy  # noqa: PLC0415 - Loads NumPy.
 
-    if (resume is None) != bool(context.args):
+    arguments, permission = typed(context.args)
+    if (resume is None) != bool(arguments):
         fail("name the run, or the repetition to --resume: one of both", EXIT_INVALID)
     if precondition not in ("none", "wipc", "wdpc"):
         fail(f"--precondition is none, wipc or wdpc, not {precondition}", EXIT_INVALID)
@@ -77,11 +80,12 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         with opened_store(store) as opened:
             if resume is None:
                 wish = _Wish(policy, label, precondition, yes, chosen_runner(runner))
-                experiment_id = _begun(opened, context.args, wish, as_json=as_json)
+                experiment_id = _begun(opened, arguments, wish, as_json=as_json)
             else:
                 experiment_id = _experiment_id(opened, resume)
                 resumed_runner(opened, experiment_id, runner)
-            found = _repeated(opened, experiment_id, as_json=as_json)
+                resumed_permission(opened, experiment_id, permission)
+            found = _repeated(opened, experiment_id, permission, as_json=as_json)
             _show(opened, found, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The runs that are done are saved: fathom repeat --resume last", err=True)
@@ -119,7 +123,9 @@ def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
     )
 
 
-def _repeated(store: Store, experiment_id: int, *, as_json: bool) -> Repetition:
+def _repeated(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> Repetition:
     from fathom.experiments._repeat import resume_repeat  # noqa: PLC0415 - Loads NumPy.
 
     experiment = store.experiments.get(experiment_id)
@@ -127,7 +133,7 @@ def _repeated(store: Store, experiment_id: int, *, as_json: bool) -> Repetition:
     if unfinished and experiment.plan.get("precondition", "none") != "none":
         from fathom.cli._repeat_prepared import prepare_for  # noqa: PLC0415 - Seldom needed.
 
-        prepare_for(store, experiment_id, as_json=as_json)
+        prepare_for(store, experiment_id, permission, as_json=as_json)
 
     def on_run(done: int, planned: int | None) -> None:
         if not as_json:
@@ -135,7 +141,9 @@ def _repeated(store: Store, experiment_id: int, *, as_json: bool) -> Repetition:
             typer.echo(f"run {done} {of}", err=True)
 
     with live_progress(quiet=as_json) as on_event:
-        return resume_repeat(store, experiment_id, on_event=on_event, on_run=on_run)
+        return resume_repeat(
+            store, experiment_id, on_event=on_event, on_run=on_run, permission=permission
+        )
 
 
 def _experiment_id(store: Store, reference: str) -> int:

@@ -21,6 +21,7 @@ from fathom.prepare import (
 )
 
 if TYPE_CHECKING:
+    from fathom._permission import Permission
     from fathom.store import Store
 
 __all__ = ["KINDS", "agree_to_prepare", "prepare_for"]
@@ -60,13 +61,15 @@ def agree_to_prepare(
         confirmed([found])
 
 
-def prepare_for(store: Store, experiment_id: int, *, as_json: bool) -> None:
+def prepare_for(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:
     """Do what of an experiment's preconditioning is not done yet."""
     with end_noted(store, experiment_id):
-        _prepare_for(store, experiment_id, as_json=as_json)
+        _prepare_for(store, experiment_id, permission, as_json=as_json)
 
 
-def _prepare_for(store: Store, experiment_id: int, *, as_json: bool) -> None:
+def _prepare_for(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> None:
     plan = store.experiments.get(experiment_id).plan
     kind, arguments = plan.get("precondition", "none"), plan["arguments"]
     if kind == "none":
@@ -85,10 +88,11 @@ def _prepare_for(store: Store, experiment_id: int, *, as_json: bool) -> None:
         known = {one.plan["target"]["path"]: one.id for one in mine}
         paths = [str(Path(path).absolute()) for path in load_targets([arguments])]
         ids = [
-            known.get(path) or plan_precondition(store, path, for_experiment=experiment_id)
+            known.get(path)
+            or plan_precondition(store, path, permission, for_experiment=experiment_id)
             for path in paths
         ]
     run = run_writing if kind == "wipc" else run_settling
     for one in ids:
         if states.get(one) != "complete":
-            run(store, one, as_json=as_json)
+            run(store, one, permission, as_json=as_json)

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 
 from fathom._references import experiment_number
 from fathom.cli._common import fail
-from fathom.cli._exit_codes import EXIT_INVALID
+from fathom.cli._exit_codes import EXIT_INVALID, EXIT_REFUSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fathom._permission import Permission
     from fathom.store import Store
 
-__all__ = ["named_experiment", "refuse_what_a_plan_has", "resumed_id", "resumed_runner"]
+__all__ = [
+    "named_experiment",
+    "refuse_what_a_plan_has",
+    "resumed_id",
+    "resumed_permission",
+    "resumed_runner",
+]
 
 
 def named_experiment(reference: str) -> int:
@@ -57,6 +64,22 @@ def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str |
             EXIT_INVALID,
         )
     return planned
+
+
+def resumed_permission(store: Store, experiment_id: int, permission: Permission) -> None:
+    """End with a message if the experiment was allowed more than was typed for what is left of it.
+
+    A permission holds for the command that it was typed behind, and is kept as a note alone.
+    """
+    once = store.experiments.get(experiment_id).once_allowed
+    missing = [one for one in once if one not in permission.words()]
+    if missing:
+        words = shlex.join(missing)
+        fail(
+            f"e{experiment_id} was begun with {words}, which was typed for that command alone: if "
+            f"data may still be lost, type it again: --resume e{experiment_id} {words}",
+            EXIT_REFUSED,
+        )
 
 
 def refuse_what_a_plan_has(

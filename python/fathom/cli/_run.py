@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 import fathom
+from fathom._permission import typed
 from fathom.cli._common import (
     JsonOption,
     RunnerOption,
@@ -24,6 +25,7 @@ from fathom.cli._workload_argument import named_workload, single_step, split_res
 
 if TYPE_CHECKING:
     from fathom import EventCallback, Result
+    from fathom._permission import Permission
     from fathom.store import Store
     from fathom.workloads import Workload
 
@@ -48,7 +50,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     Or a workload's name, what is to differ, and the target: fathom run sql-oltp-70 -d30 x.dat.
     fathom workloads lists them.
     """
-    arguments = context.args
+    arguments, permission = typed(context.args)
     try:
         other = chosen_runner(runner)
         if other:
@@ -56,99 +58,105 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             arguments, name = single_step(arguments)
             label = label or name
         workload = None if other else named_workload(arguments)
+        wish = _Wish(arguments, permission, label or "", other.get("runner"), as_json)
         if no_save:
-            _measure(workload, arguments, None, label, other.get("runner"), as_json=as_json)
+            _measure(workload, None, wish)
             return
         # Opened first: a store that cannot be used is told before anything is measured.
         with opened_store(store) as opened:
             opened.check_writable()
-            _measure(workload, arguments, opened, label, other.get("runner"), as_json=as_json)
+            _measure(workload, opened, wish)
     except fathom.RunInterrupted as interruption:
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
 
 
-def _measure(  # noqa: PLR0913 - One for each thing that the command was told.
-    workload: Workload | None,
-    arguments: list[str],
-    store: Store | None,
-    label: str | None,
-    runner: str | None,
-    *,
-    as_json: bool,
-) -> None:
-    if runner is not None:
-        _single(arguments, store, label or "", None, runner, as_json=as_json)
+class _Wish(NamedTuple):
+    """What the command was told."""
+
+    arguments: list[str]
+    permission: Permission
+    label: str
+    runner: str | None
+    as_json: bool
+
+
+def _measure(workload: Workload | None, store: Store | None, wish: _Wish) -> None:
+    if wish.runner is not None:
+        _single(store, wish, None)
         return
-    with live_progress(quiet=as_json) as on_event:
+    with live_progress(quiet=wish.as_json) as on_event:
         if workload is None:
-            _single(arguments, store, label or "", on_event, None, as_json=as_json)
+            _single(store, wish, on_event)
         else:
-            _steps(workload, arguments, store, label or workload.name, on_event, as_json)
+            _steps(workload, store, wish, on_event)
 
 
-def _single(  # noqa: PLR0913 - The same.
-    arguments: list[str],
-    store: Store | None,
-    label: str,
-    on_event: EventCallback | None,
-    runner: str | None,
-    *,
-    as_json: bool,
-) -> None:
+def _single(store: Store | None, wish: _Wish, on_event: EventCallback | None) -> None:
     from fathom.experiments import measure  # noqa: PLC0415 - Only needed to measure.
     from fathom.runners import foreign_runner  # noqa: PLC0415 - The same.
 
     def show(result: Result) -> None:
-        if as_json:
+        if wish.as_json:
             typer.echo(json.dumps(dict(result.raw), indent=2))
         else:
             show_result(result)
 
-    other = foreign_runner(runner, store)
+    other = foreign_runner(wish.runner, store, wish.permission)
     if other is None:
-        done = measure(store, arguments, label=label, on_event=on_event, show=show)
+        done = measure(
+            store,
+            wish.arguments,
+            label=wish.label,
+            on_event=on_event,
+            permission=wish.permission,
+            show=show,
+        )
     else:
-        done = other.measure(arguments, label=label, show=show)
+        done = other.measure(wish.arguments, label=wish.label, show=show)
     if store is not None:
         # The result alone goes to the standard output, as its schema has it.
-        typer.echo(f"Saved as run {done.run_id} in {store.name}", err=as_json)
+        typer.echo(f"Saved as run {done.run_id} in {store.name}", err=wish.as_json)
     if done.error is not None:
         fail(done.error, exit_code(done.error))
 
 
-def _steps(  # noqa: PLR0913, PLR0917 - One for each thing that the command was told.
-    workload: Workload,
-    arguments: list[str],
-    store: Store | None,
-    label: str,
-    on_event: EventCallback | None,
-    as_json: bool,  # noqa: FBT001 - Given by the one caller.
+def _steps(
+    workload: Workload, store: Store | None, wish: _Wish, on_event: EventCallback | None
 ) -> None:
     """Run each step of a workload; several are an experiment."""
     from fathom.experiments import run_workload  # noqa: PLC0415 - Only needed to measure.
 
-    wishes, targets = split_rest(arguments)
+    wishes, targets = split_rest(wish.arguments)
     results: list[Result] = []
 
     def show(step: str, result: Result) -> None:
         results.append(result)
-        if not as_json:
+        if not wish.as_json:
             typer.echo(f"{workload.title}{': ' if step else ''}{step}")
             show_result(result)
 
-    done = run_workload(store, workload, wishes, targets, label=label, on_event=on_event, show=show)
-    if as_json:
+    done = run_workload(
+        store,
+        workload,
+        wishes,
+        targets,
+        label=wish.label or workload.name,
+        on_event=on_event,
+        permission=wish.permission,
+        show=show,
+    )
+    if wish.as_json:
         raw = [dict(result.raw) for result in results]
         typer.echo(json.dumps(raw if len(workload.steps) > 1 else raw[0], indent=2))
     elif store is not None and done.experiment_id is not None:
         found = store.runs.list(experiment_id=done.experiment_id)
         console().print(runs_table(reversed(found)))
     if store is not None and done.experiment_id is not None:
-        typer.echo(f"Saved as experiment e{done.experiment_id} in {store.name}", err=as_json)
+        typer.echo(f"Saved as experiment e{done.experiment_id} in {store.name}", err=wish.as_json)
     elif store is not None:
-        typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}", err=as_json)
+        typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}", err=wish.as_json)
     if done.failures:
         words = "; ".join(f"{step}: {why}" if step else why for step, why in done.failures.items())
         fail(words, EXIT_FAILED)

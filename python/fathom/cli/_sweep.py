@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom._permission import typed
 from fathom.cli._common import (
     JsonOption,
     RunnerOption,
@@ -20,10 +21,16 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED
 from fathom.cli._experiment_line import experiment_line
-from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id, resumed_runner
+from fathom.cli._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
 from fathom.cli._sweep_shown import show_forecast, show_sweep
 
 if TYPE_CHECKING:
+    from fathom._permission import Permission
     from fathom.experiments._sweep import Sweep
     from fathom.experiments._sweep_plan import Forecast, SweepPlan
     from fathom.store import Store
@@ -87,6 +94,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
     from fathom.experiments._axes import parse_axes  # noqa: PLC0415 - Loads NumPy.
     from fathom.experiments._sweep_plan import plan_sweep  # noqa: PLC0415 - The same.
 
+    arguments, permission = typed(context.args)
     try:
         named = {"block": block, "threads": threads, "depth": depth, "write": write}
         if resume is not None:
@@ -96,15 +104,15 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
                 "dry-run": dry_run,
                 "label": label,
             }
-            refuse_what_a_plan_has("sweep", context.args, {**named, **more})
-            _resume(resume, store, runner, as_json=as_json)
+            refuse_what_a_plan_has("sweep", arguments, {**named, **more})
+            _resume(resume, store, runner, permission, as_json=as_json)
             return
         axes = parse_axes({name: one for name, one in named.items() if one is not None}, vary or [])
         other = chosen_runner(runner)
         # Another tool does not end by itself once a mean is known.
         fixed = duration is not None or bool(other)
         plan, forecast = plan_sweep(
-            context.args,
+            arguments,
             axes,
             mode="fixed" if fixed else "adaptive",
             duration_s=longest if duration is None else duration,
@@ -119,7 +127,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
             show_forecast(plan, forecast, as_json=as_json)
             return
         with opened_store(store) as opened:
-            _begin(opened, plan, forecast, label or "", as_json=as_json)
+            _begin(opened, (plan, forecast), label or "", permission, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The cells that are done are saved: fathom sweep --resume last", err=True)
         fail(interruption, exit_code(interruption))
@@ -127,28 +135,44 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         fail(error, exit_code(error))
 
 
-def _begin(store: Store, plan: SweepPlan, forecast: Forecast, label: str, *, as_json: bool) -> None:
+def _begin(
+    store: Store,
+    planned: tuple[SweepPlan, Forecast],
+    label: str,
+    permission: Permission,
+    *,
+    as_json: bool,
+) -> None:
     from fathom.experiments._sweep import sweep as run_sweep  # noqa: PLC0415 - Loads NumPy.
     from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
+    plan, forecast = planned
     if not as_json:
         show_forecast(plan, forecast, short=True)
     with experiment_line("cells", quiet=as_json) as tell:
         found = run_sweep(
-            store, runner_named(plan.runner, store), plan, label=label, on_progress=tell
+            store, runner_named(plan.runner, store, permission), plan, label=label, on_progress=tell
         )
     _end(store, found, as_json=as_json)
 
 
-def _resume(reference: str, where: str | None, given: str | None, *, as_json: bool) -> None:
+def _resume(
+    reference: str,
+    where: str | None,
+    given: str | None,
+    permission: Permission,
+    *,
+    as_json: bool,
+) -> None:
     from fathom.experiments._sweep import resume_sweep  # noqa: PLC0415 - Loads NumPy.
     from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "sweep", reference)
         planned = resumed_runner(store, experiment_id, given)
+        resumed_permission(store, experiment_id, permission)
         with experiment_line("cells", quiet=as_json) as tell:
-            runner = runner_named(planned, store)
+            runner = runner_named(planned, store, permission)
             found = resume_sweep(store, experiment_id, runner, on_progress=tell)
         _end(store, found, as_json=as_json)
 

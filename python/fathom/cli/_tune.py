@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom._permission import typed
 from fathom.cli._common import (
     JsonOption,
     RunnerOption,
@@ -21,10 +22,16 @@ from fathom.cli._common import (
 )
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._experiment_line import experiment_line
-from fathom.cli._resumed import refuse_what_a_plan_has, resumed_id, resumed_runner
+from fathom.cli._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
 from fathom.cli._tune_shown import show_tune, show_tune_forecast
 
 if TYPE_CHECKING:
+    from fathom._permission import Permission
     from fathom.experiments._knee_search import Goal
     from fathom.experiments._tune_plan import TunePlan
     from fathom.experiments._tune_result import Tuning
@@ -76,14 +83,15 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     """
     from fathom.experiments._tune_plan import plan_tune  # noqa: PLC0415 - Loads NumPy.
 
+    arguments, permission = typed(context.args)
     try:
         if resume is not None:
             named = {"threads": threads, "p99": p99, "mean": mean, "label": label}
-            refuse_what_a_plan_has("tune", context.args, {**named, "dry-run": dry_run})
-            _resume(resume, store, runner, as_json=as_json)
+            refuse_what_a_plan_has("tune", arguments, {**named, "dry-run": dry_run})
+            _resume(resume, store, runner, permission, as_json=as_json)
             return
         plan = plan_tune(
-            context.args,
+            arguments,
             threads or f"1..{min(2 * (os.cpu_count() or 1), _MOST_THREADS)}",
             depth,
             goal=_goal(p99, mean),
@@ -95,7 +103,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             show_tune_forecast(plan, plan.forecast(), as_json=as_json)
             return
         with opened_store(store) as opened:
-            _begin(opened, plan, label or "", as_json=as_json)
+            _begin(opened, plan, label or "", permission, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         typer.echo("The runs that are done are saved: fathom tune --resume last", err=True)
         fail(interruption, exit_code(interruption))
@@ -103,7 +111,9 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
         fail(error, exit_code(error))
 
 
-def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
+def _begin(
+    store: Store, plan: TunePlan, label: str, permission: Permission, *, as_json: bool
+) -> None:
     from fathom.experiments._tune import tune as run_tune  # noqa: PLC0415 - Loads NumPy.
     from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
@@ -112,7 +122,7 @@ def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
     with experiment_line("runs", quiet=as_json) as tell:
         found = run_tune(
             store,
-            runner_named(plan.runner, store),
+            runner_named(plan.runner, store, permission),
             plan,
             label=label,
             on_progress=tell,
@@ -120,18 +130,26 @@ def _begin(store: Store, plan: TunePlan, label: str, *, as_json: bool) -> None:
     _end(store, found, as_json=as_json)
 
 
-def _resume(reference: str, where: str | None, given: str | None, *, as_json: bool) -> None:
+def _resume(
+    reference: str,
+    where: str | None,
+    given: str | None,
+    permission: Permission,
+    *,
+    as_json: bool,
+) -> None:
     from fathom.experiments._tune import resume_tune  # noqa: PLC0415 - Loads NumPy.
     from fathom.runners import runner_named  # noqa: PLC0415 - The same.
 
     with opened_store(where) as store:
         experiment_id = resumed_id(store, "tune", reference)
         planned = resumed_runner(store, experiment_id, given)
+        resumed_permission(store, experiment_id, permission)
         with experiment_line("runs", quiet=as_json) as tell:
             found = resume_tune(
                 store,
                 experiment_id,
-                runner_named(planned, store),
+                runner_named(planned, store, permission),
                 on_progress=tell,
             )
         _end(store, found, as_json=as_json)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom._errors import RunFailedError, RunInterrupted
-from fathom._run import run
+from fathom._permission import NOTHING, Permission
+from fathom._run import run_kept
 from fathom._signals import held_back
 from fathom.experiments._saving import save_run
 
@@ -42,11 +43,13 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
     experiment_id: int | None = None,
     step_id: int | None = None,
     on_event: EventCallback | None = None,
+    permission: Permission = NOTHING,
     show: Callable[[Result], None] | None = None,
 ) -> Measured:
     """Run DiskSpd arguments and save what was measured, also of a run that failed.
 
-    The store's file is never written by the run, nor the device that holds it.
+    The arguments allow nothing; ``permission`` is what a person has typed for this run. The store's
+    file is never written by the run, nor the device that holds it.
 
     ``show`` gets the result before it is saved, so that it is seen even if saving fails.
 
@@ -87,7 +90,7 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
     # Between the end of a run and its place in the store, nothing ends the process.
     with held_back():
         try:
-            result = run(arguments, on_event=on_event, protect=protect)
+            result = run_kept(arguments, permission, on_event=on_event, protect=protect)
         except RunFailedError as error:
             return Measured(saved(error.result, [str(error)]), error.result, error)
         except RunInterrupted as interruption:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fathom._errors import InvalidRequestError
+from fathom._permission import NOTHING, Permission, typed
 from fathom.experiments._ending import end_noted
 from fathom.experiments._measure import measure
 from fathom.experiments._metrics import metric_column, run_value
@@ -191,8 +192,11 @@ def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
         If Ctrl-C ended it; the runs that are done are saved.
 
     """
+    arguments, permission = typed(arguments)
     experiment_id = begin_repeat(store, arguments, policy, label=label)
-    return resume_repeat(store, experiment_id, on_event=on_event, on_run=on_run)
+    return resume_repeat(
+        store, experiment_id, on_event=on_event, on_run=on_run, permission=permission
+    )
 
 
 def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and names.
@@ -225,8 +229,11 @@ def resume_repeat(
     *,
     on_event: EventCallback | None = None,
     on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+    permission: Permission = NOTHING,
 ) -> Repetition:
     """Go on with a repetition that was killed or interrupted; what was saved counts.
+
+    ``permission`` is what a person has typed for what is left; none is kept with what was planned.
 
     Raises
     ------
@@ -241,7 +248,7 @@ def resume_repeat(
         what = "complete" if experiment.verb == "repeat" else f"a {experiment.verb}, no repetition"
         raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
     with damage_told(experiment_id):
-        return _go_on(store, experiment, on_event, on_run)
+        return _go_on(store, experiment, on_event, on_run, permission)
 
 
 def _go_on(
@@ -249,12 +256,14 @@ def _go_on(
     experiment: Experiment,
     on_event: EventCallback | None,
     on_run: Callable[[int, int | None], None],
+    permission: Permission,
 ) -> Repetition:
     experiment_id = experiment.id
     plan = experiment.plan
     policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
-    other = foreign_runner(plan.get("runner"), store)
-    one_run = partial(measure, store, on_event=on_event) if other is None else other.measure
+    other = foreign_runner(plan.get("runner"), store, permission)
+    own = partial(measure, store, on_event=on_event, permission=permission)
+    one_run = own if other is None else other.measure
     store.experiments.finish(experiment_id, "running")
     failure: str | None = None
     with end_noted(store, experiment_id):

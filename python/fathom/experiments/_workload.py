@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._errors import FathomError
+from fathom._permission import NOTHING, Permission
 from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._measure import measure
 from fathom.workloads import run_arguments
@@ -41,6 +42,7 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
     *,
     label: str,
     on_event: EventCallback | None = None,
+    permission: Permission = NOTHING,
     show: Callable[[str, Result], None] = lambda _step, _result: None,
 ) -> WorkloadRuns:
     """Run a workload step by step; a step that fails is recorded, and the others go on.
@@ -73,6 +75,7 @@ def run_workload(  # noqa: PLR0913 - All but the first four have defaults and na
                     experiment_id=done.experiment_id,
                     step_id=step_id,
                     on_event=on_event,
+                    permission=permission,
                     show=lambda result, label=step.label: show(label, result),  # type: ignore[misc]
                 )
             except FathomError as error:

@@ -20,13 +20,12 @@ from fathom.prepare._fill import Asked, Filled, fill, plan_fill
 from fathom.prepare._look import Look, look, look_data
 from fathom.prepare._settle import Settled, plan_settling, settle
 from fathom.prepare._target import TargetFacts, target_facts
-from fathom.prepare._write import Leave, Meter, Progress, Written
+from fathom.prepare._write import Meter, Progress, Written
 
 __all__ = [
     "Asked",
     "Estimate",
     "Filled",
-    "Leave",
     "Look",
     "Meter",
     "Progress",

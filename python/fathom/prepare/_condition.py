@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import fathom
 from fathom._errors import InvalidRequestError
+from fathom._permission import NOTHING, Permission
 from fathom.prepare._guard import refuse_foreign
 from fathom.prepare._look import target_layout
 from fathom.prepare._pieces import cut, piece_bytes
 from fathom.prepare._settle import ROUND_LIMIT, WINDOW_ROUNDS
 from fathom.prepare._target import described_error, target_facts
-from fathom.prepare._write import Leave, Meter, WritePlan, begin, taken_up, write
+from fathom.prepare._write import Meter, WritePlan, begin, taken_up, write
 
 if TYPE_CHECKING:
     import os
@@ -180,11 +181,13 @@ def _positive(value: float, what: str) -> float:
 def plan_precondition(
     store: Store,
     path: str | os.PathLike[str],
-    leave: Leave | None = None,
+    permission: Permission = NOTHING,
     *,
     for_experiment: int | None = None,
 ) -> int:
     """Plan to write a target twice over, and return the experiment; nothing is written yet.
+
+    ``permission`` is for this look alone: what writes gets its own from its runner.
 
     Raises
     ------
@@ -200,15 +203,13 @@ def plan_precondition(
     except OSError as error:
         raise described_error(target.path, "it cannot be read", error) from error
     if has_data:
-        refuse_foreign(target, leave or Leave())
+        refuse_foreign(target, permission)
     size = piece_bytes(target.size_bytes)
     spans = [(0, target.size_bytes)]
     pieces = [
         piece for number in range(1, PASSES + 1) for piece in cut(spans, _BLOCK_BYTES, size, number)
     ]
-    plan = WritePlan(
-        "wipc", target, depth=_DEPTH, leave=leave or Leave(), for_experiment=for_experiment
-    )
+    plan = WritePlan("wipc", target, depth=_DEPTH, for_experiment=for_experiment)
     return begin(store, plan, pieces)
 
 

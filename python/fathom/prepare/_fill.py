@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._errors import FathomError, InvalidRequestError
+from fathom._permission import NOTHING, Permission
 from fathom.prepare._guard import PREPARED, refuse_foreign
 from fathom.prepare._look import target_layout
 from fathom.prepare._pieces import Missing, cut, missing_spans, piece_bytes
 from fathom.prepare._survey import survey
 from fathom.prepare._target import described_error, target_facts
-from fathom.prepare._write import Leave, WritePlan, begin, taken_up, write
+from fathom.prepare._write import WritePlan, begin, taken_up, write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +50,8 @@ class Asked:
         Bytes over what a compressor leaves, and blocks over different ones; 1 for neither.
     only_missing
         Write only where the target holds nothing: holes, unwritten parts and zeros.
-    leave
-        What the user allows.
+    permission
+        What a person has typed, for this look at the target: what writes has its own.
 
     """
 
@@ -58,7 +59,7 @@ class Asked:
     compress_ratio: float = 1.0
     dedupe_ratio: float = 1.0
     only_missing: bool = False
-    leave: Leave = field(default_factory=Leave)
+    permission: Permission = NOTHING
 
     def __post_init__(self) -> None:
         """Refuse what cannot be.
@@ -162,7 +163,6 @@ def plan_fill(
         target,
         compress_percent=asked.compress_percent,
         dedupe_percent=asked.dedupe_percent,
-        leave=asked.leave,
         left_bytes=missing.left_bytes,
         for_experiment=for_experiment,
     )
@@ -280,7 +280,7 @@ def _where(target: TargetFacts, asked: Asked, size_bytes: int, *, is_new: bool) 
     if asked.only_missing:
         return missing_spans(target.path, layout, size_bytes)
     if layout.written and not is_new:
-        refuse_foreign(target, asked.leave)
+        refuse_foreign(target, asked.permission)
     return Missing([(0, size_bytes)], 0)
 
 

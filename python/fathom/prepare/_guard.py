@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from fathom._errors import RefusedError
 
 if TYPE_CHECKING:
+    from fathom._permission import Permission
     from fathom.prepare._target import TargetFacts
-    from fathom.prepare._write import Leave
 
 __all__ = ["PREPARED", "refuse_foreign"]
 
@@ -22,7 +22,7 @@ PREPARED = "user.fathom.prepared"
 _MADE = "user.fathom.made"
 
 
-def refuse_foreign(target: TargetFacts, leave: Leave) -> None:
+def refuse_foreign(target: TargetFacts, permission: Permission) -> None:
     """Refuse a file with data that Fathom has not made; devices are the engine's matter.
 
     Raises
@@ -31,7 +31,7 @@ def refuse_foreign(target: TargetFacts, leave: Leave) -> None:
         If nothing says that its data may be lost.
 
     """
-    if target.is_device or leave.overwrite:
+    if target.is_device or permission.overwrite:
         return
     if any(_has_attribute(target.path, name) for name in (_MADE, PREPARED)):
         return

@@ -18,37 +18,13 @@ if TYPE_CHECKING:
     from fathom.runners import Runner
     from fathom.store import Experiment, Store
 
-__all__ = ["Leave", "Meter", "Progress", "WritePlan", "Written", "begin", "taken_up", "write"]
+__all__ = ["Meter", "Progress", "WritePlan", "Written", "begin", "taken_up", "write"]
 
 _BYTES_PER_MIB = 1 << 20
 # No piece takes longer; the measured time ends with the pass over it.
 _LONGEST_S = 86_400
 # Seconds before which a rate is chance.
 _SETTLED_S = 1.0
-
-
-@dataclass(frozen=True)
-class Leave:
-    """What the user allows the engine's guard to let pass.
-
-    Attributes
-    ----------
-    overwrite
-        Recognisable data may be lost.
-    allow_write
-        What stands behind the engine's ``--allow-write=``, which names a device.
-
-    """
-
-    overwrite: bool = False
-    allow_write: str | None = None
-
-    def arguments(self) -> list[str]:
-        """Return the engine's options."""
-        options = ["--overwrite"] if self.overwrite else []
-        return (
-            options if self.allow_write is None else [*options, f"--allow-write={self.allow_write}"]
-        )
 
 
 @dataclass(frozen=True)
@@ -65,8 +41,6 @@ class WritePlan:
         What a compressor saves of the data, and how many of the blocks repeat another.
     depth
         I/Os outstanding.
-    leave
-        What the user allows.
     left_bytes
         What holds nothing and yet is not written, being too scattered.
     for_experiment
@@ -79,7 +53,6 @@ class WritePlan:
     compress_percent: int = 0
     dedupe_percent: int = 0
     depth: int = 8
-    leave: Leave = field(default_factory=Leave)
     left_bytes: int = 0
     for_experiment: int | None = None
 
@@ -90,8 +63,7 @@ class WritePlan:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> WritePlan:
         """Return the plan that was saved."""
-        known = {**data, "target": TargetFacts(**data["target"]), "leave": Leave(**data["leave"])}
-        return cls(**known)
+        return cls(**{**data, "target": TargetFacts(**data["target"])})
 
     def arguments(self, piece: Piece) -> list[str]:
         """Return the arguments that write one piece, each byte of it once."""
@@ -108,7 +80,6 @@ class WritePlan:
             f"-B{piece.offset}:{piece.bytes}",
             f"--compress={self.compress_percent}",
             f"--dedupe={self.dedupe_percent}",
-            *self.leave.arguments(),
             self.target.path,
         ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from fathom._permission import NOTHING, Permission
 from fathom.runners._diskspd_exe import find_diskspd
 from fathom.runners._fio import find_fio
 from fathom.runners._foreign import ForeignRunner
@@ -31,7 +32,7 @@ def names_a_program(name: str | None) -> bool:
     return name not in (*_OWN, _FIO)
 
 
-def runner_named(name: str | None, store: Store) -> Runner:
+def runner_named(name: str | None, store: Store, permission: Permission = NOTHING) -> Runner:
     """Return the runner of this name, which may be our own engine.
 
     Raises
@@ -40,10 +41,13 @@ def runner_named(name: str | None, store: Store) -> Runner:
         If there is no such tool, or it is not what its name says.
 
     """
-    return foreign_runner(name, store) or NativeRunner(store)
+    own = NativeRunner(store, permission=permission)
+    return foreign_runner(name, store, permission) or own
 
 
-def foreign_runner(name: str | None, store: Store | None) -> ForeignRunner | None:
+def foreign_runner(
+    name: str | None, store: Store | None, permission: Permission = NOTHING
+) -> ForeignRunner | None:
     """Return the runner of this name; None for our own engine.
 
     Raises
@@ -56,4 +60,4 @@ def foreign_runner(name: str | None, store: Store | None) -> ForeignRunner | Non
         return None
     is_fio = PurePath(name or "").name in (_FIO, f"{_FIO}.exe")
     tool = find_fio(name or "") if is_fio else find_diskspd(name or "")
-    return ForeignRunner(store, tool)
+    return ForeignRunner(store, tool, permission)

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fathom._errors import InvalidRequestError, RefusedError, RunFailedError, RunInterrupted
+from fathom._permission import NOTHING, Permission, refuse_permissions
 from fathom._result import Result
-from fathom._run import run as run_native
+from fathom._run import run_kept
 from fathom._signals import held_back
 from fathom.experiments._measure import Measured
 from fathom.experiments._saving import save_run
@@ -78,10 +79,15 @@ class Tool(Protocol):
 class ForeignRunner:
     """Runs with another tool."""
 
-    def __init__(self, store: Store | None, tool: Tool) -> None:
-        """Save into this store, or nowhere."""
+    def __init__(self, store: Store | None, tool: Tool, permission: Permission = NOTHING) -> None:
+        """Save into this store, or nowhere; ``permission`` is what a person has typed."""
         self._store = store
         self._tool = tool
+        self._permission = permission
+
+    def permitted(self, permission: Permission) -> ForeignRunner:
+        """Return a runner with this permission; see ``PermittedRunner``."""
+        return ForeignRunner(self._store, self._tool, permission)
 
     @property
     def tool(self) -> str:
@@ -151,6 +157,7 @@ class ForeignRunner:
             raise InvalidRequestError(
                 "-X: another tool is driven by arguments; fathom translate --to diskspd gives them"
             )
+        refuse_permissions(arguments, "the arguments of this run")
         load = read_load(arguments)
         self._check(load)
         with tempfile.TemporaryDirectory(prefix="fathom-run-") as name, ExitStack() as claims:
@@ -160,7 +167,8 @@ class ForeignRunner:
             try:
                 # Nor may the other tool write the store, or the device that holds it.
                 protect = () if self._store is None else self._store.files
-                rehearsed = run_native(_rehearsal(arguments), protect=protect)
+                rehearsal = _rehearsal(arguments)
+                rehearsed = run_kept(rehearsal, self._permission, protect=protect)
             except RunFailedError as error:
                 # A target that cannot be opened or made: the other tool is not even started.
                 return Measured(None, error.result, error)

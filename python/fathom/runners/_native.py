@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from fathom._permission import NOTHING, Permission
 from fathom.experiments._measure import measure
 from fathom.runners._known_mean import LEAST_INTERVALS
 from fathom.runners._runner import Figures, RunOutcome
@@ -26,10 +27,24 @@ OWN_TOOL = "Fathom diskspd"
 class NativeRunner:
     """Runs with Fathom's own engine."""
 
-    def __init__(self, store: Store | None, *, on_event: EventCallback | None = None) -> None:
-        """Save into this store, or nowhere; ``on_event`` gets the events of each run."""
+    def __init__(
+        self,
+        store: Store | None,
+        *,
+        on_event: EventCallback | None = None,
+        permission: Permission = NOTHING,
+    ) -> None:
+        """Save into this store, or nowhere; ``on_event`` gets the events of each run.
+
+        ``permission`` is what a person has typed for these runs.
+        """
         self._store = store
         self._on_event = on_event
+        self._permission = permission
+
+    def permitted(self, permission: Permission) -> NativeRunner:
+        """Return a runner with this permission; see ``PermittedRunner``."""
+        return NativeRunner(self._store, on_event=self._on_event, permission=permission)
 
     def clock(self) -> float:
         """Return seconds of a clock that nobody sets."""
@@ -51,6 +66,7 @@ class NativeRunner:
             experiment_id=experiment_id,
             step_id=step_id,
             on_event=self._on_event,
+            permission=self._permission,
         )
         if found.failure is not None:
             return RunOutcome(found.run_id, None, found.failure, found.result)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom._permission import Permission
     from fathom._result import Result
 
-__all__ = ["Figures", "RunOutcome", "Runner"]
+__all__ = ["Figures", "PermittedRunner", "RunOutcome", "Runner"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class RunOutcome:
 
 
 class Runner(Protocol):
-    """Runs DiskSpd arguments."""
+    """Runs DiskSpd arguments, which may come from anywhere: they allow nothing."""
 
     def clock(self) -> float:
         """Return seconds on the clock by which runs take their time."""
@@ -93,3 +94,10 @@ class Runner(Protocol):
             If Ctrl-C ended the run.
 
         """
+
+
+class PermittedRunner(Runner, Protocol):
+    """A runner that can be allowed more for some of its runs."""
+
+    def permitted(self, permission: Permission) -> Runner:
+        """Return a runner for runs of which a person allows this."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from fathom import _fathom
+from fathom._permission import refuse_permissions
 from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
 from fathom.store._imports import drop_unused_sources
+from fathom.store._once_allowed import permissions_in, without_permissions_in
 from fathom.store._processes import is_gone, this_process
 from fathom.store._records import Experiment, Step
 from fathom.store._rows import as_text
@@ -50,6 +53,12 @@ class Experiments:
         """Save the plan before its first run, and return the experiment's id.
 
         ``planned_steps`` are the label and the parameters of each; more may be added later.
+
+        Raises
+        ------
+        RefusedError
+            If the plan allows what only a person may allow, for one run.
+
         """
         row = {
             "verb": verb,
@@ -59,6 +68,8 @@ class Experiments:
             "tool_version": _fathom.version(),
             "plan_json": json.dumps({**plan, _PROCESS: this_process()}),
         }
+        for kept in (plan, *(parameters for _, parameters in planned_steps)):
+            refuse_permissions(permissions_in(kept), "the plan of an experiment")
         with self._database.writing() as connection:
             insert = experiments.insert().values(row).returning(experiments.c.id)
             experiment_id = int(connection.execute(insert).scalar_one())
@@ -177,7 +188,12 @@ class Experiments:
             query = steps.select().where(steps.c.experiment_id == experiment_id)
             found = connection.execute(query.order_by(steps.c.position)).mappings()
             steps_found = [self._step(row, step) for step in found]
-            return _experiment(row, self._plan(row), self._outcome(row), steps_found)
+            plan = self._plan(row)
+            kept = [plan, *(step.parameters for step in steps_found)]
+            once = dict.fromkeys(words for one in kept for words in permissions_in(one))
+            plan = without_permissions_in(plan)
+            whole = _experiment(row, plan, self._outcome(row), steps_found)
+            return replace(whole, once_allowed=tuple(once))
 
     def list(self, *, verb: str | None = None, limit: int | None = None) -> list[Experiment]:
         """Return experiments without their steps, the newest first.

@@ -114,7 +114,8 @@ class Experiment:
 
     ``plan`` is what the verb needs to resume, ``outcome`` what it found; the verb owns both.
     ``is_abandoned`` tells that it is noted as running, while the process that ran it is gone, as
-    after ``kill -9``: it can be resumed.
+    after ``kill -9``: it can be resumed. ``once_allowed`` is what was typed for the command that
+    began it, such as ``--overwrite``: a note, which allows nothing.
     """
 
     id: int
@@ -129,6 +130,7 @@ class Experiment:
     run_count: int
     steps: Sequence[Step] = field(repr=False)
     is_abandoned: bool = False
+    once_allowed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from fathom._permission import without_permissions
 from fathom._result import Result
 from fathom.importers._imported import ImportedResult
 from fathom.importers._view import result_view
@@ -62,7 +63,8 @@ class Runs:
         The step to which it belongs becomes done, or failed if the run failed, in the same
         transaction.
         """
-        row = run_row(result, arguments, label, failures)
+        # What somebody allowed for this run is no part of its load: who repeats it is asked again.
+        row = run_row(result, without_permissions(arguments), label, failures)
         row |= {"experiment_id": experiment_id, "step_id": step_id}
         provenance, targets = provenance_row(result), target_rows(result)
         with self._database.writing() as connection:
@@ -191,7 +193,8 @@ def _stored(row: RowMapping, targets: tuple[dict[str, Any], ...]) -> StoredRun:
     result = Result.from_json(unpack_json(packed)) if imported is None else result_view(imported)
     return StoredRun(
         summary=_summary(row),
-        arguments=tuple(map(str, json.loads(row["arguments_json"]))),
+        # Earlier versions kept what was allowed, too.
+        arguments=tuple(without_permissions([*map(str, json.loads(row["arguments_json"]))])),
         result=result,
         targets=targets,
         imported=imported,

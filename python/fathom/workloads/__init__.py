@@ -6,12 +6,19 @@
 
 from fathom.workloads._arguments import run_arguments
 from fathom.workloads._folder import all_workloads, find_workload, user_folder, workload_names
-from fathom.workloads._workload import Step, Workload, WorkloadError, read_workload
+from fathom.workloads._workload import (
+    Step,
+    Workload,
+    WorkloadError,
+    WorkloadRefusedError,
+    read_workload,
+)
 
 __all__ = [
     "Step",
     "Workload",
     "WorkloadError",
+    "WorkloadRefusedError",
     "all_workloads",
     "find_workload",
     "read_workload",

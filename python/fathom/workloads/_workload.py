@@ -27,15 +27,16 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fathom._errors import FathomError, InvalidRequestError
+from fathom._errors import FathomError, InvalidRequestError, RefusedError
 from fathom._files import read_text
+from fathom._permission import refuse_permissions
 from fathom._run import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Step", "Workload", "WorkloadError", "read_workload"]
+__all__ = ["Step", "Workload", "WorkloadError", "WorkloadRefusedError", "read_workload"]
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _SIZE = re.compile(r"[1-9]\d*[KMGT]")
@@ -47,6 +48,10 @@ _GREATEST_STEPS = 1_000
 
 class WorkloadError(FathomError):
     """A workload's file is wrong; the message names the file and the key."""
+
+
+class WorkloadRefusedError(WorkloadError, RefusedError):
+    """A workload's file allows what only a person may allow; nothing was run."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ def read_workload(path: Path) -> Workload:
     ------
     WorkloadError
         If the file cannot be read or is wrong.
+    WorkloadRefusedError
+        If it has what only a person may allow (``--overwrite``, ``--allow-write``).
 
     """
     if not _NAME.fullmatch(path.stem):
@@ -185,6 +192,10 @@ class _Reader:
         ]
 
     def _check(self, key: str, step: Step) -> None:
+        try:
+            refuse_permissions(step.arguments, f"{self._path}: {key}")
+        except RefusedError as error:
+            raise WorkloadRefusedError(str(error)) from None
         if any(not argument.startswith("-") for argument in step.arguments):
             raise self._fault(key, "an argument begins with a dash; targets are given when it runs")
         try:

@@ -180,6 +180,7 @@ pub const FLAGS: &[Flag] = &[
         long: "Without it a file or device that looks like a document, an archive, an image, a \
                database, a virtual disk, a text, a file system, a volume or a partition table is \
                neither truncated nor written. What is in use stays refused.",
+        is_permission: true,
         example: "--overwrite",
         apply: apply::overwrite,
         ..LONG
@@ -208,6 +209,7 @@ pub const FLAGS: &[Flag] = &[
                by its path and its size in bytes, as /dev/loop3:1073741824. The refusal of a run without it \
                tells the word that is needed, and on a terminal asks for it. docs/data-safety.md tells what \
                is checked besides.",
+        is_permission: true,
         example: "--allow-write=S4EWNX0R123456",
         apply: apply::allow_write,
         ..LONG

@@ -38,6 +38,8 @@ pub struct Flag {
     pub deviation: &'static str,
     /// Whether the option is read in the first pass, before all others.
     pub first_pass: bool,
+    /// Whether it lets data be destroyed: then a person types it, for one run.
+    pub is_permission: bool,
     /// An example that parses.
     pub example: &'static str,
     /// Enters the option's value into the draft.
@@ -95,6 +97,7 @@ const PLAIN: Flag = Flag {
     here: "",
     deviation: "",
     first_pass: false,
+    is_permission: false,
     example: "",
     apply: |_, _| Ok(()),
 };
@@ -126,6 +129,17 @@ pub fn find(argument: &str) -> Option<(&'static Flag, &str)> {
     let short = all().filter(|flag| !flag.name.starts_with('-'));
     let fitting = short.filter_map(|flag| Some((flag, argument.strip_prefix(flag.name)?)));
     fitting.max_by_key(|(flag, _)| flag.name.len())
+}
+
+/// Whether an argument lets data be destroyed, rightly written or not. A person types such an option for one
+/// run, so that no list of arguments that was kept, sent or made may have it.
+#[must_use]
+pub fn is_permission(argument: &str) -> bool {
+    let Some(name) = argument.strip_prefix('-').filter(|name| name.starts_with('-')) else {
+        return false;
+    };
+    let name = name.split_once('=').map_or(name, |(name, _)| name);
+    find_long(name).is_some_and(|flag| flag.is_permission)
 }
 
 /// The long option that an argument names, `-` and name, without its value.

@@ -1,0 +1,90 @@
+"""Permission to destroy data: typed by a person, for one run.
+
+It is no argument of a run. Arguments are kept in stores, written into workloads, imported from
+other tools and sent with reports, and whoever runs them has typed none of what stands in them. The
+engine takes permission beside the arguments alone, and refuses arguments that have some.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom import _fathom
+from fathom._errors import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["NOTHING", "Permission", "refuse_permissions", "typed", "without_permissions"]
+
+_OVERWRITE = "--overwrite"
+_ALLOW_WRITE = "--allow-write"
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What a person allows for one run, or for one command with its runs.
+
+    Attributes
+    ----------
+    overwrite
+        Data of other programs on the targets may be lost.
+    allow_write
+        What is written on the block devices that may be written, as ``--allow-write=`` takes it.
+
+    """
+
+    overwrite: bool = False
+    allow_write: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything is allowed."""
+        return self.overwrite or bool(self.allow_write)
+
+    def words(self) -> list[str]:
+        """Return it as it is typed."""
+        return [
+            *([_OVERWRITE] if self.overwrite else []),
+            *(f"{_ALLOW_WRITE}={one}" for one in self.allow_write),
+        ]
+
+
+NOTHING = Permission()
+
+
+def typed(arguments: Iterable[str]) -> tuple[list[str], Permission]:
+    """Return arguments that a person has typed, and apart from them what they allow."""
+    rest = [*arguments]
+    found = [one for one in rest if _fathom.is_permission(one)]
+    rest = [one for one in rest if one not in found]
+    # What is written wrongly stays among the arguments, for the engine to say so.
+    wrong = [one for one in found if one != _OVERWRITE and not _names_a_device(one)]
+    devices = tuple(one.partition("=")[2] for one in found if _names_a_device(one))
+    return [*wrong, *rest], Permission(_OVERWRITE in found, devices)
+
+
+def _names_a_device(argument: str) -> bool:
+    return argument.startswith(f"{_ALLOW_WRITE}=") and argument != f"{_ALLOW_WRITE}="
+
+
+def refuse_permissions(arguments: Iterable[str], where: str) -> None:
+    """Refuse arguments that were not typed for this run, and yet allow something.
+
+    Raises
+    ------
+    RefusedError
+        If there is such an argument; ``where`` tells where it stands.
+
+    """
+    found = next((one for one in arguments if _fathom.is_permission(one)), None)
+    if found is not None:
+        raise RefusedError(
+            f"{where}: {found} lets data be destroyed, which only a person may allow, for one run: "
+            f"take it out there, and if data may be lost, type it behind the command"
+        )
+
+
+def without_permissions(arguments: Sequence[str]) -> list[str]:
+    """Return arguments that were kept, without what they once allowed."""
+    return [one for one in arguments if not _fathom.is_permission(one)]
