@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
 from fathom._errors import DataFaultError, InvalidRequestError, RunFailedError, RunInterrupted
+from fathom._own_stores import own_stores
 from fathom._permission import NOTHING, Permission, typed
 from fathom._signals import let_through
 
@@ -67,7 +68,7 @@ def explain(
     text = _fathom.explain_diskspd(
         words,
         (permission.overwrite, [*permission.allow_write]),
-        [os.fspath(path) for path in protect],
+        _protected(protect),
     )
     explanation: dict[str, Any] = json.loads(text)
     return explanation
@@ -96,6 +97,8 @@ def run(
         the run and is raised here.
     protect
         Files that must never be written, nor the devices that hold them; no argument overrides it.
+        The stores of results are protected by themselves: those that this process has opened, that
+        of ``FATHOM_STORE``, and the one of the user's data folder.
 
     Raises
     ------
@@ -138,7 +141,7 @@ def run_kept(
         text, failures, interruption = _fathom.run_diskspd(
             _split(arguments),
             (permission.overwrite, [*permission.allow_write]),
-            [os.fspath(path) for path in protect],
+            _protected(protect),
             on_event,
         )
     result = Result.from_json(text)
@@ -152,6 +155,11 @@ def run_kept(
     if check and failures:
         raise RunFailedError("; ".join(failures), result)
     return result
+
+
+def _protected(more: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return what must never be written: what is named, and always the stores of results."""
+    return [*own_stores(), *(os.fspath(path) for path in more)]
 
 
 def _split(args: str | Sequence[str]) -> list[str]:

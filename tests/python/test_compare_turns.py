@@ -170,7 +170,7 @@ def kept(tmp_path: Path) -> Store:
 def machine(monkeypatch: pytest.MonkeyPatch, **traits: Any) -> Machine:  # noqa: ANN401 - Of it.
     """Put a machine in the place of the engine."""
     made = Machine(**traits)
-    monkeypatch.setattr(_measure, "run", made.run)
+    monkeypatch.setattr(_measure, "run_kept", made.run)
     return made
 
 

@@ -61,7 +61,7 @@ def test_the_spread_of_the_pilot_decides_the_number_of_runs(
     store: Store, monkeypatch: pytest.MonkeyPatch, spread: float, least: int, most: int
 ) -> None:
     device = Device(spread)
-    monkeypatch.setattr(_measure, "run", device.run)
+    monkeypatch.setattr(_measure, "run_kept", device.run)
     told: list[tuple[int, int | None]] = []
     found = repeat(store, ["x"], RepeatPolicy(most=150), on_run=lambda *one: told.append(one))
     assert least <= device.runs == len(found.run_ids) <= most
@@ -81,7 +81,7 @@ def test_it_ends_at_the_greatest_number_and_says_that_it_is_not_precise(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     device = Device(0.2)
-    monkeypatch.setattr(_measure, "run", device.run)
+    monkeypatch.setattr(_measure, "run_kept", device.run)
     found = repeat(store, ["x"], RepeatPolicy(pilot=5, most=8))
     assert (device.runs, found.is_precise) == (8, False)
 
@@ -94,7 +94,7 @@ def test_an_outlier_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> N
         result = regular(arguments, **more)
         return result_with(0.5) if device.runs == 4 else result
 
-    monkeypatch.setattr(_measure, "run", slow_once)
+    monkeypatch.setattr(_measure, "run_kept", slow_once)
     found = repeat(store, ["x"], RepeatPolicy(most=10))
     (outlier,) = found.metrics["iops"].outliers
     assert outlier.index == 3
@@ -113,7 +113,7 @@ def test_a_failure_ends_it_and_what_was_done_is_kept(
             raise fathom.RunFailedError("the disk is gone", result)
         return result
 
-    monkeypatch.setattr(_measure, "run", fail_late)
+    monkeypatch.setattr(_measure, "run_kept", fail_late)
     found = repeat(store, ["x"], RepeatPolicy())
     assert found.failure == "the disk is gone"
     experiment = store.experiments.get(found.experiment_id)

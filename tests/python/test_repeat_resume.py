@@ -48,11 +48,11 @@ def test_a_killed_repetition_makes_the_runs_that_it_would_have_made(
     policy = RepeatPolicy(most=150)
     with Store(tmp_path / "store.sqlite") as store:
         whole = Device(0.03)
-        monkeypatch.setattr(_measure, "run", whole.run)
+        monkeypatch.setattr(_measure, "run_kept", whole.run)
         once = repeat(store, ["x"], policy)
         assert whole.runs >= 13
         device = Mortal(dies_at)
-        monkeypatch.setattr(_measure, "run", device.run)
+        monkeypatch.setattr(_measure, "run_kept", device.run)
         experiment = begin_repeat(store, ["x"], policy, label="night")
         with pytest.raises(Killed):
             resume_repeat(store, experiment)

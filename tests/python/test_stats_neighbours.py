@@ -61,7 +61,7 @@ def test_the_command_says_it_with_the_interval_beside_it(
         return result_with(float(wave[device.runs - 1]))
 
     def shown(engine: object) -> str:
-        monkeypatch.setattr(_measure, "run", engine)
+        monkeypatch.setattr(_measure, "run_kept", engine)
         argv = ["fathom", "repeat", "--pilot", "20", "--most", "20", "-b4K", "-L", "x.dat"]
         monkeypatch.setattr(sys, "argv", argv)
         with pytest.raises(SystemExit) as ended:

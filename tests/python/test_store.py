@@ -16,7 +16,7 @@ from fathom.store import NotFoundError, Store, StoreError, StoreInUseError
 from fathom.store._migrate import alembic_config
 from fathom.store._records import pack_json
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata, runs
-from fathom.store._where import default_path, store_url
+from fathom.store._where import default_store, store_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -258,8 +258,8 @@ def test_an_open_store_opens_again(address: str) -> None:
 def test_the_default_is_a_file_in_the_users_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FATHOM_STORE")
     monkeypatch.setenv("XDG_DATA_HOME", "/somewhere/data")
-    assert str(default_path()) == "/somewhere/data/fathom/runs.sqlite"
-    assert store_url().database == str(default_path())
+    assert str(default_store()) == "/somewhere/data/fathom/runs.sqlite"
+    assert store_url().database == str(default_store())
     monkeypatch.setenv("FATHOM_STORE", "postgresql://lab@db/fathom")
     assert store_url().drivername == "postgresql+psycopg"
     assert store_url("other.sqlite").database == str(Path("other.sqlite").absolute())

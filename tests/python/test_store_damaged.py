@@ -147,7 +147,7 @@ def test_damaged_experiments_are_told_and_never_a_traceback(
         raise fathom.FathomError("nothing is measured here")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_measure, "run", refuse)
+    monkeypatch.setattr(_measure, "run_kept", refuse)
     monkeypatch.setattr("fathom.runners._choose.foreign_runner", lambda *_given: None)
     seen: Counter[int] = Counter()
 

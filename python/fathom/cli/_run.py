@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import fathom
+from fathom._own_stores import note_store
 from fathom._permission import typed
 from fathom.cli._common import (
     JsonOption,
@@ -60,6 +61,8 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         workload = None if other else named_workload(arguments)
         wish = _Wish(arguments, permission, label or "", other.get("runner"), as_json)
         if no_save:
+            # It is not opened, and yet holds what was measured before.
+            note_store(store)
             _measure(workload, None, wish)
             return
         # Opened first: a store that cannot be used is told before anything is measured.

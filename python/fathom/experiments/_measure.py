@@ -48,8 +48,8 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
 ) -> Measured:
     """Run DiskSpd arguments and save what was measured, also of a run that failed.
 
-    The arguments allow nothing; ``permission`` is what a person has typed for this run. The store's
-    file is never written by the run, nor the device that holds it.
+    The arguments allow nothing; ``permission`` is what a person has typed for this run. No
+    store of results is written by the run, nor the device that holds it.
 
     ``show`` gets the result before it is saved, so that it is seen even if saving fails.
 
@@ -86,11 +86,10 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
             step_id=step_id,
         )
 
-    protect = () if store is None else store.files
     # Between the end of a run and its place in the store, nothing ends the process.
     with held_back():
         try:
-            result = run_kept(arguments, permission, on_event=on_event, protect=protect)
+            result = run_kept(arguments, permission=permission, on_event=on_event)
         except RunFailedError as error:
             return Measured(saved(error.result, [str(error)]), error.result, error)
         except RunInterrupted as interruption:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._errors import FathomError, InvalidRequestError
+from fathom._own_stores import refuse_own_store
 from fathom._permission import NOTHING, Permission
 from fathom.prepare._guard import PREPARED, refuse_foreign
 from fathom.prepare._look import target_layout
@@ -144,6 +145,8 @@ def plan_fill(
         If there is too little room, or the target cannot be read.
 
     """
+    # A new or empty file is made without asking the engine.
+    refuse_own_store(path)
     _check_writable(path)
     is_new = _is_new(Path(path))
     if is_new:

@@ -165,10 +165,7 @@ class ForeignRunner:
             # Before anything is made: the load may be one that the tool does not know.
             command = self._tool.command(load, folder)
             try:
-                # Nor may the other tool write the store, or the device that holds it.
-                protect = () if self._store is None else self._store.files
-                rehearsal = _rehearsal(arguments)
-                rehearsed = run_kept(rehearsal, self._permission, protect=protect)
+                rehearsed = run_kept(_rehearsal(arguments), permission=self._permission)
             except RunFailedError as error:
                 # A target that cannot be opened or made: the other tool is not even started.
                 return Measured(None, error.result, error)

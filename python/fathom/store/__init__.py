@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from fathom._own_stores import note_store
 from fathom.store._baselines import Baselines
 from fathom.store._database import Database
 from fathom.store._errors import (
@@ -105,6 +106,8 @@ class Store:
         self.imports = Imports(self._database)
         self.name = self._database.name
         self.files = (self.name,) if self._database.is_sqlite else ()
+        for file in self.files:
+            note_store(file)
 
     def check_writable(self) -> None:
         """See whether something can be saved now, before a long measurement relies on it.

@@ -6,22 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._own_stores import ENVIRONMENT, default_store
 from fathom.store._errors import StoreError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-__all__ = ["ENVIRONMENT", "default_path", "store_url"]
+__all__ = ["ENVIRONMENT", "default_store", "store_url"]
 
-ENVIRONMENT = "FATHOM_STORE"
 _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
-
-
-def default_path() -> Path:
-    """Return the file that is used if nothing else is asked for."""
-    import platformdirs  # noqa: PLC0415 - Only needed where no store is named.
-
-    return Path(platformdirs.user_data_dir("fathom", appauthor=False)) / "runs.sqlite"
 
 
 def store_url(where: str | os.PathLike[str] | None = None) -> URL:
@@ -38,7 +31,7 @@ def store_url(where: str | os.PathLike[str] | None = None) -> URL:
 
     asked = os.fspath(where) if where else os.environ.get(ENVIRONMENT, "")
     if "://" not in asked:
-        path = Path(asked).expanduser() if asked else default_path()
+        path = Path(asked).expanduser() if asked else default_store()
         return URL.create("sqlite", database=str(path.absolute()))
     try:
         url = make_url(asked)

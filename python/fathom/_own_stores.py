@@ -1,0 +1,86 @@
+"""The stores of results that no run may write, whatever is typed and wherever it saves.
+
+They are those that this process has opened or was told of, the one that the environment names, and
+the one that is used if nothing is named. The engine protects each with the files that SQLite keeps
+beside it, by identity, and the device that holds them.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fathom._errors import RefusedError
+
+__all__ = ["ENVIRONMENT", "default_store", "note_store", "own_stores", "refuse_own_store"]
+
+ENVIRONMENT = "FATHOM_STORE"
+# https://sqlite.org/tempfiles.html
+_BESIDE = ("", "-wal", "-shm", "-journal")
+
+_noted: dict[str, None] = {}
+
+
+def default_store() -> Path:
+    """Return the file that is used if nothing else is asked for."""
+    import platformdirs  # noqa: PLC0415 - Only needed where no store is named.
+
+    return Path(platformdirs.user_data_dir("fathom", appauthor=False)) / "runs.sqlite"
+
+
+def note_store(where: str | os.PathLike[str] | None) -> None:
+    """Take a store as ours until this process ends; a server's database has no file."""
+    path = _file(os.fspath(where)) if where else None
+    if path is not None:
+        _noted[str(path)] = None
+
+
+def own_stores() -> list[str]:
+    """Return the files of all stores that are ours, also of those that are not there."""
+    asked = os.environ.get(ENVIRONMENT, "")
+    named = _file(asked) if asked else None
+    found = [*_noted, str(default_store()), *([] if named is None else [str(named)])]
+    return [*dict.fromkeys(found)]
+
+
+def refuse_own_store(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that is a store of ours, or one that SQLite keeps beside it.
+
+    Raises
+    ------
+    RefusedError
+        If it is; also under another name, and where it is not there yet.
+
+    """
+    wanted = Path(path)
+    for store in own_stores():
+        real = os.path.realpath(store)
+        for beside in (Path(f"{one}{end}") for one in (store, real) for end in _BESIDE):
+            if _is_same(wanted, beside):
+                raise RefusedError(
+                    f"{path}: it is protected: it belongs to the store of results {store}; name "
+                    "another file"
+                )
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    if os.path.realpath(one) == os.path.realpath(other):
+        return True
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _file(address: str) -> Path | None:
+    """Return the file of a store's address; None if it has none, or the address is wrong."""
+    if "://" not in address:
+        return Path(address).expanduser().absolute()
+    from fathom.store._errors import StoreError  # noqa: PLC0415 - Slow to import.
+    from fathom.store._where import store_url  # noqa: PLC0415 - The same.
+
+    try:
+        url = store_url(address)
+    except StoreError:
+        return None
+    return Path(str(url.database)).absolute() if url.drivername == "sqlite" else None
