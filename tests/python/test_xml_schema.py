@@ -139,7 +139,7 @@ def test_a_run_that_fails_has_a_valid_result(folder: Path) -> None:
 
 def test_faults_are_told_in_valid_xml(folder: Path) -> None:
     """A file that is cut short while it is read gives short reads, and no error."""
-    process = start(folder, "-d3 -b4K -r -o1 t.dat")
+    process = start(folder, "-d3 -b4K -r -o1 --on-error=continue t.dat")
     wait_until_reading(process.pid)
     os.truncate(folder / "t.dat", FILE_BYTES // 2)
     stdout, stderr = process.communicate()

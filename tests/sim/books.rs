@@ -2,8 +2,10 @@
 
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
+use fathom_core::engine::worker::{Failure, IoFault};
 use fathom_core::measure::{DirectionRecord, Operation};
 use fathom_core::plan::SpanPlan;
+use fathom_core::profile::OnError;
 use fathom_core::units::NANOS_PER_SEC;
 
 use crate::plans::{BLOCK, Tell, span};
@@ -87,16 +89,37 @@ fn the_first_failed_io_ends_the_thread_and_is_named() {
     let faulty = SimDevice { error_ppm: 1_000_000, errno: 5, ..device(100_000) };
     let simulation = simulate(&plan, &faulty).unwrap();
     let fault = simulation.faults[0].unwrap();
-    assert_eq!((fault.offset_bytes, fault.errno, fault.operation), (0, 5, Operation::Read));
+    assert_eq!(
+        (fault.offset_bytes, fault.failure, fault.operation),
+        (0, Failure::Errno(5), Operation::Read)
+    );
     let reads = &simulation.measurements.threads[0].targets[0].read;
     assert_eq!((reads.ios, reads.errors), (0, 1));
 }
 
 #[test]
 fn short_transfers_are_counted_with_the_bytes_that_came() {
-    let reads = reads(&span(64 * MIB), &SimDevice { short_ppm: 1_000_000, ..device(100_000) });
-    assert_eq!(reads.short_ios, reads.ios);
-    assert_eq!(reads.bytes, reads.ios * BLOCK / 2);
+    let mut plan = span(64 * MIB);
+    plan.faults.on_error = Some(OnError::Continue);
+    let reads = reads(&plan, &SimDevice { short_ppm: 1_000_000, ..device(100_000) });
+    assert!(reads.short_ios > 1_000);
+    assert_eq!((reads.ios, reads.bytes), (0, reads.short_ios * BLOCK / 2));
+    assert_eq!(reads.latency.unwrap().count(), 0);
+}
+
+#[test]
+fn the_first_short_io_ends_the_thread_and_is_named() {
+    let plan = span(64 * MIB).seconds(10);
+    let faulty = SimDevice { short_ppm: 1_000_000, ..device(100_000) };
+    let simulation = simulate(&plan, &faulty).unwrap();
+    let fault = simulation.faults[0].unwrap();
+    assert_eq!((fault.offset_bytes, fault.failure), (0, Failure::Short(2048)));
+    let words = fault.describe(3, "t.dat", 64 * MIB);
+    let parts =
+        ["thread 3: read of 4096 bytes at offset 0 of 't.dat' moved only 2048 bytes", "67108864"];
+    assert!(parts.iter().all(|part| words.contains(part)), "{words}");
+    let capped = IoFault { failure: Failure::Short(0x7fff_f000), ..fault };
+    assert!(capped.describe(0, "t.dat", 0).contains("smaller blocks"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::{Simulation, simulate};
+use fathom_core::engine::worker::Failure;
 use fathom_core::measure::{FaultKind, FaultRecord, Operation};
 use fathom_core::plan::SpanPlan;
 use fathom_core::profile::OnError;
@@ -69,7 +70,7 @@ fn the_error_with_the_given_number_ends_the_run() {
         let simulation = run(&plan, &device(500_000, EIO));
         let (measured, outside) = counted(&simulation, Operation::Read, FaultKind::Errno(EIO));
         assert_eq!((measured, outside), (u64::from(errors), 0));
-        assert_eq!(simulation.faults[0].unwrap().errno, EIO);
+        assert_eq!(simulation.faults[0].unwrap().failure, Failure::Errno(EIO));
     }
 }
 
@@ -95,7 +96,8 @@ fn errors_outside_of_the_measured_time_are_told_apart() {
 
 #[test]
 fn short_transfers_are_kinds_of_their_own() {
-    let plan = span(64 * MIB).random().writes(30).outstanding(4).seconds(1);
+    let mut plan = span(64 * MIB).random().writes(30).outstanding(4).seconds(1);
+    plan.faults.on_error = Some(OnError::Continue);
     let simulation = run(&plan, &SimDevice { short_ppm: 200_000, ..SimDevice::default() });
     for operation in [Operation::Read, Operation::Write] {
         let (measured, outside) = counted(&simulation, operation, FaultKind::Short);

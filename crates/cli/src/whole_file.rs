@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +12,9 @@ use fathom_sys::words::try_lock;
 
 /// Between looks at whether another process has written its result.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// A result names the host, its disks with their serial numbers, and the command line: it is its owner's.
+const PRIVATE: u32 = 0o600;
 
 /// Writes a file beside its place, flushes it, and puts it there in one step (rename(2)).
 ///
@@ -24,13 +27,13 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     if before.as_ref().is_some_and(|found| !found.is_file()) {
         return fs::write(&place, content);
     }
+    let mode = before.as_ref().map_or(PRIVATE, |found| found.mode() & PRIVATE);
     let name = unfinished(&place);
     let mut file = match claimed(&name) {
-        Err(error) if is_no_room_beside(&error) => return fs::write(&place, content),
+        Err(error) if is_no_room_beside(&error) => return in_place(&place, content),
         other => other?,
     };
-    let written =
-        finish(&mut file, content, before.as_ref()).and_then(|()| fs::rename(&name, &place));
+    let written = finish(&mut file, content, mode).and_then(|()| fs::rename(&name, &place));
     if written.is_err() {
         // The first error tells more than one of tidying up.
         let _left = fs::remove_file(&name);
@@ -38,10 +41,18 @@ pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     written
 }
 
-fn finish(file: &mut File, content: &[u8], before: Option<&fs::Metadata>) -> io::Result<()> {
-    if let Some(found) = before {
-        file.set_permissions(found.permissions())?;
-    }
+/// Writes a file whose folder takes no other one.
+fn in_place(place: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true).mode(PRIVATE);
+    options.open(place)?.write_all(content)
+}
+
+fn finish(file: &mut File, content: &[u8], mode: u32) -> io::Result<()> {
+    // Of an unfinished file that somebody else's settings made, nothing is shown to others either. The mask
+    // of the process still takes from what a new file gets, and what was stricter stays so.
+    let private = file.metadata()?.mode() & mode;
+    file.set_permissions(fs::Permissions::from_mode(private))?;
     file.set_len(0)?;
     file.write_all(content)?;
     file.sync_all()
@@ -124,6 +135,27 @@ mod tests {
         assert_eq!(io::read_to_string(&mut old).unwrap(), "old");
         assert_eq!(fs::read_to_string(&place).unwrap(), "new");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Break 12: results carry serial numbers, the host's name and the command line.
+    #[test]
+    fn a_result_could_be_read_by_everybody() {
+        let folder = folder("mode");
+        let place = folder.join("result.json");
+        let mode = || fs::metadata(&place).unwrap().mode() & 0o777;
+        write(&place, b"{}").unwrap();
+        assert_eq!(mode(), 0o600, "new");
+        for (before, after) in [(0o644, 0o600), (0o666, 0o600), (0o400, 0o400), (0o600, 0o600)] {
+            fs::set_permissions(&place, fs::Permissions::from_mode(before)).unwrap();
+            write(&place, b"{}").unwrap();
+            assert_eq!(mode(), after, "{before:o}");
+        }
+        fs::write(unfinished(&place), "of a killed process").unwrap();
+        fs::set_permissions(unfinished(&place), fs::Permissions::from_mode(0o666)).unwrap();
+        fs::remove_file(&place).unwrap();
+        write(&place, b"{}").unwrap();
+        assert_eq!(mode(), 0o600, "taken over");
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -174,23 +174,78 @@ fn a_file_that_is_deleted_is_used_to_the_end_and_that_is_told() {
     assert!(warnings(&result).iter().all(|(kind, _)| kind != "target_replaced"));
 }
 
+/// Break 10: most I/Os were short, yet the run ended well, and they were counted as if they were whole.
 #[test]
-fn a_file_that_is_cut_short_gives_short_reads_that_are_counted() {
+fn a_file_that_is_cut_in_mid_run_ends_it() {
+    let bench = Bench::new();
+    for engine in ["uring", "aio", "sync"] {
+        for form in FORMS {
+            bench.fill("cut.dat", 8 << 20);
+            let args = format!("-W0 -d60 -b4K -r -o4 -t2 --engine={engine} {form} cut.dat");
+            let ended = during(&bench, &args, || cut(&bench, 4 << 20));
+            assert_eq!(ended.code, Some(1), "{engine} {form}: {}", ended.stderr);
+            assert!(is_partial(form, &ended.stdout), "{engine} {form}: {}", ended.stdout);
+            // One short I/O ends the run; the others in flight come back behind it.
+            assert!((1..=8).contains(&told(form, &ended.stdout, "short")), "{}", ended.stdout);
+            for words in
+                ["cut.dat' moved only 0 bytes", "it had 8388608 bytes", "s after the load began"]
+            {
+                assert!(ended.stderr.contains(words), "{engine}: {}", ended.stderr);
+            }
+            assert!(
+                ended.stdout.contains("before the load, and has 4194304 now"),
+                "{}",
+                ended.stdout
+            );
+        }
+    }
+}
+
+fn cut(bench: &Bench, bytes: u64) {
+    let file = OpenOptions::new().write(true).open(bench.path("cut.dat")).unwrap();
+    file.set_len(bytes).unwrap();
+}
+
+#[test]
+fn a_load_that_goes_on_counts_short_ios_apart_from_the_others() {
     let bench = Bench::new();
     for engine in ["uring", "aio", "sync"] {
         bench.fill("cut.dat", 8 << 20);
-        let args = format!("-W0 -d2 -b4K -r -o4 --engine={engine} -Rjson cut.dat");
-        let ended = during(&bench, &args, || {
-            let file = OpenOptions::new().write(true).open(bench.path("cut.dat")).unwrap();
-            file.set_len(4 << 20).unwrap();
-        });
+        let options = format!("-r -o4 --engine={engine} --on-error=continue");
+        let args = format!("-W0 -d2 -b4K {options} -Rjson cut.dat");
+        // The last block that is there is there by a half.
+        let ended = during(&bench, &args, || cut(&bench, (4 << 20) - 2048));
         assert_eq!(ended.code, Some(0), "{engine}: {}", ended.stderr);
         let result: Value = serde_json::from_str(&ended.stdout).unwrap();
-        let (short, all) = (sum(&result, "read", "short_ios"), sum(&result, "read", "ios"));
-        // Behind the end nothing comes; in front of it all does.
-        assert!(short > 0 && short < all, "{engine}: {short} {all}");
-        assert_eq!(sum(&result, "read", "bytes"), (all - short) * 4096, "{engine}");
+        let [short, whole, bytes] =
+            ["short_ios", "ios", "bytes"].map(|name| sum(&result, "read", name));
+        assert!(short > 0 && whole > 0, "{engine}: {short} {whole}");
+        // Behind the end nothing comes, of the last block a half does, and of the others all.
+        let halves = bytes - whole * 4096;
+        assert!(halves % 2048 == 0 && halves < short * 2048 && halves > 0, "{engine}: {halves}");
         assert!(faults(&result, "read", "short") >= short);
-        assert!(warnings(&result).iter().any(|(kind, _)| kind == "short_io"), "{engine}");
+        for kind in ["short_io", "target_replaced"] {
+            assert!(warnings(&result).iter().any(|(found, _)| found == kind), "{engine}: {kind}");
+        }
     }
+}
+
+#[test]
+fn a_file_that_is_punched_while_it_is_read_is_told() {
+    let bench = Bench::new();
+    bench.fill("cut.dat", 8 << 20);
+    std::fs::File::open(bench.path("cut.dat")).unwrap().sync_all().unwrap();
+    let path = bench.path("cut.dat");
+    let ended = during(&bench, "-W0 -d2 -b4K -r -Rjson cut.dat", || {
+        let punched =
+            Command::new("fallocate").args(["-p", "-o", "1M", "-l", "4M"]).arg(&path).status();
+        assert!(punched.unwrap().success());
+    });
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let found = warnings(&result);
+    assert!(
+        found.iter().any(|(_, words)| words.contains("4194304 bytes") && words.contains("punched")),
+        "{found:?}"
+    );
 }

@@ -345,8 +345,9 @@ impl<'a> Conductor<'a> {
     fn report_fault(&self, thread: usize, fault: Option<IoFault>) {
         let Some(fault) = fault else { return };
         let lane = &self.crew.plan.threads[thread].assignments[fault.lane];
-        let name = self.crew.plan.targets[lane.target].name.clone();
-        let reason = fault.describe(thread, &name);
+        let target = &self.crew.plan.targets[lane.target];
+        let name = target.name.clone();
+        let reason = fault.describe(thread, &name, target.size_bytes);
         (self.control.sink)(Event::TargetFailed { name, reason });
     }
 

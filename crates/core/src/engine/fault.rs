@@ -4,6 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::backend::Operation;
 use crate::profile::FaultPolicy;
+use crate::units::NANOS_PER_SEC;
+
+/// What Linux reads or writes at once at most (`MAX_RW_COUNT`), whatever is asked for.
+const KERNEL_BYTES_MAX: u64 = 0x7fff_f000;
 
 /// How many I/Os may still fail before one ends the time span, over all its threads.
 #[derive(Debug)]
@@ -39,22 +43,71 @@ pub struct IoFault {
     pub offset_bytes: u64,
     /// Its length.
     pub bytes: u32,
-    /// The error number.
-    pub errno: i32,
+    /// What went wrong.
+    pub failure: Failure,
+    /// When, since the load began.
+    pub after_ns: u64,
+}
+
+/// What went wrong with an I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// It failed with this error number.
+    Errno(i32),
+    /// It moved only so many bytes.
+    Short(u32),
+}
+
+impl Failure {
+    /// What a completion says of an I/O of so many bytes; nothing if it is whole.
+    #[inline]
+    #[must_use]
+    pub fn of(operation: Operation, bytes: u32, result: i32) -> Option<Self> {
+        match u32::try_from(result) {
+            Err(_) => Some(Self::Errno(-result)),
+            Ok(moved) if operation.moves_bytes() && moved < bytes => Some(Self::Short(moved)),
+            Ok(_) => None,
+        }
+    }
 }
 
 impl IoFault {
     /// The fault in words: which thread did what to which target, and what the kernel answered.
     #[must_use]
-    pub fn describe(self, thread: usize, name: &str) -> String {
+    pub fn describe(self, thread: usize, name: &str, size_bytes: u64) -> String {
         let verb = self.operation.name();
-        let error = std::io::Error::from_raw_os_error(self.errno);
+        let errno = match self.failure {
+            Failure::Errno(errno) => errno,
+            Failure::Short(moved) => return self.describe_short(moved, thread, name, size_bytes),
+        };
+        let error = std::io::Error::from_raw_os_error(errno);
         if matches!(self.operation, Operation::Fsync | Operation::Fdatasync) {
             return format!("thread {thread}: {verb} of '{name}' failed: {error}");
         }
         let (bytes, offset) = (self.bytes, self.offset_bytes);
         format!(
             "thread {thread}: {verb} of {bytes} bytes at offset {offset} of '{name}' failed: {error}"
+        )
+    }
+
+    /// The target ended earlier than it did when the load began, or had no room for all.
+    fn describe_short(self, moved: u32, thread: usize, name: &str, size_bytes: u64) -> String {
+        let (verb, bytes, offset) = (self.operation.name(), self.bytes, self.offset_bytes);
+        let seconds = self.after_ns as f64 / NANOS_PER_SEC as f64;
+        let why = if u64::from(moved) == KERNEL_BYTES_MAX {
+            format!("the kernel moves at most {KERNEL_BYTES_MAX} bytes at once: use smaller blocks")
+        } else if self.operation == Operation::Write {
+            "look for room on its file system, and whether somebody else cuts it".to_owned()
+        } else {
+            format!(
+                "it had {size_bytes} bytes when the load began; if it ends at {} now, keep others from \
+                 cutting it",
+                offset + u64::from(moved)
+            )
+        };
+        format!(
+            "thread {thread}: {verb} of {bytes} bytes at offset {offset} of '{name}' moved only {moved} bytes, \
+             {seconds:.2} s after the load began; {why}"
         )
     }
 }

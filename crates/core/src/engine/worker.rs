@@ -15,7 +15,7 @@ use fathom_sys::custody::Owner;
 
 use super::backend::{Backend, BackendError, Completion, Wait};
 pub use super::clock::{Clock, RealClock, Schedule};
-pub use super::fault::{IoFault, Tolerance};
+pub use super::fault::{Failure, IoFault, Tolerance};
 use super::lane::Lane;
 use super::live::LiveFeed;
 use super::pace::Due;
@@ -286,11 +286,14 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             }
             if let Some(live) = &mut self.setup.live
                 && slot.operation.moves_bytes()
+                && completion.result == slot.bytes.cast_signed()
             {
                 live.record(completion.result, now_ns - slot.submitted_ns);
             }
-            if completion.result < 0 {
-                self.fail(ledger, &slot, -completion.result);
+            if completion.result != slot.bytes.cast_signed()
+                && let Some(failure) = Failure::of(slot.operation, slot.bytes, completion.result)
+            {
+                self.fail(ledger, &slot, failure, now_ns);
             }
             self.verify(&slot, completion, now_ns);
             ledger.slots[completion.slot as usize].submitted_ns = IDLE;
@@ -330,14 +333,15 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         if !operation.moves_bytes() {
             // A trim that succeeded gave all of its range back.
             bytes = u64::from(slot.bytes);
+        } else if bytes < u64::from(slot.bytes) {
+            // It is no I/O of the size that was asked for.
+            recorder.record_short(lane, operation, bytes);
+            return;
         }
         let latency_ns = now_ns - slot.submitted_ns;
         let since_start_ns = now_ns - self.schedule.measure_from_ns;
         recorder.record(lane, operation, bytes, latency_ns, since_start_ns);
         recorder.record_response(lane, operation, now_ns.saturating_sub(slot.intended_ns));
-        if bytes < u64::from(slot.bytes) {
-            recorder.record_short(lane, operation);
-        }
     }
 
     #[inline]

@@ -56,7 +56,7 @@ pub struct FaultCount {
     pub operation: String,
     /// The name of the error, such as `EIO`, or `short` if fewer bytes were transferred than asked for.
     pub kind: String,
-    /// Those that completed in the measured time. Short ones are part of the I/Os, failed ones are not.
+    /// Those that completed in the measured time. They are no part of the I/Os.
     pub ios: u64,
     /// Those that completed before or after it: in the warm-up, in the cool-down, or after the end.
     pub outside_ios: u64,

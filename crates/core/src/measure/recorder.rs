@@ -10,9 +10,9 @@ use crate::plan::SpanPlan;
 pub struct DirectionRecord {
     /// I/Os completed in the measured time.
     pub ios: u64,
-    /// Bytes that these transferred.
+    /// Bytes that were moved.
     pub bytes: u64,
-    /// I/Os of these that transferred fewer bytes than asked for.
+    /// I/Os that moved fewer bytes than asked for; not part of `ios`, though these bytes are of `bytes`.
     pub short_ios: u64,
     /// I/Os that failed in the measured time; not part of `ios`.
     pub errors: u64,
@@ -141,10 +141,12 @@ impl Recorder {
         self.targets[target].faults.add(operation, FaultKind::Errno(errno), true);
     }
 
-    /// Counts an I/O that was entered and transferred fewer bytes than asked for.
+    /// Counts an I/O that moved fewer bytes than asked for, and these bytes.
     #[cold]
-    pub fn record_short(&mut self, target: usize, operation: Operation) {
-        self.record_of(target, operation).short_ios += 1;
+    pub fn record_short(&mut self, target: usize, operation: Operation, bytes: u64) {
+        let record = self.record_of(target, operation);
+        record.short_ios += 1;
+        record.bytes += bytes;
         self.targets[target].faults.add(operation, FaultKind::Short, true);
     }
 

@@ -272,9 +272,9 @@ pub struct ThreadTargetResult {
 pub struct DirectionResult {
     /// I/Os completed in the measured time.
     pub ios: u64,
-    /// Bytes that these transferred.
+    /// Bytes that were moved, also those of short I/Os.
     pub bytes: u64,
-    /// I/Os of these that transferred fewer bytes than asked for.
+    /// I/Os that moved fewer bytes than asked for; not part of `ios`.
     pub short_ios: u64,
     /// I/Os that failed; not part of `ios`.
     pub errors: u64,

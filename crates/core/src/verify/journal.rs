@@ -11,7 +11,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use fathom_sys::space;
@@ -142,7 +142,9 @@ pub fn create(path: &Path, head: &Head) -> Result<SharedWords, JournalError> {
 fn claim(path: &Path) -> Result<(File, bool), JournalError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let opened = OpenOptions::new().read(true).write(true).create_new(true).open(path);
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true).mode(0o600);
+            let opened = options.open(path);
             let file = opened.map_err(failed(path, "create"))?;
             try_lock(&file).map_err(failed(path, "lock"))?;
             return Ok((file, true));

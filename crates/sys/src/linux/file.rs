@@ -51,7 +51,7 @@ pub struct TargetFile {
 /// followed (`ELOOP`), and a pipe that nobody reads is not waited for (`ENXIO`).
 pub fn open_in_place(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.write(true).create(true).truncate(false);
+    options.write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 

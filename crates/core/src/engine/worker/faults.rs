@@ -4,13 +4,15 @@ use std::sync::atomic::Ordering;
 
 use fathom_sys::custody::Owner;
 
+use super::super::fault::Failure;
 use super::ledger::{IDLE, Ledger, Slot};
 use super::{Backend, BackendError, Clock, IoFault, Wait, Worker};
 
 impl<B: Backend, C: Clock> Worker<'_, B, C> {
-    /// An I/O failed while the load was under way: it ends the worker, unless it is to go on.
+    /// An I/O failed, or moved less than it was asked to, while the load was under way: it ends the worker,
+    /// unless it is to go on.
     #[cold]
-    pub(super) fn fail(&self, ledger: &mut Ledger, slot: &Slot, errno: i32) {
+    pub(super) fn fail(&self, ledger: &mut Ledger, slot: &Slot, failure: Failure, now_ns: u64) {
         if self.setup.tolerance.tolerates_another() {
             return;
         }
@@ -20,7 +22,8 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             operation: slot.operation,
             offset_bytes: slot.offset_bytes,
             bytes: slot.bytes,
-            errno,
+            failure,
+            after_ns: now_ns.saturating_sub(self.schedule.start_ns),
         });
     }
 

@@ -353,7 +353,7 @@ fn errors_and_short_ios_are_counted() {
     case.used(1).write.errors = 0;
     assert_eq!(case.all(), []);
     case.used(1).read.short_ios = 7;
-    has(&case.only(WarningKind::ShortIo).evidence, &["7 of 20000", "4096 bytes"]);
+    has(&case.only(WarningKind::ShortIo).evidence, &["7 of 20007", "4096 bytes"]);
 }
 
 #[test]
