@@ -243,13 +243,17 @@ class Stop:
         )
 
 
+# A time span in which no I/O completed tells nothing.
+_NOTHING = {"no_io": "no I/O completed in the measured time"}
+
+
 @dataclass(frozen=True)
 class TimeSpan:
     """What one time span measured.
 
     ``total`` is of reads and writes; ``sync`` and ``trim`` are counted apart. ``failure`` says why
-    it failed, and is None if it did not; a time span that is neither complete nor failed was
-    interrupted. ``stop`` says what ended it; it is None if there were no stop rules.
+    it failed, or that no I/O completed, and is None otherwise; a time span that is neither
+    complete nor failed was interrupted. ``stop`` says what ended it; it is None without stop rules.
     ``cpu_percent`` is the mean use of the CPUs, None of an import that does not tell it.
     ``own_ns_per_io`` is the CPU time per I/O that the
     tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None
@@ -283,7 +287,7 @@ class TimeSpan:
         used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in data["cpu"]]
         return cls(
             complete=outcome == "complete",
-            failure=outcome["failed"] if isinstance(outcome, dict) else None,
+            failure=_NOTHING.get(outcome) if isinstance(outcome, str) else outcome["failed"],
             measured_ns=measured_ns,
             stop=Stop.from_dict(data.get("stop")),
             **_directions(targets, measured_ns),

@@ -3,6 +3,7 @@
 #[path = "../support/plans.rs"]
 mod plans;
 
+mod account;
 mod books;
 mod doubts;
 mod faults;

@@ -8,7 +8,7 @@ use roxmltree::{Document, Node};
 pub fn layout_of_text(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("Command Line:")).skip(1);
     let own = |line: &&str| {
-        !["Engine:", "Warnings:", "Response times of", "Syncs and trims of"]
+        !["Engine:", "Warnings:", "Response times of", "Ends of", "Syncs and trims of"]
             .iter()
             .any(|head| line.starts_with(head))
     };
@@ -71,7 +71,7 @@ pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
         let names: Vec<&str> = node.ancestors().filter(Node::is_element).map(name).collect();
         if names
             .iter()
-            .any(|name| ["Engine", "Warnings", "Implementation", "Response"].contains(name))
+            .any(|name| ["Engine", "Warnings", "Implementation", "Response", "Ends"].contains(name))
         {
             continue;
         }

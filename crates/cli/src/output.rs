@@ -28,6 +28,8 @@ pub enum Code {
     Invalid = 3,
     /// Verification found faults.
     Faulty = 4,
+    /// No I/O completed.
+    NoIo = 5,
     /// The run was interrupted.
     Interrupted = 130,
 }

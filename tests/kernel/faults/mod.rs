@@ -1,5 +1,6 @@
 //! I/Os that fail on a real kernel: a file system of our own fails them, and its log is the truth.
 
+mod at_end;
 mod clock;
 #[path = "../../support/fault_fs.rs"]
 mod fault_fs;

@@ -282,22 +282,25 @@ impl<'a> Conductor<'a> {
         }
         let now_ns = RealClock.now_ns();
         let (mut threads, mut outstanding) = (Vec::new(), Vec::new());
-        let mut ended_ns = schedule.measure_from_ns;
+        let books: Vec<_> =
+            self.crew.plan.threads.iter().map(|thread| self.crew.books(thread.index)).collect();
+        let ended = books.iter().flatten().map(|ledger| ledger.ended_ns().unwrap_or(now_ns));
+        let ended_ns = ended.fold(schedule.measure_from_ns, u64::max);
+        let until_ns = ended_ns.min(schedule.measure_until_ns);
         let mut is_lost = false;
-        for thread in &self.crew.plan.threads {
-            let Some(outcome) = self.crew.outcome(thread.index) else {
+        for (thread, ledger) in self.crew.plan.threads.iter().zip(books) {
+            let Some(ledger) = ledger else {
                 self.report_lost(thread.index);
                 is_lost = true;
                 continue;
             };
-            ended_ns = ended_ns.max(outcome.ended_ns.unwrap_or(now_ns));
+            let outcome = ledger.close(&(schedule.measure_from_ns..until_ns));
             self.report_fault(thread.index, outcome.fault);
             let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
             self.report_outstanding(&unfinished);
             outstanding.extend(unfinished);
             threads.push(self.crew.measurements(thread, outcome));
         }
-        let until_ns = ended_ns.min(schedule.measure_until_ns);
         let measured_ns = until_ns - schedule.measure_from_ns;
         let is_whole = until_ns == schedule.measure_until_ns;
         let seconds = measured_ns as f64 / 1e9;

@@ -109,6 +109,25 @@ impl Pacer {
         matches!(self.kind, Kind::Rate(_) | Kind::Poisson(_))
     }
 
+    /// When the I/Os were due that have not been issued, before an instant; nothing without a schedule.
+    pub fn overdue(&self, until_ns: u64) -> impl Iterator<Item = u64> {
+        let mut rest = self.clone();
+        std::iter::from_fn(move || {
+            let due_ns = rest.next_due_ns().filter(|due_ns| *due_ns < until_ns)?;
+            rest.issued();
+            Some(due_ns)
+        })
+    }
+
+    /// When the next I/O of a schedule is due; a rate without limit is none.
+    fn next_due_ns(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Rate(rate) if rate.whole_ns > 0 || rate.rest > 0 => Some(rate.due_ns),
+            Kind::Poisson(process) if process.mean_ns > 0.0 => Some(process.due_ns),
+            _ => None,
+        }
+    }
+
     /// Whether the next I/O may be issued at `now_ns`.
     #[inline]
     pub fn poll(&mut self, now_ns: u64) -> Due {

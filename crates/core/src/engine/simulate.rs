@@ -177,7 +177,7 @@ fn simulate_thread(
     }
     let ledger =
         watcher.take().ok().expect("the worker has ended, and its books have no other owner");
-    let outcome = ledger.close();
+    let outcome = ledger.close(&(plan.warm_up_ns..finish.until_ns()));
     let unfinished = outstanding(thread, &outcome, 0, ended.now_ns());
     simulation.measurements.outstanding.extend(unfinished);
     simulation.records.push(record.take());
@@ -185,6 +185,7 @@ fn simulate_thread(
     simulation.measurements.threads.push(ThreadMeasurements {
         index: thread.index,
         targets: outcome.targets,
+        slots: outcome.slots,
         waits: outcome.waits,
         backend: outcome.backend,
         cpu_ns: 0,

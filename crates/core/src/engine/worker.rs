@@ -3,6 +3,7 @@
 //! Nothing in it allocates, locks or shares a cache line that is written. The clock is read at the
 //! edges of a batch: before a batch is issued and after a batch is reaped.
 
+mod account;
 mod cpu;
 mod faults;
 mod ledger;
@@ -116,19 +117,24 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     fn run_phases(&mut self, books: &mut Owner<Ledger>) -> Result<(), BackendError> {
         books.backend = self.setup.backend.describe();
         let mut now_ns = self.setup.clock.now_ns();
+        self.begin_account(books);
+        self.follow_account(books, now_ns);
         self.follow_quota(books, now_ns);
         while now_ns < self.schedule.stop_ns && !self.must_stop(books) {
             self.cpu.sample(now_ns, &self.schedule);
             let next_due_ns = self.refill(books, now_ns);
+            self.follow_idle(books, now_ns);
             self.tell_if_spent(now_ns);
             self.reap(books, now_ns, next_due_ns)?;
             now_ns = self.setup.clock.now_ns();
             // Read behind the clock: what is told before an instant is known to all who are beyond it.
             self.schedule.end_measured_at(self.setup.finish.until_ns());
+            self.follow_account(books, now_ns);
             self.follow_quota(books, now_ns);
             self.account(books, now_ns);
         }
         self.cpu.finish(now_ns, &self.schedule);
+        self.end_account(books, now_ns);
         books.cpu = self.cpu.used();
         books.ended_ns = Some(now_ns);
         self.drain(books)?;
@@ -281,8 +287,8 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             let slot = ledger.slots[completion.slot as usize];
             if measured && slot.submitted_ns >= self.counted_from_ns {
                 self.record(ledger, &slot, completion.result, now_ns);
-            } else if completion.result != slot.bytes.cast_signed() {
-                ledger.record_outside(&slot, completion.result);
+            } else {
+                self.record_uncounted(ledger, &slot, completion.result, now_ns);
             }
             if let Some(live) = &mut self.setup.live
                 && slot.operation.moves_bytes()
@@ -328,6 +334,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let recorder = &mut ledger.recorder;
         let Ok(mut bytes) = u64::try_from(result) else {
             recorder.record_error(lane, operation, -result);
+            recorder.record_uncounted(lane, operation, now_ns - slot.submitted_ns);
             return;
         };
         if !operation.moves_bytes() {
@@ -342,6 +349,19 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         let since_start_ns = now_ns - self.schedule.measure_from_ns;
         recorder.record(lane, operation, bytes, latency_ns, since_start_ns);
         recorder.record_response(lane, operation, now_ns.saturating_sub(slot.intended_ns));
+    }
+
+    /// An I/O that completed outside of the measured time, or was issued before those that count.
+    #[inline]
+    fn record_uncounted(&self, ledger: &mut Ledger, slot: &Slot, result: i32, now_ns: u64) {
+        if result != slot.bytes.cast_signed() {
+            ledger.record_outside(slot, result);
+        }
+        let schedule = &self.schedule;
+        if (schedule.measure_from_ns..schedule.measure_until_ns).contains(&now_ns) {
+            let (lane, took_ns) = (slot.lane as usize, now_ns - slot.submitted_ns);
+            ledger.recorder.record_uncounted(lane, slot.operation, took_ns);
+        }
     }
 
     #[inline]

@@ -80,6 +80,33 @@ impl LatencyHistogram {
         self.sum_squares += other.sum_squares;
     }
 
+    /// The values above a bound. Those of a bucket have its middle, but for the ends, which stay exact.
+    #[must_use]
+    pub fn above(&self, bound_ns: u64) -> Self {
+        let mut above = Self::new();
+        let mut left = self.count;
+        for (lower_ns, upper_ns, count) in self.buckets() {
+            let middle_ns = lower_ns + (upper_ns - lower_ns) / 2;
+            let value_ns = middle_ns.clamp(self.min_ns, self.max_ns);
+            left -= count;
+            let is_last = left == 0 && self.max_ns > bound_ns;
+            let others = count - u64::from(is_last);
+            if value_ns > bound_ns {
+                (0..others).for_each(|_| above.record(value_ns));
+            }
+            if is_last {
+                above.record(self.max_ns);
+            }
+        }
+        above
+    }
+
+    /// The sum of all values in nanoseconds, exact.
+    #[must_use]
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
     /// Values recorded.
     #[must_use]
     pub fn count(&self) -> u64 {

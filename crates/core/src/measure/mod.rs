@@ -1,6 +1,7 @@
 //! What was seen: histograms, counters, intervals and CPU use, kept per thread and merged afterwards.
 
 mod cpus;
+mod edges;
 mod event;
 mod faults;
 mod interval_latency;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use cpus::{Away, AwayCpu, CpuTimes, Strayed, cpu_difference};
+pub use edges::{Edges, IdleSlots, InFlight, Slots};
 pub use event::{Event, EventSink, Phase};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
@@ -101,6 +103,8 @@ pub struct ThreadMeasurements {
     pub index: usize,
     /// One entry per assignment of the thread's plan, in the same order.
     pub targets: Vec<TargetRecord>,
+    /// Its slots, over all of its targets.
+    pub slots: Slots,
     /// How it waited.
     pub waits: WaitCounters,
     /// The backend that served it.

@@ -2,7 +2,9 @@
 
 use std::hint::select_unpredictable;
 
-use super::{FaultBook, FaultKind, IntervalFields, IntervalSeries, LatencyHistogram, Operation};
+use super::{
+    Edges, FaultBook, FaultKind, IntervalFields, IntervalSeries, LatencyHistogram, Operation, Slots,
+};
 use crate::plan::SpanPlan;
 
 /// Counters of one kind of operation on one target of one thread.
@@ -25,6 +27,13 @@ pub struct DirectionRecord {
     pub series: IntervalSeries,
     /// I/Os per interval by their latency; absent when that is not kept.
     pub interval_latency: Option<IntervalFields>,
+    /// What was in flight at both ends of the measured time.
+    pub edges: Edges,
+    /// Ages of what was in flight at the end; empty when latency is not measured.
+    pub ages: LatencyHistogram,
+    /// How late what was in flight at the end, or due and not issued, was then; empty when response times
+    /// are not kept.
+    pub lateness: LatencyHistogram,
 }
 
 /// What one thread did to one target.
@@ -40,6 +49,8 @@ pub struct TargetRecord {
     pub trim: DirectionRecord,
     /// I/Os that went wrong, by kind.
     pub faults: FaultBook,
+    /// The thread's slots for this target.
+    pub slots: Slots,
 }
 
 impl TargetRecord {
@@ -95,6 +106,7 @@ impl Recorder {
             sync: DirectionRecord::new(plan.measure_latency, false, 0),
             trim: DirectionRecord::new(plan.measure_latency, paced, 0),
             faults: FaultBook::default(),
+            slots: Slots::default(),
         };
         Self { targets: vec![record; targets], interval_ns }
     }
@@ -132,6 +144,48 @@ impl Recorder {
         if let Some(histogram) = &mut self.record_of(target, operation).response {
             histogram.record(response_ns);
         }
+    }
+
+    /// Enters an I/O that was in flight when the measured time began, and its age then.
+    #[cold]
+    pub fn record_at_start(&mut self, target: usize, operation: Operation, age_ns: u64) {
+        self.record_of(target, operation).edges.at_start.add(age_ns);
+    }
+
+    /// Enters an I/O that was in flight when the measured time ended, its age, and how late it was then.
+    #[cold]
+    pub fn record_at_end(
+        &mut self,
+        target: usize,
+        operation: Operation,
+        age_ns: u64,
+        late_ns: u64,
+    ) {
+        let record = self.record_of(target, operation);
+        record.edges.at_end.add(age_ns);
+        if record.latency.is_some() {
+            record.ages.record(age_ns);
+        }
+        if record.response.is_some() {
+            record.lateness.record(late_ns);
+        }
+    }
+
+    /// Enters an I/O that was due and not issued when the measured time ended.
+    #[cold]
+    pub fn record_not_issued(&mut self, target: usize, operation: Operation, late_ns: u64) {
+        let record = self.record_of(target, operation);
+        record.edges.not_issued.add(late_ns);
+        if record.response.is_some() {
+            record.lateness.record(late_ns);
+        }
+    }
+
+    /// Enters the time that an I/O took whose latency does not count.
+    #[cold]
+    pub fn record_uncounted(&mut self, target: usize, operation: Operation, took_ns: u64) {
+        let edges = &mut self.record_of(target, operation).edges;
+        edges.uncounted_ns = edges.uncounted_ns.saturating_add(took_ns);
     }
 
     /// Counts an I/O that failed.

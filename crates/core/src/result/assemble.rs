@@ -1,13 +1,13 @@
 //! Measurements and plan become a result.
 
+use super::at_end;
 use super::{
     Backend, CpuUse, DirectionResult, EffectiveShare, FaultCount, Host, IoCost, KernelEvents,
     Outcome, RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult,
     TimeSpanResult, Tool, Waits,
 };
 use crate::measure::{
-    CpuTimes, DirectionRecord, Ending, SpanMeasurements, TargetRecord, ThreadMeasurements,
-    WaitCounters,
+    CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
 };
 use crate::plan::{SpanPlan, TargetKind, TargetPlan};
 use crate::profile::Profile;
@@ -43,14 +43,27 @@ pub fn assemble(
     }
 }
 
+fn outcome(measured: &SpanMeasurements) -> Outcome {
+    match &measured.ending {
+        Ending::Complete if measured.measured_ns > 0 && completed_ios(&measured.threads) == 0 => {
+            Outcome::NoIo
+        }
+        Ending::Complete => Outcome::Complete,
+        Ending::Interrupted => Outcome::Interrupted,
+        Ending::Failed(reason) => Outcome::Failed(reason.clone()),
+    }
+}
+
+fn completed_ios(threads: &[ThreadMeasurements]) -> u64 {
+    let targets = threads.iter().flat_map(|thread| &thread.targets);
+    targets.map(|one| one.read.ios + one.write.ios + one.sync.ios + one.trim.ios).sum()
+}
+
 fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let decisions = at_end::Decisions::new(&measured.threads);
     TimeSpanResult {
-        outcome: match &measured.ending {
-            Ending::Complete => Outcome::Complete,
-            Ending::Interrupted => Outcome::Interrupted,
-            Ending::Failed(reason) => Outcome::Failed(reason.clone()),
-        },
+        outcome: outcome(measured),
         measured_ns: measured.measured_ns,
         stop: measured.stop.clone(),
         thread_count: number(plan.threads.len()),
@@ -64,16 +77,14 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         threads: measured
             .threads
             .iter()
-            .map(|thread| thread_result(plan, thread, measured.measured_ns))
+            .map(|thread| thread_result(plan, thread, measured.measured_ns, &decisions))
             .collect(),
     }
 }
 
 /// CPU time per I/O over all threads. Simulated threads use none.
 fn io_cost(threads: &[ThreadMeasurements]) -> Option<IoCost> {
-    let targets = threads.iter().flat_map(|thread| &thread.targets);
-    let of = |one: &TargetRecord| one.read.ios + one.write.ios + one.sync.ios + one.trim.ios;
-    let ios: u64 = targets.map(of).sum();
+    let ios = completed_ios(threads);
     let total_ns: u64 = threads.iter().map(|thread| thread.cpu_ns).sum();
     let own_ns: u64 = threads.iter().map(|thread| thread.user_cpu_ns).sum();
     let per_io = |nanos: u64| nanos as f64 / ios as f64;
@@ -116,7 +127,12 @@ fn target_facts(target: &TargetPlan) -> TargetFacts {
     }
 }
 
-fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64) -> ThreadResult {
+fn thread_result(
+    plan: &SpanPlan,
+    thread: &ThreadMeasurements,
+    measured_ns: u64,
+    decisions: &at_end::Decisions,
+) -> ThreadResult {
     let planned = &plan.threads[thread.index];
     let shown = |record: &DirectionRecord| direction(record, plan, measured_ns);
     let targets = planned.assignments.iter().zip(&thread.targets);
@@ -124,11 +140,12 @@ fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64)
         let record: &crate::measure::TargetRecord = record;
         ThreadTargetResult {
             target: u32::try_from(assignment.target).unwrap_or(u32::MAX),
-            read: shown(&record.read),
-            write: shown(&record.write),
-            sync: if_any(&record.sync).map(shown),
-            trim: if_any(&record.trim).map(shown),
+            read: decisions.read.applied(&record.read, shown(&record.read)),
+            write: decisions.write.applied(&record.write, shown(&record.write)),
+            sync: if_any(&record.sync).map(|one| decisions.sync.applied(one, shown(one))),
+            trim: if_any(&record.trim).map(|one| decisions.trim.applied(one, shown(one))),
             faults: record.faults.0.iter().map(FaultCount::from).collect(),
+            slots: record.slots,
         }
     };
     ThreadResult {
@@ -142,6 +159,7 @@ fn thread_result(plan: &SpanPlan, thread: &ThreadMeasurements, measured_ns: u64)
         cpu_ns: thread.cpu_ns,
         user_cpu_ns: thread.user_cpu_ns,
         submissions: thread.backend.submissions,
+        slots: thread.slots,
         waits: waits(thread.waits),
         targets: targets.map(target).collect(),
     }
@@ -158,7 +176,7 @@ fn waits(counters: WaitCounters) -> Waits {
 }
 
 fn if_any(record: &DirectionRecord) -> Option<&DirectionRecord> {
-    (record.ios + record.errors > 0).then_some(record)
+    (record.ios + record.errors + record.edges.at_end.ios > 0).then_some(record)
 }
 
 /// Intervals that never came, because the run ended early, are left out: they would count as pauses.
@@ -172,6 +190,7 @@ fn direction(record: &DirectionRecord, plan: &SpanPlan, measured_ns: u64) -> Dir
         errors: record.errors,
         latency: record.latency.clone(),
         response: record.response.clone(),
+        edges: record.edges,
         interval_latency: fields.map(|one| one.first(series.cells.len())).unwrap_or_default(),
         series,
     }

@@ -4,6 +4,7 @@
 //! committed under `schema/`.
 
 pub mod assemble;
+mod at_end;
 pub mod doubts;
 mod faults;
 mod kernel_events;
@@ -110,6 +111,8 @@ pub enum Outcome {
     Complete,
     /// Somebody ended it early; what was measured until then is here.
     Interrupted,
+    /// The measured time passed, and no I/O completed in it.
+    NoIo,
     /// It failed before anything was measured; the reason is in words.
     Failed(String),
 }
@@ -215,6 +218,9 @@ pub struct ThreadResult {
     /// How often it handed I/Os over, warm-up and cool-down included; absent if that was not counted.
     #[serde(default)]
     pub submissions: Option<u64>,
+    /// Its slots, over all of its targets.
+    #[serde(default)]
+    pub slots: crate::measure::Slots,
     /// How it waited.
     pub waits: Waits,
     /// What it measured on each of its targets.
@@ -265,6 +271,9 @@ pub struct ThreadTargetResult {
     /// I/Os that failed or were cut short, by operation and kind.
     #[serde(default)]
     pub faults: Vec<FaultCount>,
+    /// The thread's slots for this target.
+    #[serde(default)]
+    pub slots: crate::measure::Slots,
 }
 
 /// One kind of operation of one thread on one target.
@@ -278,13 +287,18 @@ pub struct DirectionResult {
     pub short_ios: u64,
     /// I/Os that failed; not part of `ios`.
     pub errors: u64,
-    /// Service times, whole; absent if latency was not measured.
+    /// Service times, whole; absent if latency was not measured. An I/O in flight at the end that has taken
+    /// longer than those that completed is in it with its age (`edges.at_least`).
     pub latency: Option<crate::measure::LatencyHistogram>,
     /// Response times, whole, from the intended start of each I/O; absent if latency was not measured
     /// or if I/Os were issued without a schedule.
     #[serde(default)]
     pub response: Option<crate::measure::LatencyHistogram>,
-    /// I/Os per interval; empty if no series was kept.
+    /// What was in flight at both ends of the measured time.
+    #[serde(default)]
+    pub edges: crate::measure::Edges,
+    /// I/Os per interval; empty if no series was kept. The greatest latency of the last one is also that of
+    /// I/Os in flight at the end.
     pub series: crate::measure::IntervalSeries,
     /// I/Os of each interval by their latency (`--interval-latency`); empty if that was not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

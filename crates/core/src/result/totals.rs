@@ -1,7 +1,7 @@
 //! Sums over a result, for every report: computed here once, shown there.
 
 use super::{DirectionResult, ThreadTargetResult, TimeSpanResult};
-use crate::measure::{IntervalSeries, LatencyHistogram};
+use crate::measure::{Edges, IntervalSeries, LatencyHistogram, Slots};
 use crate::units::{mib_per_second, per_second};
 
 /// Which I/Os are summed.
@@ -34,6 +34,8 @@ pub struct Sum {
     pub response: LatencyHistogram,
     /// I/Os per interval; empty if no series was kept.
     pub series: IntervalSeries,
+    /// What was in flight at both ends of the measured time.
+    pub edges: Edges,
 }
 
 impl Sum {
@@ -63,6 +65,7 @@ impl Sum {
             self.response.merge(response);
         }
         self.series.merge(&direction.series);
+        self.edges.merge(&direction.edges);
     }
 
     /// I/Os per second.
@@ -119,6 +122,23 @@ fn of_some(span: &TimeSpanResult, kind: Kind, wanted: impl Fn(&ThreadTargetResul
 }
 
 impl TimeSpanResult {
+    /// The slots of all threads.
+    #[must_use]
+    pub fn slots(&self) -> Slots {
+        self.threads.iter().fold(Slots::default(), |sum, thread| Slots {
+            count: sum.count + thread.slots.count,
+            idle_ns: sum.idle_ns.saturating_add(thread.slots.idle_ns),
+        })
+    }
+
+    /// Share of the time of all slots in which no I/O was in flight; nothing where slots were not told.
+    #[must_use]
+    pub fn idle_share(&self) -> Option<f64> {
+        let slots = self.slots();
+        let whole = slots.count as f64 * self.measured_ns as f64;
+        (whole > 0.0).then(|| slots.idle_ns as f64 / whole)
+    }
+
     /// Path of the target that a thread's row is about; empty if the result names none.
     #[must_use]
     pub fn path_of(&self, target: &ThreadTargetResult) -> &str {

@@ -82,6 +82,12 @@ pub enum WarningKind {
     CpuOffline,
     /// Nothing of this process ran for a part of the measured time.
     StoodStill,
+    /// No I/O completed in the measured time.
+    NoIoCompleted,
+    /// I/Os in flight when the measured time ended had taken far longer than the others.
+    StalledAtEnd,
+    /// There was time without I/Os in flight that nobody had asked for.
+    IdleBetweenIos,
     /// The run ended before its time.
     Interrupted,
 }

@@ -1,8 +1,8 @@
 //! The tables of latency percentiles.
 
 use crate::measure::LatencyHistogram;
-use crate::result::TimeSpanResult;
 use crate::result::totals::{Kind, of_path, of_span};
+use crate::result::{Outcome, TimeSpanResult};
 
 /// Row titles and quantiles; the ends are the least and the greatest value.
 const ROWS: [(&str, f64); 15] = [
@@ -25,15 +25,16 @@ const ROWS: [(&str, f64); 15] = [
 
 /// One table per path where there is more than one, and one for all.
 pub fn write(text: &mut String, span: &TimeSpanResult) {
+    let is_nothing = span.outcome == Outcome::NoIo;
     let paths = span.paths();
     if paths.len() > 1 {
         for path in paths {
             text.push_str(&format!("\nLatency distribution: {path}\n"));
-            write_table(text, |kind| of_path(span, path, kind).latency);
+            write_table(text, is_nothing, |kind| of_path(span, path, kind).latency);
         }
     }
     text.push_str("\nTotal latency distribution:\n");
-    write_table(text, |kind| of_span(span, kind).latency);
+    write_table(text, is_nothing, |kind| of_span(span, kind).latency);
 }
 
 /// The response times, where I/Os had a schedule, and why they differ from the service times above.
@@ -43,7 +44,7 @@ pub fn write_response(text: &mut String, index: usize, span: &TimeSpanResult) {
         return;
     }
     text.push_str(&format!("\nResponse times of timespan {}:\n", index + 1));
-    write_table(text, |kind| of_span(span, kind).response);
+    write_table(text, false, |kind| of_span(span, kind).response);
     let (service_ms, response_ms) = (total.latency.mean_ns() / 1e6, total.response.mean_ns() / 1e6);
     text.push_str(&format!(
         "Response time counts from the scheduled start of each I/O, service time (the latency \
@@ -52,15 +53,19 @@ pub fn write_response(text: &mut String, index: usize, span: &TimeSpanResult) {
     ));
 }
 
-fn write_table(text: &mut String, histogram: impl Fn(Kind) -> LatencyHistogram) {
+fn write_table(text: &mut String, is_nothing: bool, histogram: impl Fn(Kind) -> LatencyHistogram) {
     let [read, write, total] = [Kind::Read, Kind::Write, Kind::Total].map(histogram);
     text.push_str("  %-ile |  Read (ms) | Write (ms) | Total (ms)\n");
     text.push_str("----------------------------------------------\n");
     for (title, quantile) in ROWS {
         let (read, write) = (cell(&read, quantile), cell(&write, quantile));
-        // The total of nothing is 0.000 in DiskSpd, where reads and writes are N/A.
-        let total_ms = total.quantile_ns(quantile) as f64 / 1e6;
-        text.push_str(&format!("{title:>7} | {read:>10} | {write:>10} | {total_ms:10.3}\n"));
+        // The total of nothing is 0.000 in DiskSpd, where reads and writes are N/A: a measured time without any
+        // I/O in it is not told as one of I/Os that took no time.
+        let total = match cell(&total, quantile) {
+            none if total.count() > 0 || is_nothing => none,
+            _ => format!("{:.3}", 0.0),
+        };
+        text.push_str(&format!("{title:>7} | {read:>10} | {write:>10} | {total:>10}\n"));
     }
 }
 

@@ -1,5 +1,6 @@
 //! `DiskSpd`'s text result, section by section and column by column. People split it by line and `|`.
 
+mod ends;
 mod etw;
 mod faults;
 mod head;
@@ -43,6 +44,7 @@ pub fn write(result: &RunResult) -> String {
     }
     for (index, span) in result.time_spans.iter().enumerate() {
         latency::write_response(&mut text, index, span);
+        ends::write(&mut text, index, span);
         operations::write(&mut text, index, span);
         faults::write(&mut text, index, span);
         outstanding::write(&mut text, index, span);

@@ -6,7 +6,7 @@ use crate::diskspd::number::show_size;
 use crate::diskspd::profile_text::share_line;
 use crate::diskspd::topology::CoreNumbers;
 use crate::result::totals::{Kind, Sum, of_span, of_target};
-use crate::result::{Cpu, CpuUse, EffectiveShare, RunResult, TimeSpanResult};
+use crate::result::{Cpu, CpuUse, EffectiveShare, Outcome, RunResult, TimeSpanResult};
 
 /// A column that shows only where the host has more than one of it.
 struct Place {
@@ -137,7 +137,8 @@ fn write_same(text: &mut String, span: &TimeSpanResult, shares: &[EffectiveShare
 
 /// The tables `Total IO`, `Read IO` and `Write IO`.
 pub fn write_io(text: &mut String, span: &TimeSpanResult, latency: bool, series: bool) {
-    let columns = Columns { latency, series, span };
+    let is_nothing = span.outcome == Outcome::NoIo;
+    let columns = Columns { latency, series, is_nothing, span };
     let tables = [("Total", Kind::Total), ("Read", Kind::Read), ("Write", Kind::Write)];
     let tables = tables.map(|(name, kind)| format!("{name} IO\n{}", columns.table(kind)));
     text.push_str(&tables.join("\n"));
@@ -147,6 +148,8 @@ pub fn write_io(text: &mut String, span: &TimeSpanResult, latency: bool, series:
 struct Columns<'a> {
     latency: bool,
     series: bool,
+    /// Nothing completed: then there is no mean latency; otherwise it is 0 where there were none of a kind.
+    is_nothing: bool,
     span: &'a TimeSpanResult,
 }
 
@@ -185,7 +188,9 @@ impl Columns<'_> {
         let measured_ns = self.span.measured_ns;
         let (mib, iops) = (sum.mib_per_s(measured_ns), sum.iops(measured_ns));
         let mut row = format!("{:15} | {:12} | {mib:10.2} | {iops:10.2}", sum.bytes, sum.ios);
-        if self.latency {
+        if self.latency && self.is_nothing && sum.latency.count() == 0 {
+            row.push_str(" |      N/A");
+        } else if self.latency {
             row.push_str(&format!(" | {:8.3}", sum.latency.mean_ns() / 1e6));
         }
         if self.series {

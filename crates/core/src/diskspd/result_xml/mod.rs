@@ -1,6 +1,7 @@
 //! `DiskSpd`'s XML result. What `DiskSpd` has no element for (engine, warnings, our own version) stands in
 //! elements of its own, which its readers pass over.
 
+mod ends;
 mod etw;
 mod faults;
 mod io;
@@ -30,6 +31,7 @@ pub fn write(result: &RunResult) -> String {
         }
         for (index, span) in result.time_spans.iter().enumerate() {
             io::write_response(xml, index, span);
+            ends::write(xml, index, span, &result.warnings);
             operations::write_distributions(xml, index, span);
             faults::write(xml, index, span);
             outstanding::write(xml, index, span);

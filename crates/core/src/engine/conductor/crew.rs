@@ -127,6 +127,7 @@ impl Crew {
         ThreadMeasurements {
             index: thread.index,
             targets: outcome.targets,
+            slots: outcome.slots,
             waits: outcome.waits,
             backend: BackendDescription { fallback, ..outcome.backend },
             cpu_ns: outcome.cpu.total_ns,
@@ -136,13 +137,13 @@ impl Crew {
     }
 
     /// The books of a thread that has ended, or that is in the kernel and then never comes back.
-    pub(super) fn outcome(&self, thread: usize) -> Option<WorkerOutcome> {
+    pub(super) fn books(&self, thread: usize) -> Option<Ledger> {
         let mut place = self.ledgers[thread].lock().unwrap_or_else(PoisonError::into_inner);
         let mut watcher = place.take()?;
         // One that has come back just now goes on or ends, so that its books are free a moment later.
         for _ in 0..TRIES {
             match watcher.take() {
-                Ok(ledger) => return Some(ledger.close()),
+                Ok(ledger) => return Some(ledger),
                 Err(at_home) => watcher = at_home,
             }
             std::thread::sleep(TRY_EVERY);

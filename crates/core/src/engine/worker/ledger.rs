@@ -1,10 +1,13 @@
 //! What a worker knows that must outlive it: its books, and the I/Os that have not come back.
 
+use std::ops::Range;
+
 use fathom_sys::clock::ThreadCpu;
 
 use super::super::fault::IoFault;
+use super::account::Account;
 use crate::engine::backend::Operation;
-use crate::measure::{BackendDescription, Recorder, TargetRecord, WaitCounters};
+use crate::measure::{BackendDescription, Recorder, Slots, TargetRecord, WaitCounters};
 
 /// The submission time of a slot that is not in flight.
 pub(super) const IDLE: u64 = u64::MAX;
@@ -30,6 +33,7 @@ pub struct Ledger {
     pub(super) cpu: ThreadCpu,
     pub(super) fault: Option<IoFault>,
     pub(super) ended_ns: Option<u64>,
+    pub(super) account: Account,
 }
 
 /// An I/O that has not come back, as its worker knows it.
@@ -52,6 +56,8 @@ pub struct Unfinished {
 pub struct WorkerOutcome {
     /// One entry per lane.
     pub targets: Vec<TargetRecord>,
+    /// Its slots.
+    pub slots: Slots,
     /// How it waited.
     pub waits: WaitCounters,
     /// What served it.
@@ -60,8 +66,6 @@ pub struct WorkerOutcome {
     pub cpu: ThreadCpu,
     /// The I/O that failed and so ended the worker.
     pub fault: Option<IoFault>,
-    /// When the worker stopped issuing; absent if it never came back.
-    pub ended_ns: Option<u64>,
     /// The I/Os that have not come back, in the order of their submission.
     pub unfinished: Vec<Unfinished>,
 }
@@ -86,6 +90,7 @@ impl Ledger {
             cpu: ThreadCpu::default(),
             fault: None,
             ended_ns: None,
+            account: Account::default(),
         }
     }
 
@@ -94,17 +99,29 @@ impl Ledger {
         self.recorder.record_outside(slot.lane as usize, slot.operation, slot.bytes, result);
     }
 
-    /// Closes the books.
+    /// When the worker stopped issuing; absent if it never came back.
     #[must_use]
-    pub fn close(self) -> WorkerOutcome {
+    pub fn ended_ns(&self) -> Option<u64> {
+        self.ended_ns
+    }
+
+    /// Closes the books of this measured time.
+    #[must_use]
+    pub fn close(mut self, measured: &Range<u64>) -> WorkerOutcome {
+        let (slots, of_lanes) = self.settle(measured);
+        let unfinished = self.unfinished();
+        let mut targets = self.recorder.finish();
+        for (target, slots) in targets.iter_mut().zip(of_lanes) {
+            target.slots = slots;
+        }
         WorkerOutcome {
-            unfinished: self.unfinished(),
-            targets: self.recorder.finish(),
+            unfinished,
+            targets,
+            slots,
             waits: self.waits,
             backend: self.backend,
             cpu: self.cpu,
             fault: self.fault,
-            ended_ns: self.ended_ns,
         }
     }
 

@@ -6,6 +6,7 @@
 mod caching;
 mod cpus;
 mod data;
+mod edges;
 mod events;
 mod faults;
 mod load;
@@ -54,6 +55,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
     for (span, measured) in plan.spans.iter().zip(&result.time_spans) {
         let seen = Seen { span, measured, cpu_count: result.host.cpus.len() };
         warnings.extend(faults::doubts(&seen));
+        warnings.extend(edges::doubts(&seen));
         warnings.extend(caching::doubts(&seen, residency));
         warnings.extend(sharing::doubts(&seen));
         warnings.extend(trims::doubts(&seen));
