@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom clean
+.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom audit clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -43,7 +43,7 @@ define environment
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 		{ echo "Python's venv module is missing: install python3-venv"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet -r $(1)
+	$(BIN)/pip install --quiet --require-hashes -r $(1)
 endef
 
 build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
@@ -124,6 +124,9 @@ sanitize: ## The unsafe code under the address sanitizer, and under Miri where i
 sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
 	$(BIN)/python scripts/lab_requirements.py
 	$(BIN)/python scripts/supply_chain.py --write
+
+audit: $(BIN)/.ready ## Known vulnerabilities of all that is locked, where their databases can be reached.
+	$(BIN)/python scripts/audit.py
 
 clean: ## Remove what was built and what tools remembered.
 	cargo clean

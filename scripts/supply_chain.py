@@ -5,7 +5,7 @@
 Works without a network. Everything comes from its lock file and its registry, each licence is one
 that goes with MIT or Apache-2.0, and ``docs/sbom.cdx.json`` (CycloneDX 1.6) names just what is
 locked; ``--write`` renews it. Advisories are not looked up, since their databases need a network:
-``cargo audit`` and ``pip-audit -r requirements-dev.txt`` do that where there is one.
+``make audit`` does that where there is one.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.model.license import LicenseExpression
 from cyclonedx.output.json import JsonV1Dot6
+from lab_requirements import blocks
 from license_expression import ExpressionError, get_spdx_licensing
 from packageurl import PackageURL
 from packaging.requirements import Requirement
@@ -85,9 +86,12 @@ def crates(faults: list[str]) -> list[Package]:
 def wheels(faults: list[str]) -> list[Package]:
     """Return the Python packages that are pinned, and see that the installed ones are those."""
     found = []
-    lines = (ROOT / "requirements-dev.txt").read_text().splitlines()
-    for line in (line for line in lines if line and not line.startswith("#")):
+    pinned = blocks((ROOT / "requirements-dev.txt").read_text())
+    for text in pinned.values():
+        line = text.split("--hash")[0].rstrip(" \\\n")
         asked = Requirement(line)
+        if "--hash=sha256:" not in text:
+            faults.append(f"{line} has no hash: run scripts/lock.py")
         name, version = asked.name, str(asked.specifier).removeprefix("==")
         if asked.marker is not None and not asked.marker.evaluate():
             # It belongs to the list all the same, which is one for all machines.

@@ -17,6 +17,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "supply_chain.py"
 
 @pytest.fixture(scope="module")
 def chain() -> ModuleType:
+    sys.path.insert(0, str(SCRIPT.parent))  # It uses another script.
     specification = importlib.util.spec_from_file_location("supply_chain", SCRIPT)
     assert specification is not None
     assert specification.loader is not None
