@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom._faults import Fault, OutstandingIo
+from fathom._stop import KnownMean, SteadyWindow, Stop
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -174,72 +175,6 @@ class Thread:
             engine=data["backend"]["name"],
             cpu_ns=data["cpu_ns"],
             **_directions(data["targets"], measured_ns),
-        )
-
-
-@dataclass(frozen=True)
-class SteadyWindow:
-    """The window of intervals by which steadiness was judged last, in percent of its mean.
-
-    ``range_percent`` is the greatest minus the least rate, ``slope_percent`` the rise or fall of
-    the line of least squares over the window; steady is what keeps both within their limits.
-    """
-
-    window_intervals: int
-    iops_mean: float
-    range_percent: float
-    range_percent_limit: float
-    slope_percent: float
-    slope_percent_limit: float
-
-
-@dataclass(frozen=True)
-class KnownMean:
-    """What is known of the mean IOPS behind the transient, at a level of confidence.
-
-    ``precision_percent`` is half of the interval from ``iops_low`` to ``iops_high`` in percent of
-    the mean, ``precision_percent_limit`` what was asked for. ``effective_samples`` independent
-    intervals would know the mean as well as the correlated ones do.
-    """
-
-    level_percent: float
-    iops_mean: float
-    iops_low: float
-    iops_high: float
-    precision_percent: float
-    precision_percent_limit: float
-    effective_samples: float
-    transient_intervals: int
-    transient_ns: int
-
-
-@dataclass(frozen=True)
-class Stop:
-    """Why a time span with stop rules ended, and what its rules had found by then.
-
-    ``cause`` is ``duration``, ``interruption``, ``bytes``, ``ios``, ``pass``, ``steady`` or
-    ``confidence``. ``steady`` and ``confidence`` are None without the rule, or if there were too
-    few intervals to tell; ``interval_ns`` is 0 if no rule judged the rate.
-    """
-
-    cause: str
-    interval_ns: int
-    intervals: int
-    steady: SteadyWindow | None
-    confidence: KnownMean | None
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any] | None) -> Self | None:
-        """Read the end of a time span of the JSON form; None if it had no rules."""
-        if data is None:
-            return None
-        steady, confidence = data["steady"], data["confidence"]
-        return cls(
-            cause=data["cause"],
-            interval_ns=data["interval_ns"],
-            intervals=data["intervals"],
-            steady=SteadyWindow(**steady) if steady else None,
-            confidence=KnownMean(**confidence) if confidence else None,
         )
 
 

@@ -1,8 +1,8 @@
 """A device whose true speed is known, on a clock of its own: hours pass in seconds.
 
 It takes DiskSpd arguments as the engine does. Its intervals carry AR(1) noise and a warm-up, its
-runs differ from each other, and ``--stop-confidence`` ends a run by the engine's rule (MSER-5, 20
-batch means, at least 80 (1 + r) / (1 - r) intervals, looks whenever the series has grown by half).
+runs differ from each other, and ``--stop-confidence`` ends a run by the engine's rule
+(``simulated_stop``).
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from fathom.runners import Figures, RunOutcome
-from fathom.stats import find_transient
 from scipy.signal import lfilter
-from scipy.special import stdtrit
+from simulated_stop import stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["SHAPES", "Load", "SimulatedDevice"]
 
 _INTERVAL_S = 0.01
-_BATCHES = 20
 _BYTES_PER_MIB = 1 << 20
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # Opening the target and starting threads.
@@ -117,6 +115,7 @@ class SimulatedDevice:
     drop: float = 0.4
     warm_s: float = 0.1
     fails: Callable[[Load], bool] = lambda _load: False
+    stop_rule: Callable[[FloatArray, float, float], tuple[int, float, float | None]] = stopped
     now_s: float = 0.0
     loads: list[Load] = field(default_factory=list)
 
@@ -154,7 +153,7 @@ class SimulatedDevice:
         end, mean, half = len(series), float(series.mean()), None
         if rule is not None:
             level, precision = (float(one) / 100 for one in rule.split(":"))
-            end, mean, half = _stopped(series, level, precision)
+            end, mean, half = self.stop_rule(series, level, precision)
         self.now_s += warm_up_s + end * _INTERVAL_S
         return RunOutcome(None, _figures(load, mean, half, end * _INTERVAL_S), None)
 
@@ -184,29 +183,6 @@ def _read(arguments: Sequence[str]) -> tuple[Load, dict[str, str]]:
         int(options.get(name, missing)) for name, missing in (("-t", "1"), ("-o", "2"), ("-w", "0"))
     )
     return Load(size, threads, depth, write), options
-
-
-def _stopped(series: FloatArray, level: float, precision: float) -> tuple[int, float, float | None]:
-    """Return after how many intervals a run ends, the mean behind its transient, and how sure."""
-    looked, mean, half = 80, float(series.mean()), None
-    while True:
-        seen = series[: min(looked, len(series))]
-        found = find_transient(seen)
-        rest = seen[found.count :]
-        centred = rest - rest.mean()
-        neighbours = float((centred[1:] * centred[:-1]).sum() / (centred**2).sum())
-        r = min(max(neighbours, 0.0), 0.99)
-        if found.is_over and rest.size >= 80 * (1 + r) / (1 - r):
-            size = rest.size // _BATCHES
-            batches = rest[-size * _BATCHES :].reshape(_BATCHES, size).mean(axis=1)
-            error = float(batches.std(ddof=1)) / np.sqrt(_BATCHES)
-            mean = float(rest.mean())
-            half = float(stdtrit(_BATCHES - 1, (1 + level) / 2) * error / mean)
-            if half <= precision:
-                return seen.size, mean, half
-        if looked >= len(series):
-            return len(series), mean, half
-        looked += looked // 2
 
 
 def _figures(load: Load, iops: float, half: float | None, measured_s: float) -> Figures:

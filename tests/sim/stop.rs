@@ -196,7 +196,12 @@ fn a_mean_is_known_without_the_fast_start_of_the_device() {
     let plan = plan.stop(StopRules { confidence: Some(confidence), ..rules() });
     let simulation = simulate(&plan, &filling(5)).unwrap();
     let report = stop(&simulation);
-    assert_eq!((report.cause, report.interval_ns), (StopCause::Confidence, 100 * NANOS_PER_MILLI));
+    assert_eq!(
+        (report.cause, report.interval_ns),
+        (StopCause::Confidence, 100 * NANOS_PER_MILLI),
+        "{:?}",
+        report.awaited
+    );
     let known = report.confidence.unwrap();
     assert!((50..56).contains(&known.transient_intervals), "{known:?}");
     // Two threads with four outstanding I/Os of 3.3 ms each.

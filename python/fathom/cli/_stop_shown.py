@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fathom import KnownMean, SteadyWindow, Stop, TimeSpan
+    from fathom._stop import Awaited
 
 __all__ = ["stop_sentences"]
 
@@ -26,6 +27,14 @@ def stop_sentences(span: TimeSpan) -> list[str]:
         sentences.append(_steady(span.stop, span.stop.steady))
     if span.stop.confidence is not None:
         sentences.append(_confidence(span.stop, span.stop.confidence))
+        sentences += _cut(span.stop.confidence)
+    if span.stop.awaited is not None:
+        sentences.append(_awaited(span.stop.awaited))
+    if span.stop.cause == "confidence":
+        seconds = span.measured_ns / _NANOS_PER_SECOND / 3
+        sentences.append(
+            f"What happens less often than every {seconds:.1f} s may not have been seen."
+        )
     return sentences
 
 
@@ -52,17 +61,42 @@ def _steady(stop: Stop, window: SteadyWindow) -> str:
 
 
 def _confidence(stop: Stop, known: KnownMean) -> str:
-    transient = "no transient was found"
-    if known.transient_intervals:
-        seconds = known.transient_ns / _NANOS_PER_SECOND
-        transient = f"the first {seconds:.3f} s were a transient"
     return (
         f"With {known.level_percent:g} % confidence the mean is between {known.iops_low:.1f} and "
         f"{known.iops_high:.1f} IOPS, {known.iops_mean:.1f} +- {known.precision_percent:.2f} % "
         f"(asked for: {known.precision_percent_limit:g} %); "
         f"{stop.intervals - known.transient_intervals} intervals of {_interval_ms(stop)} ms were "
-        f"worth {known.effective_samples:.1f} independent ones, and {transient}."
+        f"worth {known.effective_samples:.1f} independent ones."
     )
+
+
+def _cut(known: KnownMean) -> list[str]:
+    if not known.transient_intervals:
+        return []
+    seconds = known.transient_ns / _NANOS_PER_SECOND
+    words = (
+        f"From 0 to {seconds:.3f} s the rate approached its level, at a mean of "
+        f"{known.transient_iops:.1f} IOPS: this transient is left out of that mean, and of nothing "
+        "else."
+    )
+    return [words]
+
+
+def _awaited(found: Awaited) -> str:
+    seen, needed = found.seen, found.needed
+    none = "No interval of the mean is given."
+    what = {
+        "transient": f"the end of a transient, which was not in sight after {seen:.3f} s.",
+        "seconds": f"a longer time: {seen:.3f} s were seen of {needed:.3f} s.",
+        "episodes": f"more stalls or bursts: {seen:g} were seen, and fewer than {needed:g} do not "
+        f"tell how often they come. {none}",
+        "periods": f"four of the slowest periods: {seen:.3f} s were seen of {needed:.3f} s. {none}",
+        "level": f"a level that stays: it changed within {seen:.3f} s. {none}",
+        "values": f"more independent intervals, as these are skewed: {seen:.0f} were seen of "
+        f"{needed:.0f}. {none}",
+        "precision": f"a narrower interval: {seen:.2f} % were reached of {needed:g} %.",
+    }
+    return f"The rule waited for {what[found.kind]}"
 
 
 def _known_all_the_same(stop: Stop, known: KnownMean) -> str:

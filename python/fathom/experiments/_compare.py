@@ -319,7 +319,8 @@ def _values(runs: Sequence[StoredRun], metric: str) -> Sequence[Values] | str:
 def _settled(series: FloatArray) -> FloatArray:
     if series.size < _LEAST_FOR_TRANSIENT:
         return series
-    return series[find_transient(series).count :]
+    transient = find_transient(series)
+    return series[transient.count :] if transient.is_over else series
 
 
 def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:

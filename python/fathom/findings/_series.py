@@ -24,5 +24,7 @@ def settled_rates(result: Result) -> FloatArray | None:
     series = interval_series(result, "iops")
     if series is None or series.size < _LEAST_INTERVALS or result.total.ios < _LEAST_IOS:
         return None
-    settled = series[find_transient(series).count :]
+    transient = find_transient(series)
+    # What does not end is no transient: nothing is left out of it.
+    settled = series[transient.count :] if transient.is_over else series
     return settled if settled.size >= _LEAST_INTERVALS else None

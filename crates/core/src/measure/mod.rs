@@ -23,7 +23,7 @@ pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
 pub use recorder::{DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries};
-pub use stop::{ConfidenceEvidence, SteadyEvidence, StopCause, StopReport};
+pub use stop::{Awaited, AwaitedKind, ConfidenceEvidence, SteadyEvidence, StopCause, StopReport};
 
 /// How a time span ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

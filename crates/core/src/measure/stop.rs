@@ -37,6 +37,48 @@ pub struct StopReport {
     /// What is known of the mean; absent without a rule about confidence, or if there were too few
     /// intervals or the transient did not end.
     pub confidence: Option<ConfidenceEvidence>,
+    /// What the rule about confidence still waited for; absent where it was met, or was not asked.
+    #[serde(default)]
+    pub awaited: Option<Awaited>,
+}
+
+/// What has to be seen before the mean of a rate can be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AwaitedKind {
+    /// The end of the transient.
+    Transient,
+    /// A longer time.
+    Seconds,
+    /// More stalls or bursts like those that were seen; fewer do not tell how often they come.
+    Episodes,
+    /// Four of the slowest periods, in seconds.
+    Periods,
+    /// A level that stays: it changed within the series.
+    Level,
+    /// More independent intervals, for values that are as skewed as these or resemble their neighbours.
+    Values,
+    /// A narrower interval.
+    Precision,
+}
+
+/// What a rule waited for, how much of it was seen, and how much would do.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Awaited {
+    /// What it waited for.
+    pub kind: AwaitedKind,
+    /// What was seen: seconds, episodes, independent intervals, or percent of the mean.
+    pub seen: f64,
+    /// What would do, in the same unit.
+    pub needed: f64,
+}
+
+impl Awaited {
+    /// What is waited for, what was seen of it, and what would do.
+    #[must_use]
+    pub fn new(kind: AwaitedKind, seen: f64, needed: f64) -> Self {
+        Self { kind, seen, needed }
+    }
 }
 
 /// The window of intervals that was judged last.
@@ -84,8 +126,11 @@ pub struct ConfidenceEvidence {
     pub effective_samples: f64,
     /// Intervals at the front that were left out as the transient.
     pub transient_intervals: u64,
-    /// Length of the transient, in nanoseconds.
+    /// Length of the transient, in nanoseconds; it begins with the measured time.
     pub transient_ns: u64,
+    /// Mean of the I/Os per second within the transient; 0 if there was none.
+    #[serde(default)]
+    pub transient_iops: f64,
 }
 
 impl ConfidenceEvidence {

@@ -2,7 +2,9 @@
 
 use super::TimeSpanResult;
 use super::totals::{Kind, of_span};
-use crate::measure::{ConfidenceEvidence, SteadyEvidence, StopCause, StopReport};
+use crate::measure::{
+    Awaited, AwaitedKind, ConfidenceEvidence, SteadyEvidence, StopCause, StopReport,
+};
 
 /// Sentences about what ended a time span, with their evidence; none if there were no rules about it.
 #[must_use]
@@ -11,6 +13,11 @@ pub fn sentences(span: &TimeSpanResult) -> Vec<String> {
     let mut sentences = vec![ended(span, report.cause)];
     sentences.extend(report.steady.map(|window| steady(report, window)));
     sentences.extend(report.confidence.map(|known| confidence(report, known)));
+    sentences.extend(report.confidence.and_then(cut));
+    sentences.extend(report.awaited.map(awaited));
+    if report.cause == StopCause::Confidence {
+        sentences.push(unseen(span));
+    }
     sentences
 }
 
@@ -47,13 +54,9 @@ pub fn steady(report: &StopReport, window: SteadyEvidence) -> String {
 /// What is known of the mean, as a sentence.
 #[must_use]
 pub fn confidence(report: &StopReport, known: ConfidenceEvidence) -> String {
-    let transient = match known.transient_intervals {
-        0 => "no transient was found".to_owned(),
-        _ => format!("the first {:.3} s were a transient", known.transient_ns as f64 / 1e9),
-    };
     format!(
         "With {} % confidence the mean is between {:.1} and {:.1} IOPS, {:.1} +- {:.2} % (asked for: \
-         {} %); {} intervals of {} ms were worth {:.1} independent ones, and {transient}.",
+         {} %); {} intervals of {} ms were worth {:.1} independent ones.",
         known.level_percent,
         known.iops_low,
         known.iops_high,
@@ -64,4 +67,58 @@ pub fn confidence(report: &StopReport, known: ConfidenceEvidence) -> String {
         report.interval_ns / 1_000_000,
         known.effective_samples,
     )
+}
+
+/// What was left out of the mean, as a sentence; nothing if all was taken.
+#[must_use]
+pub fn cut(known: ConfidenceEvidence) -> Option<String> {
+    (known.transient_intervals > 0).then(|| {
+        format!(
+            "From 0 to {:.3} s the rate approached its level, at a mean of {:.1} IOPS: this transient is left \
+             out of that mean, and of nothing else.",
+            known.transient_ns as f64 / 1e9,
+            known.transient_iops,
+        )
+    })
+}
+
+/// What the rule about the mean waited for, as a sentence.
+#[must_use]
+pub fn awaited(found: Awaited) -> String {
+    let (seen, needed) = (found.seen, found.needed);
+    match found.kind {
+        AwaitedKind::Transient => {
+            format!(
+                "The rule waited for the end of a transient, which was not in sight after {seen:.3} s."
+            )
+        }
+        AwaitedKind::Seconds => {
+            format!("The rule waited for a longer time: {seen:.3} s were seen of {needed:.3} s.")
+        }
+        AwaitedKind::Episodes => format!(
+            "The rule waited for more stalls or bursts: {seen} were seen, and fewer than {needed} do not tell \
+             how often they come. No interval of the mean is given.",
+        ),
+        AwaitedKind::Periods => format!(
+            "The rule waited for four of the slowest periods: {seen:.3} s were seen of {needed:.3} s. No \
+             interval of the mean is given.",
+        ),
+        AwaitedKind::Level => format!(
+            "The rule waited for a level that stays: it changed within {seen:.3} s. No interval of the mean is \
+             given.",
+        ),
+        AwaitedKind::Values => format!(
+            "The rule waited for more independent intervals, as these are skewed: {seen:.0} were seen of \
+             {needed:.0}. No interval of the mean is given.",
+        ),
+        AwaitedKind::Precision => format!(
+            "The rule waited for a narrower interval: {seen:.2} % were reached of {needed} %.",
+        ),
+    }
+}
+
+/// How rare what was not seen may be: of what comes by chance once in a third of the time, 5 % is missed.
+fn unseen(span: &TimeSpanResult) -> String {
+    let seconds = span.measured_ns as f64 / 1e9;
+    format!("What happens less often than every {:.1} s may not have been seen.", seconds / 3.0)
 }

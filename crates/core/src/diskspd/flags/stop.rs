@@ -75,12 +75,15 @@ pub const FLAGS: &[Flag] = &[
         limits: "level above 0 and below 100; precision above 0 to 100",
         short: "end the measured time when the mean IOPS are known well enough",
         long: "Ends when the mean of the IOPS is known to within precision (2) percent of itself at \
-               this level of confidence. A transient at the start is found (MSER-5) and left out; \
-               intervals that resemble their neighbours count for fewer (means of 20 batches); at \
-               least 80 intervals are needed, and more where they are correlated. The rule looks \
+               this level of confidence. A transient at the start (MSER-5) is left out where the rate \
+               approaches its level and stays there; a stall is not left out. Intervals that resemble \
+               their neighbours count for fewer (means of 20 batches). Needed are at least 2 seconds, \
+               80 intervals, more where they are correlated or skewed, four of the slowest periods \
+               seen, five stalls if there is one, and a level that does not change. The rule looks \
                each time the series has grown by half, because looking all the time would stop at \
-               lucky moments. The result holds the interval, its effective samples and the \
-               transient; its IOPS are those of the whole measured time.",
+               lucky moments. The result holds the interval, its effective samples, the transient \
+               with its IOPS, and what the rule still waited for; its IOPS are those of the whole \
+               measured time.",
         example: "--stop-confidence=95:2",
         apply: stop::confidence,
         ..STOP

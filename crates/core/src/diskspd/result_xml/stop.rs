@@ -1,7 +1,7 @@
 //! Why a time span ended, where rules might have ended it.
 
 use super::super::xml::Writer;
-use crate::measure::{ConfidenceEvidence, SteadyEvidence};
+use crate::measure::{Awaited, ConfidenceEvidence, SteadyEvidence};
 use crate::result::{TimeSpanResult, stop};
 
 /// One element `<Stop>`; nothing without rules.
@@ -20,6 +20,9 @@ pub fn write(xml: &mut Writer, index: usize, span: &TimeSpanResult) {
         }
         if let Some(known) = &report.confidence {
             xml.group("Confidence", |xml| confidence(xml, known));
+        }
+        if let Some(found) = &report.awaited {
+            xml.group("Awaited", |xml| awaited(xml, *found));
         }
         for sentence in stop::sentences(span) {
             xml.element("Evidence", sentence);
@@ -46,4 +49,12 @@ fn confidence(xml: &mut Writer, known: &ConfidenceEvidence) {
     xml.element("EffectiveSamples", format_args!("{:.1}", known.effective_samples));
     xml.element("TransientIntervals", known.transient_intervals);
     xml.element("TransientSeconds", format_args!("{:.3}", known.transient_ns as f64 / 1e9));
+    xml.element("TransientIops", format_args!("{:.3}", known.transient_iops));
+}
+
+fn awaited(xml: &mut Writer, found: Awaited) {
+    let kind = serde_json::to_value(found.kind).unwrap_or_default();
+    xml.element("Kind", kind.as_str().unwrap_or_default());
+    xml.element("Seen", format_args!("{:.3}", found.seen));
+    xml.element("Needed", format_args!("{:.3}", found.needed));
 }

@@ -1,7 +1,7 @@
 //! Rules that judge the rate: they get the I/Os of each interval in turn, and say when they are met.
 
-use crate::measure::stationarity::{SAMPLES_MIN, confidence, steadiness};
-use crate::measure::{ConfidenceEvidence, SteadyEvidence, StopCause};
+use crate::measure::stationarity::{self, LEAST_NS, SAMPLES_MIN, steadiness};
+use crate::measure::{Awaited, AwaitedKind, ConfidenceEvidence, SteadyEvidence, StopCause};
 use crate::profile::{ConfidenceRule, SteadyRule, StopRules};
 use crate::units::{NANOS_PER_MILLI, per_second};
 
@@ -21,12 +21,14 @@ impl Judge {
     /// A judge of these rules, before the first interval.
     #[must_use]
     pub fn new(rules: &StopRules) -> Self {
+        let interval_ns = u64::from(rules.interval_ms()) * NANOS_PER_MILLI;
+        let least = usize::try_from(LEAST_NS.div_ceil(interval_ns)).unwrap_or(usize::MAX);
         Self {
             steady: rules.steady,
             confidence: rules.confidence,
-            interval_ns: u64::from(rules.interval_ms()) * NANOS_PER_MILLI,
+            interval_ns,
             rates: Vec::new(),
-            next_look: SAMPLES_MIN,
+            next_look: SAMPLES_MIN.max(least),
         }
     }
 
@@ -77,28 +79,61 @@ impl Judge {
         })
     }
 
-    /// What is known of the mean.
+    /// What is known of the mean; nothing while the series has not shown enough of what it does.
     #[must_use]
     pub fn confidence_evidence(&self) -> Option<ConfidenceEvidence> {
+        self.known()?.ok()
+    }
+
+    /// What the rule about the mean still waits for; nothing if it is met, or if there is none.
+    #[must_use]
+    pub fn awaited(&self) -> Option<Awaited> {
+        match self.known()? {
+            Err(awaited) => Some(awaited),
+            Ok(known) if known.is_known() => None,
+            Ok(known) => Some(Awaited::new(
+                AwaitedKind::Precision,
+                known.precision_percent,
+                known.precision_percent_limit,
+            )),
+        }
+    }
+
+    fn known(&self) -> Option<Result<ConfidenceEvidence, Awaited>> {
         let rule = self.confidence?;
         let level_percent = f64::from(rule.level_milli) / 1e3;
-        let known = confidence(&self.rates, level_percent / 100.0)?;
+        let limit = f64::from(rule.precision_milli) / 1e3;
+        let found = stationarity::known(
+            &self.rates,
+            self.interval_ns,
+            level_percent / 100.0,
+            limit / 100.0,
+        );
+        Some(found.map(|known| self.evidence(&known, level_percent, limit)))
+    }
+
+    fn evidence(
+        &self,
+        known: &stationarity::Confidence,
+        level_percent: f64,
+        precision_percent_limit: f64,
+    ) -> ConfidenceEvidence {
         let transient_intervals = known.transient as u64;
-        Some(ConfidenceEvidence {
+        let relative = known.half_width * 100.0 / known.mean;
+        let head = &self.rates[..known.transient];
+        ConfidenceEvidence {
             level_percent,
             iops_mean: known.mean,
-            iops_low: known.mean - known.half_width,
+            iops_low: (known.mean - known.half_width).max(0.0),
             iops_high: known.mean + known.half_width,
-            precision_percent: if known.mean > 0.0 {
-                known.half_width * 100.0 / known.mean
-            } else {
-                0.0
-            },
-            precision_percent_limit: f64::from(rule.precision_milli) / 1e3,
+            precision_percent: if known.mean > 0.0 { relative } else { 0.0 },
+            precision_percent_limit,
             effective_samples: known.effective_samples,
             transient_intervals,
             transient_ns: transient_intervals * self.interval_ns,
-        })
+            transient_iops: head.iter().fold(0.0, |sum, rate| sum + rate)
+                / head.len().max(1) as f64,
+        }
     }
 }
 
@@ -182,6 +217,79 @@ mod tests {
         assert!((60..=120).contains(&known.transient_intervals), "{known:?}");
         assert_eq!(known.transient_ns, known.transient_intervals * judge.interval_ns());
         assert!((known.iops_mean / 10_000.0 - 1.0).abs() < 0.03, "{known:?}");
+    }
+
+    /// The judge of a run of so many seconds in intervals of 10 ms, and after how many of these it stopped.
+    fn stopped(
+        seconds: usize,
+        seed: u64,
+        rate: impl Fn(usize, f64) -> f64,
+    ) -> (Judge, Option<usize>) {
+        let rules = StopRules {
+            confidence: Some(TWO_PERCENT),
+            interval_ms: Some(10),
+            ..StopRules::default()
+        };
+        let mut judge = Judge::new(&rules);
+        let mut random = Random::new(seed);
+        for index in 0..seconds * 100 {
+            let ios = whole(rate(index, 1_000.0 * (1.0 + 0.03 * normal(&mut random))));
+            if judge.next(ios).is_some() {
+                return (judge, Some(index + 1));
+            }
+        }
+        (judge, None)
+    }
+
+    #[test]
+    fn the_stop_rule_does_not_discard_one_stall_as_a_transient() {
+        let stall = |index, ios: f64| if (30..50).contains(&index) { ios * 0.05 } else { ios };
+        let (judge, stopped) = stopped(10, 1, stall);
+        assert_eq!(stopped, None);
+        let awaited = judge.awaited().unwrap();
+        assert_eq!((awaited.kind, awaited.seen), (AwaitedKind::Episodes, 1.0));
+        assert_eq!(judge.confidence_evidence(), None);
+    }
+
+    #[test]
+    fn stalls_every_two_seconds_are_in_each_mean_that_a_rule_gives() {
+        for (seed, first) in (0..60).zip((0..200).step_by(3)) {
+            let stall = |index: usize, ios: f64| {
+                if (index + first) % 200 < 20 { ios * 0.05 } else { ios }
+            };
+            let (judge, stopped) = stopped(30, seed, stall);
+            let truth = 100_000.0 * (1.0 - 0.1 * 0.95);
+            if let Some(known) = judge.confidence_evidence() {
+                assert!((known.iops_mean / truth - 1.0).abs() < 0.04, "{seed}: {known:?}");
+            }
+            assert!(stopped.is_none_or(|intervals| intervals >= 1_000), "{seed}: {stopped:?}");
+        }
+    }
+
+    #[test]
+    fn a_head_that_approaches_is_cut_and_told() {
+        let warming = |index: usize, ios: f64| ios * (1.0 - 0.4 * (index as f64 / -10.0).exp());
+        let (judge, stopped) = stopped(10, 2, warming);
+        assert!(stopped.is_some_and(|intervals| intervals <= 450), "{stopped:?}");
+        let known = judge.confidence_evidence().unwrap();
+        assert!((10..=60).contains(&known.transient_intervals), "{known:?}");
+        assert!((60_000.0..96_000.0).contains(&known.transient_iops), "{known:?}");
+        assert!((known.iops_mean / 100_000.0 - 1.0).abs() < 0.01, "{known:?}");
+    }
+
+    #[test]
+    fn calm_runs_end_after_two_seconds_and_slow_waves_do_not_within_four_of_them() {
+        let (_, calm) = stopped(10, 3, |_, ios| ios);
+        assert!(calm.is_some_and(|intervals| (200..=450).contains(&intervals)), "{calm:?}");
+        let saw = |index: usize, ios: f64| ios * (0.8 + 0.4 * (index % 300) as f64 / 300.0);
+        let (_, stopped_saw) = stopped(60, 4, saw);
+        assert!(stopped_saw.is_none_or(|intervals| intervals >= 1_200), "{stopped_saw:?}");
+        for at in [300, 700, 950] {
+            let cliff = |index: usize, ios: f64| if index < at { ios } else { ios * 0.4 };
+            let (judge, stopped) = stopped(10, 5, cliff);
+            // A run that is over before the cliff cannot know of it; one that saw it does not hide it.
+            assert!(stopped.is_none_or(|intervals| intervals <= at), "{at}: {stopped:?} {judge:?}");
+        }
     }
 
     #[test]

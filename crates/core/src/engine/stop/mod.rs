@@ -193,6 +193,7 @@ pub fn report(cause: StopCause, rules: &StopRules, judge: &Judge) -> StopReport 
         intervals: judge.intervals() as u64,
         steady: judge.steady_evidence(),
         confidence: judge.confidence_evidence(),
+        awaited: judge.awaited(),
     }
 }
 

@@ -7,9 +7,16 @@
 //! S. Spratt, 1998 (MSER-5); A. M. Law, "Simulation Modeling and Analysis", 9.5 (batch means);
 //! A. Tafazzoli et al., "Performance of Skart", 2011 (batches that are still correlated).
 
+mod awaited;
 #[cfg(test)]
 mod tests;
+mod transient;
 
+pub use awaited::LEAST_NS;
+use awaited::{awaited, few_episodes};
+pub use transient::transient;
+
+use super::stop::{Awaited, AwaitedKind};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Figures of a window of intervals, by which steady state is told.
@@ -37,10 +44,6 @@ pub struct Confidence {
     pub transient: usize,
 }
 
-/// Values in one of the groups by which a transient is looked for: the 5 of MSER-5.
-const MSER_GROUP: usize = 5;
-/// A rest of fewer groups may agree by chance.
-const MSER_GROUPS_MIN: f64 = 5.0;
 /// Batches into which a series is cut.
 const BATCHES: usize = 20;
 /// A batch is at least this many times as long as the values of the series remember each other, so that
@@ -81,30 +84,6 @@ fn slope(values: &[f64], mean: f64) -> f64 {
     products / squares
 }
 
-/// How many values at the front belong to the transient, by MSER-5: the cut that leaves the mean of the
-/// rest with the least standard error. `None` while the best cut lies in the second half, which says
-/// that the transient may not have ended yet.
-#[must_use]
-pub fn transient(series: &[f64]) -> Option<usize> {
-    let groups: Vec<f64> = series.chunks_exact(MSER_GROUP).map(mean).collect();
-    let origin = *groups.last()?;
-    let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
-    let (mut best, mut least) = (groups.len(), f64::INFINITY);
-    // From the back, so that one walk gives the sums of all rests; relative to the last group, so that the
-    // squares of great figures do not swallow their differences.
-    for (index, group) in groups.iter().enumerate().rev() {
-        let value = group - origin;
-        sum += value;
-        squares += value * value;
-        count += 1.0;
-        let error = (squares - sum * sum / count).max(0.0) / (count * count);
-        if count >= MSER_GROUPS_MIN && error <= least {
-            (best, least) = (index, error);
-        }
-    }
-    (best * 2 <= groups.len()).then_some(best * MSER_GROUP)
-}
-
 /// The mean behind the transient, and the interval that holds the true one with a confidence of `level`
 /// (0 to 1). `None` while the transient has not ended, or while there are too few values: the more these
 /// resemble their neighbours, the more are needed.
@@ -112,9 +91,36 @@ pub fn transient(series: &[f64]) -> Option<usize> {
 pub fn confidence(series: &[f64], level: f64) -> Option<Confidence> {
     let transient = transient(series)?;
     let rest = &series[transient..];
-    if rest.len() < SAMPLES_MIN || rest.len() < length_needed(rest) {
-        return None;
+    (rest.len() >= length_needed(rest)).then(|| interval_of_mean(rest, transient, level))?
+}
+
+/// The same, if the series has also shown enough of what it does ([`awaited`]).
+///
+/// # Errors
+/// What has not been seen yet.
+pub fn known(
+    series: &[f64],
+    interval_ns: u64,
+    level: f64,
+    precision: f64,
+) -> Result<Confidence, Awaited> {
+    let seconds = |count: usize| count as f64 * interval_ns as f64 / 1e9;
+    let unseen = |kind, seen, needed| Awaited::new(kind, seconds(seen), seconds(needed));
+    let unfinished = || unseen(AwaitedKind::Transient, series.len(), series.len() * 2);
+    let transient = transient(series).ok_or_else(unfinished)?;
+    let rest = &series[transient..];
+    few_episodes(rest, precision).map_or(Ok(()), Err)?;
+    let needed = length_needed(rest);
+    let short = || unseen(AwaitedKind::Seconds, rest.len(), needed);
+    if rest.len() < needed {
+        return Err(short());
     }
+    let found = interval_of_mean(rest, transient, level).ok_or_else(short)?;
+    awaited(rest, interval_ns, found.effective_samples).map_or(Ok(found), Err)
+}
+
+/// The interval of the mean of values behind a transient of so many others.
+fn interval_of_mean(rest: &[f64], transient: usize, level: f64) -> Option<Confidence> {
     let batches = batch_means(rest);
     let error_squared = error_squared(&batches);
     let distance = student_t(level, batches.len() - 1)?;
@@ -162,6 +168,13 @@ fn correlation(values: &[f64]) -> f64 {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let products: f64 = values.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum();
     if squares > 0.0 { products / squares + 1.0 / values.len() as f64 } else { 0.0 }
+}
+
+/// The middle of the values, in the order of their size; the greater of two middles.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    let middle = sorted.len() / 2;
+    *sorted.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 fn mean(values: &[f64]) -> f64 {
