@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from fathom._beneath import Origin
 from fathom._faults import Fault, OutstandingIo
 from fathom._stop import KnownMean, SteadyWindow, Stop
 
@@ -19,6 +20,7 @@ __all__ = [
     "Fault",
     "KnownMean",
     "Latency",
+    "Origin",
     "OutstandingIo",
     "Result",
     "SteadyWindow",
@@ -193,7 +195,7 @@ class TimeSpan:
     ``own_ns_per_io`` is the CPU time per I/O that the
     tool itself took, and ``kernel_ns_per_io`` what its threads spent in the kernel; both are None
     if there was no I/O, or if an older version measured. ``faults`` holds the I/Os that failed or
-    were cut short, by target, operation and kind.
+    were cut short, by target, operation and kind; ``origins`` tells whose the figures are.
     """
 
     complete: bool
@@ -211,6 +213,7 @@ class TimeSpan:
     threads: tuple[Thread, ...]
     faults: tuple[Fault, ...] = ()
     outstanding: tuple[OutstandingIo, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -233,6 +236,7 @@ class TimeSpan:
             threads=tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"]),
             faults=Fault.all_of(data),
             outstanding=OutstandingIo.all_of(data),
+            origins=Origin.all_of(data),
         )
 
 

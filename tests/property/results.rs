@@ -62,6 +62,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         cost: Some(IoCost { own_ns_per_io: 98.5, kernel_ns_per_io: 1201.25 }),
         kernel_events: None,
         outstanding: Vec::new(),
+        beneath: None,
         targets: vec![TargetFacts {
             path: "a&b<c>.dat".to_owned(),
             kind: "file".to_owned(),

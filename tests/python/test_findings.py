@@ -69,6 +69,11 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "core-bound": ([fabricated(idle_percent=(0.3, 97.0), warnings=[CORE])], None),
     "cpu-taken-away": ([fabricated(warnings=[("cpu_offline", "CPU 1 was offline.")])], None),
     "stood-still": ([fabricated(warnings=[("stood_still", "It did not run for 2.5 s.")])], None),
+    "not-the-device": (
+        [fabricated(warnings=[("not_the_device", "Of 834,436 reads (3.2 GiB), 7 reached vda.")])],
+        None,
+    ),
+    "no-device-seen": ([fabricated(warnings=[("device_unseen", "It lies on nfs4.")])], None),
     "page-cache": (
         [fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])],
         None,

@@ -138,6 +138,8 @@ def _quick_devices() -> Iterator[Case]:
 
 
 NEAR: dict[str, Callable[[], Iterator[Case]]] = {
+    "not-the-device": lambda: _warned("not_the_device"),
+    "no-device-seen": lambda: _warned("device_unseen"),
     "page-cache": lambda: _warned("page_cache"),
     "cpu-taken-away": lambda: _warned("affinity_changed", "cpu_offline"),
     "stood-still": lambda: _warned("stood_still"),

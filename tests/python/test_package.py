@@ -26,6 +26,7 @@ def test_the_exported_names_are_these() -> None:
         "InvalidRequestError",
         "KnownMean",
         "Latency",
+        "Origin",
         "OutstandingIo",
         "RefusedError",
         "Result",

@@ -8,11 +8,20 @@ use roxmltree::{Document, Node};
 pub fn layout_of_text(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("Command Line:")).skip(1);
     let own = |line: &&str| {
-        !["Engine:", "Warnings:", "Response times of", "Ends of", "Syncs and trims of"]
-            .iter()
-            .any(|head| line.starts_with(head))
+        ![
+            "Beneath timespan",
+            "Ends of",
+            "Engine:",
+            "Response times of",
+            "Syncs and trims of",
+            "Warnings:",
+        ]
+        .iter()
+        .any(|head| line.starts_with(head))
     };
     let mut layout: Vec<String> = Vec::new();
+    // The line that says whose the figures are, where they are not a device's.
+    let lines = lines.filter(|line| !line.starts_with("Not a device's figures:"));
     for line in lines.take_while(own) {
         let line = mask(line);
         if layout.last() != Some(&line) {
@@ -69,10 +78,9 @@ pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
     let mut layout: Vec<String> = Vec::new();
     for node in document.descendants().filter(Node::is_element) {
         let names: Vec<&str> = node.ancestors().filter(Node::is_element).map(name).collect();
-        if names
-            .iter()
-            .any(|name| ["Engine", "Warnings", "Implementation", "Response", "Ends"].contains(name))
-        {
+        const OWN: [&str; 6] =
+            ["Beneath", "Ends", "Engine", "Implementation", "Response", "Warnings"];
+        if names.iter().any(|name| OWN.contains(name)) {
             continue;
         }
         let attributes: Vec<&str> = node.attributes().map(|attribute| attribute.name()).collect();

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 mod attend;
+pub mod beneath;
 pub mod control_groups;
 pub mod diskspd;
 pub mod doctor;

@@ -82,6 +82,9 @@ def show_result(result: Result) -> None:
     terminal = console()
     for number, span in enumerate(result.time_spans, start=1):
         if span.measured_ns:
+            for origin in span.origins:
+                if origin.headline:
+                    terminal.print(plain_text(origin.headline, style="bold"), soft_wrap=True)
             terminal.print(_span_table(number, span))
             for sentence in stop_sentences(span):
                 terminal.print(plain_text(sentence), soft_wrap=True)

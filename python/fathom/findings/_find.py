@@ -10,9 +10,11 @@ from fathom.findings import (
     _core_bound,
     _cpu_taken_away,
     _device_cache,
+    _no_device_seen,
     _noisy_neighbour,
     _not_enough_outstanding,
     _not_steady,
+    _not_the_device,
     _null_data,
     _page_cache,
     _past_the_knee,
@@ -36,6 +38,8 @@ __all__ = ["RULES", "apply", "find"]
 
 # What spoils the numbers stands before what they say.
 RULES: tuple[Rule, ...] = (
+    _not_the_device.RULE,
+    _no_device_seen.RULE,
     _page_cache.RULE,
     _null_data.RULE,
     _too_good.RULE,

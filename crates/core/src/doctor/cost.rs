@@ -109,6 +109,7 @@ fn null_engine(outstanding: u32) -> f64 {
         trace: None,
         verbose: false,
         live: false,
+        watch: None,
         verification: None,
         checked: &Checked::default(),
     };

@@ -20,6 +20,7 @@ use super::gate::Readiness;
 use super::setup;
 use super::tracer::Tracer;
 use super::worker::IoFault;
+use crate::beneath::{Edge, Watch};
 use crate::measure::{
     AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
     cpu_difference,
@@ -51,6 +52,8 @@ pub struct Control<'a> {
     pub verbose: bool,
     /// The figures of each second are told while the run is under way.
     pub live: bool,
+    /// Who reads the counters of what lies beneath the targets.
+    pub watch: Option<&'a Watch>,
     /// What writes may be found where, if the run is verified.
     pub verification: Option<Arc<Tables>>,
     /// What each target that is written led to when it was checked.
@@ -133,6 +136,7 @@ impl<'a> Conductor<'a> {
         }
         let (cpus, schedule) = self.watch();
         let failure = self.await_reports(&reports);
+        self.look_beneath(Edge::AfterLoad);
         self.pass_on();
         failure.map_or_else(|| self.collect(cpus, schedule), failed)
     }
@@ -216,6 +220,7 @@ impl<'a> Conductor<'a> {
 
     /// Opens the gate and follows the phases; returns the CPU times of the measured time.
     fn watch(&self) -> (CpuUse, Schedule) {
+        self.look_beneath(Edge::BeforeLoad);
         let mut schedule = Schedule::new(&self.crew.plan, RealClock.now_ns() + START_DELAY_NS);
         self.crew.finish.open(schedule.measure_until_ns);
         self.crew.gate.open(schedule);
@@ -224,17 +229,25 @@ impl<'a> Conductor<'a> {
         }
         self.sleep_until(|| schedule.measure_from_ns);
         let before = (self.control.cpu_times)();
+        self.look_beneath(Edge::Begin);
         self.tracer.begin();
         self.phase(Phase::Measured, self.crew.plan.measured_ns);
         self.sleep_until(|| self.crew.finish.until_ns());
         schedule.end_measured_at(self.crew.finish.until_ns());
         self.tracer.end();
+        self.look_beneath(Edge::End);
         let after = (self.control.cpu_times)();
         if self.crew.plan.cool_down_ns > 0 && !self.crew.halt.load(Ordering::Relaxed) {
             self.phase(Phase::CoolDown, self.crew.plan.cool_down_ns);
         }
         self.sleep_until(|| schedule.stop_ns);
         (cpu_difference(&before, &after), schedule)
+    }
+
+    fn look_beneath(&self, edge: Edge) {
+        if let Some(watch) = self.control.watch {
+            watch.look(edge);
+        }
     }
 
     fn phase(&self, phase: Phase, planned_ns: u64) {
@@ -319,6 +332,7 @@ impl<'a> Conductor<'a> {
             stood_still: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
             kernel_events: self.tracer.counted(),
             outstanding,
+            beneath: None,
             threads,
         }
     }

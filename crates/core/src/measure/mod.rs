@@ -55,6 +55,8 @@ pub struct SpanMeasurements {
     pub kernel_events: Option<fathom_sys::trace::Counted>,
     /// I/Os that never came back, and without which the time span ended.
     pub outstanding: Vec<OutstandingIo>,
+    /// What lies beneath the targets, and what its counters said; absent if nobody looked.
+    pub beneath: Option<crate::beneath::Observation>,
     /// What each thread saw.
     pub threads: Vec<ThreadMeasurements>,
 }
@@ -72,6 +74,7 @@ impl SpanMeasurements {
             stood_still: StoodStill::default(),
             kernel_events: None,
             outstanding: Vec::new(),
+            beneath: None,
             threads: Vec::new(),
         }
     }

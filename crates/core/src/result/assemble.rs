@@ -4,7 +4,7 @@ use super::at_end;
 use super::{
     Backend, CpuUse, DirectionResult, EffectiveShare, FaultCount, Host, IoCost, KernelEvents,
     Outcome, RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult,
-    TimeSpanResult, Tool, Waits,
+    TimeSpanResult, Tool, Waits, beneath,
 };
 use crate::measure::{
     CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
@@ -60,6 +60,13 @@ fn completed_ios(threads: &[ThreadMeasurements]) -> u64 {
 }
 
 fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
+    let mut span = counted(plan, measured);
+    span.beneath = measured.beneath.as_ref().and_then(|seen| beneath::of_span(plan, &span, seen));
+    span
+}
+
+/// What the tool itself counted.
+fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     let decisions = at_end::Decisions::new(&measured.threads);
     TimeSpanResult {
@@ -73,6 +80,7 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         cost: io_cost(&measured.threads),
         kernel_events: measured.kernel_events.as_ref().map(KernelEvents::of),
         outstanding: measured.outstanding.clone(),
+        beneath: None,
         targets: plan.targets.iter().map(target_facts).collect(),
         threads: measured
             .threads

@@ -5,6 +5,7 @@
 
 pub mod assemble;
 mod at_end;
+mod beneath;
 pub mod doubts;
 mod faults;
 mod kernel_events;
@@ -19,11 +20,15 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::measure::FaultCount;
 use crate::profile::Profile;
+pub use beneath::{
+    AnsweredBy, Asked, Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess,
+    TargetOrigin,
+};
 pub use faults::TargetFault;
 pub use kernel_events::{KernelEvent, KernelEventCount, KernelEvents, TraceClock};
 pub use system::{Cache, SystemReport};
 pub use verification::{Verification, VerificationFault, VerifiedTarget};
-pub use warning::{Warning, WarningKind};
+pub use warning::{Warning, WarningKind, sentence};
 
 /// Version of the result format. It grows with each change that an older reader would misread.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -144,6 +149,9 @@ pub struct TimeSpanResult {
     /// I/Os that never came back, and without which the time span was ended.
     #[serde(default)]
     pub outstanding: Vec<crate::measure::OutstandingIo>,
+    /// What the layers beneath the targets saw of it; absent if the load was not watched.
+    #[serde(default)]
+    pub beneath: Option<Beneath>,
     /// The targets, as they were found.
     pub targets: Vec<TargetFacts>,
     /// What each thread measured.

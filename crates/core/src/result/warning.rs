@@ -28,7 +28,8 @@ impl Warning {
 
 /// A fragment as a sentence: a capital at the front and a full stop at the end. Names of files and
 /// options keep their case.
-fn sentence(fragment: &str) -> String {
+#[must_use]
+pub fn sentence(fragment: &str) -> String {
     let mut characters = fragment.trim().chars();
     let Some(first) = characters.next() else { return String::new() };
     let word: String = fragment.trim().chars().take_while(|c| !c.is_whitespace()).collect();
@@ -42,6 +43,10 @@ fn sentence(fragment: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {
+    /// Something else than the device answered I/Os: memory, a cache or a layer above it.
+    NotTheDevice,
+    /// No device can be seen beneath the target from here.
+    DeviceUnseen,
     /// The page cache may have answered instead of the device.
     PageCache,
     /// Blocks that were never written were read; they are answered without touching the disk.

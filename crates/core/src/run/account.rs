@@ -124,6 +124,7 @@ fn nothing_measured(outcome: Outcome) -> TimeSpanResult {
         cost: None,
         kernel_events: None,
         outstanding: Vec::new(),
+        beneath: None,
         targets: Vec::new(),
         threads: Vec::new(),
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::account::{Shared, not_begun};
 use crate::attend::within;
+use crate::beneath::{Layers, Watch};
 use crate::diskspd::parse::Request;
 use crate::engine::conductor::{Control, run_span};
 use crate::events::RunEvents;
@@ -130,6 +131,13 @@ impl Runner<'_> {
         is_complete
     }
 
+    /// Who reads the counters of what lies beneath the targets.
+    fn watch(&self, span: &SpanPlan) -> Watch {
+        let name = span.targets.first().map_or("", |target| target.name.as_str());
+        let doing = format!("look at what lies beneath '{name}'");
+        Watch::new(within(self.sink, doing, || Layers::of(span)))
+    }
+
     fn measure(&self, span: &SpanPlan) -> SpanMeasurements {
         let faults = std::sync::Mutex::new(Vec::new());
         let sink = |event: Event| {
@@ -143,6 +151,7 @@ impl Runner<'_> {
         };
         let cpu_times = || cpu_times();
         let trace = tracing::request(&self.request.profile);
+        let watch = self.watch(span);
         let control = Control {
             stop: self.stop,
             sink: &sink,
@@ -150,10 +159,12 @@ impl Runner<'_> {
             trace: trace.as_ref(),
             verbose: self.request.profile.verbose,
             live: self.request.options.live,
+            watch: Some(&watch),
             verification: self.tables.cloned(),
             checked: &self.checked,
         };
-        let measurements = run_span(span, &control);
+        let mut measurements = run_span(span, &control);
+        measurements.beneath = Some(watch.take());
         let mut account = self.account.of();
         account.failures.extend(faults.into_inner().unwrap_or_default());
         if let Ending::Failed(reason) = &measurements.ending {

@@ -1,5 +1,6 @@
 //! `DiskSpd`'s text result, section by section and column by column. People split it by line and `|`.
 
+mod beneath;
 mod ends;
 mod etw;
 mod faults;
@@ -37,6 +38,7 @@ pub fn write(result: &RunResult) -> String {
     head::write_system(&mut text, &result.host, result.started_at_unix_s);
     for (index, span) in result.time_spans.iter().enumerate() {
         text.push_str(&format!("\nResults for timespan {}:\n{STARS}\n", index + 1));
+        beneath::write_head(&mut text, span);
         write_time_span(&mut text, result, index, span);
     }
     if result.time_spans.len() > 1 {
@@ -49,6 +51,7 @@ pub fn write(result: &RunResult) -> String {
         faults::write(&mut text, index, span);
         outstanding::write(&mut text, index, span);
         stop::write(&mut text, index, span);
+        beneath::write(&mut text, index, span);
     }
     if let Some(verification) = &result.verification {
         verification::write(&mut text, verification);

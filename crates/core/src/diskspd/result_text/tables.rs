@@ -234,6 +234,7 @@ mod tests {
             cost: None,
             kernel_events: None,
             outstanding: Vec::new(),
+            beneath: None,
             stop: None,
             cpu,
             targets: Vec::new(),

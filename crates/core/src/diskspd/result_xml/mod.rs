@@ -1,6 +1,7 @@
 //! `DiskSpd`'s XML result. What `DiskSpd` has no element for (engine, warnings, our own version) stands in
 //! elements of its own, which its readers pass over.
 
+mod beneath;
 mod ends;
 mod etw;
 mod faults;
@@ -36,6 +37,7 @@ pub fn write(result: &RunResult) -> String {
             faults::write(xml, index, span);
             outstanding::write(xml, index, span);
             stop::write(xml, index, span);
+            beneath::write(xml, index, span);
         }
         if let Some(verification) = &result.verification {
             verification::write(xml, verification);

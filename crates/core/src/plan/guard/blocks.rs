@@ -7,10 +7,10 @@ use fathom_sys::identity::Identity;
 use super::machine::{Machine, Number, parse_number};
 
 /// An attached loop device.
-pub(super) struct LoopDevice {
+pub(crate) struct LoopDevice {
     pub(super) number: Number,
     /// What lies under it.
-    pub(super) under: Identity,
+    pub(crate) under: Identity,
     first_byte: u64,
     /// Exclusive.
     end_byte: u64,
@@ -26,13 +26,13 @@ impl LoopDevice {
 }
 
 /// The block devices of a machine.
-pub(super) struct Blocks<'a> {
+pub(crate) struct Blocks<'a> {
     machine: &'a Machine,
     pub(super) loops: Vec<LoopDevice>,
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn new(machine: &'a Machine) -> Self {
+    pub(crate) fn new(machine: &'a Machine) -> Self {
         let names = machine.files().names("sys/block").into_iter();
         let loops = names.filter(|name| name.starts_with("loop"));
         let loops = loops.filter_map(|name| attached(machine, &name)).collect();
@@ -40,12 +40,12 @@ impl<'a> Blocks<'a> {
     }
 
     /// The directory of a device: of a partition it lies in that of its disk.
-    pub(super) fn directory(&self, (major, minor): Number) -> Option<String> {
+    pub(crate) fn directory(&self, (major, minor): Number) -> Option<String> {
         self.machine.files().follow(&format!("sys/dev/block/{major}:{minor}"))
     }
 
     /// The kernel's name, such as `nvme0n1p2`.
-    pub(super) fn name(&self, number: Number) -> String {
+    pub(crate) fn name(&self, number: Number) -> String {
         let directory = self.directory(number);
         let name = directory.as_deref().and_then(|path| path.rsplit('/').next());
         // Sysfs writes the slash of a name such as `cciss/c0d0` as an exclamation mark.
@@ -58,11 +58,11 @@ impl<'a> Blocks<'a> {
     }
 
     /// The text of a file in the device's directory.
-    pub(super) fn file(&self, number: Number, name: &str) -> Option<String> {
+    pub(crate) fn file(&self, number: Number, name: &str) -> Option<String> {
         self.machine.files().text(&format!("{}/{name}", self.directory(number)?))
     }
 
-    pub(super) fn has(&self, number: Number, name: &str) -> bool {
+    pub(crate) fn has(&self, number: Number, name: &str) -> bool {
         let directory = self.directory(number);
         directory.is_some_and(|path| self.machine.files().has(&format!("{path}/{name}")))
     }
@@ -78,7 +78,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The disk that a partition lies on.
-    pub(super) fn disk(&self, number: Number) -> Option<Number> {
+    pub(crate) fn disk(&self, number: Number) -> Option<Number> {
         let directory = self.directory(number)?;
         let files = self.machine.files();
         if !files.has(&format!("{directory}/partition")) {
@@ -94,7 +94,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The devices that a volume is made of.
-    pub(super) fn slaves(&self, number: Number) -> Vec<Number> {
+    pub(crate) fn slaves(&self, number: Number) -> Vec<Number> {
         self.linked(number, "slaves")
     }
 
@@ -109,12 +109,12 @@ impl<'a> Blocks<'a> {
             .collect()
     }
 
-    pub(super) fn loop_device(&self, number: Number) -> Option<&LoopDevice> {
+    pub(crate) fn loop_device(&self, number: Number) -> Option<&LoopDevice> {
         self.loops.iter().find(|device| device.number == number)
     }
 
     /// A volume in words: its name, and what the volume manager calls it.
-    pub(super) fn volume_in_words(&self, number: Number) -> String {
+    pub(crate) fn volume_in_words(&self, number: Number) -> String {
         let name = self.name(number);
         let more = self.mapped_in_words(number).or_else(|| self.array_in_words(number));
         more.map_or_else(|| name.clone(), |more| format!("{name} ({more})"))

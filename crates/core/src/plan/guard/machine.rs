@@ -10,7 +10,7 @@ use fathom_sys::loops;
 use crate::tree::Tree;
 
 /// Major and minor number of a block device.
-pub(super) type Number = (u32, u32);
+pub(crate) type Number = (u32, u32);
 
 /// One machine.
 pub(crate) struct Machine {
@@ -30,12 +30,12 @@ impl Machine {
         Self { files: Tree::new(root), is_this_one: false }
     }
 
-    pub(super) fn files(&self) -> &Tree {
+    pub(crate) fn files(&self) -> &Tree {
         &self.files
     }
 
     /// What a path of this machine leads to; nothing if it cannot be told.
-    pub(super) fn identity(&self, path: &Path) -> Option<Identity> {
+    pub(crate) fn identity(&self, path: &Path) -> Option<Identity> {
         if let (false, Ok(name)) = (self.is_this_one, path.strip_prefix("/dev")) {
             let number = self.files.text(&format!("sys/class/block/{}/dev", name.display()))?;
             return Some(Identity::Device(parse_number(&number)?));

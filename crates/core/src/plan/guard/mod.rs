@@ -4,14 +4,14 @@
 //! named by what is written on it (`--allow-write`). What is in use is never written to, whatever is
 //! given: there is no test for which that would be meant. docs/data-safety.md tells what is found how.
 
-mod blocks;
+pub(crate) mod blocks;
 mod checked;
 mod contents;
 mod finding;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod machine;
-mod mounts;
+pub(crate) mod machine;
+pub(crate) mod mounts;
 mod reach;
 #[cfg(test)]
 mod tests;

@@ -68,7 +68,7 @@ fn device_of(machine: &Machine, mount: &Mount) -> Option<Number> {
 }
 
 /// The devices of each Btrfs file system that is mounted, with its identifier.
-pub(super) fn btrfs_groups(machine: &Machine) -> Vec<(String, Vec<Number>)> {
+pub(crate) fn btrfs_groups(machine: &Machine) -> Vec<(String, Vec<Number>)> {
     let files = machine.files();
     let devices = |uuid: &str| -> Vec<Number> {
         let names = files.names(&format!("sys/fs/btrfs/{uuid}/devices")).into_iter();

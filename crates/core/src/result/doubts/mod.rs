@@ -3,6 +3,7 @@
 //! [`before`] looks at the targets, [`after`] at what was measured. Each doubt is raised on
 //! numbers, never on suspicion, and names a remedy that is not already in use.
 
+mod beneath;
 mod caching;
 mod cpus;
 mod data;
@@ -18,7 +19,7 @@ mod stop;
 #[cfg(test)]
 mod tests;
 mod trims;
-mod words;
+pub(super) mod words;
 
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
 use crate::measure::EventSink;
@@ -56,6 +57,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
         let seen = Seen { span, measured, cpu_count: result.host.cpus.len() };
         warnings.extend(faults::doubts(&seen));
         warnings.extend(edges::doubts(&seen));
+        warnings.extend(beneath::doubts(&seen));
         warnings.extend(caching::doubts(&seen, residency));
         warnings.extend(sharing::doubts(&seen));
         warnings.extend(trims::doubts(&seen));

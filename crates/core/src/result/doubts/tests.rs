@@ -62,6 +62,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
     TimeSpanResult {
         kernel_events: None,
         outstanding: Vec::new(),
+        beneath: None,
         outcome: Outcome::Complete,
         stop: None,
         measured_ns: SECOND,

@@ -3,13 +3,26 @@
 use crate::units::{GIB, KIB, MIB, TIB};
 
 /// A number of bytes in the greatest unit that fits, with one decimal unless it is whole.
-pub(super) fn size(bytes: u64) -> String {
+pub(in crate::result) fn size(bytes: u64) -> String {
     let units = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) if bytes.is_multiple_of(unit) => format!("{} {name}", bytes / unit),
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
         None => format!("{bytes} bytes"),
     }
+}
+
+/// A count with commas between thousands.
+pub(in crate::result) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A share in percent; 0 of nothing.
@@ -56,6 +69,7 @@ mod tests {
         assert_eq!(size(4096), "4 KiB");
         assert_eq!(size(1536 * KIB), "1.5 MiB");
         assert_eq!(size(3 * TIB), "3 TiB");
+        assert_eq!([0, 999, 1000, 834_436].map(grouped), ["0", "999", "1,000", "834,436"]);
         assert_eq!(count(1, "thread"), "1 thread");
         assert_eq!(count(2, "thread"), "2 threads");
         let items = ["a", "b", "c"].map(str::to_owned);

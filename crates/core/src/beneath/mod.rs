@@ -1,0 +1,25 @@
+//! What lies beneath the targets, and what its counters say of the load.
+//!
+//! A figure is the device's only if the device saw the I/O. So the layers beneath each target are found
+//! before the load ([`layers`]), their counters are read at the edges of the load and of the measured time
+//! ([`Watch`]), and the differences stand in the result beside what the tool itself counted. Nothing is done
+//! per I/O. All is read below a root, so that a machine can be made of files.
+
+mod counters;
+mod cpu;
+#[cfg(test)]
+pub(crate) mod fake;
+mod groups;
+mod layers;
+mod places;
+mod processes;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+pub use counters::{Counters, ProcessIo};
+pub use cpu::{CpuReading, Pressure};
+pub use groups::{GroupReading, IoLimit, LimitKind};
+pub use layers::{Layer, LayerKind, Layers};
+pub use processes::ProcessTime;
+pub use watch::{Edge, Observation, Reading, Watch};

@@ -1,0 +1,150 @@
+//! Which layers are found beneath targets of machines made of files.
+
+use std::path::Path;
+
+use super::fake::Fake;
+use super::{LayerKind, Layers};
+use crate::plan::guard::fixture::{span, target, thread};
+use crate::plan::{EngineKind, SpanPlan, TargetKind};
+
+fn of_path(path: &str) -> SpanPlan {
+    let mut target = target(Path::new(path), 0);
+    if path.starts_with("/dev/") {
+        target.kind = TargetKind::BlockDevice;
+    }
+    let mut span = span(vec![target]);
+    span.threads = vec![thread(0, EngineKind::Uring, 0)];
+    span
+}
+
+/// Names and kinds, the nearest first.
+fn names(layers: &Layers) -> Vec<(&str, LayerKind)> {
+    let all = layers.beneath(0).into_iter();
+    all.map(|index| (layers.all[index].name.as_str(), layers.all[index].kind)).collect()
+}
+
+fn check(fake: &Fake, path: &str, expected: &[(&str, LayerKind)]) -> Layers {
+    let layers = fake.layers(&of_path(path));
+    assert_eq!(names(&layers), expected, "{path}");
+    layers
+}
+
+use LayerKind::{Disk, FileSystem, Loop, Memory, Nothing, Partition, Unseen, Volume};
+
+#[test]
+fn a_file_lies_on_a_file_system_a_partition_and_a_disk() {
+    let fake = Fake::new();
+    check(&fake, "/x.dat", &[("ext4", FileSystem), ("sda1", Partition), ("sda", Disk)]);
+    check(&fake, "/dev/sda1", &[("sda1", Partition), ("sda", Disk)]);
+    check(&fake, "/dev/sdb", &[("sdb", Disk)]);
+}
+
+#[test]
+fn volumes_lie_on_all_of_their_members() {
+    let fake = Fake::new();
+    fake.device("sdc", (8, 32));
+    fake.volume("md0", (9, 0), &["sdb", "sdc"]);
+    fake.volume("dm-0", (253, 0), &["md0"]);
+    let expected = [("dm-0", Volume), ("md0", Volume), ("sdb", Disk), ("sdc", Disk)];
+    let layers = check(&fake, "/dev/dm-0", &expected);
+    let lowest: Vec<&str> =
+        layers.lowest(0).into_iter().map(|index| layers.all[index].name.as_str()).collect();
+    assert_eq!(lowest, ["sdb", "sdc"]);
+}
+
+#[test]
+fn a_loop_device_lies_on_its_file_also_if_that_was_deleted() {
+    let mut fake = Fake::new();
+    fake.write("images/a.img", "x");
+    fake.loop_over(3, "/images/a.img", false);
+    let expected = [("loop3", Loop), ("ext4", FileSystem), ("sda1", Partition), ("sda", Disk)];
+    let layers = check(&fake, "/dev/loop3", &expected);
+    assert!(layers.all[0].is_cached && layers.all[0].about.contains("through the page cache"));
+    fake.loop_over(4, "/images/gone.img (deleted)", true);
+    let layers =
+        check(&fake, "/dev/loop4", &[("loop4", Loop), expected[1], expected[2], expected[3]]);
+    assert!(!layers.all[0].is_cached && layers.all[0].about.contains("past the page cache"));
+    fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    fake.loop_over(5, "/run/b.img (deleted)", false);
+    check(&fake, "/dev/loop5", &[("loop5", Loop), ("tmpfs", Memory)]);
+}
+
+#[test]
+fn btrfs_lies_on_all_of_its_devices() {
+    let mut fake = Fake::new();
+    fake.device("sdc", (8, 32));
+    for (name, number) in [("sdb", "8:16"), ("sdc", "8:32")] {
+        fake.write(&format!("sys/fs/btrfs/5f-aa/devices/{name}/dev"), number);
+    }
+    fake.mount("0:41 /data /data rw - btrfs /dev/sdb rw,compress=zstd:3");
+    check(&fake, "/data/x.dat", &[("btrfs", FileSystem), ("sdb", Disk), ("sdc", Disk)]);
+}
+
+#[test]
+fn a_file_of_an_overlay_lies_where_its_layer_lies() {
+    let mut fake = Fake::new();
+    fake.mount("0:42 / /lower rw - tmpfs tmpfs rw");
+    let options = "rw,lowerdir=/lower/a\\134:b:/lower/c,upperdir=/upper,workdir=/work";
+    fake.mount(&format!("0:43 / /merged rw - overlay overlay {options}"));
+    fake.write("lower/c/low.dat", "x");
+    fake.write("lower/a:b/both.dat", "x");
+    fake.write("upper/both.dat", "x");
+    check(&fake, "/merged/low.dat", &[("overlay", FileSystem), ("tmpfs", Memory)]);
+    let disk = [("ext4", FileSystem), ("sda1", Partition), ("sda", Disk)];
+    check(&fake, "/merged/both.dat", &[("overlay", FileSystem), disk[0], disk[1], disk[2]]);
+    // What lies in another mount namespace cannot be seen.
+    check(&fake, "/merged/hidden.dat", &[("overlay", Unseen)]);
+}
+
+#[test]
+fn memory_and_what_others_serve_are_known_by_name() {
+    let mut fake = Fake::new();
+    for (index, name) in ["tmpfs", "ramfs", "hugetlbfs", "devtmpfs"].iter().enumerate() {
+        fake.mount(&format!("0:5{index} / /m{index} rw - {name} {name} rw"));
+        check(&fake, &format!("/m{index}/x.dat"), &[(name, Memory)]);
+    }
+    let served = ["fuse.sshfs", "fuse", "nfs4", "cifs", "9p", "virtiofs", "ceph", "zfs"];
+    for (index, name) in served.iter().enumerate() {
+        fake.mount(&format!("0:6{index} / /s{index} rw - {name} pool rw"));
+        check(&fake, &format!("/s{index}/x.dat"), &[(name, Unseen)]);
+    }
+    fake.device("zram0", (252, 0));
+    fake.device("ram0", (1, 0));
+    fake.volume("dm-1", (253, 1), &["zram0"]);
+    check(&fake, "/dev/zram0", &[("zram0", Memory)]);
+    check(&fake, "/dev/ram0", &[("ram0", Memory)]);
+    check(&fake, "/dev/dm-1", &[("dm-1", Volume), ("zram0", Memory)]);
+}
+
+#[test]
+fn a_device_that_counts_nothing_is_known_as_such() {
+    let fake = Fake::new();
+    fake.write("sys/devices/sda/queue/iostats", "0\n");
+    fake.write("sys/devices/sdb/queue/iostats", "1\n");
+    let counted = |path: &str| {
+        let layers = fake.layers(&of_path(path));
+        layers.all.iter().map(|layer| layer.is_counted).collect::<Vec<_>>()
+    };
+    assert_eq!(counted("/dev/sda1"), [false, false]);
+    assert_eq!(counted("/dev/sdb"), [true]);
+}
+
+#[test]
+fn nothing_lies_beneath_the_null_engine_and_unknown_paths() {
+    let fake = Fake::new();
+    let mut null = of_path("/x.dat");
+    null.threads[0].engine = EngineKind::Null;
+    assert_eq!(names(&fake.layers(&null)), [("null engine", Nothing)]);
+    assert!(names(&fake.layers(&of_path("/dev/none"))).is_empty());
+}
+
+/// A loop device may lie over a file of a file system that lies on itself.
+#[test]
+fn layers_that_lie_on_themselves_end() {
+    let mut fake = Fake::new();
+    fake.loop_over(6, "/self/x.img", false);
+    fake.mount("7:6 / /self rw - ext4 /dev/loop6 rw");
+    fake.write("self/x.img", "x");
+    let layers = fake.layers(&of_path("/dev/loop6"));
+    assert_eq!(names(&layers), [("loop6", Loop), ("ext4", FileSystem)]);
+}

@@ -1,0 +1,130 @@
+//! Reading all counters at the edges of the load and of the measured time.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fathom_sys::clock;
+
+use super::counters::{Counters, ProcessIo};
+use super::cpu::{CpuReading, Pressure};
+use super::groups::{self, GroupReading};
+use super::layers::Layers;
+use super::processes::{self, ProcessTime};
+use crate::tree::Tree;
+
+/// When the counters are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// Before the first I/O of the load.
+    BeforeLoad,
+    /// The measured time begins.
+    Begin,
+    /// The measured time has ended.
+    End,
+    /// All threads have ended.
+    AfterLoad,
+}
+
+/// All counters at one instant.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// The instant, on the monotonic clock.
+    pub at_ns: u64,
+    /// Those of each layer, in the order of the layers; absent where nothing is counted.
+    pub layers: Vec<Option<Counters>>,
+    /// Those of this process.
+    pub process: Option<ProcessIo>,
+    /// CPU time.
+    pub cpu: Option<CpuReading>,
+    /// What was waited for.
+    pub pressure: Option<Pressure>,
+    /// Control groups that limit this process.
+    pub groups: Vec<GroupReading>,
+}
+
+/// What was read around one load.
+#[derive(Debug, Clone, Default)]
+pub struct Observation {
+    /// The layers.
+    pub layers: Layers,
+    /// At the four edges, as far as they were reached.
+    pub readings: [Option<Reading>; 4],
+    /// CPU time of other processes from before the load until after it, the most first.
+    pub processes: Vec<ProcessTime>,
+}
+
+impl Observation {
+    /// What was read at an edge.
+    #[must_use]
+    pub fn at(&self, edge: Edge) -> Option<&Reading> {
+        self.readings[edge as usize].as_ref()
+    }
+}
+
+/// Reads the counters of a time span.
+pub struct Watch {
+    tree: Tree,
+    state: Mutex<State>,
+}
+
+struct State {
+    found: Observation,
+    processes: BTreeMap<u32, ProcessTime>,
+}
+
+impl Watch {
+    /// A watch over these layers of this machine.
+    #[must_use]
+    pub fn new(layers: Layers) -> Self {
+        Self::below(Path::new("/"), layers)
+    }
+
+    /// The same on a machine that may be made of files.
+    pub(crate) fn below(root: &Path, layers: Layers) -> Self {
+        let found = Observation { layers, ..Observation::default() };
+        let state = Mutex::new(State { found, processes: BTreeMap::new() });
+        Self { tree: Tree::new(root), state }
+    }
+
+    /// Reads all counters. Processes are looked at outside of the load only, as there may be thousands.
+    pub fn look(&self, edge: Edge) {
+        let mut state = self.state();
+        if edge == Edge::BeforeLoad {
+            state.processes = processes::read(&self.tree);
+        }
+        state.found.readings[edge as usize] = Some(self.read(&state.found.layers));
+        if edge == Edge::AfterLoad {
+            let before = std::mem::take(&mut state.processes);
+            state.found.processes = processes::since(&before, processes::read(&self.tree));
+        }
+    }
+
+    fn read(&self, layers: &Layers) -> Reading {
+        let tree = &self.tree;
+        let counters = layers.all.iter().map(|layer| {
+            layer
+                .number
+                .filter(|_| layer.is_counted)
+                .and_then(|number| Counters::read(tree, number))
+        });
+        Reading {
+            at_ns: clock::now_ns(),
+            layers: counters.collect(),
+            process: ProcessIo::read(tree),
+            cpu: CpuReading::read(tree),
+            pressure: Pressure::read(tree),
+            groups: groups::read(tree),
+        }
+    }
+
+    /// What was read.
+    #[must_use]
+    pub fn take(self) -> Observation {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).found
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

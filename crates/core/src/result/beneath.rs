@@ -1,0 +1,175 @@
+//! What the layers beneath the targets saw of the load, beside what the tool itself counted.
+
+mod make;
+mod origin;
+#[cfg(test)]
+mod tests;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(super) use make::of_span;
+
+use crate::beneath::{Counters, LayerKind, LimitKind, Pressure, ProcessIo};
+
+/// What the layers beneath the targets of a time span saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Beneath {
+    /// For how long the layers were counted: the measured time, and what of the load lay before and behind
+    /// it where there was neither warm-up nor cool-down.
+    pub counted_ns: u64,
+    /// The layers, each once.
+    pub layers: Vec<LayerUse>,
+    /// Where the figures of each target come from.
+    pub targets: Vec<TargetOrigin>,
+    /// What this process moved from and to block devices meanwhile; absent if the kernel does not tell.
+    pub process: Option<ProcessIo>,
+    /// Who used the CPUs during the measured time; absent if the kernel does not tell.
+    pub cpu: Option<CpuShares>,
+    /// What was waited for during the measured time; absent if the kernel does not tell.
+    pub pressure: Option<Pressure>,
+    /// Control groups that limit this process, and how they did so during the measured time.
+    pub groups: Vec<GroupUse>,
+}
+
+/// One layer, and what it saw of everybody.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerUse {
+    /// Its name: of a device the kernel's, of a file system its type.
+    pub name: String,
+    /// What it is.
+    pub kind: LayerKind,
+    /// More about it, in words; empty if there is nothing to say.
+    pub about: String,
+    /// What it saw, of this run and of others; absent where nothing is counted.
+    pub seen: Option<Counters>,
+    /// The layers right beneath it, as positions.
+    pub below: Vec<u32>,
+}
+
+/// What answered the I/Os of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// The lowest device that this host can see saw at least nine tenths of the bytes.
+    Device,
+    /// It saw some of them.
+    PartlyDevice,
+    /// It saw less than one tenth of them: a cache or a layer above answered.
+    AboveDevice,
+    /// The target lies in memory.
+    Memory,
+    /// Nothing was touched.
+    Nothing,
+    /// No device can be seen beneath it from here.
+    Unseen,
+    /// The kernel counts nothing that tells.
+    NotCounted,
+}
+
+impl AnsweredBy {
+    /// Whether a figure may be taken for that of a device, as far as anybody can tell.
+    #[must_use]
+    pub fn is_device(self) -> bool {
+        matches!(self, Self::Device | Self::NotCounted)
+    }
+}
+
+/// I/Os that the tool asked of a target, and that completed in the measured time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Asked {
+    /// Reads.
+    pub read_ios: u64,
+    /// Bytes of these.
+    pub read_bytes: u64,
+    /// Writes.
+    pub write_ios: u64,
+    /// Bytes of these.
+    pub write_bytes: u64,
+}
+
+/// Where the figures of a target come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetOrigin {
+    /// Position of the target in its time span, from 0.
+    pub target: u32,
+    /// What was asked of it.
+    pub asked: Asked,
+    /// The layers beneath it, the nearest first, as positions.
+    pub layers: Vec<u32>,
+    /// What answered.
+    pub answered_by: AnsweredBy,
+    /// The same as a sentence with its numbers.
+    pub sentence: String,
+}
+
+/// Who used the CPUs during the measured time, in nanoseconds over all CPUs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuShares {
+    /// CPUs that were counted.
+    pub cpu_count: u32,
+    /// For how long they were counted.
+    pub counted_ns: u64,
+    /// This process, in user mode.
+    pub own_user_ns: u64,
+    /// This process, in the kernel, with threads that the kernel runs for it.
+    pub own_system_ns: u64,
+    /// Interrupts, and what they leave for later.
+    pub interrupts_ns: u64,
+    /// Threads of the kernel, which work for everybody.
+    pub kernel_threads_ns: u64,
+    /// All other processes, also those that came and went.
+    pub others_ns: u64,
+    /// Taken by the hypervisor.
+    pub stolen_ns: u64,
+    /// How long the threads of load were ready to run and had no CPU; absent if the kernel does not tell,
+    /// or if there are too many threads to ask.
+    pub waited_ns: Option<u64>,
+    /// The other processes that used most, from before the load until after it.
+    pub most: Vec<OtherProcess>,
+}
+
+/// CPU time of another process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherProcess {
+    /// Its number.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// CPU time from before the load until after it, in nanoseconds.
+    pub cpu_ns: u64,
+    /// For how long it was watched, in nanoseconds.
+    pub watched_ns: u64,
+}
+
+/// A control group that limits this process, and how it did so during the measured time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GroupUse {
+    /// Its directory.
+    pub folder: String,
+    /// CPUs that it allows; absent if it does not limit them.
+    pub cpu_limit: Option<f64>,
+    /// Stretches of time that were counted out.
+    pub periods: u64,
+    /// Those in which the group was stopped.
+    pub throttled_periods: u64,
+    /// For how long it was stopped, over all CPUs, in nanoseconds.
+    pub throttled_ns: u64,
+    /// Limits of I/O.
+    pub io: Vec<IoLimitUse>,
+}
+
+/// A limit of I/O to one device, and what the group did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IoLimitUse {
+    /// The device, by the kernel's name if it is one of the layers, or its number.
+    pub device: String,
+    /// Position of the device among the layers, if it is one of them.
+    pub layer: Option<u32>,
+    /// What is limited.
+    pub kind: LimitKind,
+    /// So many per second are allowed.
+    pub limit_per_s: u64,
+    /// So many per second there were; absent if the kernel does not tell.
+    pub done_per_s: Option<f64>,
+}

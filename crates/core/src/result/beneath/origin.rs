@@ -1,0 +1,233 @@
+//! Whether the figures of a target are a device's, and if not, whose.
+
+use super::{AnsweredBy, Asked, Beneath, LayerUse, TargetOrigin};
+use crate::beneath::LayerKind;
+use crate::plan::SpanPlan;
+use crate::result::TimeSpanResult;
+use crate::result::doubts::words::{grouped, size};
+
+/// From this share of the bytes on, a device saw the load; the rest is what lies at the edges of the time.
+const SEEN: f64 = 0.9;
+/// Below this share, something else answered nearly all of it.
+const HARDLY: f64 = 0.1;
+/// File systems whose bytes are not moved on account of the process that reads.
+const ON_OTHER_ACCOUNTS: [&str; 2] = ["bcachefs", "fuseblk"];
+
+/// One direction of I/O, asked and seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Direction {
+    name: &'static str,
+    ios: u64,
+    bytes: u64,
+    /// I/Os that the lowest devices saw; absent where bytes alone are known.
+    seen_ios: Option<u64>,
+    seen_bytes: u64,
+    /// Share of the bytes that were seen.
+    share: f64,
+}
+
+/// Says of each target where its figures come from.
+pub(super) fn judge(beneath: &mut Beneath, plan: &SpanPlan, span: &TimeSpanResult) {
+    let judged: Vec<(AnsweredBy, String)> = (0..beneath.targets.len())
+        .map(|target| Case { beneath, plan, span, target }.judge())
+        .collect();
+    for (origin, (answered_by, sentence)) in beneath.targets.iter_mut().zip(judged) {
+        origin.answered_by = answered_by;
+        origin.sentence = sentence;
+    }
+}
+
+struct Case<'a> {
+    beneath: &'a Beneath,
+    plan: &'a SpanPlan,
+    span: &'a TimeSpanResult,
+    target: usize,
+}
+
+impl Case<'_> {
+    fn origin(&self) -> &TargetOrigin {
+        &self.beneath.targets[self.target]
+    }
+
+    fn layer(&self, index: u32) -> &LayerUse {
+        &self.beneath.layers[index as usize]
+    }
+
+    /// The lowest layers, as positions.
+    fn lowest_of(&self, origin: &TargetOrigin) -> Vec<u32> {
+        let of = origin.layers.iter().copied();
+        of.filter(|&index| self.layer(index).below.is_empty()).collect()
+    }
+
+    fn judge(&self) -> (AnsweredBy, String) {
+        let lowest = self.lowest_of(self.origin());
+        let find = |kind| lowest.iter().map(|&one| self.layer(one)).find(|one| one.kind == kind);
+        if lowest.is_empty() {
+            return (AnsweredBy::NotCounted, "what lies beneath it cannot be told".to_owned());
+        }
+        if let Some(layer) = find(LayerKind::Nothing) {
+            let words = format!("no storage was touched: the {} answers by itself", layer.name);
+            return (AnsweredBy::Nothing, words);
+        }
+        if let Some(layer) = find(LayerKind::Unseen) {
+            let words = format!("no device can be seen beneath it: it lies on {}", in_words(layer));
+            return (AnsweredBy::Unseen, words);
+        }
+        if lowest.iter().all(|&one| self.layer(one).kind == LayerKind::Memory) {
+            let names: Vec<String> = lowest.iter().map(|&one| in_words(self.layer(one))).collect();
+            let words = format!("memory and no device answered: it lies on {}", names.join(", "));
+            return (AnsweredBy::Memory, words);
+        }
+        self.counted(&lowest)
+    }
+
+    /// What the counters of the lowest devices say.
+    fn counted(&self, lowest: &[u32]) -> (AnsweredBy, String) {
+        let names: Vec<&str> = lowest.iter().map(|&one| self.layer(one).name.as_str()).collect();
+        let names = names.join(", ");
+        let Some(directions) = self.directions(lowest) else {
+            let words = format!(
+                "whether {names} saw any of it cannot be told: its counters are off (queue/iostats)"
+            );
+            return (AnsweredBy::NotCounted, words);
+        };
+        let asked: Vec<Direction> = directions.into_iter().filter(|one| one.ios > 0).collect();
+        let missed: Vec<&Direction> = asked.iter().filter(|one| self.is_missed(one)).collect();
+        let Some(least) = missed.iter().map(|one| one.share).min_by(f64::total_cmp) else {
+            let all: Vec<String> = asked
+                .iter()
+                .map(|one| format!("{} {} ({})", grouped(one.ios), one.name, size(one.bytes)))
+                .collect();
+            let words = match all.as_slice() {
+                [] => format!("no I/O completed, and nothing is known of {names}"),
+                all => format!("all of {} reached {names}", all.join(" and ")),
+            };
+            return (AnsweredBy::Device, words);
+        };
+        let told: Vec<String> = missed.iter().map(|one| one.in_words(&names)).collect();
+        let answered_by =
+            if least < HARDLY { AnsweredBy::AboveDevice } else { AnsweredBy::PartlyDevice };
+        (answered_by, format!("{}{}", told.join("; "), self.who_answered(lowest)))
+    }
+
+    /// More is missing than what was in flight at the edges.
+    fn is_missed(&self, one: &Direction) -> bool {
+        let lanes = self.plan.threads.iter().flat_map(|thread| &thread.assignments);
+        let slots: u64 = lanes.map(|lane| u64::from(lane.outstanding)).sum();
+        let edge_bytes = (2 * slots + 2) as f64 * one.bytes as f64 / one.ios as f64;
+        one.share < SEEN && (1.0 - one.share) * one.bytes as f64 > edge_bytes
+    }
+
+    /// Reads and writes of all targets on the same devices; nothing if nothing counts them.
+    fn directions(&self, lowest: &[u32]) -> Option<[Direction; 2]> {
+        let asked = self.asked_together(lowest);
+        let process = self.beneath.process.filter(|_| self.is_on_own_account());
+        let mut seen = Some((0, 0, 0, 0));
+        for &layer in lowest {
+            let counters = self.nearest_counted(layer);
+            seen = seen.zip(counters).map(|((ri, rb, wi, wb), one)| {
+                (ri + one.read_ios, rb + one.read_bytes, wi + one.write_ios, wb + one.write_bytes)
+            });
+        }
+        // The window may be shorter than the measured time by what the conductor came late.
+        let late = self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64;
+        let direction = |name, ios, bytes, seen_ios: Option<u64>, seen_bytes: u64| Direction {
+            name,
+            ios,
+            bytes,
+            seen_ios,
+            seen_bytes,
+            share: if bytes == 0 { 1.0 } else { seen_bytes as f64 * late.max(1.0) / bytes as f64 },
+        };
+        // What this process fetched is known beside what the devices did for everybody.
+        let reads = match (seen, process) {
+            (Some((ios, bytes, ..)), Some(own)) if bytes <= own.read_bytes => (Some(ios), bytes),
+            (_, Some(own)) => (None, own.read_bytes),
+            (Some((ios, bytes, ..)), None) => (Some(ios), bytes),
+            (None, None) => return None,
+        };
+        let writes = match (seen, process) {
+            (Some((.., ios, bytes)), _) => (Some(ios), bytes),
+            (None, Some(own)) => (None, own.write_bytes),
+            (None, None) => return None,
+        };
+        Some([
+            direction("reads", asked.read_ios, asked.read_bytes, reads.0, reads.1),
+            direction("writes", asked.write_ios, asked.write_bytes, writes.0, writes.1),
+        ])
+    }
+
+    /// What was asked of all targets that lie on any of these devices.
+    fn asked_together(&self, lowest: &[u32]) -> Asked {
+        let shares = |origin: &&TargetOrigin| {
+            self.lowest_of(origin).iter().any(|layer| lowest.contains(layer))
+        };
+        let all = self.beneath.targets.iter().filter(shares).map(|origin| origin.asked);
+        all.fold(Asked::default(), |sum, one| Asked {
+            read_ios: sum.read_ios + one.read_ios,
+            read_bytes: sum.read_bytes + one.read_bytes,
+            write_ios: sum.write_ios + one.write_ios,
+            write_bytes: sum.write_bytes + one.write_bytes,
+        })
+    }
+
+    /// The counters of a lowest device; where they are off, those of the layer above if that has no other.
+    fn nearest_counted(&self, layer: u32) -> Option<crate::beneath::Counters> {
+        let mut at = layer;
+        loop {
+            if let Some(seen) = self.layer(at).seen {
+                return Some(seen);
+            }
+            at = self
+                .origin()
+                .layers
+                .iter()
+                .copied()
+                .find(|&above| self.layer(above).below == [at])?;
+        }
+    }
+
+    /// Whether the kernel counts what the target moves on account of this process.
+    fn is_on_own_account(&self) -> bool {
+        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
+        let mut names = layers.map(|layer| layer.name.as_str());
+        !names.any(|name| ON_OTHER_ACCOUNTS.contains(&name))
+    }
+
+    /// The lowest layer that saw the load although the devices did not, if there is one.
+    fn who_answered(&self, lowest: &[u32]) -> String {
+        let asked = self.origin().asked;
+        let saw = |layer: &&LayerUse| {
+            let Some(seen) = layer.seen else { return false };
+            seen.read_bytes as f64 >= SEEN * asked.read_bytes as f64
+                && seen.write_bytes as f64 >= SEEN * asked.write_bytes as f64
+        };
+        let above = self.origin().layers.iter().filter(|layer| !lowest.contains(layer));
+        let layers: Vec<&LayerUse> = above.map(|&layer| self.layer(layer)).collect();
+        let last = layers.into_iter().rfind(saw);
+        last.map_or_else(String::new, |layer| {
+            let what = if layer.kind == LayerKind::Loop { "the loop device " } else { "" };
+            format!("; {what}{} saw them", in_words(layer))
+        })
+    }
+}
+
+impl Direction {
+    fn in_words(self, names: &str) -> String {
+        let Self { name, ios, bytes, seen_ios, seen_bytes, .. } = self;
+        let asked = format!("of {} {name} ({})", grouped(ios), size(bytes));
+        match seen_ios {
+            Some(seen) if seen <= ios => {
+                format!("{asked}, {} ({}) reached {names}", grouped(seen), size(seen_bytes))
+            }
+            // I/Os were divided on their way: bytes tell.
+            Some(_) => format!("{asked}, {} reached {names}", size(seen_bytes)),
+            None => format!("{asked}, {} came from any device", size(seen_bytes)),
+        }
+    }
+}
+
+fn in_words(layer: &LayerUse) -> String {
+    let LayerUse { name, about, .. } = layer;
+    if about.is_empty() { name.clone() } else { format!("{name}, {about}") }
+}

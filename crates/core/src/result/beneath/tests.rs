@@ -1,0 +1,273 @@
+//! Where figures come from, on machines made of files whose counters a load changes.
+
+use std::path::Path;
+
+use super::AnsweredBy;
+use crate::beneath::Observation;
+use crate::beneath::fake::Fake;
+use crate::measure::{
+    BackendDescription, DirectionRecord, Ending, SpanMeasurements, TargetRecord,
+    ThreadMeasurements, WaitCounters,
+};
+use crate::plan::guard::fixture::{span, target, thread};
+use crate::plan::{EngineKind, Plan, SpanPlan, TargetKind};
+use crate::profile::Profile;
+use crate::result::assemble::{Provenance, assemble};
+use crate::result::{Beneath, Host, RunResult, WarningKind, doubts};
+use crate::units::MIB;
+
+const READS: u64 = 10_000;
+const BYTES: u64 = READS * 4096;
+
+fn plan(paths: &[&str]) -> SpanPlan {
+    let targets = paths.iter().map(|path| {
+        let mut target = target(Path::new(path), 0);
+        target.open.direct = true;
+        let is_device = path.starts_with("/dev/");
+        target.kind = if is_device { TargetKind::BlockDevice } else { TargetKind::File };
+        target
+    });
+    let mut span = span(targets.collect());
+    let mut all = thread(0, EngineKind::Uring, 0);
+    all.assignments = (0..paths.len())
+        .map(|target| crate::plan::Assignment { target, ..all.assignments[0].clone() })
+        .collect();
+    span.threads = vec![all];
+    span
+}
+
+/// The result of a load of this many reads or writes of 4 KiB on each target.
+fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunResult {
+    let direction = |ios| DirectionRecord { ios, bytes: ios * 4096, ..DirectionRecord::default() };
+    let record = |&(reads, writes): &(u64, u64)| TargetRecord {
+        read: direction(reads),
+        write: direction(writes),
+        ..TargetRecord::default()
+    };
+    let thread = ThreadMeasurements {
+        index: 0,
+        targets: each.iter().map(record).collect(),
+        waits: WaitCounters::default(),
+        backend: BackendDescription { name: "io_uring".to_owned(), ..Default::default() },
+        cpu_ns: 0,
+        user_cpu_ns: 0,
+        slots: crate::measure::Slots::default(),
+        strayed: None,
+    };
+    let measured = SpanMeasurements {
+        measured_ns: 1,
+        beneath: Some(observed),
+        threads: vec![thread],
+        ..SpanMeasurements::nothing(Ending::Complete)
+    };
+    let provenance =
+        Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
+    let mut result = assemble(provenance, &Profile::default(), &[(span, measured)]);
+    let plan = Plan { spans: vec![span.clone()], ..Plan::default() };
+    result.warnings = doubts::after(&plan, &result, &[]);
+    result
+}
+
+fn beneath(result: &RunResult) -> &Beneath {
+    result.time_spans[0].beneath.as_ref().expect("a look beneath")
+}
+
+/// What is said of one target on which there were only reads.
+fn reads(fake: &Fake, path: &str, load: impl FnOnce(&Fake)) -> (AnsweredBy, String) {
+    let span = plan(&[path]);
+    let result = result(&span, fake.observe(&span, load), &[(READS, 0)]);
+    let origin = &beneath(&result).targets[0];
+    let is_told = result
+        .warnings
+        .iter()
+        .any(|one| matches!(one.kind, WarningKind::NotTheDevice | WarningKind::DeviceUnseen));
+    assert_eq!(is_told, !origin.answered_by.is_device(), "{}", origin.sentence);
+    (origin.answered_by, origin.sentence.clone())
+}
+
+#[test]
+fn reads_that_reach_the_disk_are_told_as_such() {
+    let fake = Fake::new();
+    let (answered_by, sentence) = reads(&fake, "/dev/sdb", |fake| {
+        fake.counts("sdb", [READS, BYTES, 0, 0]);
+        fake.fetched(BYTES);
+    });
+    assert_eq!(answered_by, AnsweredBy::Device);
+    assert_eq!(sentence, "all of 10,000 reads (39.1 MiB) reached sdb");
+}
+
+#[test]
+fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
+    let fake = Fake::new();
+    fake.write("a.img", "x");
+    fake.loop_over(2, "/a.img", false);
+    let (answered_by, sentence) = reads(&fake, "/dev/loop2", |fake| {
+        fake.counts("loop2", [READS, BYTES, 0, 0]);
+        fake.counts("sda", [7, 28_672, 0, 0]);
+        fake.fetched(BYTES);
+    });
+    assert_eq!(answered_by, AnsweredBy::AboveDevice);
+    let expected = "of 10,000 reads (39.1 MiB), 7 (28 KiB) reached sda; the loop device loop2, over \
+                    /a.img, through the page cache saw them";
+    assert_eq!(sentence, expected);
+}
+
+/// Somebody else keeps the disk busy, while the page cache or the file system answers this process.
+#[test]
+fn others_on_the_disk_do_not_stand_in_for_ones_own_reads() {
+    let fake = Fake::new();
+    let (answered_by, sentence) = reads(&fake, "/x.dat", |fake| {
+        fake.counts("sda", [50_000, 500 * MIB, 0, 0]);
+        fake.fetched(8192);
+    });
+    assert_eq!(answered_by, AnsweredBy::AboveDevice);
+    assert_eq!(sentence, "of 10,000 reads (39.1 MiB), 8 KiB came from any device");
+}
+
+#[test]
+fn data_that_shrink_on_the_way_are_told_by_bytes() {
+    let fake = Fake::new();
+    let (answered_by, sentence) = reads(&fake, "/dev/sdb", |fake| {
+        fake.counts("sdb", [4 * READS, BYTES / 3, 0, 0]);
+        fake.fetched(BYTES / 3);
+    });
+    assert_eq!(answered_by, AnsweredBy::PartlyDevice);
+    assert_eq!(sentence, "of 10,000 reads (39.1 MiB), 13.0 MiB reached sdb");
+}
+
+/// A few huge reads are many for the device, and many small ones may be merged: bytes decide.
+#[test]
+fn divided_and_merged_ios_are_no_reason_to_doubt() {
+    for seen in [64 * READS, READS / 50] {
+        let fake = Fake::new();
+        let (answered_by, _) = reads(&fake, "/dev/sdb", |fake| {
+            fake.counts("sdb", [seen, BYTES, 0, 0]);
+            fake.fetched(BYTES);
+        });
+        assert_eq!(answered_by, AnsweredBy::Device);
+    }
+}
+
+#[test]
+fn where_counters_are_off_those_of_the_process_tell() {
+    let fake = Fake::new();
+    fake.write("sys/devices/sdb/queue/iostats", "0");
+    let (answered_by, _) = reads(&fake, "/dev/sdb", |fake| fake.fetched(BYTES));
+    assert_eq!(answered_by, AnsweredBy::Device);
+    let (answered_by, _) = reads(&fake, "/dev/sdb", |_| {});
+    assert_eq!(answered_by, AnsweredBy::AboveDevice);
+    let blind = Fake::new();
+    blind.write("sys/devices/sdb/queue/iostats", "0");
+    blind.write("proc/self/io", "");
+    let (answered_by, sentence) = reads(&blind, "/dev/sdb", |_| {});
+    assert_eq!(answered_by, AnsweredBy::NotCounted);
+    assert!(sentence.contains("queue/iostats"), "{sentence}");
+}
+
+#[test]
+fn memory_and_what_others_serve_are_never_a_device() {
+    let mut fake = Fake::new();
+    fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    fake.mount("0:41 / /net rw - nfs4 host:/x rw");
+    fake.device("zram0", (252, 0));
+    fake.volume("dm-0", (253, 0), &["zram0"]);
+    for (path, expected, words) in [
+        ("/run/x.dat", AnsweredBy::Memory, "tmpfs"),
+        ("/dev/dm-0", AnsweredBy::Memory, "zram0"),
+        ("/net/x.dat", AnsweredBy::Unseen, "nfs4, served over the network"),
+    ] {
+        let (answered_by, sentence) = reads(&fake, path, |fake| {
+            fake.counts("zram0", [READS, BYTES, 0, 0]);
+            fake.fetched(BYTES);
+        });
+        assert_eq!(answered_by, expected, "{path}");
+        assert!(sentence.contains(words), "{sentence}");
+    }
+}
+
+#[test]
+fn of_several_targets_only_the_one_that_missed_is_told() {
+    let mut fake = Fake::new();
+    fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    let span = plan(&["/run/x.dat", "/dev/sdb", "/dev/sda1"]);
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("sdb", [READS, BYTES, 0, 0]);
+        fake.counts("sda", [3, 12_288, 0, 0]);
+        fake.fetched(BYTES + 12_288);
+    });
+    let result = result(&span, observed, &[(READS, 0), (READS, 0), (READS, 0)]);
+    let told = beneath(&result).targets.iter().map(|origin| origin.answered_by);
+    let expected = [AnsweredBy::Memory, AnsweredBy::Device, AnsweredBy::AboveDevice];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    let doubted = result.warnings.iter().filter_map(|warning| warning.target.as_deref());
+    assert_eq!(doubted.collect::<Vec<_>>(), ["/run/x.dat", "/dev/sda1"]);
+}
+
+#[test]
+fn writes_that_stay_in_the_page_cache_are_told_beside_reads_that_reach_the_disk() {
+    let fake = Fake::new();
+    let span = plan(&["/dev/sdb"]);
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("sdb", [READS, BYTES, 11, 45_056]);
+        fake.fetched(BYTES);
+    });
+    let result = result(&span, observed, &[(READS, READS)]);
+    let origin = &beneath(&result).targets[0];
+    assert_eq!(origin.answered_by, AnsweredBy::AboveDevice);
+    assert_eq!(origin.sentence, "of 10,000 writes (39.1 MiB), 11 (44 KiB) reached sdb");
+}
+
+/// Ten ordinary loads, none of which is doubted.
+#[test]
+fn clean_neighbours_raise_no_doubt() {
+    let mut fake = Fake::new();
+    fake.device("nvme0n1", (259, 0));
+    fake.device("sdc", (8, 32));
+    fake.volume("md0", (9, 0), &["sdb", "sdc"]);
+    fake.volume("dm-0", (253, 0), &["nvme0n1"]);
+    fake.mount("253:0 / /data rw - xfs /dev/dm-0 rw");
+    fake.mount("8:16 / /b rw - btrfs /dev/sdb rw");
+    fake.write("data/a.img", "x");
+    fake.loop_over(2, "/data/a.img", true);
+    let bottoms = |path: &str| -> Vec<&str> {
+        match path {
+            "/x.dat" | "/dev/sda" | "/dev/sda1" => vec!["sda"],
+            "/dev/md0" => vec!["sdb", "sdc"],
+            "/b/x.dat" | "/dev/sdb" => vec!["sdb"],
+            "/dev/sdc" => vec!["sdc"],
+            _ => vec!["nvme0n1"],
+        }
+    };
+    let paths = [
+        "/x.dat",
+        "/dev/sda",
+        "/dev/sda1",
+        "/dev/md0",
+        "/b/x.dat",
+        "/dev/sdb",
+        "/dev/sdc",
+        "/dev/nvme0n1",
+        "/dev/dm-0",
+        "/data/x.dat",
+        "/dev/loop2",
+    ];
+    for path in paths {
+        let span = plan(&[path]);
+        let lowest = bottoms(path);
+        let parts = lowest.len() as u64;
+        for device in ["sda", "sdb", "sdc", "nvme0n1"] {
+            fake.counts(device, [0; 4]);
+        }
+        fake.fetched(0);
+        let observed = fake.observe(&span, |fake| {
+            for device in &lowest {
+                let part = [READS / parts, BYTES / parts, READS / parts, BYTES / parts];
+                fake.counts(device, part);
+            }
+            fake.fetched(BYTES);
+        });
+        let result = result(&span, observed, &[(READS, READS)]);
+        assert_eq!(result.warnings, [], "{path}");
+        assert_eq!(beneath(&result).targets[0].answered_by, AnsweredBy::Device, "{path}");
+    }
+}

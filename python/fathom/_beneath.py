@@ -1,0 +1,52 @@
+"""Whose figures a result holds: a device's, or those of something above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Origin"]
+
+_DEVICE = ("device", "not_counted")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What answered the I/Os of one target, by the counters of the layers beneath it.
+
+    ``answered_by`` is ``device``, ``partly_device``, ``above_device``, ``memory``, ``nothing``,
+    ``unseen`` or ``not_counted``; ``sentence`` says the same with its numbers.
+    """
+
+    target: str
+    answered_by: str
+    sentence: str
+
+    @property
+    def is_device(self) -> bool:
+        """Whether the figures may be taken for a device's, as far as anybody can tell."""
+        return self.answered_by in _DEVICE
+
+    @property
+    def headline(self) -> str:
+        """What a reader must know before any figure of the target; empty if it is a device's."""
+        if self.is_device:
+            return ""
+        return f"Not a device's figures: {self.target}: {self.sentence}."
+
+    @classmethod
+    def all_of(cls, data: Mapping[str, Any]) -> tuple[Self, ...]:
+        """Read the origins of a time span of the JSON form; older versions told none."""
+        beneath = data.get("beneath") or {}
+        return tuple(
+            cls(
+                target=data["targets"][one["target"]]["path"],
+                answered_by=one["answered_by"],
+                sentence=one["sentence"][:1].upper() + one["sentence"][1:],
+            )
+            for one in beneath.get("targets", ())
+            if one["asked"]["read_ios"] + one["asked"]["write_ios"]
+        )

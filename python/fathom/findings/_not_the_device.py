@@ -1,0 +1,28 @@
+"""Not the device: memory, a cache or a layer above the device answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: it read the counters of every layer."""
+    for warning in evidence.warnings("not_the_device"):
+        yield Noticed(warning.evidence, warning.remedy, "certain")
+
+
+RULE = Rule(
+    "not-the-device",
+    "Something else than the device answered",
+    "Linux kernel documentation, I/O statistics fields; the engine's warning not_the_device",
+    _look,
+)
