@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom audit clean
+.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom audit clean dist
 
 PYTHON ?= python3
 VENV := .venv
@@ -96,6 +96,13 @@ demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in wo
 	$(BIN)/maturin develop --quiet --release --locked
 	@mkdir -p target $(SCRATCH)
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
+
+$(BIN)/.dist: requirements-dist.txt $(BIN)/.ready
+	$(BIN)/pip install --quiet -r requirements-dist.txt
+	touch $@
+
+dist: build $(BIN)/.dist ## All that people install, in target/dist (DIST="--arch x86_64 --only gnu --profile quick").
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/dist/build.py $(DIST)
 
 fresh: ## Both commands of the README on a minimal Debian, as a normal user (SUITES="bookworm trixie"; needs root).
 	@for suite in $(SUITES); do scripts/fresh.sh $$suite || exit 1; done

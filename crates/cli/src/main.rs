@@ -22,6 +22,12 @@ use fathom_sys::privileges;
 
 use output::{Code, complain, print};
 
+/// That of musl serves many threads one after the other, and waits in a loop: a thousand threads took half
+/// a minute to end.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 fn main() -> ExitCode {
     // Before any other thread begins, since privileges are a thread's own.
     if let Err(error) = privileges::drop_unneeded() {

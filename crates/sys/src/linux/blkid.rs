@@ -1,7 +1,7 @@
 //! Signatures of file systems, volumes and partition tables, as libblkid of util-linux knows them.
 //!
 //! The library is loaded when it is first needed: a host without it still runs this program, which
-//! then asks its own table alone. What is called, and how, is that of `wipefs(8)`, which lists
+//! then asks its own table alone. A static binary carries it (`build.rs`). What is called, and how, is that of `wipefs(8)`, which lists
 //! every signature and not only the first (misc-utils/wipefs.c of util-linux 2.38).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -64,17 +64,63 @@ pub struct Blkid {
     set_partitions_flags: Setting,
     do_probe: unsafe extern "C" fn(Probe) -> c_int,
     lookup_value: unsafe extern "C" fn(Probe, *const c_char, *mut *const u8, *mut usize) -> c_int,
-    /// Kept, because the functions are only there as long as it is.
-    _library: Library,
+    /// Kept, because the functions are only there as long as it is; none if the program carries it.
+    _library: Option<Library>,
+}
+
+/// The functions of the library that was linked in, as `blkid.h` declares them.
+#[cfg(carried_libblkid)]
+mod carried {
+    use super::{Probe, c_char, c_int};
+
+    unsafe extern "C" {
+        pub fn blkid_new_probe() -> Probe;
+        pub fn blkid_free_probe(probe: Probe);
+        pub fn blkid_probe_set_device(probe: Probe, fd: c_int, offset: i64, size: i64) -> c_int;
+        pub fn blkid_probe_enable_superblocks(probe: Probe, enable: c_int) -> c_int;
+        pub fn blkid_probe_set_superblocks_flags(probe: Probe, flags: c_int) -> c_int;
+        pub fn blkid_probe_enable_partitions(probe: Probe, enable: c_int) -> c_int;
+        pub fn blkid_probe_set_partitions_flags(probe: Probe, flags: c_int) -> c_int;
+        pub fn blkid_do_probe(probe: Probe) -> c_int;
+        pub fn blkid_probe_lookup_value(
+            probe: Probe,
+            name: *const c_char,
+            data: *mut *const u8,
+            length: *mut usize,
+        ) -> c_int;
+    }
 }
 
 /// The library of this host, loaded once; why not, in words, where it is missing.
 pub fn library() -> Result<&'static Blkid, &'static str> {
     static LOADED: OnceLock<Result<Blkid, String>> = OnceLock::new();
-    LOADED.get_or_init(|| Blkid::load(FILE_NAME)).as_ref().map_err(String::as_str)
+    LOADED.get_or_init(found).as_ref().map_err(String::as_str)
+}
+
+#[cfg(carried_libblkid)]
+#[expect(clippy::unnecessary_wraps, reason = "the same as where it is loaded")]
+fn found() -> Result<Blkid, String> {
+    Ok(Blkid {
+        new_probe: carried::blkid_new_probe,
+        free_probe: carried::blkid_free_probe,
+        set_device: carried::blkid_probe_set_device,
+        enable_superblocks: carried::blkid_probe_enable_superblocks,
+        set_superblocks_flags: carried::blkid_probe_set_superblocks_flags,
+        enable_partitions: carried::blkid_probe_enable_partitions,
+        set_partitions_flags: carried::blkid_probe_set_partitions_flags,
+        do_probe: carried::blkid_do_probe,
+        lookup_value: carried::blkid_probe_lookup_value,
+        _library: None,
+    })
+}
+
+#[cfg(not(carried_libblkid))]
+fn found() -> Result<Blkid, String> {
+    Blkid::load(FILE_NAME)
 }
 
 impl Blkid {
+    #[cfg_attr(carried_libblkid, allow(dead_code))]
     fn load(name: &str) -> Result<Self, String> {
         let words = |error: libloading::Error| match std::error::Error::source(&error) {
             Some(source) => source.to_string(),
@@ -100,7 +146,7 @@ impl Blkid {
             set_partitions_flags: function!("blkid_probe_set_partitions_flags\0"),
             do_probe: function!("blkid_do_probe\0"),
             lookup_value: function!("blkid_probe_lookup_value\0"),
-            _library: library,
+            _library: Some(library),
         })
     }
 
