@@ -93,7 +93,9 @@ def rpm(tree: Path, arch: str, version: str, epoch: int, out: Path) -> Path:
     words = [word for name, value in settings.items() for word in ("--define", f"{name} {value}")]
     _run(["rpmbuild", "-bb", "--quiet", "--target", f"{arch}-linux", *words, str(spec)], epoch)
     (built,) = (work / "RPMS" / arch).glob("*.rpm")
-    return shutil.copy(built, out / built.name)
+    place = out / built.name
+    shutil.copy(built, place)
+    return place
 
 
 def _run(command: list[str], epoch: int) -> None:

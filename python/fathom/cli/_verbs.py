@@ -104,6 +104,11 @@ VERBS: Mapping[str, Verb] = {
     ),
     "plot": Verb("_plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("_delete", "delete", "Delete runs, or experiments with their runs."),
+    "doctor": Verb(
+        "_doctor",
+        "doctor",
+        "Tell what this installation has and lacks, with the line that mends it.",
+    ),
     "baseline": Verb("_baseline", "app", "Names for runs to compare with."),
 }
 
