@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom audit clean dist
+.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom audit clean dist dist-check dist-test release
 
 PYTHON ?= python3
 VENV := .venv
@@ -26,7 +26,7 @@ export PIP_NO_CACHE_DIR := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## Show this list.
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 # Made anew from nothing, so that it holds what is pinned and no more: what the lab needs, or all tools.
 $(BIN)/.lab: requirements.txt
@@ -103,6 +103,17 @@ $(BIN)/.dist: requirements-dist.txt $(BIN)/.ready
 
 dist: build $(BIN)/.dist ## All that people install, in target/dist (DIST="--arch x86_64 --only gnu --profile quick").
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/dist/build.py $(DIST)
+
+dist-check: build $(BIN)/.dist ## Build twice in two folders, and compare every byte (DIST= as for dist).
+	@for turn in one two; do rm -rf target/dist-$$turn; PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python \
+		scripts/dist/build.py --out target/dist-$$turn --work target/dist-work-$$turn $(DIST) || exit 1; done
+	diff -r target/dist-one target/dist-two && echo "dist-check: both builds are equal, byte for byte"
+
+dist-test: ## Install and use each artefact in a clean root file system (needs root and mmdebstrap).
+	scripts/dist/try.sh target/dist
+
+release: $(BIN)/.ready ## Hold VERSION to tag, manifests and changelog; write the notes.
+	$(BIN)/python scripts/release.py $(VERSION)
 
 fresh: ## Both commands of the README on a minimal Debian, as a normal user (SUITES="bookworm trixie"; needs root).
 	@for suite in $(SUITES); do scripts/fresh.sh $$suite || exit 1; done

@@ -15,9 +15,12 @@ the run was measured by Fathom), and ``result`` a view of it in the shape of a m
 nor warnings.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from fathom.importers._errors import ImportFormatError, UnknownFormatError
-from fathom.importers._fio_json import fio_results
-from fathom.importers._formats import FORMATS, MAX_BYTES, format_of, read_source
 from fathom.importers._imported import (
     ImportedCpu,
     ImportedDirection,
@@ -32,6 +35,10 @@ from fathom.importers._imported import (
     UnparsedLine,
 )
 from fathom.importers._view import result_view
+
+if TYPE_CHECKING:
+    from fathom.importers._fio_json import fio_results
+    from fathom.importers._formats import FORMATS, MAX_BYTES, format_of, read_source
 
 __all__ = [
     "FORMATS",
@@ -54,3 +61,21 @@ __all__ = [
     "read_source",
     "result_view",
 ]
+
+# The store needs what an import is, and none of those that read one.
+_READERS = {
+    "FORMATS": "_formats",
+    "MAX_BYTES": "_formats",
+    "fio_results": "_fio_json",
+    "format_of": "_formats",
+    "read_source": "_formats",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import the readers when one is asked for (PEP 562)."""
+    if name not in _READERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_READERS[name]}"), name)
+    globals()[name] = found
+    return found

@@ -328,7 +328,8 @@ impl<'a> Guard<'a> {
         }
         if let Err(reason) = blkid::library() {
             unseen.push(format!(
-                "libblkid is not here ({reason}): signatures are looked up in the built-in table alone."
+                "libblkid is not here ({reason}): signatures are looked up in the built-in \
+                 table alone, and a device passes only if both ends of it are zeros."
             ));
         }
         unseen
