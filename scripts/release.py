@@ -20,7 +20,7 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?")
 
 
 def section(changelog: str, version: str) -> str:
-    """Return what the changelog says of a version; nothing if it has no such heading with a date."""
+    """Return what the changelog says of a version; nothing without a heading and a date."""
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
     found = re.search(heading + r"\n(.*?)(?=^## \[|\Z)", changelog, re.MULTILINE | re.DOTALL)
     return found[1].strip() if found else ""

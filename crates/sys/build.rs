@@ -2,15 +2,18 @@
 //! binary cannot load it.
 
 use std::env::var_os;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
-fn main() {
-    println!("cargo::rustc-check-cfg=cfg(carried_libblkid)");
-    println!("cargo::rerun-if-env-changed=FATHOM_LIBBLKID");
-    println!("cargo::rerun-if-changed=build.rs");
+fn main() -> io::Result<()> {
+    let mut cargo = io::stdout();
+    writeln!(cargo, "cargo::rustc-check-cfg=cfg(carried_libblkid)")?;
+    writeln!(cargo, "cargo::rerun-if-env-changed=FATHOM_LIBBLKID")?;
+    writeln!(cargo, "cargo::rerun-if-changed=build.rs")?;
     if let Some(folder) = var_os("FATHOM_LIBBLKID").map(PathBuf::from) {
-        println!("cargo::rustc-link-search=native={}", folder.display());
-        println!("cargo::rustc-link-lib=static=blkid");
-        println!("cargo::rustc-cfg=carried_libblkid");
+        writeln!(cargo, "cargo::rustc-link-search=native={}", folder.display())?;
+        writeln!(cargo, "cargo::rustc-link-lib=static=blkid")?;
+        writeln!(cargo, "cargo::rustc-cfg=carried_libblkid")?;
     }
+    Ok(())
 }

@@ -38,7 +38,7 @@ rm -rf "$build"
 mkdir "$build"
 cd "$build"
 # No path of this folder may come into the library: it would differ from folder to folder.
-flags="-O2 -g0 -ffunction-sections -fdata-sections -ffile-prefix-map=$folder=util-linux"
+flags="-O2 -g0 -fPIC -ffunction-sections -fdata-sections -ffile-prefix-map=$folder=util-linux"
 ../source/configure --quiet --host="$target" \
     --disable-all-programs --enable-libblkid --enable-libuuid=no --disable-shared --enable-static \
     --disable-nls --disable-asciidoc --without-python --without-systemd --without-udev --without-econf \
