@@ -2,7 +2,8 @@
 //!
 //! The library is loaded when it is first needed: a host without it still runs this program, which
 //! then asks its own table alone. A static binary carries it (`build.rs`). What is called, and how, is
-//! that of `wipefs(8)`, which lists every signature and not only the first (misc-utils/wipefs.c of util-linux 2.38).
+//! that of `wipefs(8)`, which lists every signature and not only the first
+//! (misc-utils/wipefs.c of util-linux 2.38).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs::File;
