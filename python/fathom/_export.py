@@ -26,7 +26,7 @@ _TEXT: tuple[Format, ...] = ("csv", "json")
 # https://support.microsoft.com/office/excel-specifications-and-limits: rows, characters of a cell.
 _XLSX_ROWS = 1_048_576
 _XLSX_CHARACTERS = 32_767
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 # What XML cannot hold, and with it no cell of Excel.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 

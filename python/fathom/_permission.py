@@ -16,7 +16,7 @@ from fathom._errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["NOTHING", "Permission", "refuse_permissions", "typed", "without_permissions"]
+__all__ = ["NOTHING", "Permission", "allows", "refuse_permissions", "typed", "without_permissions"]
 
 _OVERWRITE = "--overwrite"
 _ALLOW_WRITE = "--allow-write"
@@ -53,10 +53,16 @@ class Permission:
 NOTHING = Permission()
 
 
+def allows(argument: str) -> bool:
+    """Whether an argument lets data be destroyed, rightly written or not."""
+    # Names of files may be no text, which the engine does not take.
+    return _fathom.is_permission(argument.encode("utf-8", "replace").decode())
+
+
 def typed(arguments: Iterable[str]) -> tuple[list[str], Permission]:
     """Return arguments that a person has typed, and apart from them what they allow."""
     rest = [*arguments]
-    found = [one for one in rest if _fathom.is_permission(one)]
+    found = [one for one in rest if allows(one)]
     rest = [one for one in rest if one not in found]
     # What is written wrongly stays among the arguments, for the engine to say so.
     wrong = [one for one in found if one != _OVERWRITE and not _names_a_device(one)]
@@ -77,7 +83,7 @@ def refuse_permissions(arguments: Iterable[str], where: str) -> None:
         If there is such an argument; ``where`` tells where it stands.
 
     """
-    found = next((one for one in arguments if _fathom.is_permission(one)), None)
+    found = next((one for one in arguments if allows(one)), None)
     if found is not None:
         raise RefusedError(
             f"{where}: {found} lets data be destroyed, which only a person may allow, for one run: "
@@ -87,4 +93,4 @@ def refuse_permissions(arguments: Iterable[str], where: str) -> None:
 
 def without_permissions(arguments: Sequence[str]) -> list[str]:
     """Return arguments that were kept, without what they once allowed."""
-    return [one for one in arguments if not _fathom.is_permission(one)]
+    return [one for one in arguments if not allows(one)]

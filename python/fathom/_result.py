@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from fathom._beneath import Origin
 from fathom._faults import Fault, OutstandingIo
 from fathom._stop import KnownMean, SteadyWindow, Stop
+from fathom._text import json_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -292,7 +292,7 @@ class Result:
             If the text is not JSON, or of a version of the format that this package does not know.
 
         """
-        data: dict[str, Any] = json.loads(text)
+        data: dict[str, Any] = json_of(text)
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise ValueError(

@@ -11,6 +11,7 @@ import typer
 
 from fathom.cli._common import StoreOption, opened_store
 from fathom.cli._export_load import LoadForm, export_load
+from fathom.cli._plain import unguarded
 from fathom.cli._show import run_as_dict
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
         if output:
             write_file(rows, chosen, output, overwrite=overwrite)
         else:
-            write_text(rows, chosen, sys.stdout)
+            write_text(rows, chosen, unguarded(sys.stdout))
 
 
 def _runs(store: Store, references: list[str]) -> list[StoredRun]:

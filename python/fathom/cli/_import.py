@@ -12,6 +12,7 @@ import typer
 from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli._import_one import STDIN, import_one
+from fathom.cli._plain import one_line
 
 __all__ = ["import_"]
 
@@ -85,7 +86,7 @@ def _names(asked: list[str]) -> list[tuple[str, bool]]:
         else:
             missing.append(name)
     if missing:
-        words = ", ".join(missing)
+        words = one_line(", ".join(missing))
         fail(
             f"there is no file, folder or match of {words}; nothing was imported: check the name "
             f"(from {Path.cwd()})",
@@ -107,19 +108,22 @@ def _end(told: list[dict[str, Any]], asked: str) -> None:
 
 
 def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
-    name = told["file"]
+    name = one_line(told["file"])
     if told["before"]:
         runs = ", ".join(map(str, told["before"]))
         typer.echo(f"{name}: imported before, as run {runs}; --again saves it once more")
     for run_id, title in zip(told["runs"], told["titles"], strict=False):
-        typer.echo(f"{name}: run {run_id}: {title}")
+        typer.echo(f"{name}: run {run_id}: {one_line(title)}")
     for load, arguments in told["configurations"].items():
         words = " ".join(arguments) or "several lines, which no single load of DiskSpd says"
-        typer.echo(f"{name}: {load}: {words}")
+        typer.echo(one_line(f"{name}: {load}: {words}"))
     outside = [line for line in told["unparsed"] if not line["is_within"]]
     for line in told["unparsed"]:
         if line["is_within"] or all_lines:
-            typer.echo(f"{name}:{line['number']}: not understood: {line['text'].strip()}", err=True)
+            typer.echo(
+                f"{name}:{line['number']}: not understood: {one_line(line['text'].strip())}",
+                err=True,
+            )
     if outside and not all_lines:
         typer.echo(
             f"{name}: {len(outside)} lines outside of results ({_ranges(outside)}); "
@@ -127,9 +131,9 @@ def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
             err=True,
         )
     if why := told["error"]:
-        typer.echo(f"{name}: {why}", err=True)
+        typer.echo(one_line(f"{name}: {why}"), err=True)
     if why := told["skipped"]:
-        typer.echo(f"{name}: left out: {why}", err=True)
+        typer.echo(one_line(f"{name}: left out: {why}"), err=True)
 
 
 def _ranges(lines: list[dict[str, Any]]) -> str:

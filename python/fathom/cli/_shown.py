@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fathom._text import without_secrets
 from fathom.cli._plain import plain, unguarded
 from fathom.cli._stop_shown import stop_sentences
 
@@ -45,7 +46,7 @@ def console() -> Console:
 
 def plain_text(words: str, style: str = "") -> Text:
     """Return words in which nothing is markup, nor a command to the terminal."""
-    return Text(plain(words), style=style)
+    return Text(plain(without_secrets(words)), style=style)
 
 
 def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom._nesting import is_nested_too_deep
 from fathom._numbers import whole_number
+from fathom._text import without_halves
 from fathom.importers._diskspd_lines import decimal
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._fio_options import load_of, targets_of
@@ -338,6 +339,7 @@ def _documents(
             raise ImportFormatError(_broken(text, first, error)) from error
         if is_nested_too_deep(document):
             raise ImportFormatError(_broken(text, first, RecursionError()))
+        document = without_halves(document)
         count += 1
         line = first + text.count("\n", start.start(), end)
         yield document, first, line, passed_over

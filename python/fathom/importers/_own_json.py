@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fathom._nesting import is_nested_too_deep
 from fathom._result import SCHEMA_VERSION, Result
+from fathom._text import json_of
 from fathom.importers._errors import ImportFormatError
 from fathom.importers._imported import ImportedResult, OwnRun, Reading
 
@@ -56,7 +57,7 @@ def read_own_json(data: bytes) -> Reading:
 def parsed_json(text: str) -> Any:  # noqa: ANN401 - JSON may be anything.
     """Return a parsed document, or say where it ends or breaks."""
     try:
-        document = json.loads(text.removeprefix("\ufeff"), parse_constant=_no_number)
+        document = json_of(text.removeprefix("\ufeff"), parse_constant=_no_number)
     except json.JSONDecodeError as error:
         is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
         how = "it is cut off in" if is_cut else "its JSON is damaged in"

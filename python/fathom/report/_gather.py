@@ -13,6 +13,7 @@ from fathom._errors import FathomError
 from fathom._files import read_text
 from fathom._references import experiment_number
 from fathom._result import Result
+from fathom._text import json_of
 from fathom.report._gather_assess import assess_sides, planned_cells
 from fathom.report._gather_compare import changes_of, compare_sides
 from fathom.report._gather_prepare import look_side, settled_side, written_side
@@ -123,7 +124,7 @@ def _runs_of_file(path: Path) -> list[ReportedRun]:
     except UnicodeDecodeError:
         raise ReportError(f"{path} cannot be read: it is no text") from None
     try:
-        data: Any = json.loads(text)
+        data: Any = json_of(text)
         whole = data if isinstance(data, list) else [data]
         raws = [one.get("result", one) for one in whole]
         results = [Result.from_json(json.dumps(one)) for one in raws]

@@ -7,7 +7,6 @@ as our service time does. Its histogram (JSON+) has 64 parts for each power of t
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom._errors import InvalidRequestError
+from fathom._text import json_of
 from fathom.runners._foreign import ToolSpan
 from fathom.runners._known_mean import known_mean
 from fathom.translate import FioJob, to_fio
@@ -88,7 +88,7 @@ class Fio:
         said = _text(folder / _REPORT)
         failure = _failure(run, said)
         try:
-            document = json.loads(said[said.index("{") :])
+            document = json_of(said[said.index("{") :])
         except ValueError:
             return ToolSpan(0, [], None, failure or f"fio left no report: {_last_words(said)}")
         jobs = document.get("jobs", [])

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
 from fathom._extras import install_line
 from fathom._files import check_regular
+from fathom._text import without_secrets
 from fathom.store._errors import (
     NotAStoreError,
     NotFoundError,
@@ -22,6 +23,8 @@ from fathom.store._errors import (
     StoreFullError,
     StoreLockedError,
 )
+from fathom.store._rows import as_text
+from fathom.store._where import address_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +46,10 @@ _PG_READ_ONLY = "25006"
 _PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
 
 
+class _Told(Exception):  # noqa: N818 - It is no error, but what one said.
+    """What a driver said, without secrets."""
+
+
 class Database:
     """One database; every use of it is one transaction."""
 
@@ -55,11 +62,13 @@ class Database:
             If the file's folder cannot be made, or a driver is missing.
 
         """
-        hidden = url.render_as_string(hide_password=True)
-        self.name = str(url.database) if _is_sqlite(url) else hidden
+        self._secrets = address_secrets(url)
+        shown = without_secrets(url.render_as_string(hide_password=True), self._secrets)
+        self.name = str(url.database) if _is_sqlite(url) else shown
         self.wait_s = wait_s
         with self._own_words():
             self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
+        event.listen(self.engine, "before_cursor_execute", _only_text, retval=True)
 
     @property
     def is_sqlite(self) -> bool:
@@ -182,14 +191,19 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise self._translated(error.orig) from error
+            # Not ``from error``, which would be printed with it: a driver's words may have secrets.
+            raise self._translated(error.orig) from _Told(self._without_secrets(error.orig))
         except OverflowError:
             raise NotFoundError(f"{self.name} has nothing with so large a number") from None
         except SQLAlchemyError as error:
-            raise StoreError(f"the store {self.name} cannot be used: {error}") from error
+            words = self._without_secrets(error)
+            raise StoreError(f"the store {self.name} cannot be used: {words}") from None
+
+    def _without_secrets(self, error: BaseException | None) -> str:
+        return without_secrets(str(error).strip(), self._secrets)
 
     def _translated(self, error: BaseException | None) -> StoreError:
-        words = str(error).strip()
+        words = self._without_secrets(error)
         state = str(getattr(error, "sqlstate", None))
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_READONLY or state == _PG_READ_ONLY:
@@ -217,6 +231,26 @@ class Database:
                 "end it, or name another store with --store"
             )
         return StoreError(f"the store {self.name} cannot be used: {words}")
+
+
+def _only_text(
+    _connection: Connection,
+    _cursor: object,
+    statement: str,
+    parameters: Any,  # noqa: ANN401 - Of one row or of several, by position or by name.
+    _context: object,
+    _many: bool,  # noqa: FBT001 - SQLAlchemy calls it so.
+) -> tuple[str, Any]:
+    """Hand over what databases keep: bytes that are no text, and zeros, become escapes."""
+    return statement, _as_texts(parameters)
+
+
+def _as_texts(value: Any) -> Any:  # noqa: ANN401 - The same.
+    if isinstance(value, str):
+        return as_text(value)
+    if isinstance(value, dict):
+        return {name: _as_texts(one) for name, one in value.items()}
+    return type(value)(map(_as_texts, value)) if isinstance(value, list | tuple) else value
 
 
 def _is_busy(error: BaseException | None) -> bool:

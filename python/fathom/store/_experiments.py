@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from fathom import _fathom
 from fathom._permission import refuse_permissions
+from fathom._text import json_of
 from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
 from fathom.store._imports import drop_unused_sources
 from fathom.store._once_allowed import permissions_in, without_permissions_in
@@ -164,7 +165,7 @@ class Experiments:
         if row[column] is None:
             return None
         with suppress(ValueError, TypeError, RecursionError):
-            found = json.loads(row[column])
+            found = json_of(row[column])
             if isinstance(found, dict):
                 return found
         raise StoreError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom import _fathom
+from fathom._permission import allows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ _LEAVE = "leave"
 def permissions_in(kept: object) -> Iterator[str]:
     """Return all words of a plan that once allowed something."""
     if isinstance(kept, str):
-        yield from [kept] if _fathom.is_permission(kept) else []
+        yield from [kept] if allows(kept) else []
     elif isinstance(kept, dict):
         leave = kept.get(_LEAVE)
         if isinstance(leave, dict):
@@ -42,4 +42,4 @@ def without_permissions_in(kept: Any) -> Any:  # noqa: ANN401 - JSON.
 
 
 def _is_permission(one: object) -> bool:
-    return isinstance(one, str) and _fathom.is_permission(one)
+    return isinstance(one, str) and allows(one)

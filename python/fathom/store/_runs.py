@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
 from fathom._permission import without_permissions
 from fathom._result import Result
+from fathom._text import json_of
 from fathom.importers._imported import ImportedResult
 from fathom.importers._view import result_view
 from fathom.store._damage import run_damage_told
@@ -194,7 +194,7 @@ def _stored(row: RowMapping, targets: tuple[dict[str, Any], ...]) -> StoredRun:
     return StoredRun(
         summary=_summary(row),
         # Earlier versions kept what was allowed, too.
-        arguments=tuple(without_permissions([*map(str, json.loads(row["arguments_json"]))])),
+        arguments=tuple(without_permissions([*map(str, json_of(row["arguments_json"]))])),
         result=result,
         targets=targets,
         imported=imported,
@@ -202,7 +202,7 @@ def _stored(row: RowMapping, targets: tuple[dict[str, Any], ...]) -> StoredRun:
 
 
 def _imported(packed: bytes) -> ImportedResult:
-    return ImportedResult.from_dict(json.loads(unpack_json(packed)))
+    return ImportedResult.from_dict(json_of(unpack_json(packed)))
 
 
 def _summaries() -> sa.Select[Any]:

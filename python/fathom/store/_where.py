@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom._own_stores import ENVIRONMENT, default_store
+from fathom._text import is_secret, secrets_of, without_secrets
 from fathom.store._errors import StoreError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-__all__ = ["ENVIRONMENT", "default_store", "store_url"]
+__all__ = ["ENVIRONMENT", "address_secrets", "default_store", "store_url"]
 
+# https://www.postgresql.org/docs/current/libpq-envars.html
+_SECRET_VARIABLES = ("PGPASSWORD", "PGSSLPASSWORD")
 _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
 
 
@@ -36,15 +39,31 @@ def store_url(where: str | os.PathLike[str] | None = None) -> URL:
     try:
         url = make_url(asked)
     except (ArgumentError, ValueError) as error:
-        raise StoreError(f"{_kind(asked)}... is not the address of a store: {error}") from error
+        raise StoreError(
+            f"{_kind(asked)}... is not the address of a store: {without_secrets(str(error))}"
+        ) from None
+    if "@" in (url.host or ""):
+        # What stands before the last @ is the password's, and not to be looked up as a host.
+        raise StoreError("the address of the store has several @: write those of a password as %40")
     if url.drivername in _POSTGRESQL:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite" and url.database and url.database != ":memory:":
         return url
+    shown = without_secrets(url.render_as_string(hide_password=True), address_secrets(url))
     raise StoreError(
-        f"{url.render_as_string(hide_password=True)} cannot be a store: "
-        "name a file, or a database as postgresql://user@host/database"
+        f"{shown} cannot be a store: name a file, or a database as postgresql://user@host/database"
     )
+
+
+def address_secrets(url: URL) -> tuple[str, ...]:
+    """Return the secrets of an address, in each way in which a message may write them."""
+    given = [str(url.password)] if url.password else []
+    for name, value in url.query.items():
+        if is_secret(name):
+            given += [value] if isinstance(value, str) else [*value]
+    # The driver may take them from here.
+    given += [os.environ[name] for name in _SECRET_VARIABLES if os.environ.get(name)]
+    return secrets_of(tuple(given))
 
 
 def _kind(address: str) -> str:

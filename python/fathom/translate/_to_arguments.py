@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom import _fathom
+from fathom._permission import allows
 from fathom.translate._notes import Note, Notes
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
     if len(spans) > 1:
         notes.remark("TimeSpan", "a command line has one time span: there is one for each")
     options = [f"{name}={value}" if value else name for name, value in load.options.items()]
-    allowed = [one for one in options if _fathom.is_permission(one)]
+    allowed = [one for one in options if allows(one)]
     if allowed:
         notes.remark(" ".join(allowed), "no part of a load: type it behind the command, each time")
         options = [one for one in options if one not in allowed]
