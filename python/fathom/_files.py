@@ -25,6 +25,8 @@ _MIB = 1 << 20
 # https://www.sqlite.org/fileformat2.html#magic_header_string
 _SQLITE_HEADER = b"SQLite format 3\0"
 _UNFINISHED = ".fathom-unfinished-"
+# Results name hosts, serial numbers and command lines: their owner says who else may read them.
+_OWN_MODE = 0o600
 
 
 def check_regular(path: Path) -> int:
@@ -102,7 +104,7 @@ def replacing(path: Path) -> Iterator[Path]:
     handle, unfinished = _begun(folder)
     try:
         yield Path(f"/proc/self/fd/{handle}")
-        os.fchmod(handle, _mode(handle) if before is None else stat.S_IMODE(before))
+        os.fchmod(handle, _OWN_MODE if before is None else stat.S_IMODE(before))
         os.fsync(handle)
         _check_there(handle, unfinished, path)
         os.replace(unfinished, path)  # noqa: PTH105 - The same as Path.replace, with both names.
@@ -155,13 +157,6 @@ def _tidy(folder: Path) -> None:
                 left.unlink()
             finally:
                 os.close(handle)
-
-
-def _mode(handle: int) -> int:
-    """Return the permissions that a new file would have."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return (stat.S_IMODE(os.fstat(handle).st_mode) | 0o666) & ~mask
 
 
 def _flush_folder(folder: Path) -> None:

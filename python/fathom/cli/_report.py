@@ -190,7 +190,7 @@ def _save_pictures(
     from fathom.report import ReportError, figures_of, picture, write  # noqa: PLC0415 - As above.
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise ReportError(f"{folder} is no folder for pictures: {error.strerror}") from error
     figures, left_out = figures_of(material)

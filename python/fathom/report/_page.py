@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,8 @@ __all__ = ["changes", "html_page"]
 
 # Rows of a table beyond these are only in the store and in exports.
 _MOST_ROWS = 3000
+_POLICY_PLACE = "@policy@"
+_SCRIPT = re.compile("<script>(.*?)</script>", re.DOTALL)
 
 
 def html_page(material: Material) -> str:
@@ -37,7 +42,8 @@ def html_page(material: Material) -> str:
     )
     figures, left_out = figures_of(material)
     page = environment.get_template("page.html")
-    return page.render(
+    text = page.render(
+        policy=_POLICY_PLACE,
         material=material,
         figures=figures,
         left_out=left_out,
@@ -51,6 +57,27 @@ def html_page(material: Material) -> str:
         data=_Markup(_as_script({one.name: _views(one) for one in figures})),
         reserved=style.RESERVED,
     )
+    # The first one is ours: it stands before everything that others have named.
+    return text.replace(_POLICY_PLACE, _policy(text), 1)
+
+
+def _policy(page: str) -> str:
+    """Return what a browser may do with the page: run and apply what we have put there, no more.
+
+    Whatever of others slipped into it would neither run nor load anything
+    (https://www.w3.org/TR/CSP3/).
+    """
+    scripts = " ".join(map(_hash, _SCRIPT.findall(page))) or "'none'"
+    styles = _hash(page.split("<style>", 1)[1].split("</style>", 1)[0])
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.replace("\r\n", "\n").encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 class _Markup(str):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,7 +117,7 @@ class Database:
     def _sqlite(self, url: URL) -> Engine:
         path = Path(str(url.database))
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_private(path)
             check_regular(path)
             with path.open("rb") as file:
                 beginning = file.read(len(_SQLITE_HEADER))
@@ -231,6 +232,19 @@ class Database:
                 "end it, or name another store with --store"
             )
         return StoreError(f"the store {self.name} cannot be used: {words}")
+
+
+def _make_private(path: Path) -> None:
+    """Make a new store, and folders that are missing, for their owner alone.
+
+    SQLite gives what it keeps beside a file the mode of the file. A store that is there keeps its
+    mode: who shares it has said so.
+    """
+    missing = [one for one in path.parents if not one.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _only_text(

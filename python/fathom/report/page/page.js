@@ -33,6 +33,13 @@
     return { choice: view.choice, ...root };
   };
 
+  // The page's policy lets nothing be evaluated, and no style be added: expressions are interpreted, and
+  // what Vega would add stands in page.css.
+  const OPTIONS = {
+    actions: false, renderer: "svg", ast: true, defaultStyle: false,
+    tooltip: { disableDefaultStyle: true },
+  };
+
   const draw = async (plot) => {
     const name = plot.dataset.figure;
     const view = viewOf(name);
@@ -49,7 +56,7 @@
       Math.max(plot.clientWidth - reserved, 120));
     const room = document.createElement("div");
     try {
-      const made = await vegaEmbed(room, spec, { actions: false, renderer: "svg" });
+      const made = await vegaEmbed(room, spec, OPTIONS);
       if (turn !== plot.turn) { made.finalize(); return; }
       if (plot.made) plot.made.finalize();
       plot.made = made;
