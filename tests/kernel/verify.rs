@@ -6,7 +6,6 @@ use std::path::Path;
 use fathom_core::engine::random::Random;
 use fathom_core::verify::journal::Journal;
 use fathom_core::verify::stamp::{SECTOR_BYTES, STAMP_BYTES, Stamp};
-use fathom_core::verify::window::Window;
 use serde_json::Value;
 
 use crate::bench::{Bench, bytes};
@@ -121,7 +120,7 @@ fn settled(journal: &Path, random: &mut Random) -> Vec<usize> {
     let count = usize::try_from(journal.head.targets[0].blocks).unwrap();
     let windows = journal.windows(0, 0, count).unwrap();
     let is_settled = |&block: &usize| {
-        let window = Window(windows[block]);
+        let window = windows[block];
         window.oldest() == window.newest() && window.newest() >= 2
     };
     let mut blocks: Vec<usize> = (0..count).filter(is_settled).collect();
@@ -254,7 +253,9 @@ fn what_somebody_else_changes_during_the_run_is_found_by_the_run_itself() {
     // Holes: zeros carry no stamp, so nobody knows what should be there; shifted blocks are known.
     let contents = bytes(&bench.path("t.dat"));
     let shifted = [&contents[BLOCK..], &contents[..BLOCK]].concat();
-    std::fs::write(bench.path("t.dat"), shifted).unwrap();
+    // In place: a file that is cut, be it for a moment, gives short reads.
+    let file = std::fs::OpenOptions::new().write(true).open(bench.path("t.dat")).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &shifted, 0).unwrap();
     let ended = run.wait();
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();

@@ -1,6 +1,11 @@
 //! The journal: which files it is written over, and which are refused when it is read.
 
+use std::path::Path;
 use std::process::Output;
+use std::sync::atomic::AtomicBool;
+
+use fathom_core::engine::random::Random;
+use fathom_core::verify::pass::{self, Findings, Passed};
 
 use crate::bench::{Bench, bytes};
 
@@ -82,28 +87,32 @@ fn a_journal_that_is_foreign_cut_or_changed_is_refused_in_words() {
         bad
     };
     let json = |from: &str, to: &str| {
-        let length = good[24..4096].iter().position(|&byte| byte == 0).unwrap();
-        let text = std::str::from_utf8(&good[24..24 + length]).unwrap();
+        let length = good[32..4096].iter().position(|&byte| byte == 0).unwrap();
+        let text = std::str::from_utf8(&good[32..32 + length]).unwrap();
         let text = text.replace(from, to);
         let mut bad = good.clone();
-        bad[24..4096].fill(0);
-        bad[24..24 + text.len()].copy_from_slice(text.as_bytes());
+        bad[32..4096].fill(0);
+        bad[32..32 + text.len()].copy_from_slice(text.as_bytes());
         bad[16..20].copy_from_slice(&u32::try_from(text.len()).unwrap().to_ne_bytes());
         bad[20..24].copy_from_slice(&crc32c::crc32c(text.as_bytes()).to_ne_bytes());
+        let fixed = crc32c::crc32c_append(crc32c::crc32c(&bad[..12]), &bad[16..24]);
+        bad[24..28].copy_from_slice(&fixed.to_ne_bytes());
         bad
     };
     for (bad, words) in [
         (b"no journal at all, but long enough".to_vec(), "does not begin as one"),
         (Vec::new(), "too short"),
         (good[..20].to_vec(), "too short"),
+        (good[..30].to_vec(), "too short"),
         (good[..100].to_vec(), "cut short"),
         (good[..good.len() - 8].to_vec(), "bytes where"),
         ([good.as_slice(), &[0; 8]].concat(), "bytes where"),
         (changed(3, 1), "does not begin as one"),
-        (changed(8, 2), "version"),
+        (changed(8, 4), "version"),
         (changed(12, 4), "state"),
         (changed(19, 0x80), "head"),
-        (changed(30, 1), "checksum"),
+        (changed(40, 1), "checksum"),
+        (changed(17, 1), "checksum"),
         (json("\"blocks\":2048", "\"blocks\":4096"), "bytes where"),
         (json("\"block_bytes\":4096", "\"block_bytes\":0"), "impossible"),
         (json("\"block_bytes\":4096", "\"block_bytes\":1000"), "impossible"),
@@ -145,4 +154,146 @@ fn a_pass_changes_nothing_and_writes_all_forms() {
     let document = roxmltree::Document::parse(&xml).unwrap();
     assert!(document.descendants().any(|node| node.has_tag_name("VerifiedBlocks")));
     assert!(before == (bytes(&bench.path("t.dat")), bytes(&bench.path("run.journal"))));
+}
+
+/// A folder with a target of 16 blocks, and the journal of a run that wrote all of them and ended.
+fn small() -> (Bench, Vec<u8>) {
+    let bench = Bench::new();
+    bench.measure("--verify-journal=run.journal -c64K -b4K -w100 -r -o4 --stop-ios=500 s.dat");
+    let journal = bytes(&bench.path("run.journal"));
+    (bench, journal)
+}
+
+/// What a pass with these bytes for a journal says; nothing if they are refused.
+fn passed(folder: &Path, journal: &[u8]) -> Option<Passed> {
+    let place = folder.join("bad.journal");
+    std::fs::write(&place, journal).unwrap();
+    let (findings, names) = (Findings::default(), [folder.join("s.dat").display().to_string()]);
+    let outcome = pass::run(&place, &names, (&AtomicBool::new(false), &|_| {}), &findings);
+    outcome.ok().map(|()| findings.passed(&place))
+}
+
+/// Nothing of the target is blamed; whether the journal was found damaged, or was refused.
+fn blames_nobody(folder: &Path, journal: &[u8], what: &str) -> bool {
+    let Some(found) = passed(folder, journal) else { return true };
+    assert_eq!(found.verification.faulty_blocks(), 0, "{what}");
+    assert!(found.failures.is_empty(), "{what}: {:?}", found.failures);
+    found.verification.damaged_words() > 0
+}
+
+/// Break 11: of 40 bits of the journal that flipped, 23 gave faults of the target.
+#[test]
+fn a_flipped_bit_of_the_journal_blamed_the_target() {
+    let (bench, journal) = small();
+    let folder = bench.path(".");
+    assert!(!blames_nobody(&folder, &journal, "whole"));
+    let words_at = 4096;
+    let head = 32 + journal[32..words_at].iter().position(|&byte| byte == 0).unwrap();
+    let mut flips = 0;
+    for at in (0..head).chain(words_at..journal.len()) {
+        for bit in 0..8 {
+            let mut bad = journal.clone();
+            bad[at] ^= 1 << bit;
+            let is_found = blames_nobody(&folder, &bad, &format!("byte {at}, bit {bit}"));
+            // Four bytes of the head hold nothing yet.
+            assert!(is_found || (28..32).contains(&at), "byte {at}, bit {bit}");
+            flips += 1;
+        }
+    }
+    assert!(flips > 2_000, "{flips}");
+    let mut random = Random::new(11);
+    let mut below = |bound: usize| usize::try_from(random.below(bound as u64)).unwrap();
+    for _ in 0..500 {
+        let mut bad = journal.clone();
+        let byte = words_at + below(journal.len() - words_at);
+        let others = byte / 8 * 8 + below(8);
+        bad[byte] ^= 1 << below(8);
+        bad[others] ^= 1 << below(8);
+        blames_nobody(&folder, &bad, &format!("bytes {byte}, {others}"));
+        bad = journal.clone();
+        bad[below(head)] ^= 1 << below(8);
+        bad[below(head)] ^= 1 << below(8);
+        blames_nobody(&folder, &bad, "two bits of the head");
+    }
+}
+
+#[test]
+fn words_that_were_moved_zeroed_or_cut_blame_nobody() {
+    let (bench, journal) = small();
+    let folder = bench.path(".");
+    let words = (4096..journal.len()).step_by(8);
+    for one in words.clone() {
+        for other in words.clone().filter(|other| *other > one) {
+            let mut bad = journal.clone();
+            bad[one..one + 8].copy_from_slice(&journal[other..other + 8]);
+            bad[other..other + 8].copy_from_slice(&journal[one..one + 8]);
+            blames_nobody(&folder, &bad, &format!("{one} for {other}"));
+        }
+        let mut bad = journal.clone();
+        bad[one..one + 8].fill(0);
+        blames_nobody(&folder, &bad, &format!("{one} is gone"));
+    }
+    let mut lost = journal.clone();
+    lost[4096..].fill(0);
+    assert!(blames_nobody(&folder, &lost, "a page of zeros"));
+    for length in 0..journal.len() {
+        assert!(passed(&folder, &journal[..length]).is_none(), "{length}");
+    }
+}
+
+#[test]
+fn a_damaged_journal_is_told_as_such_in_each_form() {
+    let (bench, journal) = small();
+    let mut bad = journal.clone();
+    let last = journal.len() - 8;
+    bad[last] ^= 1;
+    std::fs::write(bench.path("bad.journal"), &bad).unwrap();
+    let output = bench.run("--verify-only=bad.journal --json=r.json");
+    assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("JOURNAL is damaged, not the target"), "{text}");
+    assert!(text.contains("1 | words of the journal are damaged"), "{text}");
+    let json: serde_json::Value = serde_json::from_slice(&bytes(&bench.path("r.json"))).unwrap();
+    let target = &json["verification"]["targets"][0];
+    assert_eq!(
+        (&target["journal_damaged_words"], &target["unverifiable_blocks"]),
+        (&1.into(), &1.into())
+    );
+    let xml = String::from_utf8(bench.run("-Rxml --verify-only=bad.journal").stdout).unwrap();
+    assert!(xml.contains("<JournalDamagedWords>1<"), "{xml}");
+    // A fault of the target weighs more.
+    let mut data = bytes(&bench.path("s.dat"));
+    data[0] ^= 1;
+    std::fs::write(bench.path("s.dat"), data).unwrap();
+    assert_eq!(bench.run("--verify-only=bad.journal").status.code(), Some(4));
+}
+
+/// A journal as version 1 had it, of the same windows.
+fn version_1(journal: &[u8]) -> Vec<u8> {
+    let length = journal[32..4096].iter().position(|&byte| byte == 0).unwrap();
+    let json = &journal[32..32 + length];
+    let words = [1, 2, u32::try_from(length).unwrap(), crc32c::crc32c(json)].map(u32::to_ne_bytes);
+    let mut old = [b"FathomVJ".as_slice(), &words.concat(), json].concat();
+    old.resize(4096 + 24, 0);
+    for word in journal[4096 + 32..].chunks_exact(8) {
+        let word = u64::from_ne_bytes(word.try_into().unwrap()) & ((1 << 48) - 1);
+        old.extend(word.to_ne_bytes());
+    }
+    old
+}
+
+#[test]
+fn an_older_journal_is_read_and_said_to_be_without_checks() {
+    let (bench, journal) = small();
+    std::fs::write(bench.path("old.journal"), version_1(&journal)).unwrap();
+    let output = bench.run("--verify-only=old.journal");
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(
+        text.contains("version 1, without checks") && text.contains("no fault was found"),
+        "{text}"
+    );
+    let found = passed(&bench.path("."), &version_1(&journal)).unwrap().verification;
+    let whole = passed(&bench.path("."), &journal).unwrap().verification;
+    assert_eq!(found.targets[0].verified_blocks, whole.targets[0].verified_blocks);
 }

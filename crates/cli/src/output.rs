@@ -30,6 +30,8 @@ pub enum Code {
     Faulty = 4,
     /// No I/O completed.
     NoIo = 5,
+    /// Verification found no fault, but its journal is damaged.
+    JournalDamaged = 6,
     /// The run was interrupted.
     Interrupted = 130,
 }

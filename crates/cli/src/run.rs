@@ -177,6 +177,8 @@ fn exit_code(finished: &Finished, interrupted: bool, printed: ExitCode) -> ExitC
         Code::Interrupted.into()
     } else if !finished.failures.is_empty() || spans.iter().any(|span| failed(&span.outcome)) {
         Code::Failed.into()
+    } else if verification.is_some_and(|found| found.damaged_words() > 0) {
+        Code::JournalDamaged.into()
     } else if spans.iter().any(|span| span.outcome == Outcome::NoIo) {
         Code::NoIo.into()
     } else {

@@ -23,13 +23,17 @@ const TARGETS: [(&str, &str); 3] = [
 ];
 
 /// Exit codes: number and meaning.
-pub const EXIT_CODES: [(u8, &str); 7] = [
+pub const EXIT_CODES: [(u8, &str); 8] = [
     (0, "the run is complete, or what was asked for has been shown"),
     (1, "the run failed; a report is printed all the same"),
     (2, "refused, to protect data: nothing was created, truncated or written"),
     (3, "the command line or the profile is wrong; nothing was touched"),
     (4, "verification found faults; the result tells them"),
     (5, "the measured time passed, and no I/O completed in it"),
+    (
+        6,
+        "verification found no fault, but its journal is damaged, so that some blocks are not known",
+    ),
     (130, "the run was interrupted; the partial result is printed"),
 ];
 

@@ -13,6 +13,10 @@ use crate::verify::window::Legal;
 pub struct Verification {
     /// The file that says which writes may stand where; absent if there is none.
     pub journal: Option<String>,
+    /// The journal is of a version whose words do not check themselves, so that damage to it would show as
+    /// faults of the target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub journal_lacks_checks: bool,
     /// The targets.
     pub targets: Vec<VerifiedTarget>,
     /// The first faults of each target, at most 20 in all and each block once.
@@ -43,6 +47,9 @@ pub struct VerifiedTarget {
     /// Blocks that had writes in flight when the journal ended, so that the data before and after these
     /// count as right; 0 during a run.
     pub in_flight_blocks: u64,
+    /// Words of the journal that are damaged. Their blocks are among the unverifiable ones, and blame nobody.
+    #[serde(default)]
+    pub journal_damaged_words: u64,
 }
 
 /// One fault.
@@ -69,6 +76,12 @@ impl Verification {
         self.targets.iter().map(VerifiedTarget::faulty_blocks).sum()
     }
 
+    /// Words of the journal that are damaged, over all targets.
+    #[must_use]
+    pub fn damaged_words(&self) -> u64 {
+        self.targets.iter().map(|target| target.journal_damaged_words).sum()
+    }
+
     /// Adds what was found on one target.
     pub fn add(&mut self, path: &str, block_bytes: u32, in_flight_blocks: u64, tally: &Tally) {
         self.targets.push(VerifiedTarget {
@@ -82,6 +95,7 @@ impl Verification {
             torn_blocks: tally.faulty(FaultKind::Torn),
             newer_blocks: tally.faulty(FaultKind::Newer),
             in_flight_blocks,
+            journal_damaged_words: tally.journal_damaged,
         });
         let room = FAULTS_LISTED - self.first_faults.len().min(FAULTS_LISTED);
         let faults = tally.listed.iter().take(room);

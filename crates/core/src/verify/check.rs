@@ -141,8 +141,8 @@ fn judge(sector: &[u8], offset_bytes: u64, owner: Owner, legal: Legal) -> Sector
     };
     let (ours, here) = (stamp.seed == owner.seed, stamp.target == owner.target);
     match (ours, here && stamp.offset_bytes == offset_bytes) {
+        (true, true) if legal.holds(stamp.generation) => Sector::Current,
         (true, true) if stamp.generation > legal.newest => Sector::Wrong(FaultKind::Newer),
-        (true, true) if stamp.generation >= legal.oldest => Sector::Current,
         (true, false) => Sector::Wrong(FaultKind::Misdirected),
         // Another target's stamps of another run are a copy of it, or a device with a new name.
         (false, false) if here => Sector::Wrong(FaultKind::Misdirected),
@@ -318,7 +318,7 @@ mod tests {
         let mut made = vec![0; BLOCK];
         content.fill(AT, &mut made);
         let seen = |bytes: &[u8], (oldest, newest), is_whole: bool| {
-            let origin = Origin::from_words([1 + u64::from(is_whole), 5, 1 << 20]);
+            let origin = Origin::from_bare_words([1 + u64::from(is_whole), 5, 1 << 20]);
             let legal = Legal { oldest, newest, is_settled: oldest == newest };
             let block = ReadBlock { bytes, offset_bytes: AT, legal };
             match check(&block, Owner { origin, ..OWNER }) {

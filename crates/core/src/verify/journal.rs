@@ -5,9 +5,11 @@
 //! also after the run was killed. It is put on stable storage when the run ends, and now and then by the
 //! kernel; a loss of power may thus leave a journal that is older than the data.
 //!
-//! The file: 24 bytes (magic, version, state, length and CRC32C of what follows), the targets as JSON, zeros
-//! up to a multiple of 4096, and words of 64 bits in the byte order of the host: for each target three about
-//! what its file was made with, and one per block.
+//! The file: 32 bytes (magic, version, state, length and CRC32C of what follows, CRC32C of these without
+//! the state, zeros), the targets as JSON, zeros up to a multiple of 4096, and words of 64 bits in the byte
+//! order of the host: for each target four about what its file was made with, the last of which checks the
+//! others, and one per block, which checks itself (`word`). Journals of version 1 lack the second CRC32C,
+//! the fourth word and the checks; they are read, and said to be so.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -19,14 +21,11 @@ use fathom_sys::words::{MAP_ALIGN_BYTES, SharedWords, try_lock};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::origin::{ORIGIN_WORDS, Origin};
+use super::fixed::{CLOSED, FIXED_BYTES, Fixed, STATE_AT, fixed};
+use super::origin::{ORIGIN_WORDS, ORIGIN_WORDS_1, Origin};
+use super::window::Window;
+use super::word::{decode, encode};
 
-const MAGIC: [u8; 8] = *b"FathomVJ";
-const VERSION: u32 = 1;
-const FIXED_BYTES: usize = 24;
-const STATE_AT: u64 = 12;
-const OPEN: u32 = 1;
-const CLOSED: u32 = 2;
 /// The targets of no run take more.
 const HEAD_BYTES_MAX: u32 = 64 << 20;
 const WORD_BYTES: u64 = 8;
@@ -161,7 +160,7 @@ fn claim(path: &Path) -> Result<(File, bool), JournalError> {
     }
     let length = file.metadata().map_err(failed(path, "look at"))?.len();
     match Fixed::read(&file) {
-        Ok(fixed) if fixed.state == CLOSED => Ok((file, false)),
+        Ok(fixed) if fixed.is_closed => Ok((file, false)),
         Ok(_) => Err(JournalError::Unfinished(path.to_owned())),
         Err(_) if length == 0 => Ok((file, false)),
         Err(_) => Err(JournalError::NotOurs(path.to_owned())),
@@ -172,14 +171,15 @@ fn claim(path: &Path) -> Result<(File, bool), JournalError> {
 fn fill(path: &Path, file: &File, head: &Head) -> Result<u64, JournalError> {
     // Strings and numbers can always be written as JSON.
     let json = serde_json::to_vec(head).unwrap_or_default();
-    let words_at = words_at(json.len() as u64);
+    let words_at = words_at(FIXED_BYTES, json.len() as u64);
     let bytes =
         head.words().unwrap_or(u64::MAX).saturating_mul(WORD_BYTES).saturating_add(words_at);
     file.set_len(0).map_err(failed(path, "empty"))?;
     reserve(file, bytes).map_err(failed(path, "reserve the space of"))?;
+    // Before the head, so that a journal that has one is whole.
+    write_words(file, words_at, head).map_err(failed(path, "write the words of"))?;
     let json_bytes = u32::try_from(json.len()).unwrap_or(u32::MAX);
-    let fixed = Fixed { state: OPEN, json_bytes, checksum: crc32c::crc32c(&json) };
-    let bytes = [fixed.write().as_slice(), &json].concat();
+    let bytes = [fixed(json_bytes, crc32c::crc32c(&json)).as_slice(), &json].concat();
     file.write_all_at(&bytes, 0).and_then(|()| file.sync_all()).map_err(failed(path, "write"))?;
     Ok(words_at)
 }
@@ -200,6 +200,24 @@ fn reserve(file: &File, bytes: u64) -> io::Result<()> {
     }
 }
 
+/// The words of blocks that nobody has written. Those of a target's making stay 0, which says that it is not
+/// known.
+fn write_words(file: &File, words_at: u64, head: &Head) -> io::Result<()> {
+    const PIECE_WORDS: usize = 1 << 16;
+    let mut first = 0;
+    for target in &head.targets {
+        let (from, until) =
+            (first + ORIGIN_WORDS as u64, first + ORIGIN_WORDS as u64 + target.blocks);
+        for start in (from..until).step_by(PIECE_WORDS) {
+            let places = start..until.min(start + PIECE_WORDS as u64);
+            let words = places.flat_map(|place| encode(Window::default(), place).to_ne_bytes());
+            file.write_all_at(&words.collect::<Vec<u8>>(), words_at + start * WORD_BYTES)?;
+        }
+        first = until;
+    }
+    Ok(())
+}
+
 /// Says that the run has ended, with everything on stable storage before.
 pub fn close(path: &Path, words: &SharedWords) -> Result<(), JournalError> {
     let Some(file) = words.file() else { return Ok(()) };
@@ -207,47 +225,8 @@ pub fn close(path: &Path, words: &SharedWords) -> Result<(), JournalError> {
     closed.and_then(|()| file.sync_all()).map_err(failed(path, "close"))
 }
 
-fn words_at(json_bytes: u64) -> u64 {
-    (FIXED_BYTES as u64 + json_bytes).next_multiple_of(MAP_ALIGN_BYTES)
-}
-
-/// The part of the head that has a fixed place.
-#[derive(Debug, Clone, Copy)]
-struct Fixed {
-    state: u32,
-    json_bytes: u32,
-    checksum: u32,
-}
-
-impl Fixed {
-    fn write(self) -> [u8; FIXED_BYTES] {
-        let mut bytes = [0; FIXED_BYTES];
-        bytes[..8].copy_from_slice(&MAGIC);
-        for (index, word) in
-            [VERSION, self.state, self.json_bytes, self.checksum].into_iter().enumerate()
-        {
-            bytes[8 + 4 * index..12 + 4 * index].copy_from_slice(&word.to_ne_bytes());
-        }
-        bytes
-    }
-
-    fn read(file: &File) -> Result<Self, String> {
-        let mut bytes = [0; FIXED_BYTES];
-        file.read_exact_at(&mut bytes, 0).map_err(|_| "it is too short".to_owned())?;
-        if bytes[..8] != MAGIC {
-            return Err("it does not begin as one".to_owned());
-        }
-        let word = |index: usize| {
-            u32::from_ne_bytes(std::array::from_fn(|byte| bytes[8 + 4 * index + byte]))
-        };
-        match (word(0), word(1)) {
-            (VERSION, state @ (OPEN | CLOSED)) => {
-                Ok(Self { state, json_bytes: word(2), checksum: word(3) })
-            }
-            (VERSION, state) => Err(format!("its state is {state}, which no journal has")),
-            _ => Err("it is of another version or of a host with another byte order".to_owned()),
-        }
-    }
+fn words_at(fixed_bytes: usize, json_bytes: u64) -> u64 {
+    (fixed_bytes as u64 + json_bytes).next_multiple_of(MAP_ALIGN_BYTES)
 }
 
 /// A journal that is read.
@@ -257,6 +236,8 @@ pub struct Journal {
     pub head: Head,
     /// Whether its run ended by itself.
     pub is_closed: bool,
+    /// Whether its words check themselves; not so in version 1.
+    pub has_checks: bool,
     file: File,
     words_at: u64,
 }
@@ -281,47 +262,80 @@ impl Journal {
         }
         let mut json = vec![0; fixed.json_bytes as usize];
         let cut = |_| "it is cut short".to_owned();
-        file.read_exact_at(&mut json, FIXED_BYTES as u64).map_err(cut)?;
-        if crc32c::crc32c(&json) != fixed.checksum {
-            return Err("its head does not match its checksum".to_owned());
+        file.read_exact_at(&mut json, fixed.bytes() as u64).map_err(cut)?;
+        if crc32c::crc32c(&json) != fixed.json_checksum {
+            return Err("its head is damaged: it does not match its checksum".to_owned());
         }
         let head: Head = serde_json::from_slice(&json).map_err(|error| error.to_string())?;
-        let words_at = words_at(u64::from(fixed.json_bytes));
+        let words_at = words_at(fixed.bytes(), u64::from(fixed.json_bytes));
         head.check()?;
-        let expected = head.words().and_then(|words| words.checked_mul(WORD_BYTES));
+        let words = head.words_with(origin_words(fixed.has_checks));
+        let expected = words.and_then(|words| words.checked_mul(WORD_BYTES));
         let expected = expected.and_then(|bytes| bytes.checked_add(words_at));
         let found = file.metadata().map_err(|error| error.to_string())?.len();
         if expected != Some(found) {
             let expected = expected.unwrap_or(u64::MAX);
             return Err(format!("it has {found} bytes where {expected} belong to its targets"));
         }
-        Ok(Self { head, is_closed: fixed.state == CLOSED, file, words_at })
+        let Fixed { has_checks, is_closed, .. } = fixed;
+        Ok(Self { head, is_closed, has_checks, file, words_at })
     }
 
-    /// The windows of `count` blocks of a target, from the block `first` on.
-    pub fn windows(&self, target: usize, first: u64, count: usize) -> io::Result<Vec<u64>> {
-        self.words(target, ORIGIN_WORDS as u64 + first, count)
+    /// The windows of `count` blocks of a target, from the block `first` on; [`Window::DAMAGED`] where a
+    /// word is not what was written there.
+    pub fn windows(&self, target: usize, first: u64, count: usize) -> io::Result<Vec<Window>> {
+        let place = self.place(target) + self.origin_words() as u64 + first;
+        let words = self.words(place, count)?.into_iter().zip(place..);
+        let window =
+            |(word, place)| if self.has_checks { decode(word, place) } else { Window(word) };
+        Ok(words.map(window).collect())
     }
 
-    /// What a target's file was made with, if that is known.
+    /// What a target's file was made with, if that is known; an error of the kind `InvalidData` if that is
+    /// damaged.
     pub fn origin(&self, target: usize) -> io::Result<Option<Origin>> {
-        let words = self.words(target, 0, ORIGIN_WORDS)?;
-        Ok(Origin::from_words(std::array::from_fn(|index| words[index])))
+        let place = self.place(target);
+        let words = self.words(place, self.origin_words())?;
+        if !self.has_checks {
+            return Ok(Origin::from_bare_words(std::array::from_fn(|index| words[index])));
+        }
+        let origin = Origin::from_words(std::array::from_fn(|index| words[index]), place);
+        origin.ok_or(io::Error::from(io::ErrorKind::InvalidData))
     }
 
-    fn words(&self, target: usize, first: u64, count: usize) -> io::Result<Vec<u64>> {
-        let earlier: u64 = self.head.targets[..target].iter().map(JournalTarget::words).sum();
+    fn origin_words(&self) -> usize {
+        origin_words(self.has_checks)
+    }
+
+    /// The place of a target's first word.
+    fn place(&self, target: usize) -> u64 {
+        let words = |target: &JournalTarget| target.blocks + self.origin_words() as u64;
+        self.head.targets[..target].iter().map(words).sum()
+    }
+
+    fn words(&self, place: u64, count: usize) -> io::Result<Vec<u64>> {
         let mut bytes = vec![0; count * 8];
-        self.file.read_exact_at(&mut bytes, self.words_at + (earlier + first) * WORD_BYTES)?;
+        self.file.read_exact_at(&mut bytes, self.words_at + place * WORD_BYTES)?;
         let word = |word: &[u8]| u64::from_ne_bytes(std::array::from_fn(|index| word[index]));
         Ok(bytes.chunks_exact(8).map(word).collect())
     }
 }
 
+fn origin_words(has_checks: bool) -> usize {
+    if has_checks { ORIGIN_WORDS } else { ORIGIN_WORDS_1 }
+}
+
 impl Head {
     /// The number of all words; none if there are too many.
     fn words(&self) -> Option<u64> {
-        self.targets.iter().try_fold(0_u64, |sum, target| sum.checked_add(target.words()))
+        self.words_with(ORIGIN_WORDS)
+    }
+
+    fn words_with(&self, origin_words: usize) -> Option<u64> {
+        let add = |sum: u64, target: &JournalTarget| {
+            sum.checked_add(target.blocks)?.checked_add(origin_words as u64)
+        };
+        self.targets.iter().try_fold(0, add)
     }
 
     fn check(&self) -> Result<(), String> {
@@ -335,12 +349,6 @@ impl Head {
             }
         }
         Ok(())
-    }
-}
-
-impl JournalTarget {
-    fn words(&self) -> u64 {
-        self.blocks.saturating_add(ORIGIN_WORDS as u64)
     }
 }
 

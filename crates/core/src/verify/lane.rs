@@ -116,7 +116,12 @@ impl<'a> LaneVerifier<'a> {
                 self.table.end_write(offset_bytes);
                 continue;
             }
-            let legal = self.issued[first + index].legal_until(self.table.window(offset_bytes));
+            let (issued, now) = (self.issued[first + index], self.table.window(offset_bytes));
+            if issued == Window::DAMAGED || now == Window::DAMAGED {
+                self.tally.add_damaged();
+                continue;
+            }
+            let legal = issued.legal_until(now);
             let block = ReadBlock { bytes, offset_bytes, legal };
             self.tally.add(check(&block, self.table.owner()), &block, io.at_ns);
         }

@@ -7,6 +7,7 @@
 //! mapped into memory, so that they outlive the process.
 
 pub mod check;
+mod fixed;
 pub mod journal;
 pub mod lane;
 pub mod origin;
@@ -15,6 +16,7 @@ pub mod stamp;
 pub mod table;
 pub mod tally;
 pub mod window;
+pub mod word;
 
 pub use check::FaultKind;
 pub use lane::LaneVerifier;

@@ -8,8 +8,14 @@ use std::path::Path;
 use crate::plan::Reduction;
 use crate::plan::prepare::{Content, content_of};
 
-/// Words in which a journal keeps an origin.
-pub const ORIGIN_WORDS: usize = 3;
+/// Words in which a journal keeps an origin, with the one that checks them.
+pub const ORIGIN_WORDS: usize = 4;
+
+/// The upper half of the check, so that no other word is taken for one.
+const CHECKED: u64 = 0x4f52_4947 << 32;
+
+/// Words of an origin by themselves, as journals of version 1 have them.
+pub const ORIGIN_WORDS_1: usize = 3;
 
 /// The data that a file was made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +42,28 @@ impl Origin {
         self.content.holds_at(offset_bytes, sector)
     }
 
-    /// As words; all are 0 for none.
+    /// As words for this place in the table.
     #[must_use]
-    pub fn to_words(origin: Option<Self>) -> [u64; ORIGIN_WORDS] {
-        origin.map_or([0; ORIGIN_WORDS], |origin| {
+    pub fn to_words(origin: Option<Self>, place: u64) -> [u64; ORIGIN_WORDS] {
+        let bare = Self::to_bare_words(origin);
+        [bare[0], bare[1], bare[2], check(bare, place)]
+    }
+
+    /// From words of this place; nothing if they are not what was written there. As long as nothing was
+    /// written, they are 0.
+    pub fn from_words(words: [u64; ORIGIN_WORDS], place: u64) -> Option<Option<Self>> {
+        let bare = [words[0], words[1], words[2]];
+        match words[3] {
+            0 => Some(None),
+            found if found == check(bare, place) => Some(Self::from_bare_words(bare)),
+            _ => None,
+        }
+    }
+
+    /// As words without a check, as older journals have them; all are 0 for none.
+    #[must_use]
+    pub fn to_bare_words(origin: Option<Self>) -> [u64; ORIGIN_WORDS_1] {
+        origin.map_or([0; ORIGIN_WORDS_1], |origin| {
             let Content { seed, size_bytes, reduction } = origin.content;
             let Reduction { compress_percent, dedupe_percent } = reduction;
             let percents = u64::from(compress_percent) << 8 | u64::from(dedupe_percent) << 16;
@@ -47,14 +71,19 @@ impl Origin {
         })
     }
 
-    /// From words.
+    /// From words without a check.
     #[must_use]
-    pub fn from_words([state, seed, size_bytes]: [u64; ORIGIN_WORDS]) -> Option<Self> {
+    pub fn from_bare_words([state, seed, size_bytes]: [u64; ORIGIN_WORDS_1]) -> Option<Self> {
         let [whole, compress_percent, dedupe_percent, ..] = state.to_le_bytes().map(u32::from);
         let reduction = Reduction { compress_percent, dedupe_percent };
         let content = Content { seed, size_bytes, reduction };
         (state > 0).then_some(Self { content, is_whole: whole > 1 })
     }
+}
+
+fn check(bare: [u64; ORIGIN_WORDS_1], place: u64) -> u64 {
+    let bytes = [bare[0], bare[1], bare[2], place].map(u64::to_le_bytes).concat();
+    CHECKED | u64::from(crc32c::crc32c(&bytes))
 }
 
 #[cfg(test)]
@@ -70,13 +99,20 @@ mod tests {
         ) {
             let reduction = Reduction { compress_percent, dedupe_percent };
             let origin = Some(Origin { content: Content { seed, size_bytes, reduction }, is_whole });
-            prop_assert_eq!(Origin::from_words(Origin::to_words(origin)), origin);
+            let words = Origin::to_words(origin, 5);
+            prop_assert_eq!(Origin::from_words(words, 5), Some(origin));
+            prop_assert_eq!(Origin::from_words(words, 6), None);
+            for bit in 0..256 {
+                let mut flipped = words;
+                flipped[bit / 64] ^= 1 << (bit % 64);
+                prop_assert_eq!(Origin::from_words(flipped, 5), None);
+            }
         }
     }
 
     #[test]
     fn no_origin_is_no_words() {
-        assert_eq!(Origin::to_words(None), [0; ORIGIN_WORDS]);
-        assert_eq!(Origin::from_words([0; ORIGIN_WORDS]), None);
+        assert_eq!(Origin::from_words(Origin::to_words(None, 1), 1), Some(None));
+        assert_eq!(Origin::from_words([0; ORIGIN_WORDS], 1), Some(None));
     }
 }

@@ -67,7 +67,11 @@ pub struct Passed {
 
 /// What a pass has found so far, target by target. Whoever attends it may look at any time.
 #[derive(Debug, Default)]
-pub struct Findings(Mutex<Vec<TargetFound>>);
+pub struct Findings {
+    targets: Mutex<Vec<TargetFound>>,
+    /// The words of the journal do not check themselves.
+    lacks_checks: AtomicBool,
+}
 
 /// What was found on one target so far.
 #[derive(Debug, Clone)]
@@ -82,14 +86,19 @@ struct TargetFound {
 
 impl Findings {
     fn of(&self) -> MutexGuard<'_, Vec<TargetFound>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All of it; `journal` is where it was found what to look for.
     #[must_use]
     pub fn passed(&self, journal: &Path) -> Passed {
         let shown = Some(journal.display().to_string());
-        let verification = Verification { journal: shown, ..Verification::default() };
+        let lacks_checks = self.lacks_checks.load(Ordering::Relaxed);
+        let verification = Verification {
+            journal: shown,
+            journal_lacks_checks: lacks_checks,
+            ..Verification::default()
+        };
         let mut passed = Passed { verification, failures: Vec::new() };
         for TargetFound { name, block_bytes, in_flight, tally, failure } in self.of().iter() {
             passed.verification.add(name, *block_bytes, *in_flight, tally);
@@ -117,6 +126,7 @@ pub fn run(
 ) -> Result<(), PassError> {
     let opening = format!("open the journal '{}'", journal.display());
     let journal = within(sink, opening, || Journal::open(journal))?;
+    findings.lacks_checks.store(!journal.has_checks, Ordering::Relaxed);
     let known = &journal.head.targets;
     if !names.is_empty() && names.len() != known.len() {
         return Err(PassError::Targets { known: known.len(), given: names.len() });
@@ -161,7 +171,15 @@ impl<'a> Reading<'a> {
     ) -> Result<Self, PassError> {
         let target = &journal.head.targets[index];
         let wrong = |why: String| PassError::Target { name: name.to_owned(), why };
-        let origin = journal.origin(index);
+        let mut tally = Tally::default();
+        let origin = match journal.origin(index) {
+            // Then blocks that this run has not written are known as little as those of other files.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                tally.journal_damaged += 1;
+                Ok(None)
+            }
+            origin => origin,
+        };
         let origin = origin.map_err(|error| wrong(format!("is not in the journal: {error}")))?;
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };
         let kind =
@@ -176,7 +194,6 @@ impl<'a> Reading<'a> {
         let bytes = (PIECE_BYTES / block_bytes).max(1) * block_bytes;
         let buffer = Buffers::new(&[bytes], PageKind::Normal);
         let buffer = buffer.map_err(|error| PassError::Memory(bytes, error))?;
-        let tally = Tally::default();
         let in_flight = 0;
         Ok(Self {
             journal,
@@ -246,7 +263,10 @@ impl<'a> Reading<'a> {
         for ((window, bytes), offset_bytes) in
             windows.into_iter().zip(blocks).zip((offset_bytes..).step_by(block_bytes))
         {
-            let window = Window(window);
+            if window == Window::DAMAGED {
+                self.tally.add_damaged();
+                continue;
+            }
             self.in_flight += u64::from(window.in_flight() > 0);
             let block = ReadBlock { bytes, offset_bytes, legal: window.legal_until(window) };
             self.tally.add(check(&block, self.owner), &block, offset_bytes);

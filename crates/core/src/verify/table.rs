@@ -14,6 +14,7 @@ use super::origin::{ORIGIN_WORDS, Origin};
 use super::stamp::identity;
 use super::tally::Tally;
 use super::window::Window;
+use super::word;
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::plan::{VerifyPlan, VerifyTarget};
@@ -39,6 +40,8 @@ struct Entry {
 #[derive(Debug, Clone, Copy)]
 pub struct TargetTable<'a> {
     words: &'a [AtomicU64],
+    /// The place of the first of them in the table.
+    first_place: u64,
     start_bytes: u64,
     block_bytes: u64,
     owner: Owner,
@@ -49,7 +52,14 @@ impl Tables {
     /// Windows that end with the process; nothing is written.
     pub fn in_memory(targets: &[VerifyTarget], seed: u64) -> io::Result<Self> {
         let words = SharedWords::in_memory(count(targets))?;
-        Ok(Self { seed, words, targets: entries(targets), journal: None })
+        for (word, place) in words.words().iter().zip(0..) {
+            word.store(word::encode(Window::default(), place), Ordering::Relaxed);
+        }
+        let tables = Self { seed, words, targets: entries(targets), journal: None };
+        for entry in &tables.targets {
+            tables.store_origin(entry, [0; ORIGIN_WORDS]);
+        }
+        Ok(tables)
     }
 
     /// Windows that stand in the journal that the plan names; the file is made. What may hang is told to
@@ -95,9 +105,11 @@ impl Tables {
     pub fn of(&self, path: &Path) -> Option<TargetTable<'_>> {
         self.words_of(path).map(|(entry, origin, words)| {
             let origin = std::array::from_fn(|index| origin[index].load(Ordering::Acquire));
-            let origin = Origin::from_words(origin);
+            // What was damaged is not known.
+            let origin = Origin::from_words(origin, entry.first_word as u64).flatten();
             TargetTable {
                 words,
+                first_place: entry.first_block() as u64,
                 start_bytes: entry.target.start_bytes,
                 block_bytes: u64::from(entry.target.block_bytes),
                 owner: Owner { target: entry.identity, seed: self.seed, origin },
@@ -118,16 +130,27 @@ impl Tables {
     /// it. A file that cannot be looked at is one of which nothing is known.
     pub fn learn(&self, path: &Path, is_whole: bool) {
         let origin = Origin::of_file(path, is_whole).ok().flatten();
-        let words = self.words_of(path).into_iter().flat_map(|(_, origin, _)| origin);
-        for (word, value) in words.zip(Origin::to_words(origin)) {
+        if let Some((entry, ..)) = self.words_of(path) {
+            self.store_origin(entry, Origin::to_words(origin, entry.first_word as u64));
+        }
+    }
+
+    /// While it is stored, it counts as unknown.
+    fn store_origin(&self, entry: &Entry, origin: [u64; ORIGIN_WORDS]) {
+        let words = &self.words.words()[entry.first_word..entry.first_block()];
+        let (check, bare) = (&words[ORIGIN_WORDS - 1], &words[..ORIGIN_WORDS - 1]);
+        check.store(0, Ordering::Release);
+        for (word, value) in bare.iter().zip(origin) {
             word.store(value, Ordering::Release);
         }
+        check.store(origin[ORIGIN_WORDS - 1], Ordering::Release);
     }
 
     /// Forgets what was written to a target, because its file was made anew.
     pub fn forget(&self, path: &Path) {
-        for word in self.words_of(path).into_iter().flat_map(|(_, _, blocks)| blocks) {
-            word.store(0, Ordering::Release);
+        let Some((entry, _, blocks)) = self.words_of(path) else { return };
+        for (word, place) in blocks.iter().zip(entry.first_block() as u64..) {
+            word.store(word::encode(Window::default(), place), Ordering::Release);
         }
     }
 
@@ -172,6 +195,11 @@ fn count(targets: &[VerifyTarget]) -> usize {
 }
 
 impl Entry {
+    /// Where the words of its blocks begin.
+    fn first_block(&self) -> usize {
+        self.first_word + ORIGIN_WORDS
+    }
+
     fn words(&self) -> usize {
         words(&self.target)
     }
@@ -207,17 +235,19 @@ impl TargetTable<'_> {
         self.owner
     }
 
+    /// The word of a block, and its place in the table.
     #[inline]
-    fn word(&self, offset_bytes: u64) -> &AtomicU64 {
+    fn word(&self, offset_bytes: u64) -> (&AtomicU64, u64) {
         let index = (offset_bytes - self.start_bytes) / self.block_bytes;
-        &self.words[usize::try_from(index).unwrap_or(usize::MAX)]
+        (&self.words[usize::try_from(index).unwrap_or(usize::MAX)], self.first_place + index)
     }
 
-    /// The window of the block at this offset.
+    /// The window of the block at this offset; [`Window::DAMAGED`] if its word is.
     #[inline]
     #[must_use]
     pub fn window(&self, offset_bytes: u64) -> Window {
-        Window(self.word(offset_bytes).load(Ordering::Acquire))
+        let (word, place) = self.word(offset_bytes);
+        word::decode(word.load(Ordering::Acquire), place)
     }
 
     /// A write of the block at this offset is about to be issued; its generation. From now on the journal
@@ -225,17 +255,22 @@ impl TargetTable<'_> {
     #[inline]
     #[must_use]
     pub fn begin_write(&self, offset_bytes: u64) -> u64 {
-        let begin = |word| Some(Window(word).begin().0);
-        let word = self.word(offset_bytes);
+        let (word, place) = self.word(offset_bytes);
+        let begin = |before| Some(word::step(before, place, Window::begin));
         let before = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, begin);
-        before.map_or(0, |word| Window(word).begin().newest())
+        match before.map(|before| word::decode(before, place)) {
+            Ok(before) if before != Window::DAMAGED => before.begin().newest(),
+            // Nobody can tell what this write must be; nor is it asked any more.
+            _ => 1,
+        }
     }
 
     /// A write of the block at this offset has completed.
     #[inline]
     pub fn end_write(&self, offset_bytes: u64) {
-        let end = |word| Some(Window(word).end().0);
-        let _ = self.word(offset_bytes).fetch_update(Ordering::AcqRel, Ordering::Acquire, end);
+        let (word, place) = self.word(offset_bytes);
+        let end = |before| Some(word::step(before, place, Window::end));
+        let _ = word.fetch_update(Ordering::AcqRel, Ordering::Acquire, end);
     }
 
     /// Adds what one thread found.

@@ -26,6 +26,8 @@ pub struct Tally {
     pub verified: u64,
     /// Blocks of which nobody knows what should stand there.
     pub unverifiable: u64,
+    /// Blocks of these whose word in the journal is damaged.
+    pub journal_damaged: u64,
     /// Blocks that are wrong, in the order of [`FaultKind::ALL`].
     faulty: [u64; FaultKind::ALL.len()],
     /// The first faults, each block once.
@@ -44,6 +46,13 @@ impl Tally {
                 self.add_fault(ListedFault { at_ns, offset_bytes, legal, fault });
             }
         }
+    }
+
+    /// Enters a block about which the journal is damaged: nobody knows what should stand there.
+    #[cold]
+    pub fn add_damaged(&mut self) {
+        self.unverifiable += 1;
+        self.journal_damaged += 1;
     }
 
     #[cold]
@@ -75,6 +84,7 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.verified += other.verified;
         self.unverifiable += other.unverifiable;
+        self.journal_damaged += other.journal_damaged;
         for (sum, count) in self.faulty.iter_mut().zip(other.faulty) {
             *sum += count;
         }

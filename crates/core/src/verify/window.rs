@@ -5,14 +5,18 @@
 //! Writes of one block that were in flight together may have reached it in any order, whichever completed
 //! first; so when the last of such a *busy period* has completed, each generation of the period is right.
 //!
-//! A word holds the newest generation (40 bits), the writes in flight (12 bits), the length of the busy
+//! A window holds the newest generation (24 bits, and 40 in older journals; after the last
+//! one they begin anew), the writes in flight (12 bits), the length of the busy
 //! period (6 bits), and how many generations before it were right when it began, beyond one (6 bits). A
 //! length that does not fit means that any older generation is right, until the block is written alone again.
 
-use super::stamp::GENERATION_MAX;
-
 /// As many writes of one block can be in flight.
 pub const IN_FLIGHT_MAX: u64 = (1 << 12) - 1;
+/// The generations of a window; the one after the last is [`AGAIN`].
+pub const GENERATION_LAST: u64 = (1 << 24) - 1;
+/// Generations below this are only given to the first writes of a block, so that a window that began anew
+/// is not taken for that of a block that nobody has written.
+const AGAIN: u64 = 256;
 const LENGTH_MAX: u64 = (1 << 6) - 1;
 const IN_FLIGHT_AT: u32 = 12;
 const PERIOD_AT: u32 = 6;
@@ -21,6 +25,24 @@ const GENERATION_AT: u32 = 24;
 /// The word of one block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Window(pub u64);
+
+impl Legal {
+    /// Whether this generation may be found. Where generations may have begun anew since the oldest one,
+    /// those before that are right, too.
+    #[inline]
+    #[must_use]
+    pub fn holds(&self, generation: u64) -> bool {
+        (self.oldest..=self.newest).contains(&generation) || self.began_anew(generation)
+    }
+
+    #[inline]
+    fn began_anew(&self, generation: u64) -> bool {
+        let may_have = self.oldest < AGAIN && self.newest >= AGAIN;
+        let is_long = self.newest - self.oldest.min(self.newest) > 2 * LENGTH_MAX;
+        let back = if is_long { GENERATION_LAST / 2 } else { AGAIN };
+        may_have && generation > GENERATION_LAST - back && generation <= GENERATION_LAST
+    }
+}
 
 /// What may be found; generation 0 stands for what was there before the first write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +60,9 @@ impl Window {
     fn new(newest: u64, in_flight: u64, period: u64, before: u64) -> Self {
         Self(newest << GENERATION_AT | in_flight << IN_FLIGHT_AT | period << PERIOD_AT | before)
     }
+
+    /// What stands where a word is not what was written there.
+    pub const DAMAGED: Self = Self(u64::MAX);
 
     /// The generation of the last write that was issued; 0 if there was none.
     #[inline]
@@ -86,14 +111,13 @@ impl Window {
     /// One more write is in flight; its generation is the newest.
     ///
     /// # Panics
-    /// If there are more than [`IN_FLIGHT_MAX`], or a block was written 2^40 times: the plan keeps the
-    /// former away, and time the latter.
+    /// If there are more than [`IN_FLIGHT_MAX`], which the plan keeps away.
     #[inline]
     #[must_use]
     pub fn begin(self) -> Self {
-        let newest = self.newest() + 1;
+        let newest = if self.newest() >= GENERATION_LAST { AGAIN } else { self.newest() + 1 };
         let in_flight = self.in_flight() + 1;
-        assert!(in_flight <= IN_FLIGHT_MAX && newest <= GENERATION_MAX, "the window overflows");
+        assert!(in_flight <= IN_FLIGHT_MAX, "the window overflows");
         Self::new(newest, in_flight, (self.period() + 1).min(LENGTH_MAX), self.before())
     }
 
@@ -156,6 +180,24 @@ mod tests {
         assert_eq!(legal(window), (1, 201));
         assert_eq!(legal(window.begin()), (0, 202));
         assert_eq!(legal(window.begin().end()), (202, 202));
+    }
+
+    #[test]
+    fn generations_that_begin_anew_leave_no_write_out() {
+        let near = Window::new(GENERATION_LAST - 2, 0, 0, 0);
+        let mut window = near;
+        for step in 0..400_u64 {
+            let before = window.newest();
+            window = window.begin();
+            // One write in flight: it may be there, or the one before it.
+            let legal = window.legal_until(window);
+            assert!(legal.holds(window.newest()) && legal.holds(before), "{step}: {legal:?}");
+            window = window.begin().end().end();
+            let legal = window.legal_until(window);
+            assert!(legal.holds(window.newest()) && legal.oldest > 0, "{step}: {legal:?}");
+            assert!(!legal.holds(window.newest() + 1), "{step}");
+        }
+        assert!(near.begin().begin().begin().newest() == AGAIN);
     }
 
     #[test]

@@ -15,6 +15,17 @@ pub fn write(text: &mut String, verification: &Verification) {
     for target in &verification.targets {
         write_target(text, target);
     }
+    if verification.journal_lacks_checks {
+        text.push_str(
+            "the journal is of version 1, without checks: damage to it would show as faults of the target\n",
+        );
+    }
+    if verification.damaged_words() > 0 {
+        text.push_str(
+            "the JOURNAL is damaged, not the target: what it says of these blocks is not believed; keep a copy of it on \
+             another device, and verify by what is left\n",
+        );
+    }
     if verification.faulty_blocks() == 0 {
         text.push_str("no fault was found\n");
         return;
@@ -46,6 +57,12 @@ fn write_target(text: &mut String, target: &VerifiedTarget) {
         text.push_str(&format!(
             "{:12} | of these had writes in flight at the end: the data before and after them are right\n",
             target.in_flight_blocks
+        ));
+    }
+    if target.journal_damaged_words > 0 {
+        text.push_str(&format!(
+            "{:12} | words of the journal are damaged: their blocks count as unverifiable\n",
+            target.journal_damaged_words
         ));
     }
 }

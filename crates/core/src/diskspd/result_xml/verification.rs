@@ -29,6 +29,8 @@ fn write_target(xml: &mut Writer, target: &VerifiedTarget) {
         ] {
             xml.element(name, blocks);
         }
+        let damaged = target.journal_damaged_words;
+        xml.optional("JournalDamagedWords", (damaged > 0).then_some(damaged));
     });
 }
 
