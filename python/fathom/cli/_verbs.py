@@ -89,6 +89,11 @@ VERBS: Mapping[str, Verb] = {
     ),
     "list": Verb("_list", "list_", "List saved runs, or experiments, the newest first."),
     "show": Verb("_show", "show", "Show runs or an experiment."),
+    "audit": Verb(
+        "_audit",
+        "audit",
+        "List what was allowed with --overwrite and --allow-write, the newest first.",
+    ),
     "import": Verb(
         "_import", "import_", "Import results of DiskSpd, fio, Iometer or CrystalDiskMark."
     ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fathom._run import EventCallback
     from fathom.store import Store
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "measure", "noted_override"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,31 @@ class Measured:
     def failure(self) -> str | None:
         """Why it failed, in words."""
         return None if self.error is None else str(self.error)
+
+
+def noted_override(
+    store: Store | None,
+    permission: Permission,
+    arguments: Sequence[str],
+    experiment_id: int | None,
+) -> list[int]:
+    """Note what is allowed for a run, and return the lines; without a store, in the usual one.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be noted: then nothing is run.
+
+    """
+    if not permission:
+        return []
+    if store is not None:
+        return store.overrides.note(permission, arguments, experiment_id)
+    from fathom.store import Store as Opened  # noqa: PLC0415 - Seldom needed.
+
+    with Opened() as usual:
+        usual.overrides.note(permission, arguments, experiment_id)
+    return []
 
 
 def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
@@ -76,7 +101,7 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
     def kept(result: Result, failures: Sequence[str]) -> int | None:
         if store is None:
             return None
-        return save_run(
+        run_id = save_run(
             store,
             result,
             arguments,
@@ -85,7 +110,10 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
             experiment_id=experiment_id,
             step_id=step_id,
         )
+        store.overrides.ended(noted, run_id)
+        return run_id
 
+    noted = noted_override(store, permission, arguments, experiment_id)
     # Between the end of a run and its place in the store, nothing ends the process.
     with held_back():
         try:

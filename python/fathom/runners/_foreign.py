@@ -23,7 +23,7 @@ from fathom._permission import NOTHING, Permission, refuse_permissions
 from fathom._result import Result
 from fathom._run import run_kept
 from fathom._signals import held_back
-from fathom.experiments._measure import Measured
+from fathom.experiments._measure import Measured, noted_override
 from fathom.experiments._saving import save_run
 from fathom.runners._native import stored_figures
 from fathom.runners._process import ToolRun, cpu_rows, run_tool
@@ -160,6 +160,7 @@ class ForeignRunner:
         refuse_permissions(arguments, "the arguments of this run")
         load = read_load(arguments)
         self._check(load)
+        noted = noted_override(self._store, self._permission, arguments, experiment_id)
         with tempfile.TemporaryDirectory(prefix="fathom-run-") as name, ExitStack() as claims:
             folder = Path(name)
             # Before anything is made: the load may be one that the tool does not know.
@@ -185,6 +186,7 @@ class ForeignRunner:
                 self._store, result, arguments, label=label, failures=failures,
                 experiment_id=experiment_id, step_id=step_id,
             )  # fmt: skip
+            self._store.overrides.ended(noted, run_id)
         if run.interrupted:
             raise RunInterrupted(result)
         return Measured(run_id, result, RunFailedError(failures[0], result) if failures else None)

@@ -26,6 +26,7 @@ from fathom.store._errors import (
 from fathom.store._experiments import Experiments
 from fathom.store._imports import Imports
 from fathom.store._migrate import bring_up_to_date
+from fathom.store._overrides import Override, Overrides
 from fathom.store._records import (
     Baseline,
     Experiment,
@@ -47,6 +48,7 @@ __all__ = [
     "NotAStoreError",
     "NotFoundError",
     "NotSavedError",
+    "Override",
     "RunSummary",
     "Step",
     "Store",
@@ -66,8 +68,9 @@ class Store:
 
     Attributes
     ----------
-    runs, experiments, baselines, imports
-        What it holds; ``imports`` are the files that imported runs came from.
+    runs, experiments, baselines, imports, overrides
+        What it holds; ``imports`` are the files that imported runs came from, ``overrides`` what
+        was allowed with ``--overwrite`` and ``--allow-write``.
     name
         Its file or address, without a password.
     files
@@ -104,6 +107,7 @@ class Store:
         self.experiments = Experiments(self._database)
         self.baselines = Baselines(self._database)
         self.imports = Imports(self._database)
+        self.overrides = Overrides(self._database)
         self.name = self._database.name
         self.files = (self.name,) if self._database.is_sqlite else ()
         for file in self.files:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +20,7 @@ from fathom.store._once_allowed import permissions_in, without_permissions_in
 from fathom.store._processes import is_gone, this_process
 from fathom.store._records import Experiment, Step
 from fathom.store._rows import as_text
-from fathom.store._tables import baselines, experiments, runs, steps
+from fathom.store._tables import baselines, experiments, overrides, runs, steps
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -192,6 +193,9 @@ class Experiments:
             plan = self._plan(row)
             kept = [plan, *(step.parameters for step in steps_found)]
             once = dict.fromkeys(words for one in kept for words in permissions_in(one))
+            mine = overrides.c.experiment_id == experiment_id
+            noted = connection.execute(sa.select(overrides.c.permission).where(mine)).scalars()
+            once |= dict.fromkeys(words for one in noted for words in shlex.split(one))
             plan = without_permissions_in(plan)
             whole = _experiment(row, plan, self._outcome(row), steps_found)
             return replace(whole, once_allowed=tuple(once))

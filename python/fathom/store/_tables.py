@@ -34,6 +34,7 @@ __all__ = [
     "import_sources",
     "latency_columns",
     "metadata",
+    "overrides",
     "provenances",
     "run_targets",
     "runs",
@@ -42,7 +43,7 @@ __all__ = [
 
 # The newest migration. It stands here so that an up-to-date store opens without Alembic, which is
 # slow to import; a test holds it to the migrations.
-REVISION = "0002"
+REVISION = "0003"
 # A name of its own, because other programs in the same database may use Alembic too.
 VERSION_TABLE = "fathom_version"
 
@@ -213,4 +214,23 @@ baselines = Table(
     Column("experiment_id", _Big, ForeignKey("experiments.id", ondelete="RESTRICT")),
     Column("set_at_unix_s", Float, nullable=False),
     CheckConstraint("(run_id IS NULL) <> (experiment_id IS NULL)", name="names_one"),
+)
+
+# Without foreign keys: the lines stay when what they tell of is deleted.
+overrides = Table(
+    "overrides",
+    metadata,
+    _id(),
+    Column("at_unix_s", Float, nullable=False),
+    Column("user_id", _Big, nullable=False),
+    Column("user_name", Text, nullable=False),
+    Column("host_name", Text, nullable=False),
+    Column("permission", Text, nullable=False),
+    Column("target_path", Text, nullable=False),
+    Column("target_identity", Text, nullable=False),
+    Column("command", Text, nullable=False),
+    Column("experiment_id", _Big),
+    Column("run_id", _Big),
+    Index(None, "experiment_id"),
+    sqlite_autoincrement=True,
 )
