@@ -137,7 +137,7 @@ class Outcome:
     def __str__(self) -> str:
         """Tell it as one line."""
         return (
-            f"{self.exchanges} exchanges, {self.runs} runs, {self.written} of them wrote to their own"
+            f"{self.exchanges} exchanges, {self.runs} runs, {self.written} wrote to their own"
             f" file, {self.changed} times a byte of the other changed"
         )
 
