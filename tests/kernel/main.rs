@@ -18,6 +18,7 @@ mod mix;
 #[path = "../support/one_file.rs"]
 mod one_file;
 mod payload;
+mod policy;
 mod prepare;
 mod privileges;
 mod rates;
@@ -29,5 +30,6 @@ mod stop;
 mod sums;
 mod time_spans;
 mod tuning;
+mod unseen;
 mod verify;
 mod verify_journal;

@@ -29,7 +29,7 @@ use crate::plan::resolve::{self, ResolveErrors, Resolved};
 use crate::plan::{Plan, prepare};
 use crate::profile::Profile;
 use crate::result::assemble::Provenance;
-use crate::result::{RunResult, SystemReport};
+use crate::result::{RunResult, SystemReport, Warning, WarningKind};
 use crate::verify::Tables;
 use crate::verify::journal::JournalError;
 use account::Shared;
@@ -122,6 +122,7 @@ fn carry_out(
         check_open_files(&plan, limit.saturating_sub(open))?;
     }
     let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
+    account.of().warnings.extend(users_unseen(&grant.unseen));
     let events = RunEvents::new(&request.profile.events)?;
     let tables = tables(&plan, sink)?;
     account.of().tables.clone_from(&tables);
@@ -145,6 +146,18 @@ fn carry_out(
         remove_made(&checked, account, sink);
     }
     Ok(())
+}
+
+/// One warning for all that could not be seen of those who may use the targets.
+fn users_unseen(unseen: &[String]) -> Option<Warning> {
+    (!unseen.is_empty()).then(|| Warning {
+        kind: WarningKind::UsersUnseen,
+        target: None,
+        time_span: None,
+        evidence: unseen.join(" "),
+        remedy: "make sure that nobody else uses the targets; --strict refuses such a run"
+            .to_owned(),
+    })
 }
 
 fn tables(plan: &Plan, sink: EventSink<'_>) -> Result<Option<Arc<Tables>>, JournalError> {

@@ -135,6 +135,9 @@ impl Loop {
         let image = tempfile::NamedTempFile::new().expect("a temporary file");
         image.as_file().set_len(size_bytes).expect("a length");
         let image = image.into_temp_path();
+        // Another test may have it for a moment.
+        let name = device.trim_start_matches("/dev/");
+        wait_until_gone(&PathBuf::from(format!("/sys/block/{name}/loop")), || {});
         if run("losetup", &[device, image.to_str().expect("a plain name")]) {
             return Some(Self { device: device.into(), image, size_bytes });
         }

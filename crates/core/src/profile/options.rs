@@ -13,6 +13,8 @@ pub struct RunOptions {
     pub allow_write: Vec<String>,
     /// Files that must never be written, nor the devices that hold them.
     pub protect: Vec<PathBuf>,
+    /// What cannot be seen of those who may use a target is refused.
+    pub strict: bool,
     /// Files that the run makes are removed at its end.
     pub remove_created: bool,
     /// The plan is explained, and nothing is done.

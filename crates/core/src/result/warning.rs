@@ -95,6 +95,8 @@ pub enum WarningKind {
     IdleBetweenIos,
     /// The run ended before its time.
     Interrupted,
+    /// It could not be seen whether somebody else uses a target that was written.
+    UsersUnseen,
 }
 
 #[cfg(test)]

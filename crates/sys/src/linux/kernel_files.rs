@@ -30,13 +30,48 @@ const FILE_SYSTEMS: &[(u32, &str)] = &[
     (0x6E73_6673, "nsfs"),
 ];
 
+/// File systems whose files others serve or share, by the number that `statfs(2)` tells (`linux/magic.h`, and
+/// the sources of those that lie outside the kernel).
+const SERVED: &[(u32, &str)] = &[
+    (0x6573_5546, "FUSE"),
+    (0x0000_6969, "NFS"),
+    (0xFF53_4D42, "CIFS"),
+    (0xFE53_4D42, "SMB"),
+    (0x0000_517B, "SMB"),
+    (0x0102_1997, "9p"),
+    (0x00C3_6400, "Ceph"),
+    (0x5346_414F, "AFS"),
+    (0x6B41_4653, "AFS"),
+    (0x0116_1970, "GFS2"),
+    (0x7461_636F, "OCFS2"),
+    (0x0BD0_0BD0, "Lustre"),
+    (0x786F_4256, "VirtualBox"),
+    (0x2003_0528, "OrangeFS"),
+    (0x1983_0326, "BeeGFS"),
+    (0x4750_4653, "GPFS"),
+    (0x7375_7245, "Coda"),
+];
+
+/// The file system that something held lies on, if others serve or share it.
+pub fn served(held: &Held, path: &Path) -> io::Result<Option<&'static str>> {
+    find(SERVED, held, path)
+}
+
 /// The kernel's own file system that something held lies on; none if it lies on another.
 pub fn file_system(held: &Held, path: &Path) -> io::Result<Option<&'static str>> {
+    find(FILE_SYSTEMS, held, path)
+}
+
+fn find(
+    among: &'static [(u32, &'static str)],
+    held: &Held,
+    path: &Path,
+) -> io::Result<Option<&'static str>> {
     let answer = match held.descriptor() {
         Some(file) => fstatfs(file)?,
         None => statfs(path)?,
     };
-    let found = FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind(&answer));
+    let found = among.iter().find(|(magic, _)| *magic == kind(&answer));
     Ok(found.map(|(_, name)| *name))
 }
 

@@ -557,6 +557,11 @@ pub fn protect(draft: &mut Draft, value: &str) -> Applied {
     Ok(())
 }
 
+pub fn strict(draft: &mut Draft, _suffix: &str) -> Applied {
+    draft.options.strict = true;
+    Ok(())
+}
+
 pub fn explain(draft: &mut Draft, _suffix: &str) -> Applied {
     draft.options.explain = true;
     Ok(())

@@ -222,9 +222,21 @@ pub const FLAGS: &[Flag] = &[
         limits: "may be given several times",
         short: "never write this file, nor the device that holds it",
         long: "What must outlive the test, such as the store of its results. No other option overrides it. \
-               fathom protects its store by itself.",
+               The stores of this user are protected by themselves.",
         example: "--protect=results.sqlite",
         apply: apply::protect,
+        ..LONG
+    },
+    Flag {
+        name: "-strict",
+        form: "--strict",
+        short: "refuse to write where it cannot be seen who else uses the target",
+        long: "Who uses a target is asked of /proc and of the kernel. Where that is not the whole truth, the \
+               run says so and goes on: in a PID namespace of its own, with processes of other accounts, for \
+               files on FUSE and network file systems, and for overlays whose layers are out of reach. With \
+               this option it is refused instead.",
+        example: "--strict",
+        apply: apply::strict,
         ..LONG
     },
     Flag {

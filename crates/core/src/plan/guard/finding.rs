@@ -54,6 +54,10 @@ pub enum Finding {
     KernelFile(&'static str),
     /// Something that could not be looked at; why, in words.
     Unreadable(String),
+    /// The policy of this machine gives no permission; why, with the key that says so.
+    Forbidden(String),
+    /// It is not certain that nobody else uses it, and that was not to be taken; what cannot be seen.
+    Unseen(String),
 }
 
 impl Refusal {
@@ -96,6 +100,14 @@ impl Finding {
             Self::Unreadable(_) => {
                 "use an account that may read it, so that its data are known to be safe".to_owned()
             }
+            Self::Forbidden(_) => {
+                "name another target, or ask who administers the machine; no option \
+                                   overrides this"
+                    .to_owned()
+            }
+            Self::Unseen(_) => {
+                "run it where all of that can be seen, or leave --strict out".to_owned()
+            }
         }
     }
 }
@@ -118,6 +130,10 @@ impl fmt::Display for Finding {
             Self::WrongKind(kind) => write!(out, "it is {kind}, and this run would write to it"),
             Self::KernelFile(name) => {
                 write!(out, "it is no storage but sets something in the kernel ({name})")
+            }
+            Self::Forbidden(why) => out.write_str(why),
+            Self::Unseen(what) => {
+                write!(out, "it is not certain that nobody uses it: {}", what.trim_end_matches('.'))
             }
             Self::Unreadable(why) => {
                 write!(out, "it cannot be examined before it is written: {why}")

@@ -10,18 +10,25 @@ mod contents;
 mod finding;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod intents;
+mod layers;
 pub(crate) mod machine;
 pub(crate) mod mounts;
+mod openers;
+pub mod policy;
 mod reach;
+mod stores;
 #[cfg(test)]
 mod tests;
 mod token;
 #[cfg(test)]
 mod tree_tests;
+mod unseen;
 mod uses;
 mod writers;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -32,8 +39,9 @@ use fathom_sys::held::Held;
 use fathom_sys::holders::Claim;
 use fathom_sys::identity::Identity;
 use fathom_sys::kernel_files;
+use fathom_sys::lease::Writers;
 
-use super::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind};
+use super::Plan;
 use super::{limits, prepare};
 use crate::attend::within;
 use crate::measure::EventSink;
@@ -41,7 +49,12 @@ use crate::profile::RunOptions;
 pub use checked::{Checked, Found, Place};
 pub(in crate::plan) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
+use intents::{Intent, intents};
+pub(crate) use intents::{is_untouched, is_written};
+use layers::{Layered, Overlays};
 use machine::Machine;
+use mounts::Table;
+use policy::Policy;
 pub use token::DeviceLabel;
 use uses::Sight;
 pub use uses::Use;
@@ -54,6 +67,8 @@ pub struct WriteGrant {
     _claims: Vec<Claim>,
     /// What each path led to, held.
     pub checked: Checked,
+    /// What could not be seen of those who may use the targets, as sentences.
+    pub unseen: Vec<String>,
 }
 
 /// What the guard says of one path that would be written.
@@ -92,7 +107,8 @@ pub fn check(
         Some(Refusal { target: target.path.to_owned(), finding: finding? })
     };
     let refusals: Vec<Refusal> = found.iter().filter_map(refuse).collect();
-    let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked };
+    let unseen = guard.doubts_of.take().into_iter().collect();
+    let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
     if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
 }
 
@@ -158,50 +174,6 @@ fn spare(plan: &Plan) -> Option<u64> {
     Some(limits::spare(plan, limit.saturating_sub(open)))
 }
 
-/// What a run means to do with a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Intent {
-    Write,
-    /// Create also writes, and only a regular file can be created.
-    Create,
-}
-
-fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
-    let mut intents = BTreeMap::new();
-    for span in &plan.spans {
-        for path in written_paths(span) {
-            intents.insert(path, Intent::Write);
-        }
-    }
-    let spans = plan.spans.iter().flat_map(|span| &span.create);
-    for FilePlan { path, .. } in plan.precreate.iter().chain(spans) {
-        intents.insert(path.clone(), Intent::Create);
-    }
-    intents
-}
-
-fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
-    let written = (0..span.targets.len()).filter(|index| is_written(span, *index));
-    written.map(|index| span.targets[index].path.clone())
-}
-
-/// Whether a time span writes to one of its targets.
-pub(crate) fn is_written(span: &SpanPlan, index: usize) -> bool {
-    let target = &span.targets[index];
-    (target.write_percent > 0 || target.open.write)
-        && target.kind != TargetKind::Virtual
-        && !is_untouched(span, index)
-}
-
-/// Whether only null engines use a target: these complete at once and touch nothing.
-pub(crate) fn is_untouched(span: &SpanPlan, target: usize) -> bool {
-    let has_use = |thread: &&super::ThreadPlan| {
-        thread.assignments.iter().any(|use_of| use_of.target == target)
-    };
-    let mut threads = span.threads.iter().filter(has_use).peekable();
-    threads.peek().is_some() && threads.all(|thread| thread.engine == EngineKind::Null)
-}
-
 /// The claims that were taken, each device once.
 #[derive(Default)]
 struct Claims(BTreeMap<Identity, Claim>);
@@ -209,7 +181,14 @@ struct Claims(BTreeMap<Identity, Claim>);
 struct Guard<'a> {
     machine: &'a Machine,
     sight: Sight<'a>,
+    /// What each target is in layers of overlays.
+    layers: BTreeMap<Identity, Layered>,
+    /// `/proc` hides processes of other accounts.
+    hides_processes: bool,
     options: &'a RunOptions,
+    policy: Policy,
+    /// What could not be seen of the targets that were examined.
+    doubts_of: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Guard<'a> {
@@ -219,17 +198,30 @@ impl<'a> Guard<'a> {
         options: &'a RunOptions,
         sink: EventSink<'_>,
     ) -> Self {
-        let identities = found.iter().filter_map(Target::identity);
-        let targets: Vec<Identity> = identities.filter(|one| *one != Identity::Other).collect();
         // What other processes have open is looked at, and may hang like any target.
-        let sight = within(sink, "look who uses the targets".to_owned(), || {
-            Sight::of(machine, &targets, &options.protect)
-        });
-        Self { machine, sight, options }
+        within(sink, "look who uses the targets".to_owned(), || {
+            let tables = mounts::tables(machine);
+            let layers = layers_of(found, &tables);
+            let targets = layers.iter().map(|(target, found)| (*target, found.layers.clone()));
+            let policy = Policy::of_this_machine();
+            let protect = [&options.protect[..], &policy.protect, &stores::of_this_user()].concat();
+            let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
+            let hides_processes = unseen::hides_processes(&tables);
+            let doubts_of = RefCell::default();
+            Self { machine, sight, layers, hides_processes, options, policy, doubts_of }
+        })
     }
 
     /// What speaks against writing to a target. All that is asked is asked of what is held.
     fn examine(&self, target: &Target<'_>, claims: &mut Claims) -> Option<Finding> {
+        // Where it lies counts, and not what leads there.
+        let place = match &target.found {
+            Found::There(held) => held.path_now(),
+            _ => None,
+        };
+        if let Some(why) = self.policy.forbids(place.as_deref().unwrap_or(target.path)) {
+            return Some(Finding::Forbidden(why));
+        }
         let held = match &target.found {
             // What is not there cannot be lost.
             Found::Nothing(_) => return None,
@@ -246,7 +238,8 @@ impl<'a> Guard<'a> {
                 Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind))))
             }
         });
-        looked.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())))
+        let found = looked.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())));
+        found.map(|found| self.policy.applied(found))
     }
 
     fn examine_file(
@@ -261,7 +254,14 @@ impl<'a> Guard<'a> {
         if let Some(how) = self.sight.gravest(held.identity()) {
             return Ok(Some(in_use(how, Finding::FileInUse)));
         }
-        if self.options.overwrite || size_bytes == 0 {
+        let writers = self.writers(held, path);
+        if writers == Writers::Some {
+            return Ok(Some(Finding::FileInUse(openers::unseen_writer())));
+        }
+        if let Some(doubts) = self.note(self.doubts(held, path, writers == Writers::None)) {
+            return Ok(Some(Finding::Unseen(doubts)));
+        }
+        if self.may_overwrite() || size_bytes == 0 {
             return Ok(None);
         }
         examine_content(&held.open_to_read(path)?)
@@ -284,9 +284,15 @@ impl<'a> Guard<'a> {
             };
             entry.insert(claim);
         }
+        if let Some(doubts) = self.note(self.doubts(held, path, false)) {
+            return Ok(Some(Finding::Unseen(doubts)));
+        }
         let label = self.label(identity).unwrap_or_default();
+        if let Some(why) = self.policy.forbids_device(&label) {
+            return Ok(Some(Finding::Forbidden(why)));
+        }
         let is_allowed = label.is_allowed_by(&self.options.allow_write);
-        if !self.options.overwrite
+        if !self.may_overwrite()
             && let Some(claim) = claims.0.get(&identity)
             && let Some(found) = contents::of_device(claim.file())?
         {
@@ -294,6 +300,19 @@ impl<'a> Guard<'a> {
             return Ok(Some(Finding::DeviceWithData(found, more)));
         }
         Ok((!is_allowed).then_some(Finding::NeedsLeave(label)))
+    }
+
+    /// Notes what cannot be seen, and gives it back where that is not taken.
+    fn note(&self, doubts: Vec<String>) -> Option<String> {
+        let is_strict = self.options.strict || self.policy.strict;
+        let refused = (is_strict && !doubts.is_empty()).then(|| doubts.join(" "));
+        self.doubts_of.borrow_mut().extend(doubts);
+        refused
+    }
+
+    /// Whether data of others may be written over: it was asked for, and no policy forbids it.
+    fn may_overwrite(&self) -> bool {
+        self.options.overwrite && !self.policy.forbids_overwriting()
     }
 
     fn label(&self, identity: Identity) -> Option<DeviceLabel> {
@@ -311,14 +330,7 @@ impl<'a> Guard<'a> {
 
     /// What could not be seen, as sentences.
     fn unseen(&self, checked: &Checked) -> Vec<String> {
-        let mut unseen = Vec::new();
-        let hidden = self.sight.hidden_processes();
-        if hidden > 0 {
-            unseen.push(format!(
-                "The open files of {hidden} processes of other accounts cannot be seen: run it as root \
-                 to know that none of them writes to a target."
-            ));
-        }
+        let mut unseen: Vec<String> = self.doubts_of.take().into_iter().collect();
         let bare = checked.without_descriptor();
         if bare > 0 {
             unseen.push(format!(
@@ -334,6 +346,17 @@ impl<'a> Guard<'a> {
         }
         unseen
     }
+}
+
+fn layers_of(found: &[Target<'_>], tables: &[Table]) -> BTreeMap<Identity, Layered> {
+    let overlays = Overlays::new(tables);
+    let of = |target: &Target<'_>| {
+        let Found::There(held) = &target.found else { return None };
+        let identity = Some(held.identity()).filter(|one| *one != Identity::Other)?;
+        let path = if overlays.is_empty() { None } else { held.path_now() };
+        Some((identity, path.map(|path| overlays.of(&path)).unwrap_or_default()))
+    };
+    found.iter().filter_map(of).collect()
 }
 
 /// What a file holds that nobody uses. It is open for reading, and is the one that will be written.

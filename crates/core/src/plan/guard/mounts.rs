@@ -19,19 +19,34 @@ pub(super) struct Mounted {
     pub(super) seen_by: Option<String>,
 }
 
-/// All mounts of block devices, those of this process first.
-pub(super) fn all(machine: &Machine) -> Vec<Mounted> {
-    let groups = btrfs_groups(machine);
+/// The mounts of one namespace.
+pub(super) struct Table {
+    /// A process that lives in it; absent if this one does.
+    pub(super) pid: Option<u32>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+/// The mounts of every namespace that a process lives in, those of this process first.
+pub(super) fn tables(machine: &Machine) -> Vec<Table> {
     let mut seen = BTreeSet::new();
-    let mut found = Vec::new();
     let own = std::iter::once(("self".to_owned(), None));
     let others = machine.processes().map(|pid| (pid.to_string(), Some(pid)));
-    for (process, pid) in own.chain(others) {
-        let Some(text) = unseen_table(machine, &process, &mut seen) else { continue };
-        let seen_by = pid.map(|pid| machine.process(pid));
-        found.extend(mounts::parse(&text).into_iter().filter_map(|mount| {
-            let devices = with_group(device_of(machine, &mount)?, &groups);
-            Some(Mounted { devices, place: mount.place, seen_by: seen_by.clone() })
+    let read = |(process, pid): (String, Option<u32>)| {
+        let text = unseen_table(machine, &process, &mut seen)?;
+        Some(Table { pid, mounts: mounts::parse(&text) })
+    };
+    own.chain(others).filter_map(read).collect()
+}
+
+/// All mounts of block devices.
+pub(super) fn all(machine: &Machine, tables: &[Table]) -> Vec<Mounted> {
+    let groups = btrfs_groups(machine);
+    let mut found = Vec::new();
+    for table in tables {
+        let seen_by = table.pid.map(|pid| machine.process(pid));
+        found.extend(table.mounts.iter().filter_map(|mount| {
+            let devices = with_group(device_of(machine, mount)?, &groups);
+            Some(Mounted { devices, place: mount.place.clone(), seen_by: seen_by.clone() })
         }));
     }
     found

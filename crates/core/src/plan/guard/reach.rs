@@ -21,10 +21,10 @@ pub(super) struct Reached {
     pub(super) link: String,
 }
 
-/// All that a write to `target` reaches, the target itself first.
-pub(super) fn reach(blocks: &Blocks<'_>, target: Identity) -> Vec<Reached> {
+/// All that a write to `target` reaches, the target itself first; `subject` stands for it.
+pub(super) fn reach(blocks: &Blocks<'_>, target: Identity, subject: &str) -> Vec<Reached> {
     let mut walk = Walk { blocks, seen: BTreeSet::new(), found: Vec::new() };
-    walk.up(target, "it", String::new());
+    walk.up(target, subject, String::new());
     walk.down(target);
     walk.found
 }

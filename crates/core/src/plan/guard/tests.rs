@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::fixture::{span, target, thread};
 use super::*;
+use crate::plan::{EngineKind, FilePlan, TargetKind};
 
 fn writing(path: &Path) -> Plan {
     Plan { precreate: Vec::new(), spans: vec![span(vec![target(path, 30)])], verify: None }
@@ -21,6 +22,7 @@ const ANYHOW: RunOptions = RunOptions {
     overwrite: true,
     allow_write: Vec::new(),
     protect: Vec::new(),
+    strict: false,
     remove_created: false,
     explain: false,
     json_file: None,

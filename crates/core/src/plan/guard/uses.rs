@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use fathom_sys::identity::Identity;
 
 use super::blocks::Blocks;
+use super::layers::Layer;
 use super::machine::{Machine, Number};
-use super::mounts::{self, Mounted};
+use super::mounts::{self, Mounted, Table};
 use super::reach::{Reached, reach};
 use super::writers::{self, Writers};
 
@@ -61,15 +62,34 @@ struct Protected {
 
 impl<'a> Sight<'a> {
     /// Looks at what reaches to `targets`; `protect` are paths that must never be written.
+    #[cfg(test)]
     pub(super) fn of(machine: &'a Machine, targets: &[Identity], protect: &[PathBuf]) -> Self {
+        let alone = |target: &Identity| (*target, Vec::new());
+        let (targets, tables) = (targets.iter().map(alone).collect(), mounts::tables(machine));
+        Self::over(machine, &targets, &tables, protect)
+    }
+
+    /// Looks at what reaches to targets, each given with what it is in layers above and below it.
+    pub(super) fn over(
+        machine: &'a Machine,
+        targets: &BTreeMap<Identity, Vec<Layer>>,
+        tables: &[Table],
+        protect: &[PathBuf],
+    ) -> Self {
         let blocks = Blocks::new(machine);
-        let reached: BTreeMap<_, _> =
-            targets.iter().map(|target| (*target, reach(&blocks, *target))).collect();
+        let all = |(target, layers): (&Identity, &Vec<Layer>)| {
+            let of = |layer: &Layer| reach(&blocks, layer.identity, &layer.words());
+            let more = layers.iter().flat_map(of).collect::<Vec<_>>();
+            let mut reached = reach(&blocks, *target, "it");
+            reached.extend(more);
+            (*target, reached)
+        };
+        let reached: BTreeMap<_, _> = targets.iter().map(all).collect();
         let nodes: BTreeSet<Identity> =
             reached.values().flatten().map(|reached| reached.node).collect();
         let is_needed = !nodes.is_empty();
         Self {
-            mounts: if is_needed { mounts::all(machine) } else { Vec::new() },
+            mounts: if is_needed { mounts::all(machine, tables) } else { Vec::new() },
             swaps: mounts::swaps(machine),
             groups: mounts::btrfs_groups(machine),
             writers: writers::find(machine, &nodes),
@@ -79,9 +99,9 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Processes whose open files cannot be seen.
-    pub(super) fn hidden_processes(&self) -> usize {
-        self.writers.hidden
+    /// What is known of other processes.
+    pub(super) fn writers(&self) -> &Writers {
+        &self.writers
     }
 
     /// The gravest use of a target; none if nobody is known to use it.

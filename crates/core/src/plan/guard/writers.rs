@@ -6,8 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::identity::{self, Identity};
+use fathom_sys::process;
 
 use super::machine::Machine;
+use crate::tree::field;
 
 /// What other processes have open.
 #[derive(Debug, Default)]
@@ -16,6 +18,8 @@ pub(super) struct Writers {
     pub(super) by_node: BTreeMap<Identity, String>,
     /// Processes that this one may not look into.
     pub(super) hidden: usize,
+    /// A process with a socket through which descriptors are on their way, in words.
+    pub(super) in_flight: Option<String>,
 }
 
 /// The first process, by number, that has each of `nodes` open for writing.
@@ -30,37 +34,87 @@ pub(super) fn find(machine: &Machine, nodes: &BTreeSet<Identity>) -> Writers {
         match opened(machine, pid, nodes) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => writers.hidden += 1,
             Err(_) => {}
-            Ok(found) if found.is_empty() || is_this_program(machine, pid) => {}
-            Ok(found) => {
-                for node in found {
-                    writers.by_node.entry(node).or_insert_with(|| machine.process(pid));
-                }
+            Ok(found) if found.is_in_flight && writers.in_flight.is_none() => {
+                writers.in_flight = Some(machine.process(pid));
+                writers.enter(machine, pid, found);
             }
+            Ok(found) => writers.enter(machine, pid, found),
         }
     }
     writers
 }
 
-fn opened(
-    machine: &Machine,
-    pid: u32,
-    nodes: &BTreeSet<Identity>,
-) -> io::Result<BTreeSet<Identity>> {
-    let folder = machine.files().path(&format!("proc/{pid}/fd"));
-    let mut found = mapped(machine, pid, nodes);
-    for entry in fs::read_dir(folder)?.flatten() {
-        let Ok(node) = identity::of(&entry.path()) else { continue };
-        let number = entry.file_name().to_string_lossy().into_owned();
-        if nodes.contains(&node) && is_for_writing(machine, pid, &number) {
-            found.insert(node);
+/// Whether this process or another run of this program has one of `nodes` open for writing.
+pub(super) fn is_ours(machine: &Machine, nodes: &BTreeSet<Identity>) -> bool {
+    let own = std::process::id();
+    let has = |pid: &u32| {
+        (*pid == own || is_this_program(machine, *pid))
+            && opened(machine, *pid, nodes).is_ok_and(|found| !found.nodes.is_empty())
+    };
+    std::iter::once(own).chain(machine.processes()).any(|pid| has(&pid))
+}
+
+impl Writers {
+    fn enter(&mut self, machine: &Machine, pid: u32, found: Opened) {
+        if found.nodes.is_empty() || is_this_program(machine, pid) {
+            return;
+        }
+        for node in found.nodes {
+            self.by_node.entry(node).or_insert_with(|| machine.process(pid));
+        }
+    }
+}
+
+/// What a process has open for writing.
+#[derive(Default)]
+struct Opened {
+    nodes: BTreeSet<Identity>,
+    /// Descriptors are on their way to it.
+    is_in_flight: bool,
+}
+
+fn opened(machine: &Machine, pid: u32, nodes: &BTreeSet<Identity>) -> io::Result<Opened> {
+    let mut found = Opened { nodes: mapped(machine, pid, nodes), is_in_flight: false };
+    let has_device = nodes.iter().any(|node| matches!(node, Identity::Device(_)));
+    for table in tables(machine, pid) {
+        for entry in fs::read_dir(machine.files().path(&format!("{table}/fd")))?.flatten() {
+            let Ok(node) = identity::of(&entry.path()) else { continue };
+            let number = || entry.file_name().to_string_lossy().into_owned();
+            if nodes.contains(&node) && is_for_writing(machine, &table, &number()) {
+                found.nodes.insert(node);
+            }
+            // Files are asked for that themselves; devices are not.
+            found.is_in_flight |= has_device
+                && node == Identity::Other
+                && has_descriptors(machine, &table, &number(), &entry.path());
         }
     }
     Ok(found)
 }
 
+/// The tables of open files of a process: its own, and those of threads that have one for themselves.
+fn tables(machine: &Machine, pid: u32) -> Vec<String> {
+    let own = format!("proc/{pid}");
+    let threads = machine.files().names(&format!("{own}/task")).into_iter();
+    let threads = threads.filter_map(|name| name.parse::<u32>().ok()).filter(|one| *one != pid);
+    let alone = threads.filter(|one| process::share_open_files(pid, *one) == Some(false));
+    let alone: Vec<String> = alone.map(|one| format!("{own}/task/{one}")).collect();
+    std::iter::once(own).chain(alone).collect()
+}
+
+/// Whether descriptors are on their way through a socket (`scm_fds` of its `fdinfo`, since Linux 5.10).
+fn has_descriptors(machine: &Machine, table: &str, descriptor: &str, link: &Path) -> bool {
+    let is_socket = fs::read_link(link).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+    is_socket && {
+        let text = machine.files().text(&format!("{table}/fdinfo/{descriptor}"));
+        let count = text.as_deref().and_then(|text| field(text, "scm_fds"));
+        count.is_some_and(|count| count != "0")
+    }
+}
+
 /// The access mode stands in the two lowest bits of the octal flags: 1 is write, 2 is both (proc(5)).
-fn is_for_writing(machine: &Machine, pid: u32, descriptor: &str) -> bool {
-    let text = machine.files().text(&format!("proc/{pid}/fdinfo/{descriptor}")).unwrap_or_default();
+fn is_for_writing(machine: &Machine, table: &str, descriptor: &str) -> bool {
+    let text = machine.files().text(&format!("{table}/fdinfo/{descriptor}")).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
     flags.is_some_and(|flags| flags & 3 != 0)

@@ -33,6 +33,8 @@ const REMOTE: [&str; 20] = [
 pub struct Mount {
     /// Major and minor number of the device, or a number of its own.
     pub number: (u32, u32),
+    /// What of the file system is mounted.
+    pub root: PathBuf,
     /// Where it is mounted.
     pub place: PathBuf,
     /// What is mounted: a path of a device, or a word.
@@ -41,12 +43,34 @@ pub struct Mount {
     pub file_system: String,
     /// The mount or the file system takes no writes.
     pub is_read_only: bool,
+    /// The options of the file system, as the kernel writes them.
+    pub options: String,
 }
 
 impl Mount {
     /// Whether `path` lies under the place. The last mount for which this is so holds the path.
     pub fn holds(&self, path: &Path) -> bool {
         path.starts_with(&self.place)
+    }
+
+    /// The directories that an overlay is made of, the one that takes the writes first; none of another
+    /// file system. A colon within a name stands behind a backslash (`overlayfs.rst` of the kernel).
+    pub fn layers(&self) -> Vec<PathBuf> {
+        if self.file_system != "overlay" {
+            return Vec::new();
+        }
+        let options = self.options.split(',').filter_map(|option| option.split_once('='));
+        let named = |wanted: &'static [&'static str]| {
+            let of = options.clone().filter(move |(name, _)| wanted.contains(name));
+            of.map(|(_, value)| unescape(value).to_string_lossy().into_owned())
+        };
+        let several = named(&["lowerdir", "lowerdir+", "datadir+"]);
+        let several = several.flat_map(|text| {
+            let text = text.replace("\\:", "\u{0}");
+            let parts = text.split(':').filter(|part| !part.is_empty());
+            parts.map(|part| part.replace('\u{0}', ":")).collect::<Vec<_>>()
+        });
+        named(&["upperdir"]).chain(several).map(PathBuf::from).collect()
     }
 
     /// Whether another host serves it.
@@ -70,17 +94,19 @@ pub fn parse(text: &str) -> Vec<Mount> {
 
 fn parse_line(line: &str) -> Option<Mount> {
     let (left, right) = line.split_once(" - ")?;
-    let [number, _root, place, options] = fields(left.splitn(7, ' ').skip(2))?;
+    let [number, root, place, options] = fields(left.splitn(7, ' ').skip(2))?;
     let [file_system, source, super_options] = fields(right.split(' '))?;
     let (major, minor) = number.split_once(':')?;
     let is_read_only =
         options.split(',').chain(super_options.split(',')).any(|option| option == "ro");
     Some(Mount {
         number: (major.parse().ok()?, minor.parse().ok()?),
+        root: unescape(root),
         place: unescape(place),
         source: unescape(source).to_string_lossy().into_owned(),
         file_system: file_system.to_owned(),
         is_read_only,
+        options: super_options.to_owned(),
     })
 }
 

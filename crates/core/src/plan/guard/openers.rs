@@ -1,0 +1,58 @@
+//! Who has a file open for writing, as the kernel itself tells, whatever is seen in `/proc`.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_sys::identity::Identity;
+use fathom_sys::lease::{self, Writers};
+
+use super::{Guard, Held, Use, writers};
+
+/// How long somebody may still have it open who is about to close it: the rings of a process that has ended
+/// are taken down behind it.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The use of a file by somebody who is not in `/proc`: in another PID namespace, or by a descriptor that is
+/// on its way through a socket.
+pub(super) fn unseen_writer() -> Use {
+    Use::Open("a process that cannot be seen from here has it open for writing".to_owned())
+}
+
+impl Guard<'_> {
+    /// Whether somebody else has the file, or what stands for it in another layer, open for writing.
+    pub(super) fn writers(&self, held: &Held, path: &Path) -> Writers {
+        let none = Vec::new();
+        let layers = self.layers.get(&held.identity()).map_or(&none, |found| &found.layers);
+        let mut nodes = BTreeSet::from([held.identity()]);
+        nodes.extend(layers.iter().map(|layer| layer.identity));
+        let mut files = vec![held.open_to_read(path).ok()];
+        files.extend(layers.iter().map(|layer| open_layer(&layer.path, layer.identity)));
+        for tried in 0..TRIES {
+            match asked(&files) {
+                Writers::Some if writers::is_ours(self.machine, &nodes) => return Writers::Unknown,
+                Writers::Some if tried + 1 < TRIES => std::thread::sleep(PAUSE),
+                other => return other,
+            }
+        }
+        Writers::Some
+    }
+}
+
+fn open_layer(path: &Path, identity: Identity) -> Option<File> {
+    let held = Held::take(path).ok().filter(|held| held.identity() == identity)?;
+    held.open_to_read(path).ok()
+}
+
+/// What the kernel tells of several files that are the same.
+fn asked(files: &[Option<File>]) -> Writers {
+    let each = files.iter().map(|file| file.as_ref().map_or(Writers::Unknown, lease::writers));
+    let each: Vec<Writers> = each.collect();
+    match () {
+        () if each.contains(&Writers::Some) => Writers::Some,
+        () if each.contains(&Writers::Unknown) => Writers::Unknown,
+        () => Writers::None,
+    }
+}

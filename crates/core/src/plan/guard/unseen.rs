@@ -1,0 +1,87 @@
+//! What cannot be seen from here: said with the run, and refused under `--strict`.
+
+use std::path::Path;
+
+use fathom_sys::identity::Identity;
+use fathom_sys::{kernel_files, process};
+
+use super::mounts::Table;
+use super::{Guard, Held};
+
+/// Whether `/proc` is mounted so that processes of other accounts are not listed (`hidepid`, `proc(5)`), and
+/// this account is one that they are hidden from.
+pub(super) fn hides_processes(tables: &[Table]) -> bool {
+    let own = tables.iter().find(|table| table.pid.is_none());
+    let mut own = own.into_iter().flat_map(|table| &table.mounts);
+    let proc = own.rfind(|mount| mount.place == Path::new("/proc"));
+    let hidden = ["hidepid=2", "hidepid=4", "hidepid=invisible", "hidepid=ptraceable"];
+    // Process 1 is always there, and another account's unless this is root.
+    proc.is_some_and(|mount| mount.options.split(',').any(|option| hidden.contains(&option)))
+        && !Path::new("/proc/1").exists()
+}
+
+impl Guard<'_> {
+    /// Why it is not certain that nobody else uses a target, as sentences.
+    ///
+    /// `is_certain` says that the kernel itself has told that nobody has it open for writing: then it does
+    /// not matter which processes are seen from here.
+    pub(super) fn doubts(&self, held: &Held, path: &Path, is_certain: bool) -> Vec<String> {
+        let mut doubts: Vec<String> = Vec::new();
+        if let Ok(Some(served)) = kernel_files::served(held, path) {
+            doubts.push(format!(
+                "{} lies on a file system of type {served}: who uses it on another side of that cannot be \
+                 seen.",
+                path.display()
+            ));
+        }
+        if self.layers.get(&held.identity()).is_some_and(|layered| layered.is_hidden) {
+            doubts.push(format!(
+                "{} lies on an overlay whose layers cannot be reached from here: who uses the file there \
+                 cannot be seen.",
+                path.display()
+            ));
+        }
+        if !is_certain {
+            doubts.extend(self.unseen_processes(held.identity()));
+        }
+        doubts
+    }
+
+    fn unseen_processes(&self, target: Identity) -> Vec<String> {
+        let writers = self.sight.writers();
+        let mut doubts = Vec::new();
+        match process::sees_all_processes() {
+            Some(true) => {}
+            Some(false) => doubts.push(
+                "This runs in a PID namespace of its own (a container): whether a process outside of it \
+                 has a target open cannot be seen."
+                    .to_owned(),
+            ),
+            None => doubts.push(
+                "There is no /proc here: whether another process has a target open cannot be seen."
+                    .to_owned(),
+            ),
+        }
+        if writers.hidden > 0 {
+            doubts.push(format!(
+                "The open files of {} processes of other accounts cannot be seen: run it as root to know \
+                 that none of them writes to a target.",
+                writers.hidden
+            ));
+        }
+        if self.hides_processes {
+            doubts.push(
+                "/proc is mounted so that it hides processes of other accounts (hidepid): whether one of \
+                 them has a target open cannot be seen."
+                    .to_owned(),
+            );
+        }
+        if let (Identity::Device(_), Some(process)) = (target, &writers.in_flight) {
+            doubts.push(format!(
+                "Descriptors are on their way through a UNIX socket of {process}: what they are open for \
+                 cannot be seen."
+            ));
+        }
+        doubts
+    }
+}

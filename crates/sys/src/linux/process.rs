@@ -1,0 +1,41 @@
+//! What may be asked of processes and their namespaces.
+
+use std::path::Path;
+
+/// The inode of the PID namespace that a machine starts with (`PROC_PID_INIT_INO` of
+/// `include/uapi/linux/nsfs.h`; it has stood since Linux 3.8).
+const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
+/// `KCMP_FILES` of `linux/kcmp.h`.
+const KCMP_FILES: libc::c_int = 2;
+
+/// Whether this process lives in the PID namespace that the machine started with, from which all processes
+/// are seen; nothing where `/proc` does not tell.
+#[must_use]
+pub fn sees_all_processes() -> Option<bool> {
+    let link = std::fs::read_link(Path::new("/proc/self/ns/pid")).ok()?;
+    Some(link.as_os_str() == INITIAL_PID_NAMESPACE)
+}
+
+/// Whether two threads have one table of open files; nothing where the kernel does not tell.
+#[must_use]
+pub fn share_open_files(one: u32, other: u32) -> Option<bool> {
+    let (one, other) = (libc::pid_t::try_from(one).ok()?, libc::pid_t::try_from(other).ok()?);
+    // SAFETY: the call takes integers only.
+    match unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) } {
+        0 => Some(true),
+        1.. => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_shares_with_itself() {
+        let own = std::process::id();
+        assert_ne!(share_open_files(own, own), Some(false));
+        assert_ne!(share_open_files(own, 1), Some(true));
+    }
+}

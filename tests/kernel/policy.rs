@@ -1,0 +1,121 @@
+//! What the policy of the machine and the stores of the lab forbid, whatever is given.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::Output;
+
+use crate::bench::{Bench, bytes, skip};
+use crate::prepare::support::Loop;
+use crate::unseen::{LOAD, apart, is_refused, told, turn, zeros};
+
+/// Runs with a policy, which a mount of its own namespace puts in its place.
+fn under_policy(bench: &Bench, policy: &str, mode: u32, args: &str) -> Option<Output> {
+    let place = bench.path("policy");
+    fs::create_dir_all(&place).unwrap();
+    fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(place.join("policy.toml"), policy).unwrap();
+    fs::set_permissions(place.join("policy.toml"), fs::Permissions::from_mode(mode)).unwrap();
+    for name in ["upper", "work"] {
+        fs::create_dir_all(bench.path(name)).unwrap();
+    }
+    let at = |name: &str| bench.path(name).display().to_string();
+    let mut command = apart(&["--mount"])?;
+    let script = format!(
+        "mount -t overlay overlay -o lowerdir=/etc,upperdir={},workdir={} /etc && mkdir -p /etc/fathom && \
+         mount --bind {} /etc/fathom && cd {} && exec {} {args}",
+        at("upper"),
+        at("work"),
+        at("policy"),
+        at(""),
+        env!("CARGO_BIN_EXE_diskspd"),
+    );
+    let output = command.args(["sh", "-c", &script]).output().unwrap();
+    if output.status.code() == Some(32) {
+        skip("nothing may be mounted over /etc here");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn the_policy_of_the_machine_has_the_last_word() {
+    let bench = Bench::new();
+    fs::write(bench.path("letter"), "Dear Ada, how are you?\n".repeat(1000)).unwrap();
+    zeros(&bench.path("z.dat"));
+    let letter = format!("{LOAD} --overwrite letter");
+    let before = bytes(&bench.path("letter"));
+    for (policy, words) in [
+        ("overwrite = \"forbid\"", "overwrite = \"forbid\" in /etc/fathom/policy.toml"),
+        ("write = \"only-made\"", "write = \"only-made\" in /etc/fathom/policy.toml"),
+        ("overwite = \"forbid\"", "there is no key \"overwite\""),
+    ] {
+        let Some(output) = under_policy(&bench, policy, 0o644, &letter) else { return };
+        is_refused(&output, words, &bench.path("letter"), &before);
+    }
+    let output = under_policy(&bench, "overwrite = \"forbid\"", 0o666, &letter).unwrap();
+    is_refused(&output, "may be written by others than root", &bench.path("letter"), &before);
+    let own = format!("{LOAD} z.dat");
+    let below = format!("protect = [\"{}\"]", bench.path("").display());
+    let output = under_policy(&bench, &below, 0o644, &own).unwrap();
+    let zeros = bytes(&bench.path("z.dat"));
+    is_refused(&output, "it lies below that", &bench.path("z.dat"), &zeros);
+    let made = format!("{LOAD} -c1M new.dat");
+    let output = under_policy(&bench, &below, 0o644, &made).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(!bench.path("new.dat").exists());
+    for args in [&own, &made] {
+        let output = under_policy(&bench, "write = \"only-made\"", 0o644, args).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args}: {}", told(&output));
+    }
+}
+
+#[test]
+fn a_policy_names_the_devices_that_may_be_written() {
+    let _turn = turn();
+    let Some(device) = Loop::attach("/dev/loop7", 4 << 20) else { return };
+    let bench = Bench::new();
+    let args = format!("{LOAD} {} {}", device.leave(), device.name());
+    let before = bytes(device.image());
+    for (policy, words) in [
+        ("devices = [\"S4EWNX0R123456\"]", "devices in /etc/fathom/policy.toml"),
+        ("write = \"only-made\"", "a block device is not made by this tool"),
+    ] {
+        let Some(output) = under_policy(&bench, policy, 0o644, &args) else { return };
+        is_refused(&output, words, device.image(), &before);
+    }
+    let allowed = format!("devices = [\"{}\"]", device.name());
+    let output = under_policy(&bench, &allowed, 0o644, &args).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+}
+
+#[test]
+fn the_store_of_the_user_was_written_by_a_load() {
+    let bench = Bench::new();
+    let home = bench.path("home");
+    let store = home.join(".local/share/fathom/runs.sqlite");
+    fs::create_dir_all(store.parent().unwrap()).unwrap();
+    for end in ["", "-wal", "-shm", "-journal"] {
+        zeros(&PathBuf::from(format!("{}{end}", store.display())));
+    }
+    zeros(&bench.path("named.sqlite"));
+    fs::hard_link(&store, bench.path("hard")).unwrap();
+    symlink(&store, bench.path("soft")).unwrap();
+    let shown = store.display().to_string();
+    let targets = [
+        shown.clone(),
+        format!("{shown}-wal"),
+        format!("{shown}-shm"),
+        format!("{shown}-journal"),
+        "hard".to_owned(),
+        "soft".to_owned(),
+        "named.sqlite".to_owned(),
+    ];
+    for target in targets {
+        let mut command = bench.command(&format!("{LOAD} --overwrite {target}"));
+        command.env("HOME", &home).env_remove("XDG_DATA_HOME");
+        let output = command.env("FATHOM_STORE", "named.sqlite").output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{target}: {}", told(&output));
+        assert!(told(&output).contains("is protected"), "{target}: {}", told(&output));
+    }
+}
