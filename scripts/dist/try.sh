@@ -25,7 +25,7 @@ root_of() {
     kept=${ROOTS:-/var/tmp/fathom-roots}/$suite-${packages//[ ,]/-}.tar
     mkdir -p "$(dirname "$kept")"
     if [[ ! -e $kept ]]; then
-        mmdebstrap --quiet --variant=minbase ${packages:+--include="$packages"} "$suite" "$kept.part"
+        mmdebstrap --quiet --format=tar --variant=minbase ${packages:+--include="$packages"} "$suite" "$kept.part"
         mv "$kept.part" "$kept"
     fi
     mkdir "$work/$name"

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 use libloading::Library;
 
 /// The name that has stood since version 2.15 of 2009.
+#[cfg_attr(carried_libblkid, allow(dead_code))]
 const FILE_NAME: &str = "libblkid.so.1";
 
 // Flags of `blkid.h`.
