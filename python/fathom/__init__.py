@@ -25,6 +25,7 @@ from fathom._run import EventCallback, explain, parse, run, version
 
 if TYPE_CHECKING:
     from fathom._result import (
+        Awaited,
         Direction,
         Fault,
         KnownMean,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = version()
 
 __all__ = [
+    "Awaited",
     "DataFaultError",
     "Direction",
     "EventCallback",

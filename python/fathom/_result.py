@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fathom._beneath import Origin
 from fathom._faults import Fault, OutstandingIo
-from fathom._stop import KnownMean, SteadyWindow, Stop
+from fathom._stop import Awaited, KnownMean, SteadyWindow, Stop
 from fathom._text import json_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 __all__ = [
+    "Awaited",
     "Direction",
     "Fault",
     "KnownMean",

@@ -36,6 +36,10 @@ def deb(tree: Path, arch: str, version: str, epoch: int, out: Path) -> Path:
         "Priority": "optional",
         "Description": f"{ABOUT}\n {MORE}",
     }
+    # Debian's zsh looks there for what packages bring.
+    functions = tree / "usr/share/zsh/site-functions"
+    vendor = functions.with_name("vendor-completions")
+    functions.rename(vendor)
     control = tree / "DEBIAN" / "control"
     control.parent.mkdir()
     control.write_text("".join(f"{name}: {value}\n" for name, value in fields.items()))
@@ -43,6 +47,7 @@ def deb(tree: Path, arch: str, version: str, epoch: int, out: Path) -> Path:
     command = ["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(tree), str(place)]
     _run(command, epoch)
     shutil.rmtree(control.parent)
+    vendor.rename(functions)
     return place
 
 

@@ -16,8 +16,8 @@ trap 'rm -rf --one-file-system "$work"' EXIT
 failed=0
 
 one() { compgen -G "$dist/$1" | head -1; }
-told() { echo "dist-test: $1: passed: $2"; }
-fault() { echo "dist-test: $1: FAILED: $2" >&2; failed=1; }
+told() { [[ ${faulty:-} == *" $1 "* ]] || echo "dist-test: $1: passed: $2"; }
+fault() { echo "dist-test: $1: FAILED: $2" >&2; failed=1 faulty+=" $1 "; }
 
 # A minimal Debian, made once per suite and set of packages; then copied.
 root_of() {

@@ -17,6 +17,7 @@ RESULT = Result.from_json((Path(__file__).parent / "fixtures/result.json").read_
 def test_the_exported_names_are_these() -> None:
     assert fathom.__all__ == sorted(fathom.__all__)
     assert fathom.__all__ == [
+        "Awaited",
         "DataFaultError",
         "Direction",
         "EventCallback",
