@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
     from fathom.store import Store
 
-__all__ = ["JsonOption", "RunnerOption", "StoreOption", "chosen_runner", "fail", "opened_store"]
+__all__ = [
+    "JsonOption",
+    "RedactOption",
+    "RunnerOption",
+    "StoreOption",
+    "chosen_runner",
+    "fail",
+    "opened_store",
+]
 
 StoreOption = Annotated[
     str | None,
@@ -40,6 +48,13 @@ RunnerOption = Annotated[
         "--runner",
         metavar="fio|PATH",
         help="Measure with another tool: fio, or the DiskSpd at this path.",
+    ),
+]
+RedactOption = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Put names such as host-1 in place of hosts, serial numbers, paths and users.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fathom.cli._common import StoreOption, opened_store
+from fathom.cli._common import RedactOption, StoreOption, opened_store
 from fathom.cli._export_load import LoadForm, export_load
 from fathom.cli._plain import unguarded
 from fathom.cli._show import run_as_dict
 
 if TYPE_CHECKING:
     from fathom._export import Format
+    from fathom._redact import Pseudonyms
     from fathom._tables import TableName
     from fathom.store import Store, StoredRun
 
@@ -87,6 +89,7 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a file that exists.")
     ] = False,
+    redact: RedactOption = False,
     store: StoreOption = None,
 ) -> None:
     """Export runs as csv, json, parquet or xlsx; or their load for another tool."""
@@ -95,7 +98,10 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
 
     with opened_store(store) as opened:
         found = _runs(opened, references or [])
+        names = _pseudonyms(opened, found) if redact else None
         if form in _LOADS:
+            if names is not None:
+                found = [replace(run, arguments=names.data(run.arguments)) for run in found]
             export_load(found, _LOADS[form], output, overwrite=overwrite)
             return
         named = cast("Format | None", form and form.value)
@@ -106,10 +112,21 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             rows = [run_as_dict(run) for run in found]
         else:
             raise ExportError("whole results can only be exported as json: add --format json")
+        if names is not None:
+            rows = names.data(rows)
         if output:
             write_file(rows, chosen, output, overwrite=overwrite)
         else:
             write_text(rows, chosen, unguarded(sys.stdout))
+
+
+def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:
+    from fathom._redact import pseudonyms_of  # noqa: PLC0415 - Seldom needed.
+
+    names = pseudonyms_of(run.columns for run in store.runs.list())
+    for run in runs:
+        names.learn_fields(run_as_dict(run))
+    return names
 
 
 def _runs(store: Store, references: list[str]) -> list[StoredRun]:

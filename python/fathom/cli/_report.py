@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fathom.cli._common import JsonOption, StoreOption, fail, opened_store
+from fathom.cli._common import JsonOption, RedactOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID
 
 if TYPE_CHECKING:
     from fathom.report import Material
+    from fathom.store import Store
 
 __all__ = ["ForceOption", "ReportReferences", "ThemeChoice", "ThemeOption", "report"]
 
@@ -72,6 +73,7 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     terminal: Annotated[
         bool, typer.Option("--terminal", help="Show it here, with small charts.")
     ] = False,
+    redact: RedactOption = False,
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -82,6 +84,10 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     wanted = references or []
     with opened_store(store) as opened:
         material = gather(opened, wanted)
+        if redact:
+            material = _redacted(opened, material)
+            # Not even the name of the file tells what was reported on.
+            output = output or Path(f"fathom-report-redacted{_end(form or FormChoice.HTML)}")
     with damage_told(", ".join(wanted) or "the newest experiment"):
         if as_json:
             typer.echo(json.dumps(_as_dict(material), indent=2))
@@ -91,6 +97,22 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
             show_report(material)
         else:
             _save(material, wanted, output, form, theme, force=force)
+
+
+def _end(form: FormChoice) -> str:
+    return "" if form in (FormChoice.PNG, FormChoice.SVG) else f".{form.value}"
+
+
+def _redacted(store: Store, material: Material) -> Material:
+    """Return the report without hosts, serial numbers, paths and users."""
+    from fathom._redact import pseudonyms_of  # noqa: PLC0415 - Seldom needed.
+
+    names = pseudonyms_of(run.columns for run in store.runs.list())
+    for _, run in material.runs:
+        for one in (dict(run.facts), [dict(row) for row in run.beneath], dict(run.result.raw)):
+            names.learn_fields(one)
+    redacted: Material = names.data(material)
+    return redacted
 
 
 def _as_dict(material: Material) -> dict[str, object]:
