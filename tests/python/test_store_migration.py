@@ -6,12 +6,14 @@ from pathlib import Path
 
 import fathom
 import fathom.importers
+import pytest
 import sqlalchemy as sa
 from alembic import command
 from fathom.store import Store
 from fathom.store._database import Database
-from fathom.store._migrate import _APPLICATION_ID, alembic_config
+from fathom.store._migrate import _APPLICATION_ID, MIGRATIONS, alembic_config
 from fathom.store._records import pack_json
+from fathom.store._tables import REVISION
 from fathom.store._where import store_url
 
 RESULT = fathom.Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())
@@ -35,8 +37,12 @@ INSERT INTO baselines VALUES ('good', 1, NULL, 5)
 """
 
 
-def old_store(path: Path) -> None:
-    """Make a store as version 0001 made it, with a run in an experiment and a baseline."""
+# Each that a published version may have left; a new one joins by its file.
+EARLIER = sorted(file.name[:4] for file in MIGRATIONS.glob("versions/[0-9]*.py"))[:-1]
+
+
+def old_store(path: Path, version: str = "0001") -> None:
+    """Make a store of an earlier layout, with a run in an experiment and a baseline."""
     database = Database(store_url(path))
     with database.writing() as connection:
         command.upgrade(alembic_config(connection), "0001")
@@ -45,12 +51,20 @@ def old_store(path: Path) -> None:
         connection.execute(sa.text(RUN), {"result": pack_json(RESULT.raw)})
         for statement in BEHIND.split(";"):
             connection.exec_driver_sql(statement)
+        command.upgrade(alembic_config(connection), version)
     database.close()
 
 
-def test_an_old_store_keeps_its_runs_and_takes_imports(tmp_path: Path) -> None:
+def test_every_layout_before_this_one_is_tried() -> None:
+    assert EARLIER[0] == "0001"
+    assert REVISION not in EARLIER
+    assert int(REVISION) == len(EARLIER) + 1
+
+
+@pytest.mark.parametrize("version", EARLIER)
+def test_an_old_store_keeps_its_runs_and_takes_imports(tmp_path: Path, version: str) -> None:
     path = tmp_path / "old.sqlite"
-    old_store(path)
+    old_store(path, version)
     with Store(path) as store:
         found = store.runs.get(1)
         assert found.result == RESULT
