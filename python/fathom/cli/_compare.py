@@ -10,13 +10,13 @@ import typer
 
 from fathom._permission import typed
 from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
-from fathom.cli._exit_codes import EXIT_INVALID, EXIT_WORSE
+from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli._shown import console, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from fathom.experiments._compare import FailCondition, RunComparison
+    from fathom.experiments._compare import FailCondition, RunComparison, Verdict
     from fathom.stats import Comparison, DistributionComparison
 
 __all__ = ["compare", "judge", "show_comparison"]
@@ -46,8 +46,9 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--fail-if",
             metavar="CONDITION",
-            help="End with exit code 5 if the change from A to B is more than this and no chance: "
-            "'p99>+5%', 'iops<-3%'. May stand several times.",
+            help="End with exit code 5 if the change from A to B is shown to be more than this, "
+            "with 0 if it is shown to be less, and with 7 if neither can be told: 'p99>+5%', "
+            "'iops<-3%'. May stand several times.",
         ),
     ] = None,
     metric: Annotated[
@@ -159,9 +160,6 @@ def show_comparison(found: RunComparison) -> None:
     rows = []
     for name, one in found.metrics.items():
         unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (_NANOS_PER_MILLI, " ms")
-        verdict = "no difference shown"
-        if one.is_different:
-            verdict = "worse" if name in found.worse() else "better"
         rows.append(
             [
                 f"{name}{words}",
@@ -170,7 +168,7 @@ def show_comparison(found: RunComparison) -> None:
                 f"{100 * one.change:+.2f}",
                 f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
                 f"{one.p_value if one.family_p_value is None else one.family_p_value:.4f}",
-                verdict,
+                found.word(name),
             ]
         )
     console().print(text_table("", columns, rows))
@@ -188,7 +186,20 @@ def _sentences(found: RunComparison) -> list[str]:
             "One side has a single run: differences between runs are not in its interval, which "
             "may be too narrow. Repeat it."
         )
+    for name, one in found.metrics.items():
+        sentences += [
+            f"{name}: {doubt}, so that no difference can be told." for doubt in one.doubts
+        ]
+        sentences += [_outlier_sentence(name, *outlier) for outlier in one.outliers]
     return [*sentences, *_neighbour_sentences(found.metrics.values())]
+
+
+def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
+    which = f"Pair {index + 1}" if side == "pair" else f"Run {index + 1} of {side}"
+    return (
+        f"{which} is an outlier of {name}; it is counted. Without it the change would be "
+        f"{100 * change:+.2f} %. Of pairs, signs decide beside the means."
+    )
 
 
 def _latency_sentence(latency: DistributionComparison) -> str:
@@ -220,7 +231,7 @@ def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
 
 
 def judge(found: RunComparison) -> None:
-    """End with exit code 5 if a condition is met, and with 3 if one cannot be judged."""
+    """End with exit code 5 if a condition is met, with 3 or 7 if one cannot be judged or told."""
     for one in found.verdicts:
         if one.why_not is not None:
             fail(f"{one.condition} cannot be judged: {one.why_not}", EXIT_INVALID)
@@ -232,3 +243,16 @@ def judge(found: RunComparison) -> None:
             for one in met
         ]
         fail("; ".join(words), EXIT_WORSE)
+    unknown = [one for one in found.verdicts if one.decision == "cannot tell"]
+    if unknown:
+        fail("; ".join(_cannot_tell(one) for one in unknown), EXIT_CANNOT_TELL)
+
+
+def _cannot_tell(one: Verdict) -> str:
+    why = ", ".join(one.doubts)
+    if not why:
+        why = (
+            f"the change is {100 * (one.change or 0):+.2f} %, and neither beyond the limit "
+            f"(p = {one.p_value:.3f}) nor within it (p = {one.pass_p_value:.3f}) is shown"
+        )
+    return f"{one.condition}: cannot tell, as {why}; measure more runs, A and B in turns"

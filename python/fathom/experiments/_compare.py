@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._compare_imported import imported_differences, told_figures
@@ -49,6 +49,9 @@ _DEVICE = (
     "target_file_system",
 )
 _LEAST_FOR_TRANSIENT = 20
+EQUAL_MARGIN = 0.03
+"""Figures that differ by less than this are equal for most who ask."""
+Decision = Literal["fails", "passes", "cannot tell"]
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,16 @@ class Verdict:
         The probability of such a change by chance, among the conditions only: those are what was
         asked, and the other figures take nothing from it.
     is_met
-        The change is beyond the limit, and chance is no explanation of it.
+        The true change is beyond the limit, and chance is no explanation of that.
     why_not
         Why it cannot be judged.
+    decision
+        ``fails`` if it is met; ``passes`` if the true change is shown to stay within the limit; and
+        ``cannot tell``. Each of both is a one-sided test against the limit.
+    pass_p_value
+        The probability of a change so small by chance, if the true one were at the limit.
+    doubts
+        Why no test of the means would hold, in words.
 
     """
 
@@ -110,6 +120,9 @@ class Verdict:
     p_value: float | None
     is_met: bool
     why_not: str | None
+    decision: Decision = "cannot tell"
+    pass_p_value: float | None = None
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,6 +149,15 @@ class RunComparison:
     latency: DistributionComparison | None
     differences: Sequence[str]
     verdicts: Sequence[Verdict] = ()
+
+    def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
+        """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""
+        one = self.metrics[metric]
+        if not one.can_tell:
+            return "cannot tell"
+        if one.is_different:
+            return "worse" if metric in self.worse() else "better"
+        return "equal" if one.is_equal(margin) else "cannot tell"
 
     def worse(self) -> list[str]:
         """Return the figures that got worse, chance being no explanation."""
@@ -231,18 +253,42 @@ def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share
         missing,
         whole.latency,
         _differences(a, b),
-        [_verdict(one, asked) for one in conditions],
+        [_verdict(one, asked, len(conditions)) for one in conditions],
     )
 
 
-def _verdict(condition: FailCondition, asked: ComparedFigures) -> Verdict:
+def _verdict(condition: FailCondition, asked: ComparedFigures, count: int) -> Verdict:
     if condition.metric not in asked.metrics:
         return Verdict(
             str(condition), None, None, is_met=False, why_not=asked.missing[condition.metric]
         )
     found = asked.metrics[condition.metric]
-    is_met = condition.is_beyond(found.change) and found.is_different
-    return Verdict(str(condition), found.change, found.family_p_value, is_met, None)
+    sides = found.p_beyond(condition.limit), found.p_below(condition.limit)
+    fail_p, pass_p = sides if condition.is_above else sides[::-1]
+    level = 1 - found.confidence
+    # One of several conditions fails by chance more often than each; all of them have to pass.
+    fail_p = min(fail_p * count, 1.0)
+    decision: Decision = "cannot tell"
+    if fail_p < level:
+        decision = "fails"
+    elif pass_p < level:
+        decision = "passes"
+    return Verdict(
+        str(condition),
+        found.change,
+        fail_p,
+        decision == "fails",
+        None,
+        decision,
+        pass_p,
+        _doubts(found),
+    )
+
+
+def _doubts(found: Comparison) -> tuple[str, ...]:
+    if not found.between_runs:
+        return ("one side has a single run, which tells nothing of how runs differ",)
+    return found.doubts
 
 
 def _in_turns(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> bool:

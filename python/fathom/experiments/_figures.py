@@ -10,6 +10,7 @@ import numpy as np
 from fathom.stats import Comparison, DistributionComparison, compare_distributions, compare_means
 from fathom.stats._compare import deviations
 from fathom.stats._distribution import distribution_deviations
+from fathom.stats._doubt import doubts
 from fathom.stats._family import family_p_values
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def compare_figures(  # noqa: PLR0913 - All but the first two have defaults and 
                 b_pilot=b.pilot,
                 **pairing,
             )
+            if not in_turns:
+                found[metric] = replace(found[metric], doubts=_doubts(of_a, of_b))
         except ValueError as error:
             missing[metric] = str(error)
             continue
@@ -101,3 +104,8 @@ def compare_figures(  # noqa: PLR0913 - All but the first two have defaults and 
     if latency is not None and latency.p_value is not None:
         latency = replace(latency, family_p_value=together[-1])
     return ComparedFigures(found, missing, latency)
+
+
+def _doubts(a: Sequence[Values], b: Sequence[Values]) -> tuple[str, ...]:
+    sides = [np.log([float(np.asarray(one, float).mean()) for one in side]) for side in (a, b)]
+    return doubts(sides)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import bdtr, stdtr, stdtrit
 
 from fathom.stats._contrast import Side, contrast, resemblance
 from fathom.stats._mean import LEAST_VALUES, long_run
+from fathom.stats._spread import find_outliers
 from fathom.stats._types import as_values
 
 if TYPE_CHECKING:
@@ -47,6 +48,16 @@ class Comparison:
     family_p_value
         The probability that this or any less certain one of the figures that are compared together
         changes so by chance; None if this is the only one.
+    error, freedom
+        The standard error of the logarithm of the ratio, and its degrees of freedom.
+    doubts
+        What speaks against taking the runs as two samples, in words: nothing can be told of a
+        difference then. Of runs in turns there is none.
+    sign_p_value
+        That of signs, where drawn pairs have outliers: the lesser of both then counts.
+    outliers
+        The runs that stand apart from those of their side (of pairs: the pairs), as side and index
+        from 0, with what the change would be without each.
 
     """
 
@@ -64,12 +75,46 @@ class Comparison:
     resemblance: float = 0.0
     in_turns: bool = False
     family_p_value: float | None = None
+    error: float | None = None
+    freedom: float | None = None
+    doubts: tuple[str, ...] = ()
+    sign_p_value: float | None = None
+    outliers: tuple[tuple[str, int, float], ...] = ()
 
     @property
     def is_different(self) -> bool:
         """Whether chance is no explanation at the confidence asked for."""
         known = self.p_value if self.family_p_value is None else self.family_p_value
-        return known < 1 - self.confidence
+        return known < 1 - self.confidence and not self.doubts
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether the runs are such that a test of their means says what it seems to say."""
+        return self.between_runs and not self.doubts and self.error is not None
+
+    def p_beyond(self, limit: float) -> float:
+        """Return how likely a change so great is, if the true one is at most this (one-sided)."""
+        return self._one_sided(limit, 1.0)
+
+    def p_below(self, limit: float) -> float:
+        """Return how likely a change so small is, if the true one is at least this (one-sided)."""
+        return self._one_sided(limit, -1.0)
+
+    def _one_sided(self, limit: float, side: float) -> float:
+        if not self.can_tell or self.error is None or self.freedom is None or limit <= -1:
+            return 1.0
+        apart = side * (float(np.log1p(self.change)) - float(np.log1p(limit)))
+        if self.error == 0:
+            return 0.0 if apart > 0 else 1.0
+        return float(stdtr(self.freedom, -apart / self.error))
+
+    def is_equal(self, margin: float) -> bool:
+        """Whether the true change is within a margin to both sides (two one-sided tests).
+
+        Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987.
+        """
+        level = 1 - self.confidence
+        return self.p_beyond(-margin) < level and self.p_below(margin) < level
 
 
 def compare_means(  # noqa: PLR0913 - All but the first two have defaults and names.
@@ -123,21 +168,58 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     found = contrast(tested)
     half = float(stdtrit(found.freedom, (1 + confidence) / 2)) * found.error
     difference = float(found.difference[0])
+    pairs = b.values[:, 0] - a.values[:, 0] if in_turns else None
+    outliers = _outliers(a.values[:, 0], b.values[:, 0], pairs)
+    between = min(len(a.values), len(b.values)) > 1
+    signs = _sign_p_value(pairs) if outliers and is_drawn and pairs is not None else None
+    # Where an outlier hides the rest, the signs still see it.
+    p_value = found.p_value if signs is None else min(found.p_value, signs)
     return Comparison(
         change=float(np.expm1(difference)),
         low=float(np.expm1(difference - half)),
         high=float(np.expm1(difference + half)),
         confidence=confidence,
-        p_value=found.p_value,
+        p_value=p_value,
         effect_size=_hedges(a.values[:, 0], b.values[:, 0]),
-        between_runs=min(len(a.values), len(b.values)) > 1,
+        between_runs=between,
         a_mean=float(np.exp(a.mean[0])),
         b_mean=float(np.exp(b.mean[0])),
         a_runs=len(a.values),
         b_runs=len(b.values),
         resemblance=resemblance(tested),
         in_turns=in_turns,
+        error=found.error,
+        freedom=found.freedom,
+        sign_p_value=signs,
+        outliers=outliers,
     )
+
+
+def _outliers(
+    a: FloatArray, b: FloatArray, pairs: FloatArray | None
+) -> tuple[tuple[str, int, float], ...]:
+    """Return side, index and the change without each run that stands apart."""
+    found = []
+    if pairs is not None:
+        for one in find_outliers(pairs):
+            rest = np.delete(pairs, one.index)
+            found.append(("pair", one.index, float(np.expm1(rest.mean()))))
+        return tuple(found)
+    for side, own, other, sign in (("A", a, b, -1), ("B", b, a, 1)):
+        for one in find_outliers(own):
+            apart = float(np.delete(own, one.index).mean()) - float(other.mean())
+            found.append((side, one.index, float(np.expm1(sign * apart))))
+    return tuple(found)
+
+
+def _sign_p_value(pairs: FloatArray) -> float:
+    """Return that of the signs, which are as by the toss of a coin in drawn pairs of equals.
+
+    Signed ranks would give an outlier the greatest rank: of ten pairs it then hides the rest.
+    """
+    tossed = pairs[pairs != 0]
+    fewer = min(int((tossed > 0).sum()), int((tossed < 0).sum()))
+    return min(2 * float(bdtr(fewer, tossed.size, 0.5)), 1.0) if tossed.size else 1.0
 
 
 def deviations(

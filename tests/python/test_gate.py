@@ -1,0 +1,126 @@
+"""``--fail-if`` decides against its limit; false failures and wrong passes are rare."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import typer
+from fathom.cli._compare import judge
+from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_WORSE
+from fathom.experiments._compare import _verdict, parse_condition
+from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.stats import compare_means
+from simulated import autoregressive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fathom.stats._types import FloatArray
+
+    Noise = Callable[[np.random.Generator, int], FloatArray]
+
+LIMIT, PAIRS, RUNS = -0.03, 100, 10
+# Of so many draws, the share that is beyond 5 % by chance in 1 of 40.
+MOST = 0.05 + 2 * np.sqrt(0.05 * 0.95 / PAIRS)
+
+
+def _two_states(random: np.random.Generator, count: int) -> FloatArray:
+    slow = np.where(random.random(count) < 0.3, -0.1, 0.0)
+    return np.asarray(slow + 0.005 * random.standard_normal(count), np.float64)
+
+
+NOISES: dict[str, Noise] = {
+    "independent": lambda random, count: 0.01 * random.standard_normal(count),
+    "lognormal": lambda random, count: np.exp(0.5 * random.standard_normal(count)) * 0.05,
+    "memory": lambda random, count: 0.03 * autoregressive(random, 0.7, (count,)),
+    "two states": _two_states,
+    "drift": lambda random, count: (
+        0.05 * np.linspace(0, 1, count) + 0.005 * random.standard_normal(count)
+    ),
+    "stalls": lambda random, count: np.asarray(-0.2 * (random.random(count) < 0.1), np.float64),
+}
+
+
+def decided(noise: str, change: float) -> list[str]:
+    """Return what the gate says of drawn pairs whose true change is known."""
+    random = np.random.default_rng(16)
+    found: list[str] = []
+    for _ in range(PAIRS):
+        logs = NOISES[noise](random, 2 * RUNS).reshape(RUNS, 2)
+        order = random.permuted(np.tile([0, 1], (RUNS, 1)), axis=1)
+        a, b = np.take_along_axis(logs, order, axis=1).T
+        values = {"a": np.exp(a), "b": np.exp(b) * (1 + change)}
+        compared = compare_means([*values["a"]], [*values["b"]], in_turns=True, is_drawn=True)
+        figures = ComparedFigures({"iops": compared}, {}, None)
+        found.append(_verdict(parse_condition("iops<-3%"), figures, 1).decision)
+    return found
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_gate_tests_against_its_limit_and_not_against_zero(noise: str) -> None:
+    # Half of a percent within the limit: where 0 was the limit, up to 21 % failed.
+    assert decided(noise, -0.025).count("fails") / PAIRS <= MOST
+    assert decided(noise, 2 * LIMIT).count("passes") / PAIRS <= MOST
+
+
+def test_the_gate_finds_and_passes_what_is_clear() -> None:
+    assert decided("independent", 0.0).count("passes") / PAIRS > 0.95
+    assert decided("independent", 2 * LIMIT).count("fails") / PAIRS > 0.95
+
+
+def verdict(a: list[float], b: list[float]) -> Any:  # noqa: ANN401 - Stands for a comparison.
+    sides = (SideFigures({"iops": values}, None) for values in (a, b))
+    compared = compare_figures(*sides)
+    return SimpleNamespace(verdicts=[_verdict(parse_condition("iops<-3%"), compared, 1)])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "code"),
+    [
+        ([1000.0, 1001, 999, 1000, 1002], [1001.0, 1000, 999, 1001, 1000], 0),
+        ([1000.0, 1001, 999, 1000, 1002], [901.0, 900, 899, 901, 900], EXIT_WORSE),
+        ([1000.0, 600, 1400, 800, 1200], [1300.0, 700, 900, 1100, 1000], EXIT_CANNOT_TELL),
+    ],
+)
+def test_the_exit_code_says_which_of_three(a: list[float], b: list[float], code: int) -> None:
+    if code == 0:
+        judge(verdict(a, b))
+        return
+    with pytest.raises(typer.Exit) as ended:
+        judge(verdict(a, b))
+    assert ended.value.exit_code == code
+
+
+def test_a_drift_of_the_machine_is_no_failure_of_b() -> None:
+    random = np.random.default_rng(5)
+    alarms = told = 0
+    for _ in range(100):
+        values = 1000 * np.exp(0.05 * np.linspace(0, 1, 20) + 0.005 * random.standard_normal(20))
+        sides = (SideFigures({"iops": [*one]}, None) for one in (values[10:], values[:10]))
+        found = compare_figures(*sides).metrics["iops"]
+        alarms += found.is_different
+        told += bool(found.doubts)
+    assert alarms <= 5
+    assert told >= 95
+
+
+def test_an_outlier_is_named_and_does_not_blind_a_comparison() -> None:
+    random = np.random.default_rng(6)
+    a = 1000 * (1 + 0.01 * random.standard_normal(10))
+    b = 900 * (1 + 0.01 * random.standard_normal(10))
+    b[4] = 1900.0
+    found = compare_means([*a], [*b], in_turns=True, is_drawn=True)
+    assert [(side, index) for side, index, _ in found.outliers] == [("pair", 4)]
+    assert found.outliers[0][2] == pytest.approx(-0.1, abs=0.02)
+    assert found.is_different
+
+
+def test_equal_is_shown_and_not_only_not_refuted() -> None:
+    random = np.random.default_rng(7)
+    calm = 1000 * (1 + 0.005 * random.standard_normal((2, 10)))
+    loud = 1000 * (1 + 0.2 * random.standard_normal((2, 10)))
+    assert compare_means([*calm[0]], [*calm[1]]).is_equal(0.03)
+    assert not compare_means([*loud[0]], [*loud[1]]).is_equal(0.03)
