@@ -25,7 +25,10 @@ pub struct LatencyHistogram {
     min_ns: u64,
     max_ns: u64,
     sum_ns: u128,
-    sum_squares: f64,
+    /// The first value; squares are of the distances from it, so that great latencies that differ little
+    /// do not lose their deviation in the rounding of their squares.
+    origin_ns: u64,
+    squared_distances: f64,
 }
 
 impl Default for LatencyHistogram {
@@ -44,7 +47,8 @@ impl LatencyHistogram {
             min_ns: u64::MAX,
             max_ns: 0,
             sum_ns: 0,
-            sum_squares: 0.0,
+            origin_ns: 0,
+            squared_distances: 0.0,
         }
     }
 
@@ -57,11 +61,15 @@ impl LatencyHistogram {
         } else {
             self.grow(page)[sub] += 1;
         }
+        if self.count == 0 {
+            self.origin_ns = value_ns;
+        }
         self.count += 1;
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
         self.sum_ns += u128::from(value_ns);
-        self.sum_squares += value_ns as f64 * value_ns as f64;
+        let distance = value_ns.abs_diff(self.origin_ns) as f64;
+        self.squared_distances += distance * distance;
     }
 
     /// Adds all of another histogram.
@@ -73,11 +81,14 @@ impl LatencyHistogram {
                 *mine += theirs;
             }
         }
+        if self.count == 0 {
+            self.origin_ns = other.origin_ns;
+        }
+        self.squared_distances += other.squared_distances_from(self.origin_ns);
         self.count += other.count;
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
         self.sum_ns += other.sum_ns;
-        self.sum_squares += other.sum_squares;
     }
 
     /// The values above a bound. Those of a bucket have its middle, but for the ends, which stay exact.
@@ -137,8 +148,27 @@ impl LatencyHistogram {
         if self.count == 0 {
             return 0.0;
         }
-        let mean = self.mean_ns();
-        (self.sum_squares / self.count as f64 - mean * mean).max(0.0).sqrt()
+        let count = self.count as f64;
+        let apart = self.sum_of_distances() / count;
+        (self.squared_distances / count - apart * apart).max(0.0).sqrt()
+    }
+
+    /// The sum of the signed distances from the origin, exact up to its conversion.
+    fn sum_of_distances(&self) -> f64 {
+        let origins = u128::from(self.count) * u128::from(self.origin_ns);
+        if self.sum_ns >= origins {
+            (self.sum_ns - origins) as f64
+        } else {
+            -((origins - self.sum_ns) as f64)
+        }
+    }
+
+    /// The sum of the squared distances from another origin.
+    fn squared_distances_from(&self, origin_ns: u64) -> f64 {
+        let shift = self.origin_ns.abs_diff(origin_ns) as f64;
+        let shift = if self.origin_ns >= origin_ns { shift } else { -shift };
+        let crossed = 2.0 * shift * self.sum_of_distances();
+        self.squared_distances + crossed + self.count as f64 * shift * shift
     }
 
     /// The least recorded value, within a bucket, that `quantile` (0 to 1) of the values do not exceed;
@@ -232,6 +262,12 @@ struct StoredHistogram {
     sum_ns: u64,
     /// Sum of the squares of all values in square nanoseconds.
     sum_squares_ns2: f64,
+    /// A value near all others, in nanoseconds; absent in results of older versions.
+    #[serde(default)]
+    origin_ns: Option<u64>,
+    /// Sum of the squared distances from it, which keeps deviations that are small beside the values.
+    #[serde(default)]
+    squared_distances_ns2: Option<f64>,
     /// Least value of each bucket in nanoseconds, ascending.
     bucket_lower_ns: Vec<u64>,
     /// Values in each of these buckets.
@@ -247,7 +283,9 @@ impl From<LatencyHistogram> for StoredHistogram {
             min_ns: histogram.min_ns(),
             max_ns: histogram.max_ns,
             sum_ns: u64::try_from(histogram.sum_ns).unwrap_or(u64::MAX),
-            sum_squares_ns2: histogram.sum_squares,
+            sum_squares_ns2: histogram.squared_distances_from(0),
+            origin_ns: Some(histogram.origin_ns),
+            squared_distances_ns2: Some(histogram.squared_distances),
             bucket_lower_ns,
             bucket_counts,
         }
@@ -275,7 +313,11 @@ impl TryFrom<StoredHistogram> for LatencyHistogram {
         histogram.min_ns = if stored.count == 0 { u64::MAX } else { stored.min_ns };
         histogram.max_ns = stored.max_ns;
         histogram.sum_ns = u128::from(stored.sum_ns);
-        histogram.sum_squares = stored.sum_squares_ns2;
+        (histogram.origin_ns, histogram.squared_distances) =
+            match (stored.origin_ns, stored.squared_distances_ns2) {
+                (Some(origin_ns), Some(squares)) => (origin_ns, squares),
+                _ => (0, stored.sum_squares_ns2),
+            };
         Ok(histogram)
     }
 }
