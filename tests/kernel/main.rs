@@ -21,6 +21,7 @@ mod payload;
 mod policy;
 mod prepare;
 mod privileges;
+mod privileges_table;
 mod rates;
 mod reduction;
 mod signals;

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
 
+use fathom_sys::file::may_write;
 use fathom_sys::identity;
 
 use crate::output::{Code, complain};
@@ -98,9 +99,13 @@ fn folder_of(path: &Path) -> &Path {
 fn without_folder(path: &Path) -> Option<Obstacle> {
     let folder = folder_of(path);
     let shown = folder.display();
-    (!folder.is_dir()).then(|| {
-        Obstacle::Wrong(format!("there is no folder '{shown}'; make it, or correct the path"))
-    })
+    if !folder.is_dir() {
+        let why = format!("there is no folder '{shown}'; make it, or correct the path");
+        return Some(Obstacle::Wrong(why));
+    }
+    let error = may_write(folder).err()?;
+    let why = format!("its folder may not be written to ({error}); name another place");
+    Some(Obstacle::Wrong(why))
 }
 
 /// Whether a file holds a result of ours or nothing. One that may not be read, such as a drop box, is

@@ -29,7 +29,7 @@ use crate::profile::Priority;
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// A target could not be opened.
-    #[error("cannot open '{name}' {how}: {source}{}", too_many(.source))]
+    #[error("cannot open '{name}' {how}: {source}{}", hint(.source))]
     Open {
         /// Name of the target.
         name: String,
@@ -99,7 +99,7 @@ pub enum SetupError {
         source: io::Error,
     },
     /// The I/O priority was refused.
-    #[error("cannot set the I/O priority: {0}")]
+    #[error("cannot set the I/O priority: {0}; leave -I out, or allow the system call ioprio_set")]
     Priority(io::Error),
     /// The ring could not be made.
     #[error("{0}{hint}", hint = ring_hint(.0))]
@@ -109,21 +109,23 @@ pub enum SetupError {
     Aio(#[from] fathom_sys::aio::AioError),
 }
 
-/// What to do when the limit of open files is used up, with a leading separator; else nothing. The soft
-/// limit has been raised to the hard one by then.
-fn too_many(error: &io::Error) -> &'static str {
-    // EMFILE is 24 on every architecture of Linux (asm-generic/errno-base.h).
-    if error.raw_os_error() == Some(24) {
-        ". Each thread opens each of its targets: raise the hard limit (ulimit -Hn), or use fewer \
-         threads"
-    } else {
-        ""
+/// What to do, with a leading separator, where the kernel's answer does not tell. The soft limit of open files
+/// has been raised to the hard one by then.
+fn hint(error: &io::Error) -> &'static str {
+    // The same on every architecture of Linux (asm-generic/errno-base.h).
+    match error.raw_os_error() {
+        Some(13) => "; use an account that may, or name another target",
+        Some(24) => {
+            ". Each thread opens each of its targets: raise the hard limit (ulimit -Hn), or use fewer \
+             threads"
+        }
+        _ => "",
     }
 }
 
 fn ring_hint(error: &RingError) -> &'static str {
     match error {
-        RingError::Setup { source, .. } => too_many(source),
+        RingError::Setup { source, .. } => hint(source),
         RingError::Unavailable(_) | RingError::Choice { .. } => "",
     }
 }
