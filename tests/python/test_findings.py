@@ -73,6 +73,13 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
         [fabricated(warnings=[("not_the_device", "Of 834,436 reads (3.2 GiB), 7 reached vda.")])],
         None,
     ),
+    "cpu-throttled": ([fabricated(warnings=[("cpu_throttled", "It was so.")])], None),
+    "cpu-contended": ([fabricated(warnings=[("cpu_contended", "It was so.")])], None),
+    "io-limited": ([fabricated(warnings=[("io_limited", "It was so.")])], None),
+    "stalled": ([fabricated(warnings=[("stalled", "It was so.")])], None),
+    "extents-changed": ([fabricated(warnings=[("extents_changed", "It was so.")])], None),
+    "constant-data": ([fabricated(warnings=[("constant_data", "It was so.")])], None),
+    "cached-by-device": ([fabricated(warnings=[("small_working_set", "It was so.")])], None),
     "no-device-seen": ([fabricated(warnings=[("device_unseen", "It lies on nfs4.")])], None),
     "page-cache": (
         [fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])],

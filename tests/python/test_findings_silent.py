@@ -139,6 +139,13 @@ def _quick_devices() -> Iterator[Case]:
 
 NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "not-the-device": lambda: _warned("not_the_device"),
+    "cpu-throttled": lambda: _warned("cpu_throttled"),
+    "cpu-contended": lambda: _warned("cpu_contended"),
+    "io-limited": lambda: _warned("io_limited"),
+    "stalled": lambda: _warned("stalled"),
+    "extents-changed": lambda: _warned("extents_changed"),
+    "constant-data": lambda: _warned("constant_data"),
+    "cached-by-device": lambda: _warned("small_working_set"),
     "no-device-seen": lambda: _warned("device_unseen"),
     "page-cache": lambda: _warned("page_cache"),
     "cpu-taken-away": lambda: _warned("affinity_changed", "cpu_offline"),

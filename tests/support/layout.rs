@@ -68,6 +68,9 @@ fn mask(line: &str) -> String {
     masked
 }
 
+/// Elements that this tool adds.
+const OWN: [&str; 6] = ["Beneath", "Ends", "Engine", "Implementation", "Response", "Warnings"];
+
 /// The layout of an XML result: the path of each element, its attributes' names, and the form of its
 /// text. Elements that differ only in figures are told once.
 pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
@@ -78,8 +81,6 @@ pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
     let mut layout: Vec<String> = Vec::new();
     for node in document.descendants().filter(Node::is_element) {
         let names: Vec<&str> = node.ancestors().filter(Node::is_element).map(name).collect();
-        const OWN: [&str; 6] =
-            ["Beneath", "Ends", "Engine", "Implementation", "Response", "Warnings"];
         if names.iter().any(|name| OWN.contains(name)) {
             continue;
         }

@@ -22,4 +22,4 @@ pub use cpu::{CpuReading, Pressure};
 pub use groups::{GroupReading, IoLimit, LimitKind};
 pub use layers::{Layer, LayerKind, Layers};
 pub use processes::ProcessTime;
-pub use watch::{Edge, Observation, Reading, Watch};
+pub use watch::{Edge, Observation, Reading, Stall, Watch};

@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_sys::clock;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::counters::{Counters, ProcessIo};
 use super::cpu::{CpuReading, Pressure};
@@ -12,6 +14,17 @@ use super::groups::{self, GroupReading};
 use super::layers::Layers;
 use super::processes::{self, ProcessTime};
 use crate::tree::Tree;
+
+/// A stretch in which a thread waited for I/Os and none came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stall {
+    /// Position of the thread in the time span, from 0.
+    pub thread: u32,
+    /// When it began, in nanoseconds since the measured time did.
+    pub from_ns: u64,
+    /// How long it lasted, in nanoseconds.
+    pub length_ns: u64,
+}
 
 /// When the counters are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +65,8 @@ pub struct Observation {
     pub readings: [Option<Reading>; 4],
     /// CPU time of other processes from before the load until after it, the most first.
     pub processes: Vec<ProcessTime>,
+    /// Stretches of at least half a second in which a thread waited in vain.
+    pub stalls: Vec<Stall>,
 }
 
 impl Observation {
@@ -98,6 +113,11 @@ impl Watch {
             let before = std::mem::take(&mut state.processes);
             state.found.processes = processes::since(&before, processes::read(&self.tree));
         }
+    }
+
+    /// Takes in the stalls of the measured time.
+    pub fn stalled(&self, stalls: Vec<Stall>) {
+        self.state().found.stalls = stalls;
     }
 
     fn read(&self, layers: &Layers) -> Reading {

@@ -137,6 +137,10 @@ impl<'a> Conductor<'a> {
         let (cpus, schedule) = self.watch();
         let failure = self.await_reports(&reports);
         self.look_beneath(Edge::AfterLoad);
+        if let Some(watch) = self.control.watch {
+            let (from_ns, until_ns) = (schedule.measure_from_ns, schedule.measure_until_ns);
+            watch.stalled(self.watchdog.borrow().stalls(from_ns, until_ns));
+        }
         self.pass_on();
         failure.map_or_else(|| self.collect(cpus, schedule), failed)
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use make::of_span;
 
-use crate::beneath::{Counters, LayerKind, LimitKind, Pressure, ProcessIo};
+use crate::beneath::{Counters, LayerKind, LimitKind, Pressure, ProcessIo, Stall};
 
 /// What the layers beneath the targets of a time span saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,8 @@ pub struct Beneath {
     pub pressure: Option<Pressure>,
     /// Control groups that limit this process, and how they did so during the measured time.
     pub groups: Vec<GroupUse>,
+    /// Stretches of at least half a second in which a thread waited for I/Os and none came back.
+    pub stalls: Vec<Stall>,
 }
 
 /// One layer, and what it saw of everybody.

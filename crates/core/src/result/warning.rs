@@ -47,6 +47,20 @@ pub enum WarningKind {
     NotTheDevice,
     /// No device can be seen beneath the target from here.
     DeviceUnseen,
+    /// A quota of CPU time stopped this process.
+    CpuThrottled,
+    /// Other processes used CPUs that threads of load waited for.
+    CpuContended,
+    /// A limit of I/O was reached, and measured in place of the device.
+    IoLimited,
+    /// Threads waited for I/Os, and none came back for at least half a second.
+    Stalled,
+    /// A file lost blocks while it was measured.
+    ExtentsChanged,
+    /// The target holds one pattern over and over, which devices may compress or store once.
+    ConstantData,
+    /// So little was read so often that a cache of the device may hold all of it.
+    SmallWorkingSet,
     /// The page cache may have answered instead of the device.
     PageCache,
     /// Blocks that were never written were read; they are answered without touching the disk.

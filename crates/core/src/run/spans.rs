@@ -114,6 +114,7 @@ impl Runner<'_> {
         let found = doubts::before_span(self.plan, span, self.sink);
         self.account.of().warnings.extend(found);
         let places = doubts::places(span, self.sink);
+        let blocks = doubts::allocated(span, self.sink);
         let measurements = self.measure(span);
         let found = doubts::cpus(span, &measurements).into_iter();
         let found = found.chain(doubts::stood_still(span, &measurements));
@@ -124,6 +125,8 @@ impl Runner<'_> {
         // A target that hangs may not be looked at either.
         if !hangs {
             let found = doubts::replaced(span, &places, self.sink);
+            self.account.of().warnings.extend(found);
+            let found = doubts::lost(span, &blocks, &doubts::allocated(span, self.sink));
             self.account.of().warnings.extend(found);
             let found = doubts::residency(span, self.sink);
             self.account.of().residency.extend(found);

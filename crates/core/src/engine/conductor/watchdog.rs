@@ -2,6 +2,7 @@
 
 use super::super::worker::WorkerOutcome;
 use super::crew::Crew;
+use crate::beneath::Stall;
 use crate::measure::OutstandingIo;
 use crate::plan::ThreadPlan;
 use crate::units::NANOS_PER_SEC;
@@ -9,26 +10,46 @@ use crate::units::NANOS_PER_SEC;
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
 pub(super) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
 
+/// A thread that stays away for so long and comes back has stalled.
+const STALL_NS: u64 = NANOS_PER_SEC / 2;
+/// More stalls than this are not kept.
+const STALLS_MAX: usize = 64;
+
 /// Looks whether threads still come and go.
 pub(super) struct Watchdog {
     threads: Vec<Seen>,
+    /// Stretches in which a thread stayed away; their beginning is on the clock.
+    stalls: Vec<Stall>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
     moves: u64,
     since_ns: u64,
+    was_away: bool,
     has_left: bool,
 }
 
 impl Watchdog {
     pub(super) fn new(threads: usize) -> Self {
-        Self { threads: vec![Seen::default(); threads] }
+        Self { threads: vec![Seen::default(); threads], stalls: Vec::new() }
     }
 
     /// Begins anew for all threads.
     pub(super) fn forgive(&mut self, now_ns: u64) {
         self.threads.iter_mut().for_each(|seen| seen.since_ns = now_ns);
+    }
+
+    /// The stalls within the measured time, which began at `start_ns`.
+    pub(super) fn stalls(&self, start_ns: u64, end_ns: u64) -> Vec<Stall> {
+        let within = |stall: &Stall| {
+            let end_ns = (stall.from_ns + stall.length_ns).min(end_ns);
+            let from_ns = stall.from_ns.max(start_ns);
+            let length_ns = end_ns.saturating_sub(from_ns);
+            let from_ns = from_ns - start_ns;
+            (length_ns >= STALL_NS).then_some(Stall { from_ns, length_ns, ..*stall })
+        };
+        self.stalls.iter().filter_map(within).collect()
     }
 
     /// A thread has ended.
@@ -55,8 +76,15 @@ impl Watchdog {
             }
             let Some((moves, is_away)) = crew.moves(index) else { continue };
             if moves != seen.moves || seen.since_ns == 0 {
+                if seen.was_away && seen.since_ns > 0 && now_ns - seen.since_ns >= STALL_NS {
+                    let (from_ns, length_ns) = (seen.since_ns, now_ns - seen.since_ns);
+                    let thread = u32::try_from(index).unwrap_or(u32::MAX);
+                    self.stalls.push(Stall { thread, from_ns, length_ns });
+                    self.stalls.truncate(STALLS_MAX);
+                }
                 *seen = Seen { moves, since_ns: now_ns, ..*seen };
             }
+            seen.was_away = is_away;
             found.push(is_away && now_ns - seen.since_ns >= limit_ns);
         }
         found

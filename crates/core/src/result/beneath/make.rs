@@ -33,6 +33,7 @@ pub(in crate::result) fn of_span(
         cpu: None,
         pressure: None,
         groups: Vec::new(),
+        stalls: observed.stalls.clone(),
     };
     origin::judge(&mut beneath, plan, span);
     if let (Some(begin), Some(end)) = (observed.at(Edge::Begin), observed.at(Edge::End)) {

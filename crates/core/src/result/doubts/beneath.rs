@@ -2,12 +2,40 @@
 
 use super::super::{AnsweredBy, TargetOrigin, Warning, WarningKind};
 use super::Seen;
-use super::words::either;
+use super::words::{either, size};
+use crate::units::MIB;
 
 /// Doubts about the origin of each target's figures.
 pub(super) fn doubts(seen: &Seen) -> Vec<Warning> {
     let Some(beneath) = &seen.measured.beneath else { return Vec::new() };
-    beneath.targets.iter().filter_map(|origin| doubt(seen, origin)).collect()
+    let origins = beneath.targets.iter();
+    origins.filter_map(|origin| doubt(seen, origin).or_else(|| small(seen, origin))).collect()
+}
+
+/// A cache of a device may hold what is not larger than this ...
+const CACHE_BYTES: u64 = 64 * MIB;
+/// ... and does, where it was read so often.
+const TIMES_OVER: f64 = 16.0;
+
+/// The doubt about so little that was read so often that a cache of the device may hold it.
+fn small(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
+    let target = seen.span.targets.get(origin.target as usize)?;
+    let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+    let times = origin.asked.read_bytes as f64 / range_bytes.max(1) as f64;
+    if range_bytes == 0
+        || range_bytes > CACHE_BYTES
+        || times < TIMES_OVER
+        || !origin.answered_by.is_device()
+    {
+        return None;
+    }
+    let evidence = format!(
+        "the {} that were used were read {times:.0} times over: it is possible that a cache of the device, or \
+         of what lies beneath it, held all of them",
+        size(range_bytes)
+    );
+    let remedy = "use far more than such a cache may hold (-c, -f)".to_owned();
+    Some(seen.about(target, seen.warning(WarningKind::SmallWorkingSet, evidence, remedy)))
 }
 
 fn doubt(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {

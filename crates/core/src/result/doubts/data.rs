@@ -19,6 +19,10 @@ use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 const UNBACKED_PERCENT_MIN: f64 = 0.1;
 /// Places that are looked at for zeros.
 const SAMPLES: u64 = 64;
+/// One place of so many shows in the results.
+const MANY: usize = 20;
+/// A pattern that repeats after so many bytes, or after a part of them, is constant.
+const PERIOD: usize = 256;
 /// Bytes that are looked at in each place.
 const SAMPLE_BYTES: u64 = 4096;
 
@@ -71,8 +75,10 @@ impl Found<'_> {
         };
         let wholly_unwritten = unwritten.as_ref().is_some_and(|(_, percent)| *percent >= 100.0);
         // Where nothing was written there is nothing but zeros, and one warning says it better.
-        let zeros = if wholly_unwritten { None } else { self.zeros(&file) };
-        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).collect()
+        let share = unwritten.as_ref().map_or(0.0, |(_, percent)| *percent);
+        let zeros = if wholly_unwritten { None } else { self.zeros(&file, share) };
+        let constant = if wholly_unwritten { None } else { self.constant(&file) };
+        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).chain(constant).collect()
     }
 
     /// The doubt about blocks that were never written, with their share in percent.
@@ -93,13 +99,15 @@ impl Found<'_> {
         Some((self.warning(WarningKind::UnwrittenExtents, evidence), share))
     }
 
-    /// The doubt about zeros, if at least half of the places hold nothing else.
-    fn zeros(&self, file: &File) -> Option<Warning> {
+    /// The doubt about zeros, if some of the places hold nothing else.
+    /// What was never written is zeros, too, and told already.
+    fn zeros(&self, file: &File, unwritten_percent: f64) -> Option<Warning> {
         // Reading ahead would warm the cache that the run is about to measure or avoid.
         let _ = residency::expect_scattered_reads(file);
         let places = sample_offsets(&self.range);
-        let zeros = places.iter().filter(|&&at| holds_zeros(file, at, self.range.end)).count();
-        if zeros * 2 < places.len() || zeros == 0 {
+        let zeros = places.iter().filter(|&&at| holds(file, at, self.range.end, is_zero)).count();
+        let least_percent = unwritten_percent + 100.0 / MANY as f64;
+        if zeros == 0 || percent(zeros as u64, places.len() as u64) < least_percent {
             return None;
         }
         let evidence = format!(
@@ -108,6 +116,22 @@ impl Found<'_> {
             places.len(),
         );
         Some(self.warning(WarningKind::AllZeroData, evidence))
+    }
+
+    /// The doubt about places that hold one pattern over and over.
+    fn constant(&self, file: &File) -> Option<Warning> {
+        let places = sample_offsets(&self.range);
+        let same = |at: u64| holds(file, at, self.range.end, is_constant);
+        let constant = places.iter().filter(|&&at| same(at)).count();
+        if constant * MANY < places.len() || constant == 0 {
+            return None;
+        }
+        let evidence = format!(
+            "{constant} of {} places that were looked at hold one pattern over and over, which devices \
+             may compress or store once",
+            places.len(),
+        );
+        Some(self.warning(WarningKind::ConstantData, evidence))
     }
 
     fn warning(&self, kind: WarningKind, evidence: String) -> Warning {
@@ -140,15 +164,36 @@ fn sample_offsets(range: &Range<u64>) -> Vec<u64> {
     (0..count).map(|index| range.start + index * (blocks / count) * SAMPLE_BYTES).collect()
 }
 
-fn holds_zeros(file: &File, at: u64, end: u64) -> bool {
+fn holds(file: &File, at: u64, end: u64, what: impl Fn(&[u8]) -> bool) -> bool {
     let length = usize::try_from(SAMPLE_BYTES.min(end - at)).unwrap_or(0);
     let mut bytes = vec![1; length];
-    file.read_exact_at(&mut bytes, at).is_ok() && bytes.iter().all(|&byte| byte == 0)
+    file.read_exact_at(&mut bytes, at).is_ok() && what(&bytes)
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}
+
+/// Whether a pattern of at most 256 bytes repeats, such as the counting one that DiskSpd writes.
+fn is_constant(bytes: &[u8]) -> bool {
+    bytes.len() > PERIOD && bytes[PERIOD..] == bytes[..bytes.len() - PERIOD] && !is_zero(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_that_repeat_are_constant_and_zeros_are_not_told_twice() {
+        let counting: Vec<u8> = (0..=255).cycle().take(4096).collect();
+        assert!(is_constant(&counting) && is_constant(&[7; 4096]));
+        assert!(!is_constant(&[0; 4096]) && is_zero(&[0; 4096]));
+        for at in [0, 255, 256, 2048, 4095] {
+            let mut other = counting.clone();
+            other[at] ^= 1;
+            assert!(!is_constant(&other), "{at}");
+        }
+    }
 
     #[test]
     fn places_are_spread_and_inside() {

@@ -2,6 +2,7 @@
 
 use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
 use super::Seen;
+use super::causes::{OTHERS_PERCENT, others_percent, outside};
 use super::words::{count, either, list};
 use crate::units::{MIB, NANOS_PER_SEC};
 
@@ -61,6 +62,14 @@ pub(super) fn is_rate_missed(seen: &Seen) -> bool {
     rates(seen).is_missed()
 }
 
+/// Whether a rate was asked of all threads and delivered: then nothing has to be explained.
+pub(super) fn is_rate_met(seen: &Seen) -> bool {
+    let threads = &seen.span.threads;
+    let all_paced =
+        threads.iter().all(|one| one.assignments.iter().all(|lane| lane.pace.is_some()));
+    all_paced && !threads.is_empty() && !is_rate_missed(seen)
+}
+
 impl Rates {
     fn is_missed(&self) -> bool {
         // The I/O under way when the measured time ends is due in it but completes after it.
@@ -82,6 +91,10 @@ fn rate_not_reached(seen: &Seen) -> Option<Warning> {
         delivered / seconds,
         delivered * 100.0 / rates.asked_ios,
     );
+    if let Some(cause) = outside(seen) {
+        let evidence = format!("{evidence}: {}", cause.words);
+        return Some(seen.warning(WarningKind::RateNotReached, evidence, cause.remedy));
+    }
     let mut remedies =
         vec!["ask for a lower rate (-g)".to_owned(), "allow more outstanding I/O (-o)".to_owned()];
     if rates.bursts {
@@ -100,16 +113,19 @@ fn core_saturated(seen: &Seen) -> Option<Warning> {
     let threads: Vec<&ThreadResult> = seen.measured.threads.iter().filter(real).collect();
     let runs_load = |cpu: &&CpuUse| threads.iter().any(|one| one.pinned_os_cpu == Some(cpu.os_id));
     let full = |cpu: &&CpuUse| busy_percent(cpu) >= SATURATED_PERCENT;
-    let cpus = seen.measured.cpu.iter().filter(full).filter(runs_load);
+    let is_ours =
+        |cpu: &&CpuUse| others_percent(seen, cpu.os_id, busy_percent(cpu)) < OTHERS_PERCENT;
+    let cpus = seen.measured.cpu.iter().filter(full).filter(runs_load).filter(is_ours);
     let mut items: Vec<String> =
         cpus.map(|cpu| format!("CPU {} was {:.1} % busy", cpu.os_id, busy_percent(cpu))).collect();
     for thread in &threads {
-        let percent = thread.cpu_ns as f64 * 100.0 / measured_ns;
+        // A thread that hands over many I/Os at once notices the end of the time late.
+        let percent = (thread.cpu_ns as f64 * 100.0 / measured_ns).min(100.0);
         if percent >= SATURATED_PERCENT {
-            items.push(format!("thread {} used {percent:.1} % of a CPU", thread.index));
+            items.push(format!("thread {} used {percent:.1} % of one CPU", thread.index));
         }
     }
-    if items.is_empty() {
+    if items.is_empty() || is_rate_met(seen) {
         return None;
     }
     let evidence =

@@ -4,7 +4,9 @@
 //! numbers, never on suspicion, and names a remedy that is not already in use.
 
 mod beneath;
+mod blocks;
 mod caching;
+mod causes;
 mod cpus;
 mod data;
 mod edges;
@@ -24,6 +26,7 @@ pub(super) mod words;
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+pub use blocks::{allocated, lost};
 pub use caching::{TargetResidency, residency};
 pub use cpus::cpus;
 pub use replaced::{Places, places, replaced};
@@ -61,6 +64,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
         warnings.extend(caching::doubts(&seen, residency));
         warnings.extend(sharing::doubts(&seen));
         warnings.extend(trims::doubts(&seen));
+        warnings.extend(causes::doubts(&seen));
         warnings.extend(load::doubts(&seen));
         warnings.extend(response::doubts(&seen));
         warnings.extend(stop::doubts(&seen));
@@ -111,6 +115,19 @@ impl Seen<'_> {
             let uses = thread.targets.iter().filter(move |seen| seen.target == number(target));
             uses.map(move |seen| (thread, seen))
         })
+    }
+
+    /// Reads and writes of a thread.
+    fn ios_of_thread(&self, thread: u32) -> u64 {
+        let threads = self.measured.threads.iter().filter(|one| one.index == thread);
+        threads.flat_map(|one| &one.targets).map(|used| used.read.ios + used.write.ios).sum()
+    }
+
+    /// Whether a thread waits for its pace on any target.
+    fn is_paced(&self, thread: u32) -> bool {
+        let threads = self.span.threads.iter().filter(|one| number(one.index) == thread);
+        let mut lanes = threads.flat_map(|one| &one.assignments);
+        lanes.any(|lane| lane.pace.is_some() || lane.burst.is_some())
     }
 
     fn counts(&self, target: usize) -> Counts {

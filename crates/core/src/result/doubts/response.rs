@@ -3,6 +3,7 @@
 use super::super::totals::{Kind, of_span};
 use super::super::{Warning, WarningKind};
 use super::Seen;
+use super::causes::outside;
 use super::load::is_rate_missed;
 use crate::measure::LatencyHistogram;
 
@@ -44,6 +45,9 @@ fn reason(seen: &Seen, service: &LatencyHistogram, response: &LatencyHistogram) 
         return format!(
             "because slow I/Os, one of them of {slowest}, held the {slots} outstanding ones"
         );
+    }
+    if let Some(cause) = outside(seen) {
+        return format!("because {}", cause.words);
     }
     if is_rate_missed(seen) {
         return "because more were due than were served, so that a backlog grew".to_owned();

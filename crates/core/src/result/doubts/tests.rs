@@ -1,5 +1,6 @@
 //! Each doubt on a case that raises it, and on a close one that does not.
 
+mod causes;
 mod targets;
 
 use std::path::Path;
@@ -310,7 +311,7 @@ fn a_thread_that_uses_a_whole_cpu_is_named() {
     }
     case.measured().threads[1].cpu_ns = SECOND / 100 * 97;
     let found = case.only(WarningKind::CoreSaturated);
-    has(&found.evidence, &["thread 1 used 97.0 % of a CPU"]);
+    has(&found.evidence, &["thread 1 used 97.0 % of one CPU"]);
     has(&found.remedy, &["--engine=io_uring"]);
     case.measured().threads[1].cpu_ns = SECOND / 100 * 94;
     assert_eq!(case.all(), []);

@@ -1,0 +1,202 @@
+//! Who took what the load needed: each cause, and neighbours that explain nothing.
+
+use super::*;
+use crate::beneath::{LayerKind, LimitKind, Stall};
+use crate::result::{Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess};
+
+/// A time span of one second on two CPUs, of which this process used half of one and others nothing.
+fn beneath() -> Beneath {
+    Beneath {
+        counted_ns: SECOND,
+        layers: vec![LayerUse {
+            name: "vda".to_owned(),
+            kind: LayerKind::Disk,
+            about: String::new(),
+            seen: None,
+            below: Vec::new(),
+        }],
+        targets: Vec::new(),
+        process: None,
+        cpu: Some(CpuShares {
+            cpu_count: 2,
+            counted_ns: SECOND,
+            own_user_ns: SECOND / 4,
+            own_system_ns: SECOND / 4,
+            waited_ns: Some(0),
+            ..CpuShares::default()
+        }),
+        pressure: None,
+        groups: Vec::new(),
+        stalls: Vec::new(),
+    }
+}
+
+fn group() -> GroupUse {
+    GroupUse {
+        folder: "/sys/fs/cgroup/box".to_owned(),
+        cpu_limit: Some(0.1),
+        periods: 10,
+        throttled_periods: 9,
+        throttled_ns: 870_000_000,
+        io: Vec::new(),
+    }
+}
+
+fn limited(kind: LimitKind, limit_per_s: u64, done_per_s: Option<f64>) -> GroupUse {
+    let io = vec![IoLimitUse {
+        device: "vda".to_owned(),
+        layer: Some(0),
+        kind,
+        limit_per_s,
+        done_per_s,
+    }];
+    GroupUse { cpu_limit: None, throttled_periods: 0, throttled_ns: 0, io, ..group() }
+}
+
+/// What is said where this was found; `change` makes the rest of the case.
+fn said(found: Beneath, change: impl FnOnce(&mut Case)) -> Vec<Warning> {
+    let mut case = Case::new(2);
+    case.measured().beneath = Some(found);
+    change(&mut case);
+    case.all()
+}
+
+fn only(warnings: &[Warning], kind: WarningKind) -> &Warning {
+    assert_eq!(warnings.iter().map(|one| one.kind).collect::<Vec<_>>(), [kind], "{warnings:?}");
+    &warnings[0]
+}
+
+/// Others used `others` and the threads waited for `waited`, in thousandths of a second.
+fn taken(others: u64, waited: u64) -> Beneath {
+    let mut found = beneath();
+    let cpu = found.cpu.as_mut().unwrap();
+    cpu.others_ns = others * SECOND / 1_000;
+    cpu.waited_ns = Some(waited * SECOND / 1_000);
+    let spinner =
+        OtherProcess { pid: 7, name: "yes".to_owned(), cpu_ns: SECOND, watched_ns: SECOND };
+    cpu.most = vec![spinner];
+    found
+}
+
+#[test]
+fn a_quota_that_stopped_the_process_is_told_with_its_share() {
+    let found = Beneath { groups: vec![group()], ..beneath() };
+    let warnings = said(found, |_| {});
+    let found = only(&warnings, WarningKind::CpuThrottled);
+    has(&found.evidence, &["0.10 CPUs", "9 of 10 periods (90.0 %)", "870.0 ms"]);
+}
+
+#[test]
+fn a_limit_of_io_that_was_reached_is_told_as_what_was_measured() {
+    let found =
+        Beneath { groups: vec![limited(LimitKind::ReadIops, 300, Some(307.5))], ..beneath() };
+    let warnings = said(found, |_| {});
+    let found = only(&warnings, WarningKind::IoLimited);
+    has(&found.evidence, &["allows 300 reads per second of vda", "307.5 there were"]);
+}
+
+#[test]
+fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
+    let warnings = said(taken(1_900, 1_100), |case| {
+        case.measured().cpu[0].idle_percent = 0.0;
+        case.measured().threads[0].cpu_ns = SECOND / 20;
+    });
+    let found = only(&warnings, WarningKind::CpuContended);
+    has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
+}
+
+#[test]
+fn a_rate_that_others_kept_from_being_reached_is_explained_by_them() {
+    let warnings = said(taken(1_900, 1_100), |case| {
+        for thread in &mut case.plan.spans[0].threads {
+            thread.assignments[0].pace = Some(Pace::constant(20_000, SECOND));
+        }
+    });
+    let missed = warnings.iter().find(|one| one.kind == WarningKind::RateNotReached).unwrap();
+    has(&missed.evidence, &["other processes used 1.90 of 2 CPUs"]);
+    lacks(&missed.remedy, "-g");
+}
+
+/// A spinner on a CPU of the load, whose rate was met all the same.
+#[test]
+fn where_a_rate_was_met_there_is_nothing_to_explain() {
+    let warnings = said(taken(1_900, 1_100), |case| {
+        case.measured().cpu[0].idle_percent = 0.0;
+        for thread in &mut case.plan.spans[0].threads {
+            thread.assignments[0].pace = Some(Pace::constant(10_000, SECOND));
+        }
+    });
+    assert_eq!(warnings, []);
+}
+
+#[test]
+fn a_stall_is_told_without_latencies() {
+    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |_| {});
+    let found = only(&warnings, WarningKind::Stalled);
+    has(&found.evidence, &["thread 1 waited 1.50 s", "from 1.00 s on"]);
+}
+
+#[test]
+fn a_thread_cannot_use_more_than_one_cpu() {
+    let mut case = Case::new(2);
+    case.measured().threads[0].cpu_ns = SECOND * 2_941 / 1_000;
+    let found = case.only(WarningKind::CoreSaturated);
+    has(&found.evidence, &["thread 0 used 100.0 % of one CPU"]);
+}
+
+#[test]
+fn clean_neighbours_of_each_cause_are_silent() {
+    let quota = |periods, throttled_periods, throttled_ns| GroupUse {
+        periods,
+        throttled_periods,
+        throttled_ns,
+        ..group()
+    };
+    let groups = [
+        quota(10, 0, 0),
+        quota(0, 0, 0),
+        quota(100, 4, 900_000),
+        GroupUse { cpu_limit: None, ..group() },
+        limited(LimitKind::ReadIops, 300, Some(250.0)),
+        limited(LimitKind::ReadIops, 300, Some(0.0)),
+        limited(LimitKind::WriteIops, 300, Some(120.0)),
+        limited(LimitKind::ReadBytesPerS, 1 << 30, Some(9e8)),
+        limited(LimitKind::WriteBytesPerS, 1 << 20, Some(0.0)),
+        limited(LimitKind::ReadIops, 1_000, None),
+    ];
+    for group in groups {
+        let words = format!("{group:?}");
+        let found = Beneath { groups: vec![group], ..beneath() };
+        assert_eq!(said(found, |_| {}), [], "{words}");
+    }
+    // Others that did not stand in the way, and threads that waited for each other.
+    for (others, waited) in [
+        (0, 0),
+        (100, 0),
+        (190, 900),
+        (0, 1_900),
+        (1_000, 0),
+        (1_000, 150),
+        (1_900, 190),
+        (19, 300),
+    ] {
+        assert_eq!(said(taken(others, waited), |_| {}), [], "{others} {waited}");
+    }
+    // Where nobody tells how long threads waited, nothing is claimed.
+    let mut unknown = taken(1_900, 0);
+    unknown.cpu.as_mut().unwrap().waited_ns = None;
+    assert_eq!(said(unknown, |_| {}), []);
+    // A slow device is no stall, and a pause that was asked for is none either.
+    let stall = Stall { thread: 0, from_ns: 0, length_ns: SECOND / 2 };
+    let found = Beneath { stalls: vec![stall], ..beneath() };
+    let slow = said(found.clone(), |case| {
+        case.used(0).read = direction(20);
+        case.used(1).read = direction(20);
+    });
+    assert_eq!(slow, []);
+    let bursts = said(found, |case| {
+        case.plan.spans[0].threads[0].assignments[0].burst = Some(Burst { ios: 9, gap_ns: SECOND });
+    });
+    assert_eq!(bursts, []);
+}

@@ -1,0 +1,28 @@
+"""Cached by the device: so little was read so often that its cache may hold it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: it knows what it read."""
+    for warning in evidence.warnings("small_working_set"):
+        yield Noticed(warning.evidence, warning.remedy, "possible")
+
+
+RULE = Rule(
+    "cached-by-device",
+    "A cache of the device may hold all of it",
+    "SNIA SSS PTS 2.0.2: ActiveRange; the engine's warning small_working_set",
+    _look,
+)

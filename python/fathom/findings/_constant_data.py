@@ -1,0 +1,28 @@
+"""Constant data: devices may compress them, or store them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: the engine looked before it read."""
+    for warning in evidence.warnings("constant_data"):
+        yield Noticed(warning.evidence, warning.remedy, "possible")
+
+
+RULE = Rule(
+    "constant-data",
+    "The data repeat one pattern",
+    "DiskSpd, -Z: the pattern that it writes by itself; the engine's warning constant_data",
+    _look,
+)

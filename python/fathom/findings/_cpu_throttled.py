@@ -1,0 +1,28 @@
+"""CPU throttled: a quota of a control group stopped the process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: the kernel counts the periods."""
+    for warning in evidence.warnings("cpu_throttled"):
+        yield Noticed(warning.evidence, warning.remedy, "certain")
+
+
+RULE = Rule(
+    "cpu-throttled",
+    "A CPU quota was measured",
+    "Linux kernel documentation, CFS bandwidth control; the engine's warning cpu_throttled",
+    _look,
+)

@@ -1,0 +1,28 @@
+"""Extents changed: a file lost blocks while it was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Take the engine's word for it: the file system tells its blocks."""
+    for warning in evidence.warnings("extents_changed"):
+        yield Noticed(warning.evidence, warning.remedy, "certain")
+
+
+RULE = Rule(
+    "extents-changed",
+    "The file lost blocks while it was measured",
+    "fallocate(2), FALLOC_FL_PUNCH_HOLE; the engine's warning extents_changed",
+    _look,
+)
