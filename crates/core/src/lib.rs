@@ -28,6 +28,7 @@ pub mod engine;
 pub mod events;
 pub mod explain;
 pub mod measure;
+mod noise;
 pub mod plan;
 pub mod profile;
 pub mod report;

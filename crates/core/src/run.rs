@@ -126,6 +126,8 @@ fn carry_out(
     let events = RunEvents::new(&request.profile.events)?;
     let tables = tables(&plan, sink)?;
     account.of().tables.clone_from(&tables);
+    let overwrite = request.options.overwrite;
+    let marks = prepare::Marks::begin(&plan, overwrite, &grant.checked, sink);
     let mut runner = Runner {
         request,
         plan: &plan,
@@ -141,6 +143,9 @@ fn carry_out(
     if let Some(tables) = &tables {
         let closed = within(sink, "close the journal".to_owned(), || tables.close());
         account.of().failures.extend(closed.err().map(|error| error.to_string()));
+    }
+    if !hangs(account) {
+        marks.end(&checked, sink);
     }
     if request.options.remove_created {
         remove_made(&checked, account, sink);
@@ -175,10 +180,13 @@ fn unresolved(account: &Shared, errors: ResolveErrors) -> Result<(), RunError> {
     Ok(())
 }
 
+fn hangs(account: &Shared) -> bool {
+    account.of().spans.iter().any(|span| !span.outstanding.is_empty())
+}
+
 /// Removes what the run has made; a target that hangs is not touched any more.
 fn remove_made(checked: &Checked, account: &Shared, sink: EventSink<'_>) {
-    let hangs = account.of().spans.iter().any(|span| !span.outstanding.is_empty());
-    let told = if hangs {
+    let told = if hangs(account) {
         vec!["files that this run has made were not removed, because I/Os hang".to_owned()]
     } else {
         prepare::remove_made(checked, sink)

@@ -39,18 +39,15 @@ impl LaneData {
         seed: u64,
     ) -> Self {
         let source_bytes = source.map_or(0, |source| source.slot(0).len() as u64);
-        match (&target.payload, source) {
-            // Only a target that is not written has no source.
-            (PayloadPlan::CountingPattern | PayloadPlan::Zero, _)
-            | (PayloadPlan::Reduced(_), None) => Self::Constant,
-            (PayloadPlan::Reduced(reduction), Some(pool)) => {
+        match &target.payload {
+            PayloadPlan::CountingPattern | PayloadPlan::Zero => Self::Constant,
+            PayloadPlan::Reduced(reduction) => {
                 let block_bytes = u64::from(target.block_bytes);
                 let room = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
                 let blocks = room / block_bytes.max(1) / threads.max(1) as u64;
-                let pool = Arc::clone(pool);
-                Self::Reduced(ReducedData::new(*reduction, pool, block_bytes, blocks, seed))
+                Self::Reduced(ReducedData::new(*reduction, blocks, seed))
             }
-            (plan, _) => {
+            plan => {
                 // DiskSpd takes pieces at multiples of 512 bytes; a greater sector needs greater ones.
                 let step_bytes = target.sector_bytes.max(512);
                 Self::Varying(Payload::new(plan, target.block_bytes, step_bytes, source_bytes))

@@ -4,7 +4,6 @@ use std::io;
 use std::path::Path;
 
 use super::random::Random;
-use super::reduction::fill_pool;
 use crate::plan::PayloadPlan;
 
 /// Where the bytes of one write are.
@@ -66,8 +65,9 @@ pub fn fill_source(
     match plan {
         PayloadPlan::Zero => buffer.fill(0),
         PayloadPlan::CountingPattern => repeat(buffer, &std::array::from_fn::<u8, 256, _>(count)),
-        PayloadPlan::FreshRandom | PayloadPlan::Buffer { file: None, .. } => random.fill(buffer),
-        PayloadPlan::Reduced(reduction) => fill_pool(buffer, *reduction, random),
+        PayloadPlan::FreshRandom
+        | PayloadPlan::Reduced(_)
+        | PayloadPlan::Buffer { file: None, .. } => random.fill(buffer),
         PayloadPlan::Buffer { file: Some(path), .. } => {
             let contents = read_file(path)?;
             if contents.is_empty() {

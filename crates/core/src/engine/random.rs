@@ -3,6 +3,8 @@
 //! Source: D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", 2021;
 //! bounded numbers by D. Lemire, "Fast random integer generation in an interval", 2019.
 
+use crate::noise;
+
 /// A fast generator of good quality; the same seed gives the same numbers on every host.
 #[derive(Debug, Clone)]
 pub struct Random {
@@ -70,15 +72,9 @@ impl Random {
         self.below(100) < u64::from(percent)
     }
 
-    /// Fills the bytes with random ones.
+    /// Fills the bytes with random ones that show whose they are, for the price of one draw.
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        let mut chunks = bytes.chunks_exact_mut(8);
-        for chunk in &mut chunks {
-            chunk.copy_from_slice(&self.bits().to_le_bytes());
-        }
-        let rest = chunks.into_remainder();
-        let last = self.bits().to_le_bytes();
-        rest.copy_from_slice(&last[..rest.len()]);
+        noise::fill(self.bits(), bytes);
     }
 }
 

@@ -1,36 +1,20 @@
 //! Write data of a given compressibility, of which a given share repeats.
 //!
-//! The data of one I/O are a piece of a pool that all threads share, each word of it combined with a key
-//! of that I/O alone. So they cost one pass over the block, as copying does, and yet no two I/Os hold a
-//! word in common but by chance, and nothing of the pool is found twice by a device that looks for
-//! repeats. In each 512 bytes of the pool the incompressible part comes first and zeros follow, which
-//! the key turns into one repeated word.
+//! The data of one I/O are made from a key of that I/O alone (`core/noise.rs`), in one pass over the block, so
+//! no two I/Os hold a word in common but by chance. In each 512 bytes the incompressible part comes first,
+//! and one repeated word follows.
 //!
-//! A repeat is an I/O that uses the number of an earlier one, which gives the same piece and the same key.
+//! A repeat is an I/O that uses the number of an earlier one, which gives the same key.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
-
-use fathom_sys::buffers::Buffers;
 
 use super::random::Random;
+use crate::noise;
 use crate::plan::Reduction;
 
 const GRAIN_BYTES: usize = Reduction::GRAIN_BYTES;
-/// Pieces begin anywhere in so many bytes; small enough to stay in a processor's cache.
-pub const POOL_BYTES: u64 = 1 << 20;
 /// Repeats are of so many of a thread's earlier writes at most.
 const REPEATED_MAX: u64 = 4096;
-
-/// Fills a pool.
-pub fn fill_pool(pool: &mut [u8], reduction: Reduction, random: &mut Random) {
-    for grain in pool.chunks_mut(GRAIN_BYTES) {
-        let noise_bytes = reduction.incompressible_bytes().min(grain.len());
-        let (noise, rest) = grain.split_at_mut(noise_bytes);
-        random.fill(noise);
-        rest.fill(0);
-    }
-}
 
 /// A number that no other run and no other target has, so that they share no data.
 #[must_use]
@@ -41,8 +25,7 @@ pub fn new_nonce() -> u64 {
 /// The data of one thread's writes to one target.
 #[derive(Debug, Clone)]
 pub struct ReducedData {
-    pool: Arc<Buffers>,
-    positions: u64,
+    noise_bytes: usize,
     seed: u64,
     dedupe_percent: u32,
     /// Hundredths of a repeat that are still owed.
@@ -53,21 +36,13 @@ pub struct ReducedData {
 }
 
 impl ReducedData {
-    /// Data for writes of at most `block_bytes`, out of a pool. `blocks` is how many blocks the thread
-    /// has to itself: a target of few blocks repeats few of them, so that the share is also that of what
-    /// stands on the target once most originals have been written over.
+    /// Data for writes. `blocks` is how many blocks the thread has to itself: a target of few blocks repeats
+    /// few of them, so that the share is also that of what stands on the target once most originals have
+    /// been written over.
     #[must_use]
-    pub fn new(
-        reduction: Reduction,
-        pool: Arc<Buffers>,
-        block_bytes: u64,
-        blocks: u64,
-        seed: u64,
-    ) -> Self {
-        let room_bytes = (pool.slot(0).len() as u64).saturating_sub(block_bytes);
+    pub fn new(reduction: Reduction, blocks: u64, seed: u64) -> Self {
         Self {
-            pool,
-            positions: room_bytes / GRAIN_BYTES as u64 + 1,
+            noise_bytes: reduction.incompressible_bytes(),
             seed,
             dedupe_percent: reduction.dedupe_percent,
             owed: 0,
@@ -99,25 +74,10 @@ impl ReducedData {
     fn fill_numbered(&self, block: &mut [u8], number: u64) {
         let mut draws =
             Random::new(self.seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
-        #[expect(clippy::cast_possible_truncation, reason = "the place lies within the pool")]
-        let start = draws.below(self.positions) as usize * GRAIN_BYTES;
-        let piece = &self.pool.slot(0)[start..start + block.len()];
-        combine(block, piece, draws.bits());
-    }
-}
-
-/// Each word of `from` combined with the key.
-#[inline]
-fn combine(into: &mut [u8], from: &[u8], key: u64) {
-    let mut words = into.chunks_exact_mut(8);
-    let mut sources = from.chunks_exact(8);
-    for (word, source) in (&mut words).zip(&mut sources) {
-        let combined = u64::from_le_bytes(source.try_into().unwrap_or_default()) ^ key;
-        word.copy_from_slice(&combined.to_le_bytes());
-    }
-    let rest = words.into_remainder().iter_mut().zip(sources.remainder());
-    for ((byte, source), key) in rest.zip(key.to_le_bytes()) {
-        *byte = source ^ key;
+        let key = draws.bits();
+        for (number, grain) in (0..).zip(block.chunks_mut(GRAIN_BYTES)) {
+            noise::fill_grain(key, number, self.noise_bytes, grain);
+        }
     }
 }
 
@@ -125,16 +85,10 @@ fn combine(into: &mut [u8], from: &[u8], key: u64) {
 mod tests {
     use std::collections::HashSet;
 
-    use fathom_sys::buffers::PageKind;
-
     use super::*;
 
     fn data(compress_percent: u32, dedupe_percent: u32, blocks: u64, seed: u64) -> ReducedData {
-        let bytes = usize::try_from(POOL_BYTES).unwrap() + 65_536;
-        let mut pool = Buffers::new(&[bytes], PageKind::Normal).unwrap();
-        let reduction = Reduction { compress_percent, dedupe_percent };
-        fill_pool(pool.slot_mut(0), reduction, &mut Random::new(1));
-        ReducedData::new(reduction, Arc::new(pool), 65_536, blocks, seed)
+        ReducedData::new(Reduction { compress_percent, dedupe_percent }, blocks, seed)
     }
 
     fn written(data: &mut ReducedData, writes: usize, block_bytes: usize) -> Vec<Vec<u8>> {
@@ -189,6 +143,18 @@ mod tests {
                     assert!(rest.chunks(8).all(|word| word == &rest[..8]), "{percent}");
                     let words: HashSet<&[u8]> = grain[..bytes / 8 * 8].chunks(8).collect();
                     assert_eq!(words.len(), bytes / 8, "{percent}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_grain_shows_whose_it_is() {
+        for percent in 0..=100 {
+            for block in written(&mut data(percent, 20, 1, 3), 20, 4_096) {
+                for grain in block.chunks(GRAIN_BYTES) {
+                    let is_ours = noise::is_grain(grain) || noise::step_of(grain).is_some();
+                    assert!(is_ours, "{percent}");
                 }
             }
         }

@@ -18,7 +18,6 @@ use thiserror::Error;
 use super::backend::{MappedTarget, TunedRing, UringBackend};
 use super::payload::fill_source;
 use super::random::Random;
-use super::reduction::POOL_BYTES;
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::plan::guard::Checked;
@@ -145,10 +144,9 @@ fn make_source(
 ) -> Result<Option<Arc<Buffers>>, SetupError> {
     let bytes = match &target.payload {
         _ if target.write_percent == 0 => return Ok(None),
-        PayloadPlan::FreshRandom => return Ok(None),
+        PayloadPlan::FreshRandom | PayloadPlan::Reduced(_) => return Ok(None),
         PayloadPlan::CountingPattern | PayloadPlan::Zero => u64::from(target.block_bytes),
         PayloadPlan::Buffer { bytes, .. } => *bytes,
-        PayloadPlan::Reduced(_) => POOL_BYTES + u64::from(target.block_bytes),
     };
     let mut source = allocate(&[to_usize(bytes)], target.huge_pages, 0)?;
     let mut random = Random::new(index as u64);

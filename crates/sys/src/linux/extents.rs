@@ -186,6 +186,24 @@ fn stretch_after(file: &File, at: u64) -> io::Result<Option<(u64, u64)>> {
     Ok((end > start).then(|| (start, end - start)))
 }
 
+/// The first data in `range`; none if it holds nothing but holes and blocks that were never written. A file
+/// system that tells no holes has data everywhere.
+///
+/// The position of `file` may be changed.
+pub fn data_after(file: &File, range: Range<u64>) -> io::Result<Option<Range<u64>>> {
+    if range.is_empty() {
+        return Ok(None);
+    }
+    let start = match seek(file, range.start, libc::SEEK_DATA) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(Some(range)),
+        found => found?.filter(|start| *start < range.end),
+    };
+    let Some(start) = start else { return Ok(None) };
+    let end = seek(file, start, libc::SEEK_HOLE)?.unwrap_or(range.end).min(range.end);
+    // A file that becomes shorter meanwhile ends where it began.
+    Ok(Some(start..end.max(start + 1)))
+}
+
 /// The next data or hole at or after `at`; none beyond the last of the kind.
 fn seek(file: &File, at: u64, whence: libc::c_int) -> io::Result<Option<u64>> {
     let Ok(offset) = libc::off64_t::try_from(at) else { return Ok(None) };
@@ -232,6 +250,15 @@ mod tests {
         file.write_all_at(&[7; 5000], 0).expect("a write");
         let sum = backing(&file, 0..8192).expect("extents");
         assert_eq!((sum.written_bytes, sum.hole_bytes), (5000, 3192));
+    }
+
+    #[test]
+    fn data_are_found_one_after_another() {
+        let file = sparse();
+        assert_eq!(data_after(&file, 0..1 << 20).expect("data"), Some(131_072..196_608));
+        assert_eq!(data_after(&file, 135_168..140_000).expect("data"), Some(135_168..140_000));
+        assert_eq!(data_after(&file, 196_608..1 << 20).expect("holes"), None);
+        assert_eq!(data_after(&file, 0..0).expect("nothing"), None);
     }
 
     #[test]

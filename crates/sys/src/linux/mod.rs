@@ -15,6 +15,7 @@ pub mod errno;
 pub mod event;
 pub mod extents;
 pub mod file;
+pub mod file_state;
 pub mod held;
 pub mod holders;
 pub mod host;

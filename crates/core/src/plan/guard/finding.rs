@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::token::DeviceLabel;
 use super::uses::Use;
+use crate::plan::signature;
 
 /// Why nothing was opened for writing: every target in question, not only the first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -41,8 +42,8 @@ pub enum Finding {
     DeviceInUse(Use),
     /// A file that somebody uses.
     FileInUse(Use),
-    /// A file with data that look like somebody's; what they look like.
-    FileWithData(String),
+    /// A file with data that are not ours; what they look like, if that is known.
+    FileWithData(Option<String>),
     /// A device with data that look like somebody's; what they look like, and the option that it needs
     /// besides, if it was not given.
     DeviceWithData(String, Option<String>),
@@ -81,7 +82,9 @@ impl Finding {
                 "end that use first, or name another file; no option overrides this".to_owned()
             }
             Self::FileWithData(_) => {
-                "name another file, or give --overwrite if its data may be lost".to_owned()
+                "name another file, give --overwrite if its data may be lost, or make it a scratch file once \
+                 with fathom prepare adopt"
+                    .to_owned()
             }
             Self::DeviceWithData(_, leave) => {
                 let more =
@@ -119,7 +122,8 @@ impl fmt::Display for Finding {
             Self::DeviceInUse(how) => write!(out, "the device is in use: {how}"),
             Self::FileInUse(how) => write!(out, "the file is in use: {how}"),
             Self::FileWithData(found) => {
-                write!(out, "the file looks like {found}, and this run would write over it")
+                let what = signature::in_words(found.as_deref());
+                write!(out, "the file {what}, and this run would write over it")
             }
             Self::DeviceWithData(found, _) => {
                 write!(out, "the device looks like {found}, and this run would write over it")

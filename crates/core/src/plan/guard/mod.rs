@@ -6,7 +6,6 @@
 
 pub(crate) mod blocks;
 mod checked;
-mod contents;
 mod finding;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -41,8 +40,8 @@ use fathom_sys::identity::Identity;
 use fathom_sys::kernel_files;
 use fathom_sys::lease::Writers;
 
-use super::Plan;
-use super::{limits, prepare};
+use super::prepare::{self, Whose};
+use super::{Plan, limits, signature};
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::profile::RunOptions;
@@ -294,7 +293,7 @@ impl<'a> Guard<'a> {
         let is_allowed = label.is_allowed_by(&self.options.allow_write);
         if !self.may_overwrite()
             && let Some(claim) = claims.0.get(&identity)
-            && let Some(found) = contents::of_device(claim.file())?
+            && let Some(found) = signature::of_device(claim.file())?
         {
             let more = (!is_allowed).then(|| label.option());
             return Ok(Some(Finding::DeviceWithData(found, more)));
@@ -340,8 +339,8 @@ impl<'a> Guard<'a> {
         }
         if let Err(reason) = blkid::library() {
             unseen.push(format!(
-                "libblkid is not here ({reason}): signatures are looked up in the built-in \
-                 table alone, and a device passes only if both ends of it are zeros."
+                "libblkid is not here ({reason}): a device passes only if both ends of it are zeros, and \
+                 volumes in files are refused without their name."
             ));
         }
         unseen
@@ -362,10 +361,10 @@ fn layers_of(found: &[Target<'_>], tables: &[Table]) -> BTreeMap<Identity, Layer
 /// What a file holds that nobody uses. It is open for reading, and is the one that will be written.
 fn examine_content(file: &File) -> io::Result<Option<Finding>> {
     let size_bytes = file.metadata()?.len();
-    if prepare::is_ours(file, size_bytes)? {
-        return Ok(None);
-    }
-    Ok(contents::of_file(file, size_bytes)?.map(Finding::FileWithData))
+    Ok(match prepare::whose(file, size_bytes)? {
+        Whose::Ours | Whose::Empty => None,
+        Whose::Theirs(at) => Some(Finding::FileWithData(signature::name(file, size_bytes, at))),
+    })
 }
 
 fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
@@ -377,7 +376,7 @@ fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
 
 /// Who holds a device that the system names no user of. What it holds may tell.
 fn claimed(held: &Held, path: &Path) -> Use {
-    let found = held.open_to_read(path).and_then(|device| contents::of_device(&device));
+    let found = held.open_to_read(path).and_then(|device| signature::of_device(&device));
     let more = match found {
         Ok(Some(found)) => format!("; it looks like {found}"),
         _ => String::new(),

@@ -52,7 +52,9 @@ fn recognisable_data_are_refused_unless_told_otherwise() {
     let path = home.path().join("notes");
     fs::write(&path, "milk, bread, and what else?\n").expect("a file");
     for plan in [writing(&path), creating(&path)] {
-        assert!(matches!(&plain(&plan)[..], [Finding::FileWithData(found)] if found == "text"));
+        assert!(
+            matches!(&plain(&plan)[..], [Finding::FileWithData(Some(found))] if found == "text")
+        );
         assert_eq!(findings(&plan, &ANYHOW), []);
     }
     let message =

@@ -6,40 +6,17 @@
 //! and yet there is no header, and no two files hold the same data that a device could store
 //! once. The first block is written last, when all others are on stable storage: a file whose
 //! first block is in place is complete.
-//!
-//! The mixing function is that of `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom
-//! Number Generators, 2014), which is one-to-one and so can be undone.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, mix, unmix};
 use crate::plan::Reduction;
 
 /// Bytes of a block, which has one key.
 pub(super) const BLOCK_BYTES: usize = 4096;
 const BLOCK: u64 = BLOCK_BYTES as u64;
-
-/// The odd number nearest to 2^64 over the golden ratio: the generator's step.
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Multipliers of the mixing function, and their inverses modulo 2^64.
-const FIRST: u64 = 0xBF58_476D_1CE4_E5B9;
-const SECOND: u64 = 0x94D0_49BB_1331_11EB;
-const FIRST_INVERSE: u64 = 0x96DE_1B17_3F11_9089;
-const SECOND_INVERSE: u64 = 0x3196_42B2_D24D_8EC3;
-
-#[inline]
-const fn mix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 30)).wrapping_mul(FIRST);
-    word = (word ^ (word >> 27)).wrapping_mul(SECOND);
-    word ^ (word >> 31)
-}
-
-const fn unmix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 31) ^ (word >> 62)).wrapping_mul(SECOND_INVERSE);
-    word = (word ^ (word >> 27) ^ (word >> 54)).wrapping_mul(FIRST_INVERSE);
-    word ^ (word >> 30) ^ (word >> 60)
-}
 
 /// Repeats are of one of so many blocks at the start of the file.
 const REPEATED_MAX: u64 = 4096;
@@ -114,6 +91,34 @@ impl Content {
         let word = |index: u64| mix(key.wrapping_add(STEP.wrapping_mul(index))).to_le_bytes();
         let words = bytes.chunks_exact(8).zip(offset % BLOCK / 8..);
         words.into_iter().all(|(bytes, index)| bytes == word(index))
+    }
+
+    /// Whether the bytes are a sector of some file that was created with data that compress: the word that
+    /// they repeat gives the key, and all others follow.
+    pub(super) fn is_compressed_at(offset: u64, sector: &[u8]) -> bool {
+        let grain = offset % BLOCK / Reduction::GRAIN_BYTES as u64;
+        let Some(last) = sector.last_chunk::<WORD_BYTES>() else { return false };
+        (WORD_BYTES..=sector.len() - WORD_BYTES).any(|noise_bytes| {
+            let mut first = *last;
+            first.rotate_right((sector.len() - WORD_BYTES - noise_bytes) % WORD_BYTES);
+            let words = noise_bytes.div_ceil(WORD_BYTES) as u64;
+            let key = unmix(u64::from_le_bytes(first));
+            let mut state = key.wrapping_add(STEP.wrapping_mul(words * grain));
+            if sector[..WORD_BYTES] != mix(state).to_le_bytes() {
+                return false;
+            }
+            let mut expected = vec![0; noise_bytes];
+            fill_words(&mut state, &mut expected);
+            let rest = sector[noise_bytes..].chunks(WORD_BYTES);
+            sector[..noise_bytes] == expected
+                && rest.into_iter().all(|word| first.starts_with(word))
+        })
+    }
+
+    /// The content of a file of which this is the start of a block of created data.
+    pub(super) fn shown_by(offset: u64, bytes: &[u8], size_bytes: u64) -> Option<Self> {
+        let shown = || Self::of_block(bytes, offset / BLOCK, size_bytes, Reduction::default());
+        offset.is_multiple_of(BLOCK).then(shown).flatten()
     }
 
     fn holds(self, block: u64, bytes: &[u8]) -> bool {
@@ -213,11 +218,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn mixing_can_be_undone(word in any::<u64>()) {
-            prop_assert_eq!(unmix(mix(word)), word);
-        }
-
-        #[test]
         fn any_block_shows_its_seed(
             seed in any::<u64>(),
             block in 0_u64..1 << 50,
@@ -289,6 +289,22 @@ mod tests {
             assert!(content.holds_at(index as u64 * 512, sector));
             sector[index * 7 % 512] ^= 1;
             assert!(!content.holds_at(index as u64 * 512, sector));
+        }
+    }
+
+    #[test]
+    fn every_sector_of_compressed_data_is_known_without_its_seed() {
+        for compress_percent in 3..=99 {
+            let reduction = Reduction { compress_percent, dedupe_percent: 20 };
+            let content = Content { seed: 17, size_bytes: 20_480, reduction };
+            let mut whole = vec![0; 20_480];
+            content.fill(0, &mut whole);
+            for (index, sector) in whole.chunks_mut(512).enumerate() {
+                let offset = index as u64 * 512;
+                assert!(Content::is_compressed_at(offset, sector), "{compress_percent} {index}");
+                sector[index * 7 % 512] ^= 1;
+                assert!(!Content::is_compressed_at(offset, sector), "{compress_percent} {index}");
+            }
         }
     }
 

@@ -3,21 +3,22 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::plan::signature::Recognised;
+use crate::plan::signature;
 
 /// Why a file could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The file holds data that look like somebody's; it is unchanged.
+    /// The file holds data that are not ours; it is unchanged.
     #[error(
-        "{path}: it looks like {found}, and creating the file would destroy it; name another \
-         file, or give --overwrite if its data may be lost", path = path.display()
+        "{path}: the file {}, and creating it anew would destroy them; name another file, give --overwrite if \
+         they may be lost, or make it a scratch file once with fathom prepare adopt",
+        signature::in_words(.found.as_deref()), path = path.display()
     )]
-    Recognised {
+    Theirs {
         /// The file.
         path: PathBuf,
-        /// What it looks like.
-        found: Recognised,
+        /// What it looks like, if that is known.
+        found: Option<String>,
     },
     /// Something other than a regular file is in the way; it is unchanged.
     #[error(

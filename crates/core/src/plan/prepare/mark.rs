@@ -1,32 +1,159 @@
-//! The mark on files that this tool has made: an extended attribute with size and seed.
+//! The mark on files that this tool has made: an extended attribute with the state in which it left them.
 //!
-//! It outlasts runs that write to the file, which the content does not. It counts only while the
-//! file has the size that the mark names, so that a file that was replaced in place is not ours.
+//! The mark alone proves nothing. It counts while the file is the one that was marked (inode, and the time
+//! at which that was made) and in the state in which it was left: length, time of the last change of data,
+//! and time of the last change of anything, which no program can set. Whatever else was done to it since,
+//! what it holds must prove whose it is ([`super::proof`]); then the mark tells what to look for.
 
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use fathom_sys::attributes;
+use fathom_sys::file_state::{self, FileState};
 
-use super::content::{self, Content};
+use super::content::Content;
+use super::proof::Hints;
 use crate::plan::Reduction;
 
 const NAME: &CStr = c"user.fathom.made";
-/// Version of the mark and of the content behind it.
-const VERSION: &str = "1";
+/// Version of the mark; those of version 1 told no state.
+const VERSION: &str = "2";
+/// The kernel's time stamps lag behind the clock by one tick at most.
+const TICK_NS: i64 = 10_000_000;
+/// Time within which a mark that is set must have reached the file system, for its own change to be known.
+const SETTING_NS: i64 = 5_000_000;
+/// Longer values are not read.
+const VALUE_BYTES_MAX: usize = 256;
 
-/// Marks a file that is complete and on stable storage.
-///
-/// A file system that keeps no such attributes is no error: the content proves the same.
-pub(super) fn set(file: &File, content: Content) {
-    let mut value = format!("{VERSION} {} {:016x}", content.size_bytes, content.seed);
-    if content.reduction != Reduction::default() {
-        let Reduction { compress_percent, dedupe_percent } = content.reduction;
-        value.push_str(&format!(" {compress_percent} {dedupe_percent}"));
+/// What a mark says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// What the file was created with, where this tool has created it.
+    pub(super) content: Option<Content>,
+    /// A person said that its data may be lost, whatever they were.
+    pub(super) is_adopted: bool,
+    /// The state in which it was left; absent in marks of version 1.
+    left: Option<FileState>,
+    /// The file that fed the writes, and how many bytes of it.
+    fed: Option<(PathBuf, u64)>,
+}
+
+impl Mark {
+    /// A mark for a file that was created with `content`.
+    pub(super) fn created(content: Content) -> Self {
+        Self { content: Some(content), ..Self::default() }
     }
-    // Without the mark the file is merely made again after the first run that writes to it.
-    let _ = attributes::set(file, NAME, value.as_bytes());
+
+    /// The mark of `file`; an empty one if it has none that is understood.
+    pub(super) fn of(file: &File) -> Self {
+        let value = attributes::get(file, NAME).ok().flatten().unwrap_or_default();
+        String::from_utf8(value).ok().and_then(|text| Self::parse(&text)).unwrap_or_default()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.splitn(12, ' ');
+        let version = words.next()?;
+        let size_bytes = words.next()?.parse().ok()?;
+        let seed = u64::from_str_radix(words.next()?, 16).ok();
+        let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
+        let mut percent = || number().and_then(|percent| u32::try_from(percent).ok()).unwrap_or(0);
+        let reduction = Reduction { compress_percent: percent(), dedupe_percent: percent() };
+        let content = seed.map(|seed| Content { seed, size_bytes, reduction });
+        match version {
+            "1" => return Some(Self { content, ..Self::default() }),
+            VERSION => {}
+            _ => return None,
+        }
+        let is_adopted = number()? != 0;
+        let inode = number()?.cast_unsigned();
+        let born_ns = Some(number()?).filter(|born| *born != 0);
+        let (modified_ns, changed_ns) = (number()?, number()?);
+        let left = Some(FileState { inode, born_ns, size_bytes, modified_ns, changed_ns });
+        let fed = words
+            .next()
+            .and_then(|bytes| Some((PathBuf::from(words.next()?), bytes.parse().ok()?)));
+        Some(Self { content, is_adopted, left, fed })
+    }
+
+    fn to_text(&self, state: FileState) -> String {
+        let seed = self.content.map_or("-".to_owned(), |one| format!("{:016x}", one.seed));
+        let Reduction { compress_percent, dedupe_percent } =
+            self.content.map(|content| content.reduction).unwrap_or_default();
+        let FileState { inode, born_ns, size_bytes, modified_ns, changed_ns } = state;
+        let (adopted, inode) = (i32::from(self.is_adopted), inode.cast_signed());
+        let born_ns = born_ns.unwrap_or(0);
+        let mut text = format!(
+            "{VERSION} {size_bytes} {seed} {compress_percent} {dedupe_percent} {adopted} {inode} {born_ns} \
+             {modified_ns} {changed_ns}"
+        );
+        if let Some((path, bytes)) = &self.fed
+            && let Some(path) = path.to_str()
+            && text.len() + path.len() + 24 < VALUE_BYTES_MAX
+        {
+            text.push_str(&format!(" {bytes} {path}"));
+        }
+        text
+    }
+
+    /// Notes the file that feeds the writes.
+    pub(super) fn fed_by(&mut self, path: &Path, bytes: u64) {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        self.fed = Some((whole, bytes));
+    }
+
+    /// Whether `file` is in the state in which it was left, and is the one that was left so.
+    pub(super) fn holds(&self, file: &File) -> io::Result<bool> {
+        let Some(left) = self.left else { return Ok(false) };
+        let now = file_state::of(file)?;
+        let changed = now.changed_ns - left.changed_ns;
+        // Data that were changed within the last tick before the mark may have been changed again behind it.
+        let is_settled = left.changed_ns - left.modified_ns > TICK_NS;
+        Ok(is_settled
+            && (-TICK_NS..=SETTING_NS).contains(&changed)
+            && FileState { changed_ns: left.changed_ns, ..now } == left)
+    }
+
+    /// What to look for in a file with this mark.
+    pub(super) fn hints(&self) -> Hints {
+        let mut hints = Hints::new(self.content);
+        if let Some((path, bytes)) = &self.fed {
+            hints.feed(path, *bytes);
+        }
+        hints
+    }
+
+    /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as the
+    /// content proves the same.
+    pub(super) fn set(&self, file: &File) {
+        let mut ahead_ns = 0;
+        for _ in 0..5 {
+            let Ok(now) = file_state::of(file) else { return };
+            let changed_ns = clock_ns() + ahead_ns;
+            let text = self.to_text(FileState { changed_ns, ..now });
+            if attributes::set(file, NAME, text.as_bytes()).is_err() {
+                return;
+            }
+            let Ok(after) = file_state::of(file) else { return };
+            if (-TICK_NS..=SETTING_NS).contains(&(after.changed_ns - changed_ns)) {
+                return;
+            }
+            // The clock of a file server is not ours.
+            ahead_ns += after.changed_ns - changed_ns;
+        }
+    }
+}
+
+/// Waits until what anybody changes afterwards has a later time than what was changed before.
+pub(super) fn let_time_pass() {
+    std::thread::sleep(Duration::from_nanos((TICK_NS + SETTING_NS + 1_000_000).cast_unsigned()));
+}
+
+fn clock_ns() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Removes the mark, before the data behind it go.
@@ -37,70 +164,79 @@ pub(super) fn remove(file: &File) -> io::Result<()> {
     }
 }
 
-/// Whether `file` of `size_bytes` was made by this tool: by its mark, or by what it holds.
-pub(crate) fn is_ours(file: &File, size_bytes: u64) -> io::Result<bool> {
-    Ok(is_marked(file, size_bytes)
-        || content::proven(file, size_bytes, Reduction::default())?.is_some())
-}
-
-/// How far the data compress and repeat with which a marked file was made.
-pub(super) fn reduction(file: &File) -> Reduction {
-    let text = text(file);
-    let mut percents = text.split(' ').skip(3).map(|word| word.parse().unwrap_or(0));
-    let mut next = || percents.next().unwrap_or(0);
-    Reduction { compress_percent: next(), dedupe_percent: next() }
-}
-
-fn text(file: &File) -> String {
-    let value = attributes::get(file, NAME).ok().flatten().unwrap_or_default();
-    String::from_utf8(value).unwrap_or_default()
-}
-
-/// The data that `file` of `size_bytes` was made with, if this tool has made it: by its mark, or by what it
-/// holds. Runs may have written to it since.
-pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Content>> {
-    let seed = text(file);
-    let seed = seed.split(' ').nth(2).and_then(|seed| u64::from_str_radix(seed, 16).ok());
-    match seed.filter(|_| is_marked(file, size_bytes)) {
-        Some(seed) => Ok(Some(Content { seed, size_bytes, reduction: reduction(file) })),
-        None => content::proven(file, size_bytes, Reduction::default()),
-    }
-}
-
-/// Whether `file` carries the mark for `size_bytes`.
-pub(super) fn is_marked(file: &File, size_bytes: u64) -> bool {
-    let text = text(file);
-    let mut words = text.split(' ');
-    words.next() == Some(VERSION) && words.next() == Some(&size_bytes.to_string())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
-    #[test]
-    fn a_mark_counts_for_its_size_only() {
+    const REDUCTION: Reduction = Reduction { compress_percent: 50, dedupe_percent: 7 };
+    const CONTENT: Content = Content { seed: 3, size_bytes: 4096, reduction: REDUCTION };
+
+    fn marked() -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        let file = file.as_file();
-        let reduction = Reduction { compress_percent: 50, dedupe_percent: 7 };
-        set(file, Content { seed: 3, size_bytes: 4096, reduction });
-        if attributes::get(file, NAME).is_err() {
-            return; // This file system keeps no user attributes.
-        }
-        assert!(is_marked(file, 4096));
-        assert_eq!(super::reduction(file), reduction);
-        assert!(!is_marked(file, 4097));
-        let content = Content { seed: 3, size_bytes: 4096, reduction };
-        assert_eq!(content_of(file, 4096).expect("reads"), Some(content));
-        remove(file).expect("removal");
-        assert!(!is_marked(file, 4096));
+        file.as_file().write_all_at(&[7; 4096], 0).expect("a write");
+        let_time_pass();
+        Mark::created(CONTENT).set(file.as_file());
+        let_time_pass();
+        file
+    }
+
+    fn holds(file: &File) -> bool {
+        Mark::of(file).holds(file).expect("a state")
     }
 
     #[test]
-    fn other_versions_are_not_trusted() {
-        let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        if attributes::set(file.as_file(), NAME, b"2 4096 00").is_ok() {
-            assert!(!is_marked(file.as_file(), 4096));
+    fn a_mark_counts_until_anybody_changes_the_file() {
+        let changes: [fn(&File); 4] = [
+            |file| file.write_all_at(&[8], 0).expect("a write"),
+            |file| file.set_len(4097).expect("a length"),
+            |file| file.set_modified(SystemTime::now()).expect("a time"),
+            |file| {
+                let before = file.metadata().and_then(|one| one.modified()).expect("a time");
+                file.write_all_at(&[8], 0).expect("a write");
+                file.set_modified(before).expect("a time");
+            },
+        ];
+        for change in changes {
+            let file = marked();
+            assert!(holds(file.as_file()));
+            assert_eq!(Mark::of(file.as_file()).content, Some(CONTENT));
+            change(file.as_file());
+            assert!(!holds(file.as_file()));
+            assert_eq!(Mark::of(file.as_file()).content, Some(CONTENT));
         }
+    }
+
+    #[test]
+    fn a_mark_that_travels_to_another_file_does_not_count() {
+        let (file, other) = (marked(), tempfile::NamedTempFile::new().expect("a temporary file"));
+        let value = attributes::get(file.as_file(), NAME).expect("a mark").expect("a mark");
+        other.as_file().write_all_at(&[7; 4096], 0).expect("a write");
+        attributes::set(other.as_file(), NAME, &value).expect("a mark");
+        let modified = file.as_file().metadata().and_then(|one| one.modified()).expect("a time");
+        other.as_file().set_modified(modified).expect("a time");
+        assert!(!holds(other.as_file()));
+    }
+
+    #[test]
+    fn marks_of_version_1_only_tell_what_to_look_for() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.as_file().set_len(4096).expect("a length");
+        let value = b"1 4096 0000000000000003 50 7";
+        attributes::set(file.as_file(), NAME, value).expect("a mark");
+        assert_eq!(Mark::of(file.as_file()).content, Some(CONTENT));
+        assert!(!holds(file.as_file()));
+        attributes::set(file.as_file(), NAME, b"9 4096 03").expect("a mark");
+        assert_eq!(Mark::of(file.as_file()), Mark::default());
+    }
+
+    #[test]
+    fn a_mark_reads_as_it_was_written() {
+        let state = FileState { inode: u64::MAX, born_ns: None, ..FileState::default() };
+        let mut mark = Mark { is_adopted: true, ..Mark::default() };
+        mark.fed_by(Path::new("/a b/c"), 1 << 20);
+        let read = Mark::parse(&mark.to_text(state)).expect("a mark");
+        assert_eq!(read, Mark { left: Some(state), ..mark });
     }
 }

@@ -7,6 +7,9 @@ mod content;
 mod error;
 mod fill;
 mod mark;
+mod marks;
+mod pieces;
+mod proof;
 mod removal;
 mod reserve;
 mod room;
@@ -27,15 +30,38 @@ use fathom_sys::held::{Directory, Held, Removal, replaced};
 use fathom_sys::identity;
 
 use super::guard::{Checked, Found, Place, folder_of, real_path};
-use super::signature::{self, Samples};
+use super::signature;
 use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
 pub(crate) use content::Content;
 pub use error::PrepareError;
 use fill::{Filled, Filling};
-pub(crate) use mark::{content_of, is_ours};
+use mark::Mark;
+pub(crate) use marks::Marks;
+pub(crate) use proof::Whose;
 pub use removal::remove_made;
 pub use together::check_room;
+
+/// Whose data `file` of `size_bytes` holds.
+pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
+    if size_bytes == 0 {
+        return Ok(Whose::Empty);
+    }
+    let mark = Mark::of(file);
+    if mark.holds(file)? && (mark.is_adopted || !signature::has_volume(file)) {
+        return Ok(Whose::Ours);
+    }
+    proof::look(file, size_bytes, mark.hints())
+}
+
+/// The data that `file` of `size_bytes` was made with, if this tool has made it: by its mark, or by what it
+/// holds. Runs may have written to it since.
+pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Content>> {
+    match Mark::of(file).content.filter(|content| content.size_bytes == size_bytes) {
+        Some(content) => Ok(Some(content)),
+        None => content::proven(file, size_bytes, Reduction::default()),
+    }
+}
 
 /// What a new file may be used for, less what the process masks (`umask(2)`).
 const NEW_FILE_MODE: u32 = 0o666;
@@ -180,11 +206,9 @@ impl Making<'_> {
             return Ok(Created::Kept);
         }
         let metadata = file.metadata().map_err(look)?;
-        if !overwrite && !is_ours(file, metadata.len()).map_err(look)? {
-            let samples = Samples::read(file, metadata.len()).map_err(look)?;
-            if let Some(found) = signature::recognise(&samples) {
-                return Err(PrepareError::Recognised { path: self.path.to_owned(), found });
-            }
+        if !overwrite && let Whose::Theirs(at) = whose(file, metadata.len()).map_err(look)? {
+            let found = signature::name(file, metadata.len(), at);
+            return Err(PrepareError::Theirs { path: self.path.to_owned(), found });
         }
         self.remake(file, &metadata)
     }
@@ -213,13 +237,19 @@ impl Making<'_> {
         if size_bytes == 0 {
             return Ok(true);
         }
-        if !mark::is_marked(file, size_bytes) {
-            return Ok(content::proven(file, size_bytes, self.reduction)?.is_some());
-        }
-        if mark::reduction(file) != self.reduction {
+        if whose(file, size_bytes)? != Whose::Ours {
             return Ok(false);
         }
-        // The mark says whose it is; runs may have punched holes or written zeros since.
+        let is_as_asked = match Mark::of(file).content {
+            Some(content) => {
+                content.reduction == self.reduction && content.size_bytes == size_bytes
+            }
+            None => content::proven(file, size_bytes, self.reduction)?.is_some(),
+        };
+        if !is_as_asked {
+            return Ok(false);
+        }
+        // Runs may have punched holes or written zeros since.
         let unbacked =
             extents::backing(file, 0..size_bytes).is_ok_and(|sum| sum.unbacked_bytes() > 0);
         Ok(!unbacked && !content::has_zeros(file, size_bytes)?)
@@ -232,7 +262,7 @@ impl Making<'_> {
         let filling = Filling::new(file, self.path, content, self.stop, self.sink);
         match filling.run() {
             Ok(Filled::Whole) => {
-                mark::set(file, content);
+                Mark::created(content).set(file);
                 Ok(())
             }
             Ok(Filled::Stopped) => Err(self.interrupted(filling.done_bytes())),

@@ -1,51 +1,102 @@
-//! Is this recognisable data? Asked before anything is written over.
+//! What data are called that are not ours: by libblkid, the library of `wipefs` and `mount`, and by the
+//! crate `infer`.
 //!
-//! A test that writes destroys what the target holds, and a wrong path is quickly typed. What
-//! carries the signature of a document, an archive, a database, a disk image or a file system,
-//! or is plainly text, is taken for somebody's. Test data (zeros, random data, repeated
-//! patterns) carries none. Every test here fixes at least 32 bits of the data, by its magic
-//! number or by the structure behind it, so random data passes for something about once in
-//! fifty million files.
+//! In a file a name is for the message alone: what is not ours is refused, known or not. On a device it
+//! decides whether `--overwrite` is asked for besides the leave that every device needs.
 
-mod audio;
-mod formats;
-mod magic;
-mod openpgp;
+mod documents;
 mod samples;
-mod storage;
-mod structure;
-mod text;
+mod volumes;
 
-#[cfg(test)]
-mod tests;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 
-use std::fmt;
+use fathom_sys::blkid;
 
 pub use samples::{Part, Samples};
 
-/// What some data look like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recognised {
-    /// A description with its article, such as `a SQLite database`.
-    pub name: &'static str,
+/// A shorter magic number counts for nothing where others are looked for: random data meet it by chance.
+const MAGIC_BYTES_MIN: usize = 4;
+/// Bytes from which a document is known.
+const HEAD_BYTES: usize = 8192;
+/// Nothing that libblkid 2.41 knows stands farther from an end: VMFS at 2 MiB, a LUKS header up to 4 MiB.
+const LOOKED_AT_BYTES: u64 = 4 << 20;
+/// A sector, at whose beginning somebody's data may stand.
+const SECTOR_BYTES: u64 = 512;
+
+/// What the data of a file of `size_bytes` are called of which the byte at `at` is the first that is not ours,
+/// if that is known.
+pub(crate) fn name(file: &File, size_bytes: u64, at: u64) -> Option<String> {
+    if let Some(words) = volumes::known(file, 0) {
+        return Some(words);
+    }
+    let head = part(file, 0, size_bytes);
+    if let Some(name) = documents::name(&head) {
+        return Some(name);
+    }
+    let start = at / SECTOR_BYTES * SECTOR_BYTES;
+    let found = documents::name(&part(file, start, size_bytes))?;
+    Some(at_offset(&found, start))
 }
 
-impl fmt::Display for Recognised {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
+/// The words of a sentence about data that are not ours: what they look like, if that is known.
+pub(crate) fn in_words(found: Option<&str>) -> String {
+    match found {
+        Some(name) => format!("looks like {name}"),
+        None => "holds data that neither diskspd nor fathom made".to_owned(),
     }
 }
 
-/// What the sampled data look like; none if they may be test data.
-#[must_use]
-pub fn recognise(samples: &Samples) -> Option<Recognised> {
-    if samples.hold_one_byte_value() {
-        return None;
+/// What a device looks like; none if it may be test data. The device is only read.
+pub(crate) fn of_device(mut device: &File) -> io::Result<Option<String>> {
+    let size_bytes = device.seek(SeekFrom::End(0))?;
+    if let Some(words) = volumes::known(device, 0) {
+        return Ok(Some(words));
     }
-    storage::recognise(samples)
-        .or_else(|| magic::recognise(samples))
-        .or_else(|| formats::recognise(samples))
-        .or_else(|| structure::recognise(samples))
-        .or_else(|| text::recognise(samples))
-        .map(|name| Recognised { name })
+    let samples = Samples::read(device, size_bytes)?;
+    if let Some(name) = documents::strong(samples.head()) {
+        return Ok(Some(name.to_owned()));
+    }
+    let within = |(offset_bytes, sample): (u64, Samples)| {
+        documents::strong(sample.head()).map(|name| at_offset(name, offset_bytes))
+    };
+    match samples.middle().find_map(within) {
+        None if blkid::library().is_err() => unasked(device, size_bytes),
+        found => Ok(found),
+    }
+}
+
+/// Where libblkid is missing, a device passes only if nothing stands where it would look.
+fn unasked(device: &File, size_bytes: u64) -> io::Result<Option<String>> {
+    let length = LOOKED_AT_BYTES.min(size_bytes);
+    for offset in [0, size_bytes - length] {
+        if !is_zero(device, offset, length)? {
+            return Ok(Some("data that only libblkid could tell, which is not here".to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+fn is_zero(device: &File, offset: u64, length: u64) -> io::Result<bool> {
+    let mut bytes = vec![0_u8; usize::try_from(length).unwrap_or(0)];
+    device.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes.iter().all(|byte| *byte == 0))
+}
+
+/// Whether something that libblkid knows stands in a file.
+pub(crate) fn has_volume(file: &File) -> bool {
+    volumes::known(file, MAGIC_BYTES_MIN).is_some()
+}
+
+fn part(file: &File, start: u64, size_bytes: u64) -> Vec<u8> {
+    let length = usize::try_from(size_bytes.saturating_sub(start)).unwrap_or(HEAD_BYTES);
+    let mut bytes = vec![0; length.min(HEAD_BYTES)];
+    let read = file.read_at(&mut bytes, start).unwrap_or(0);
+    bytes.truncate(read);
+    bytes
+}
+
+fn at_offset(name: &str, offset_bytes: u64) -> String {
+    if offset_bytes == 0 { name.to_owned() } else { format!("{name}, at offset {offset_bytes}") }
 }

@@ -1,18 +1,38 @@
-//! Formats that the `infer` crate knows by four bytes or more.
-//!
-//! Its tests on two or three bytes alone (JPEG, gzip, BMP, EXE, MP3 and the like) are left out
-//! here: random data meets them by chance. `structure` looks deeper for those.
+//! Documents, archives, programs and databases that the crate `infer` knows, and text.
 
 use infer::{app, archive, audio, book, doc, font, image, odf, video};
 
-use super::Samples;
-
 type Test = fn(&[u8]) -> bool;
 
-/// The name of the first format of which the head has the signature.
-pub(super) fn recognise(samples: &Samples) -> Option<&'static str> {
-    let head = samples.head();
-    FORMATS.iter().find(|(test, _)| test(head)).map(|entry| entry.1)
+/// What data are called that begin so, if that is known.
+pub(super) fn name(head: &[u8]) -> Option<String> {
+    let other = || infer::get(head).map(|found| format!("data of the type {}", found.mime_type()));
+    strong(head).map(str::to_owned).or_else(other)
+}
+
+/// The name of what is known by four bytes or more, which random data do not meet by chance.
+pub(super) fn strong(head: &[u8]) -> Option<&'static str> {
+    let known = FORMATS.iter().find(|(test, _)| test(head)).map(|entry| entry.1);
+    known.or_else(|| is_text(head).then_some("text"))
+}
+
+/// Fewer bytes than this may be printable by chance.
+const TEXT_BYTES_MIN: usize = 4;
+
+/// Whether the bytes, without the zeros that follow them, are printable.
+fn is_text(head: &[u8]) -> bool {
+    let end = head.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let text = &head[..end];
+    // A character may be cut off at the end of what was read.
+    let valid = match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or("")
+        }
+        Err(_) => "",
+    };
+    let is_printable = |one: char| !one.is_control() || one.is_ascii_whitespace() || one == '\x1B';
+    valid.len() >= TEXT_BYTES_MIN && valid.chars().all(is_printable)
 }
 
 /// Special forms stand before the general ones that they are made of.
@@ -26,6 +46,7 @@ const FORMATS: &[(Test, &str)] = &[
     (book::is_epub, "an EPUB book"),
     (book::is_mobi, "a Mobipocket book"),
     (archive::is_msi, "a Microsoft Office document or installer"),
+    (archive::is_sqlite, "a SQLite database"),
     (archive::is_pdf, "a PDF document"),
     (archive::is_rtf, "an RTF document"),
     (archive::is_zip, "a ZIP archive"),
@@ -88,9 +109,23 @@ mod tests {
         docx.resize(30, 0);
         docx.extend_from_slice(b"word/document.xml");
         docx.resize(4096, 0);
-        assert_eq!(recognise(&Samples::of_bytes(&docx)), Some("a Word document"));
+        assert_eq!(strong(&docx), Some("a Word document"));
         docx[30] = b'x';
-        assert_eq!(recognise(&Samples::of_bytes(&docx)), Some("a ZIP archive"));
+        assert_eq!(strong(&docx), Some("a ZIP archive"));
+    }
+
+    #[test]
+    fn text_is_known_also_before_zeros_and_where_a_character_is_cut() {
+        let mut words = "milk, bread and cr\u{e8}me".as_bytes().to_vec();
+        assert_eq!(strong(&words), Some("text"));
+        words.truncate(words.len() - 3);
+        assert_eq!(strong(&words), Some("text"));
+        words.extend([0; 500]);
+        assert_eq!(strong(&words), Some("text"));
+        words.push(7);
+        assert_eq!(strong(&words), None);
+        assert_eq!(strong(&[b'A'; 3]), None);
+        assert_eq!(name(b"\x1F\x8B\x08\x00"), Some("data of the type application/gzip".to_owned()));
     }
 
     #[test]
@@ -101,7 +136,7 @@ mod tests {
             for length in 0..120 {
                 let mut data = start.to_vec();
                 data.resize(length, 0xFF);
-                let _ = recognise(&Samples::of_bytes(&data));
+                let _ = name(&data);
             }
         }
     }

@@ -1,0 +1,106 @@
+//! The marks of the files that a run writes: renewed before the first write and behind the last.
+//!
+//! Before, so that a run that is killed leaves behind what to look for; behind, so that the next run knows the
+//! file by its state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::mark::{self, Mark};
+use super::{Whose, whose};
+use crate::attend::within;
+use crate::measure::EventSink;
+use crate::plan::guard::{self, Checked};
+use crate::plan::{PayloadPlan, Plan, TargetKind};
+
+/// The files that a run writes and that are ours, each with the file that feeds its writes.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    files: BTreeMap<PathBuf, Option<(PathBuf, u64)>>,
+}
+
+impl Marks {
+    /// Marks each file that `plan` writes and that is there already, as the guard has let it pass. What it let
+    /// pass because it was told to (`overwrite`) stays somebody's, unless the run makes it anew.
+    pub(crate) fn begin(
+        plan: &Plan,
+        overwrite: bool,
+        checked: &Checked,
+        sink: EventSink<'_>,
+    ) -> Self {
+        let made = created(plan);
+        let mut files = written(plan);
+        files.retain(|path, fed| {
+            let doing = format!("mark '{}'", path.display());
+            let renewed =
+                within(sink, doing, || renew(path, fed.as_ref(), checked, (true, overwrite)));
+            renewed.unwrap_or(true) || made.contains(path)
+        });
+        for path in made {
+            files.entry(path).or_default();
+        }
+        Self { files }
+    }
+
+    /// Marks each file in the state in which the run has left it.
+    pub(crate) fn end(&self, checked: &Checked, sink: EventSink<'_>) {
+        if self.files.is_empty() {
+            return;
+        }
+        mark::let_time_pass();
+        for (path, fed) in &self.files {
+            let doing = format!("mark '{}'", path.display());
+            // What cannot be marked proves by its content whose it is.
+            let _ = within(sink, doing, || renew(path, fed.as_ref(), checked, (false, false)));
+        }
+        mark::let_time_pass();
+    }
+}
+
+/// Renews one mark; false if the file is somebody's.
+fn renew(
+    path: &Path,
+    fed: Option<&(PathBuf, u64)>,
+    checked: &Checked,
+    (is_first, may_be_theirs): (bool, bool),
+) -> io::Result<bool> {
+    let Some(held) = checked.held(path)? else { return Ok(false) };
+    let file = held.open_to_read(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Ok(false);
+    }
+    if may_be_theirs && matches!(whose(&file, metadata.len())?, Whose::Theirs(_)) {
+        return Ok(false);
+    }
+    let mut mark = Mark::of(&file);
+    mark.is_adopted &= !is_first || mark.holds(&file)?;
+    if let Some((fed, bytes)) = fed {
+        mark.fed_by(fed, *bytes);
+    }
+    mark.set(&file);
+    Ok(true)
+}
+
+/// Files that are written, each with what feeds it.
+fn written(plan: &Plan) -> BTreeMap<PathBuf, Option<(PathBuf, u64)>> {
+    let mut files = BTreeMap::new();
+    for span in &plan.spans {
+        for (index, target) in span.targets.iter().enumerate() {
+            if target.kind != TargetKind::File || !guard::is_written(span, index) {
+                continue;
+            }
+            let fed: &mut Option<(PathBuf, u64)> = files.entry(target.path.clone()).or_default();
+            if let PayloadPlan::Buffer { bytes, file: Some(file) } = &target.payload {
+                *fed = Some((file.clone(), *bytes));
+            }
+        }
+    }
+    files
+}
+
+fn created(plan: &Plan) -> BTreeSet<PathBuf> {
+    let spans = plan.spans.iter().flat_map(|span| &span.create);
+    plan.precreate.iter().chain(spans).map(|file| file.path.clone()).collect()
+}

@@ -1,0 +1,67 @@
+//! The state of an open file, by which it is seen that somebody has changed it.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+
+/// What the file system keeps of a file. Any change of its data or of what is kept changes it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileState {
+    /// The inode.
+    pub inode: u64,
+    /// When the inode was made, in nanoseconds since 1970; absent where the file system keeps no such time.
+    pub born_ns: Option<i64>,
+    /// Length in bytes.
+    pub size_bytes: u64,
+    /// When the data were changed last, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// When anything was changed last, in nanoseconds since 1970. No program can set it.
+    pub changed_ns: i64,
+}
+
+/// The state of `file` now.
+pub fn of(file: &File) -> io::Result<FileState> {
+    let mut answer = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: the path is an empty NUL-terminated string and `answer` has room for one statx; both outlive
+    // the call, and the descriptor is open for as long as `file` is borrowed.
+    let status = unsafe {
+        let mask = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
+        let flags = libc::AT_STATX_SYNC_AS_STAT | libc::AT_EMPTY_PATH;
+        libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, mask, answer.as_mut_ptr())
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: statx is plain integers, the memory was zeroed, and the kernel has filled it.
+    let answer = unsafe { answer.assume_init() };
+    Ok(FileState {
+        inode: answer.stx_ino,
+        born_ns: (answer.stx_mask & libc::STATX_BTIME != 0).then(|| nanos(answer.stx_btime)),
+        size_bytes: answer.stx_size,
+        modified_ns: nanos(answer.stx_mtime),
+        changed_ns: nanos(answer.stx_ctime),
+    })
+}
+
+fn nanos(time: libc::statx_timestamp) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(i64::from(time.tv_nsec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_write_changes_the_state() {
+        let file = tempfile::tempfile().expect("a temporary file");
+        let before = of(&file).expect("a state");
+        assert_eq!(of(&file).expect("a state"), before);
+        file.write_all_at(b"x", 7).expect("a write");
+        let after = of(&file).expect("a state");
+        assert_eq!((after.inode, after.born_ns), (before.inode, before.born_ns));
+        assert_eq!(after.size_bytes, 8);
+        assert!(after.modified_ns >= before.modified_ns && after.changed_ns >= before.changed_ns);
+    }
+}
