@@ -114,11 +114,10 @@ fn a_request_that_is_wrong_is_told_as_ever() {
     assert_eq!(diskspd(folder.path(), "--allow-write= t.dat").status.code(), Some(3));
 }
 
-/// Where libblkid cannot be loaded, the binary starts, says so, and still knows the signatures of its own
-/// table.
+/// Where libblkid cannot be loaded, the binary starts, says so, and still refuses what is not ours.
 #[test]
 #[cfg_attr(target_env = "musl", ignore = "the static binary carries libblkid")]
-fn without_libblkid_the_built_in_table_is_asked() {
+fn without_libblkid_data_of_others_are_refused_without_their_name() {
     let folder = tempfile::tempdir().unwrap();
     // The loader takes the first file of the name, and this one is no library.
     std::fs::write(folder.path().join("libblkid.so.1"), "not a library").unwrap();
@@ -134,7 +133,7 @@ fn without_libblkid_the_built_in_table_is_asked() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(
-        text.contains("a Btrfs file system") && text.contains("libblkid is not here"),
+        text.contains("neither diskspd nor fathom made") && text.contains("libblkid is not here"),
         "{text}"
     );
 }

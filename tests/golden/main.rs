@@ -5,6 +5,9 @@ mod golden;
 #[path = "../support/layout.rs"]
 mod layout;
 
+#[path = "../support/test_data.rs"]
+mod test_data;
+
 mod cases;
 mod deviations;
 mod runs;

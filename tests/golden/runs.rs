@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::golden::golden_path;
 use crate::layout::{layout_of_text, layout_of_xml};
+use crate::test_data::test_data;
 
 /// Runs whose layout differs, each with its reason.
 const DEVIATIONS: [(&str, &str); 3] = [
@@ -49,8 +50,7 @@ fn read_run(path: &Path) -> Run {
 
 /// The files that the recordings were made beside, as their results show them.
 fn fill(folder: &Path) {
-    let data: Vec<u8> =
-        (0..8_u32 << 20).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let data = test_data(7, 8 << 20);
     std::fs::write(folder.join("t.dat"), &data).unwrap();
     std::fs::write(folder.join("u.dat"), &data).unwrap();
     let span = |body: &str, target: &str| {

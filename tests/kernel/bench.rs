@@ -7,6 +7,8 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::test_data::test_data;
+
 /// A folder of its own on the disk, with `t.dat` of 8 MiB in it.
 pub struct Bench {
     folder: TempDir,
@@ -24,10 +26,9 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// Makes a file of data that look like nothing in particular.
+    /// Makes a file of test data, which may be written over.
     pub fn fill(&self, name: &str, bytes: u32) {
-        let byte = |index: u32| (index.wrapping_mul(2_654_435_761) >> 23).to_le_bytes()[0];
-        std::fs::write(self.path(name), (0..bytes).map(byte).collect::<Vec<u8>>()).unwrap();
+        std::fs::write(self.path(name), test_data(7, bytes as usize)).unwrap();
     }
 
     pub fn command(&self, args: &str) -> Command {

@@ -29,6 +29,8 @@ mod sources;
 mod stalling;
 mod stop;
 mod sums;
+#[path = "../support/test_data.rs"]
+mod test_data;
 mod time_spans;
 mod tuning;
 mod unseen;

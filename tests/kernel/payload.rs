@@ -12,7 +12,7 @@ fn written(args: &str) -> Vec<Vec<u8>> {
     std::fs::write(bench.path("w.dat"), vec![0xA5; FILE]).unwrap();
     bench.fill("source.bin", 10_000);
     let before = bytes(&bench.path("w.dat"));
-    bench.measure(&format!("-w100 -b4K -o4 {args} w.dat"));
+    bench.measure(&format!("-w100 -b4K -o4 --overwrite {args} w.dat"));
     let after = bytes(&bench.path("w.dat"));
     assert_eq!(before.len(), after.len());
     let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK));

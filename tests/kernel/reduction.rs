@@ -39,7 +39,7 @@ fn repeated(data: &[u8], block_bytes: usize) -> f64 {
 fn written(args: &str) -> Vec<u8> {
     let bench = Bench::new();
     std::fs::write(bench.path("w.dat"), vec![0xA5; 16 << 20]).unwrap();
-    let result = bench.measure(&format!("-w100 -o8 {args} w.dat"));
+    let result = bench.measure(&format!("-w100 -o8 --overwrite {args} w.dat"));
     assert!(sum(&result, "write", "bytes") >= 16 << 20, "{args}: too little was written");
     let data = bytes(&bench.path("w.dat"));
     let blocks = data.chunks(4 * KIB).filter(|block| block.iter().any(|byte| *byte != 0xA5));

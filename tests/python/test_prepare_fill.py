@@ -201,7 +201,7 @@ def test_data_that_fathom_has_not_made_are_never_written_over(
     path = tmp_path / "x.dat"
     path.write_bytes(noise(MIB))
     digest = hashlib.sha256(path.read_bytes()).digest()
-    with pytest.raises(RefusedError, match="Fathom has not made"):
+    with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
         plan_fill(sqlite, path, Asked())
     # What the engine recognises, it refuses even where only zeros would be written.
     text = tmp_path / "text"

@@ -194,6 +194,17 @@ fn remove_made(checked: &Checked, account: &Shared, sink: EventSink<'_>) {
     account.of().failures.extend(told);
 }
 
+/// Makes scratch files of the targets that a request would write: from now on their data may be lost.
+///
+/// # Errors
+/// If the request does not fit the host, or a target is in use, protected, or no file that can be marked.
+pub fn adopt(request: &Request) -> Result<(), RunError> {
+    let host = facts::gather(&request.profile, &request.options, availability());
+    let resolved = resolve::resolve(&request.profile, &request.options, &host);
+    let plan = resolved.map_err(RunError::Invalid)?.plan;
+    prepare::adopt(&plan, &request.options).map_err(RunError::Refused)
+}
+
 /// Reads a profile file, and of a file that is larger than any profile no more than shows that it is.
 ///
 /// # Errors

@@ -17,9 +17,10 @@ use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::Event;
+use fathom_core::plan::prepare;
 use fathom_core::plan::resolve::ResolveErrors;
 use fathom_core::report::json;
-use fathom_core::run::{Finished, RunError, read_profile, run};
+use fathom_core::run::{Finished, RunError, adopt, read_profile, run};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
@@ -119,6 +120,23 @@ fn run_diskspd(
     // A signal of the last moment would otherwise be raised in place of this result.
     let late = py.check_signals().err();
     Ok((text, finished.failures, interruption.or(late)))
+}
+
+/// Makes scratch files of the targets that the arguments would write. What `protect` names is refused.
+#[pyfunction]
+#[pyo3(signature = (args, protect=None))]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn adopt_targets(py: Python<'_>, args: Vec<String>, protect: Option<Vec<PathBuf>>) -> PyResult<()> {
+    let mut request = request(py, &args)?;
+    request.options.protect.extend(protect.unwrap_or_default());
+    py.detach(|| adopt(&request)).map_err(translate)
+}
+
+/// Renews the marks of files that another program has written on our behalf.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn renew_marks(py: Python<'_>, paths: Vec<PathBuf>) {
+    py.detach(|| prepare::renew_marks(&paths));
 }
 
 /// What only the command `diskspd` does, which would go without a word here.
@@ -253,6 +271,8 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_permission, module)?)?;
     module.add_function(wrap_pyfunction!(explain_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
+    module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
+    module.add_function(wrap_pyfunction!(renew_marks, module)?)?;
     let py = module.py();
     module.add("FathomError", py.get_type::<FathomError>())?;
     module.add("InvalidRequestError", py.get_type::<InvalidRequestError>())?;

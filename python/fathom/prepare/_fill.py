@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 from fathom._errors import FathomError, InvalidRequestError
 from fathom._own_stores import refuse_own_store
 from fathom._permission import NOTHING, Permission
-from fathom.prepare._guard import PREPARED, refuse_foreign
+from fathom.prepare._guard import refuse_foreign
 from fathom.prepare._look import target_layout
 from fathom.prepare._pieces import Missing, cut, missing_spans, piece_bytes
 from fathom.prepare._survey import survey
@@ -248,8 +247,6 @@ def _make(path: Path, size_bytes: int | None) -> None:
                 if not was_there:
                     path.unlink()
                 raise
-            with contextlib.suppress(OSError):  # This file system keeps no user attributes.
-                os.setxattr(file.fileno(), PREPARED, b"1")
     except OSError as error:
         raise described_error(str(path), "it cannot be made", error) from error
 

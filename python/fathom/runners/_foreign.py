@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fathom import _fathom
 from fathom._errors import InvalidRequestError, RefusedError, RunFailedError, RunInterrupted
 from fathom._permission import NOTHING, Permission, refuse_permissions
 from fathom._result import Result
@@ -174,7 +175,11 @@ class ForeignRunner:
             began_unix_s = int(time.time())
             span = load.profile["time_spans"][0]
             limit_s = span["duration_s"] + span["warm_up_s"] + _OVERHEAD_S
-            run = run_tool(command, folder, limit_s)
+            try:
+                run = run_tool(command, folder, limit_s)
+            finally:
+                # What the tool has written is as much ours as what the engine writes.
+                _fathom.renew_marks(_written(rehearsed))
             found = self._tool.measured(load, folder, run)
         result = self._result(load, rehearsed, command, (began_unix_s, run, found))
         if show is not None:
@@ -228,6 +233,11 @@ class ForeignRunner:
         return Result.from_json(json.dumps(raw))
 
 
+def _written(rehearsed: Result) -> list[str]:
+    targets = rehearsed.raw["profile"]["time_spans"][0]["targets"]
+    return [one["path"] for one in targets if one["write_percent"]]
+
+
 def _targets(load: Load) -> list[dict[str, Any]]:
     return [target for span in load.profile["time_spans"] for target in span["targets"]]
 
@@ -248,11 +258,8 @@ def _claimed(rehearsed: Result) -> Iterator[None]:
         If somebody else has it.
 
     """
-    targets = rehearsed.raw["profile"]["time_spans"][0]["targets"]
     written = [
-        one["path"]
-        for one in targets
-        if one["write_percent"] and stat.S_ISBLK(Path(one["path"]).stat().st_mode)
+        path for path in _written(rehearsed) if stat.S_ISBLK(Path(path).stat().st_mode)
     ]
     claims = []
     try:

@@ -19,19 +19,19 @@ pub const SETUPS: &[Setup] = &[
     },
     Setup {
         name: "virtual disk (qcow2)",
-        words: &["the file looks like a QCOW virtual disk"],
+        words: &["the file holds data that neither diskspd nor fathom made"],
         build: |place| headed(place, b"QFI\xFB\0\0\0\x03"),
         ..HELD
     },
     Setup {
         name: "virtual disk (VMDK)",
-        words: &["the file looks like a VMDK virtual disk"],
+        words: &["the file holds data that neither diskspd nor fathom made"],
         build: |place| headed(place, b"KDMV\x01\0\0\0"),
         ..HELD
     },
     Setup {
         name: "image of a file system",
-        words: &["the file looks like an ext2, ext3 or ext4 file system"],
+        words: &["the file looks like an ext4 file system"],
         build: image,
         ..HELD
     },
@@ -49,7 +49,7 @@ pub const SETUPS: &[Setup] = &[
     },
     Setup {
         name: "text that was copied into a file of zeros",
-        words: &["the file looks like text"],
+        words: &["the file looks like text, at offset"],
         build: text_among_zeros,
         ..HELD
     },

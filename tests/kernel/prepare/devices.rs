@@ -82,7 +82,10 @@ fn a_swap_area_and_a_partition_table_are_recognised() {
     assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("swap")));
     let disk = OpenOptions::new().write(true).open(device.path()).expect("a device");
     disk.write_all_at(&[0; 8192], 0).expect("a write");
-    disk.write_all_at(b"EFI PART", 16 * MIB - 512).expect("a write");
+    let script =
+        format!("echo 'label: gpt' | sfdisk -q --no-reread --no-tell-kernel {}", device.name());
+    assert!(run("sh", &["-c", &script]));
+    disk.write_all_at(&[0; 65_536], 0).expect("a write");
     disk.sync_all().expect("a sync");
     let found = finding(&device, false).expect("a partition table");
     assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("GPT")));

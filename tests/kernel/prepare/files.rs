@@ -143,7 +143,7 @@ fn a_rerun_keeps_the_file() {
 }
 
 #[test]
-fn recognisable_data_are_refused_and_unchanged() {
+fn data_of_others_are_refused_and_unchanged() {
     let home = home();
     let text = "Dear diary, today I measured a disk.\n".repeat(50);
     let mut database = b"SQLite format 3\0\x10\0\x01\x01\0\x40\x20\x20".to_vec();
@@ -157,7 +157,7 @@ fn recognisable_data_are_refused_and_unchanged() {
         let refused = guard::check(&plan, &RunOptions::default(), &|_| {}).expect_err("refused");
         assert!(refused.to_string().contains("--overwrite"), "{refused}");
         let error = make(&path, MIB).expect_err("refused");
-        assert!(matches!(error, PrepareError::Recognised { .. }), "{error}");
+        assert!(matches!(error, PrepareError::Theirs { .. }), "{error}");
         assert_eq!((digest(&path), fs::metadata(&path).expect("a file").mtime_nsec()), before);
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct RunOptions {
     /// The engine to use; chosen by the plan if absent.
     pub engine: Option<EngineChoice>,
-    /// Files and devices that hold recognisable data may be written.
+    /// Files and devices that hold data of others may be written.
     pub overwrite: bool,
     /// Block devices that may be written, each by what is written on it.
     pub allow_write: Vec<String>,

@@ -44,7 +44,8 @@ pub const FLAGS: &[Flag] = &[
         short: "create the target files with this size",
         long: "Each target file is created, or made anew, and every block of it is filled with \
                incompressible data. A file that was made so before and has the size already is \
-               kept. A file that holds recognisable data is left alone; see --overwrite.",
+               kept. A file with data that neither diskspd nor fathom made is left alone; see \
+               --overwrite.",
         here: "Data are written for real: a file that is only allocated is read without touching \
                the disk.",
         example: "-c1G",
@@ -142,8 +143,8 @@ pub const FLAGS: &[Flag] = &[
         limits: "0 to 100; the value is needed",
         short: "share of writes",
         long: "Each I/O is with this chance a write. Writing destroys what the target held.",
-        here: "A target that holds recognisable data, or that the system uses, is not written; \
-               see --overwrite.",
+        here: "A file with data that neither diskspd nor fathom made is not written, nor is what \
+               the system uses; see --overwrite.",
         deviation: JUNK,
         example: "-w30",
         apply: apply::write_percent,

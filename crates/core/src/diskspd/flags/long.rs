@@ -176,10 +176,11 @@ pub const FLAGS: &[Flag] = &[
     Flag {
         name: "-overwrite",
         form: "--overwrite",
-        short: "write targets although they hold recognisable data",
-        long: "Without it a file or device that looks like a document, an archive, an image, a \
-               database, a virtual disk, a text, a file system, a volume or a partition table is \
-               neither truncated nor written. What is in use stays refused.",
+        short: "write targets although they hold data of others",
+        long: "Without it a file is neither truncated nor written unless it is empty (zeros, holes) \
+               or holds nothing but data that diskspd or fathom made; nor is a device on which a \
+               file system, a volume, a partition table or a document is found. What is in use \
+               stays refused.",
         is_permission: true,
         example: "--overwrite",
         apply: apply::overwrite,

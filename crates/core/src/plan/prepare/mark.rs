@@ -47,6 +47,11 @@ impl Mark {
         Self { content: Some(content), ..Self::default() }
     }
 
+    /// A mark for a file whose data may be lost, whatever they are.
+    pub(super) fn adopted() -> Self {
+        Self { is_adopted: true, ..Self::default() }
+    }
+
     /// The mark of `file`; an empty one if it has none that is understood.
     pub(super) fn of(file: &File) -> Self {
         let value = attributes::get(file, NAME).ok().flatten().unwrap_or_default();
@@ -114,6 +119,13 @@ impl Mark {
         Ok(is_settled
             && (-TICK_NS..=SETTING_NS).contains(&changed)
             && FileState { changed_ns: left.changed_ns, ..now } == left)
+    }
+
+    /// Whether `file` is the one that was marked, whatever was done to it since.
+    pub(super) fn is_of(&self, file: &File) -> io::Result<bool> {
+        let Some(left) = self.left else { return Ok(false) };
+        let now = file_state::of(file)?;
+        Ok((now.inode, now.born_ns) == (left.inode, left.born_ns))
     }
 
     /// What to look for in a file with this mark.

@@ -3,6 +3,7 @@
 //! A file that is not complete is not there: whatever goes wrong once its old content is gone,
 //! the file is removed. A complete file of the right size that an earlier run made is kept.
 
+mod adopt;
 mod content;
 mod error;
 mod fill;
@@ -33,6 +34,7 @@ use super::guard::{Checked, Found, Place, folder_of, real_path};
 use super::signature;
 use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
+pub use adopt::{adopt, renew_marks};
 pub(crate) use content::Content;
 pub use error::PrepareError;
 use fill::{Filled, Filling};
@@ -79,7 +81,7 @@ pub enum Created {
 
 /// Makes one file, or keeps it if it is there already.
 ///
-/// Only with `overwrite` is a file replaced that holds recognisable data, and only the one that was
+/// Only with `overwrite` is a file replaced that holds data of others, and only the one that was
 /// checked; one that is made here is noted as such. When `stop` becomes true the partial file is
 /// removed. Progress goes to `sink`, at most ten times a second.
 pub fn create(
