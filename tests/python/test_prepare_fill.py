@@ -19,6 +19,7 @@ from fathom.prepare import Asked, Meter, Progress, fill, look, plan_fill
 from fathom.prepare._pieces import Piece, cut, missing_spans, piece_bytes
 from fathom.runners import NativeRunner
 from fathom.store import Store
+from our_data import our_data
 from prepare_worker import MIB, SMALL_PIECES, Disk, Killed, command
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def filled(store: Store, path: Path, asked: Asked) -> tuple[float, float]:
 
 def noise(size: int, seed: int = 1) -> bytes:
     """Return data that do not compress."""
-    return random.Random(seed).randbytes(size)  # noqa: S311 - No secret.
+    return our_data(size, seed)
 
 
 @pytest.mark.parametrize("size", [1, 511, 4096, 65_536 + 77, 5 * MIB, 7 * MIB + 12_288 + 1])
@@ -199,7 +200,7 @@ def test_data_that_fathom_has_not_made_are_never_written_over(
     sqlite: Store, tmp_path: Path
 ) -> None:
     path = tmp_path / "x.dat"
-    path.write_bytes(noise(MIB))
+    path.write_bytes(random.Random(1).randbytes(MIB))  # noqa: S311 - No secret.
     digest = hashlib.sha256(path.read_bytes()).digest()
     with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
         plan_fill(sqlite, path, Asked())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from fathom import InvalidRequestError
 from fathom.experiments import _measure
 from fathom.experiments._repeat import RepeatPolicy, begin_repeat, repeat, resume_repeat
 from fathom.store import Store
+from our_data import our_data
 from prepare_worker import MIB, SMALL_PIECES, Killed, command
 from support import begun
 from test_repeat import Device
@@ -83,7 +83,7 @@ def kill_at(line: str, *args: str) -> None:
 
 def test_kill_9_in_the_middle_of_repeating_and_the_command_completes_it(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
-    path.write_bytes(random.Random(1).randbytes(MIB))  # noqa: S311 - No secret.
+    path.write_bytes(our_data(MIB))
     kill_at("run 2 of", "repeat", "--pilot", "40", "--most", "40", *LOAD, str(path))
     with Store(os.environ["FATHOM_STORE"]) as store:
         before = {run.id for run in store.runs.list()}
@@ -136,7 +136,7 @@ def test_what_cannot_be_preconditioned_is_refused_before_anything_is_saved(tmp_p
 
 def test_rounds_before_a_repetition_are_an_experiment_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "x.dat"
-    path.write_bytes(random.Random(1).randbytes(MIB))  # noqa: S311 - No secret.
+    path.write_bytes(our_data(MIB))
     args = ("--precondition", "wdpc", "--pilot", "2", "--most", "2", *LOAD, str(path))
     done = command("repeat", *args)
     assert done.returncode == 0, done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from fathom.store import Store
 from fio_traces import needs_fio
+from our_data import our_data
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 EXPERIMENTS = {
@@ -34,7 +34,7 @@ exec sleep 600
 @pytest.fixture
 def target(tmp_path: Path) -> Path:
     path = tmp_path / "x.dat"
-    path.write_bytes(random.Random(1).randbytes(1 << 20))  # noqa: S311 - No secret.
+    path.write_bytes(our_data(1 << 20))
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from fathom._signals import ending_in_good_order, held_back, let_through
 from fathom.store import Store
+from our_data import our_data
 from support import begun
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
@@ -38,7 +38,7 @@ main()
 @pytest.fixture
 def target(tmp_path: Path) -> str:
     path = tmp_path / "x.dat"
-    path.write_bytes(random.Random(1).randbytes(4 * MIB))  # noqa: S311 - No secret.
+    path.write_bytes(our_data(4 * MIB))
     return str(path)
 
 

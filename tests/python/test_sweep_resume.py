@@ -15,6 +15,7 @@ from fathom.experiments._sweep import resume_sweep, sweep
 from fathom.experiments._sweep_plan import SweepPlan, plan_sweep
 from fathom.runners import NativeRunner, RunOutcome
 from fathom.store import Store
+from our_data import our_data
 from store_worker import CONTEXT, RESULT
 from sweep_worker import CELLS, begin_or_resume
 
@@ -49,7 +50,7 @@ def killed_after(runs: int, seconds: float, store_path: str, target: str) -> lis
 def test_a_sweep_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path: Path) -> None:
     moments = random.Random(7)  # noqa: S311 - No secret.
     address, target = str(tmp_path / "store.sqlite"), tmp_path / "x.dat"
-    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - The same.
+    target.write_bytes(our_data(SIZE_BYTES))
     told: list[int] = []
     for _ in range(KILLS):
         count, seconds = moments.randint(0, MOST_RUNS), moments.uniform(0, LATEST_KILL_S)
@@ -81,7 +82,7 @@ def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "x.dat"
-    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - No secret.
+    target.write_bytes(our_data(SIZE_BYTES))
     plan, _ = plan_sweep(["-r", str(target)], parse_axes({"depth": "1..4"}), duration_s=1)
     regular = NativeRunner.run
     runs = 0
@@ -125,7 +126,7 @@ class FailingRunner(NativeRunner):
 
 def test_what_failed_in_a_sweep_that_ended_is_tried_again_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "x.dat"
-    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - No secret.
+    target.write_bytes(our_data(SIZE_BYTES))
     axes = parse_axes({"block": "4K..256K", "depth": "1..64"})
     arguments = ("-L", "-r", "--stop-ios=50", str(target))
     # The tolerance is so wide that cells are left out whatever this machine does.

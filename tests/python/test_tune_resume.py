@@ -11,6 +11,7 @@ import pytest
 from fathom import InvalidRequestError
 from fathom.experiments._tune import plan_tune, resume_tune, tune
 from fathom.store import Store
+from our_data import our_data
 from simulated_device import SHAPES, SimulatedDevice
 from store_worker import CONTEXT
 from tune_worker import begin_or_resume_tune
@@ -45,7 +46,7 @@ def killed_after(runs: int, seconds: float, store_path: str, target: str) -> lis
 def test_tuning_killed_at_random_moments_loses_no_run_and_is_completed(tmp_path: Path) -> None:
     moments = random.Random(9)  # noqa: S311 - No secret.
     address, target = str(tmp_path / "store.sqlite"), tmp_path / "x.dat"
-    target.write_bytes(random.Random(8).randbytes(SIZE_BYTES))  # noqa: S311 - The same.
+    target.write_bytes(our_data(SIZE_BYTES))
     told: list[int] = []
     for _ in range(KILLS):
         count, seconds = moments.randint(0, MOST_RUNS), moments.uniform(0, LATEST_KILL_S)

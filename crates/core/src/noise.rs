@@ -52,8 +52,8 @@ pub(crate) fn fill(key: u64, bytes: &mut [u8]) {
     rest.copy_from_slice(&mix(counter).to_le_bytes()[..rest.len()]);
 }
 
-/// Fills a grain of data that compress: `noise_bytes` of random data, and then one word again and again, which
-/// is the same in all grains of a key.
+/// Fills a grain of data that compress: `noise_bytes` of random data, and then one word again and again,
+/// which is the same in all grains of a key.
 #[inline]
 pub(crate) fn fill_grain(key: u64, grain: u64, noise_bytes: usize, bytes: &mut [u8]) {
     let repeated = repeated_word(key).to_le_bytes();
@@ -80,7 +80,7 @@ const fn lower(word: u64) -> u64 {
 pub(crate) fn is_grain(bytes: &[u8]) -> bool {
     let words = || bytes.chunks_exact(WORD_BYTES).map(to_word);
     let Some(first) = words().next().map(unmix) else { return false };
-    if bytes.len() % WORD_BYTES != 0 {
+    if !bytes.len().is_multiple_of(WORD_BYTES) {
         return false;
     }
     if first >> 32 == REPEATED {

@@ -124,11 +124,9 @@ fn run_diskspd(
 
 /// Makes scratch files of the targets that the arguments would write. What `protect` names is refused.
 #[pyfunction]
-#[pyo3(signature = (args, protect=None))]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn adopt_targets(py: Python<'_>, args: Vec<String>, protect: Option<Vec<PathBuf>>) -> PyResult<()> {
-    let mut request = request(py, &args)?;
-    request.options.protect.extend(protect.unwrap_or_default());
+fn adopt_targets(py: Python<'_>, args: Vec<String>, protect: Vec<PathBuf>) -> PyResult<()> {
+    let request = permitted(py, &args, Permission::default(), protect)?;
     py.detach(|| adopt(&request)).map_err(translate)
 }
 

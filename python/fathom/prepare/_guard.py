@@ -1,4 +1,4 @@
-"""Files that somebody else has made, which are not written over: asked before anything is planned."""
+"""Files that somebody else has made, which are not written over: asked before a plan is made."""
 
 from __future__ import annotations
 

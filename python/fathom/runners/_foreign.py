@@ -258,9 +258,7 @@ def _claimed(rehearsed: Result) -> Iterator[None]:
         If somebody else has it.
 
     """
-    written = [
-        path for path in _written(rehearsed) if stat.S_ISBLK(Path(path).stat().st_mode)
-    ]
+    written = [path for path in _written(rehearsed) if stat.S_ISBLK(Path(path).stat().st_mode)]
     claims = []
     try:
         for path in written:

@@ -85,7 +85,7 @@ fn a_swap_area_and_a_partition_table_are_recognised() {
     let script =
         format!("echo 'label: gpt' | sfdisk -q --no-reread --no-tell-kernel {}", device.name());
     assert!(run("sh", &["-c", &script]));
-    disk.write_all_at(&[0; 65_536], 0).expect("a write");
+    disk.write_all_at(&vec![0; 65_536], 0).expect("a write");
     disk.sync_all().expect("a sync");
     let found = finding(&device, false).expect("a partition table");
     assert!(matches!(&found, Finding::DeviceWithData(what, None) if what.contains("GPT")));

@@ -1,7 +1,7 @@
 //! Write data of a given compressibility, of which a given share repeats.
 //!
-//! The data of one I/O are made from a key of that I/O alone (`core/noise.rs`), in one pass over the block, so
-//! no two I/Os hold a word in common but by chance. In each 512 bytes the incompressible part comes first,
+//! The data of one I/O are made from a key of that I/O alone (`core/noise.rs`), in one pass over the block,
+//! so no two I/Os hold a word in common but by chance. In each 512 bytes the incompressible part comes first,
 //! and one repeated word follows.
 //!
 //! A repeat is an I/O that uses the number of an earlier one, which gives the same key.

@@ -9,7 +9,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use fathom_sys::attributes;
 use fathom_sys::file_state::{self, FileState};
@@ -137,8 +137,8 @@ impl Mark {
         hints
     }
 
-    /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as the
-    /// content proves the same.
+    /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as
+    /// the content proves the same.
     pub(super) fn set(&self, file: &File) {
         let mut ahead_ns = 0;
         for _ in 0..5 {
@@ -164,8 +164,7 @@ pub(super) fn let_time_pass() {
 }
 
 fn clock_ns() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
 /// Removes the mark, before the data behind it go.
@@ -203,7 +202,7 @@ mod tests {
         let changes: [fn(&File); 4] = [
             |file| file.write_all_at(&[8], 0).expect("a write"),
             |file| file.set_len(4097).expect("a length"),
-            |file| file.set_modified(SystemTime::now()).expect("a time"),
+            |file| file.set_modified(std::time::UNIX_EPOCH).expect("a time"),
             |file| {
                 let before = file.metadata().and_then(|one| one.modified()).expect("a time");
                 file.write_all_at(&[8], 0).expect("a write");

@@ -1,7 +1,7 @@
 //! The marks of the files that a run writes: renewed before the first write and behind the last.
 //!
-//! Before, so that a run that is killed leaves behind what to look for; behind, so that the next run knows the
-//! file by its state.
+//! Before, so that a run that is killed leaves behind what to look for; behind, so that the next run knows
+//! the file by its state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -21,8 +21,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Marks each file that `plan` writes and that is there already, as the guard has let it pass. What it let
-    /// pass because it was told to (`overwrite`) stays somebody's, unless the run makes it anew.
+    /// Marks each file that `plan` writes and that is there already, as the guard has let it pass. What it
+    /// let pass because it was told to (`overwrite`) stays somebody's, unless the run makes it anew.
     pub(crate) fn begin(
         plan: &Plan,
         overwrite: bool,

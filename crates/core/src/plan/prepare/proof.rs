@@ -183,7 +183,7 @@ impl Look<'_> {
         let word = |at: usize| sector.get(at..at + 8).map_or(0, noise::to_word);
         let before = self.previous.replace((offset + SECTOR, word(SECTOR_BYTES - 8)));
         let step = |last| noise::unmix(word(0)).wrapping_sub(noise::unmix(last));
-        offset % BLOCK_BYTES as u64 == 0
+        offset.is_multiple_of(BLOCK_BYTES as u64)
             && before.is_some_and(|(at, last)| at == offset && step(last) == noise::CREATE_STEP)
     }
 

@@ -25,8 +25,8 @@ const LOOKED_AT_BYTES: u64 = 4 << 20;
 /// A sector, at whose beginning somebody's data may stand.
 const SECTOR_BYTES: u64 = 512;
 
-/// What the data of a file of `size_bytes` are called of which the byte at `at` is the first that is not ours,
-/// if that is known.
+/// What the data of a file of `size_bytes` are called, if that is known; the byte at `at` is the first that
+/// is not ours.
 pub(crate) fn name(file: &File, size_bytes: u64, at: u64) -> Option<String> {
     if let Some(words) = volumes::known(file, 0) {
         return Some(words);
