@@ -36,7 +36,8 @@ def sqlite(tmp_path: Path) -> Iterator[Store]:
 def filled(store: Store, path: Path, asked: Asked) -> tuple[float, float]:
     """Fill for real, and return the measured ratios."""
     experiment = plan_fill(store, path, asked)
-    found = fill(store, NativeRunner(store), experiment, Meter(time.monotonic))
+    runner = NativeRunner(store, permission=asked.permission)
+    found = fill(store, runner, experiment, Meter(time.monotonic))
     assert found.failure is None
     assert found.check is not None
     assert found.check.is_whole
