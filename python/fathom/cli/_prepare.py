@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +22,7 @@ __all__ = ["app"]
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Recognisable data on the target may be lost.")
+    bool, typer.Option("--overwrite", help="Data of others on the target may be lost.")
 ]
 AllowWriteOption = Annotated[
     list[str] | None,
@@ -127,6 +128,43 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+
+
+@app.command("adopt")
+def adopt(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A file of somebody's.")],
+    *,
+    lose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Its name without the folder, where nobody can be asked."
+        ),
+    ] = None,
+) -> None:
+    """Make a scratch file of one that neither diskspd nor fathom made: its data may be lost.
+
+    Says what it holds, and asks for its name. Not a byte of it is written; runs may write it from
+    then on, without --overwrite, until somebody else changes it.
+    """
+    import sys  # noqa: PLC0415 - Only here.
+    from pathlib import Path  # noqa: PLC0415 - The same.
+
+    from fathom.prepare import adopt as make_scratch  # noqa: PLC0415 - Loads NumPy.
+    from fathom.prepare import described  # noqa: PLC0415 - The same.
+
+    try:
+        reason = described(target)
+        status = Path(target).stat()
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))
+        typer.echo(f"{target}: {status.st_size:,} bytes, changed {when}; {reason or 'not refused'}")
+        if lose is None and not sys.stdin.isatty():
+            fail("nobody can be asked here: give its name with --lose NAME", EXIT_INVALID)
+        if lose is None:
+            lose = typer.prompt("Its data may be lost from now on. Type its name to agree")
+        make_scratch(target, lose=lose)
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    typer.echo(f"{target} is a scratch file now")
 
 
 @app.command(

@@ -8,6 +8,7 @@ has it. What writes is planned first, as an experiment of the store, and can be 
 
 from __future__ import annotations
 
+from fathom.prepare._adopt import adopt, described
 from fathom.prepare._condition import (
     Estimate,
     estimate_settling,
@@ -32,6 +33,8 @@ __all__ = [
     "Settled",
     "TargetFacts",
     "Written",
+    "adopt",
+    "described",
     "estimate_settling",
     "estimate_writing",
     "fill",
