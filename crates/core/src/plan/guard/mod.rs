@@ -40,7 +40,6 @@ use fathom_sys::identity::Identity;
 use fathom_sys::kernel_files;
 use fathom_sys::lease::Writers;
 
-use super::limits;
 use super::prepare::{self, Whose};
 use super::{Plan, limits, signature};
 use crate::attend::within;
