@@ -59,8 +59,8 @@ fn write_table(text: &mut String, is_nothing: bool, histogram: impl Fn(Kind) -> 
     text.push_str("----------------------------------------------\n");
     for (title, quantile) in ROWS {
         let (read, write) = (cell(&read, quantile), cell(&write, quantile));
-        // The total of nothing is 0.000 in DiskSpd, where reads and writes are N/A: a measured time without any
-        // I/O in it is not told as one of I/Os that took no time.
+        // The total of nothing is 0.000 in DiskSpd, where reads and writes are N/A: a measured time without
+        // any I/O in it is not told as one of I/Os that took no time.
         let total = match cell(&total, quantile) {
             none if total.count() > 0 || is_nothing => none,
             _ => format!("{:.3}", 0.0),
