@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::bench::{Bench, backends, ios, skip};
 
 fn only_backend(args: &str) -> String {
@@ -133,4 +135,52 @@ fn an_engine_that_was_asked_for_and_is_forbidden_is_refused_and_never_replaced()
         let args = format!("-W0 -d1 -b4K -r {other} t.dat");
         assert_eq!(forbidden(&bench, calls, &args).unwrap().status.code(), Some(0), "{args}");
     }
+}
+
+/// A file in memory, which takes no I/O without waiting on kernels whose tmpfs does not support that.
+fn in_memory(bench: &Bench) -> Option<(tempfile::TempDir, String)> {
+    let folder = tempfile::tempdir_in("/dev/shm").ok()?;
+    let path = folder.path().join("t.dat");
+    std::fs::copy(bench.path("t.dat"), &path).ok()?;
+    Some((folder, path.display().to_string()))
+}
+
+fn tried(result: &Value) -> Vec<(String, u64)> {
+    let ways = result["time_spans"][0]["threads"][0]["backend"]["tried"].as_array();
+    let way =
+        |one: &Value| (one["way"].as_str().unwrap().to_owned(), one["iops"].as_u64().unwrap());
+    ways.map(|ways| ways.iter().map(way).collect()).unwrap_or_default()
+}
+
+#[test]
+fn where_io_has_to_be_waited_for_the_way_is_chosen_by_trial() {
+    let bench = Bench::new();
+    let Some((_folder, path)) = in_memory(&bench) else { return skip("there is no /dev/shm") };
+    let result = bench.measure(&format!("-b4K -r -o8 -t2 {path}"));
+    let ways = tried(&result);
+    if ways.is_empty() {
+        return skip("this kernel's tmpfs takes I/O without waiting");
+    }
+    let best = ways.iter().map(|(_, iops)| *iops).max().unwrap();
+    let engine = |way: &str| match way {
+        "libaio" => "libaio",
+        "one plain call at a time" => "sync",
+        _ => "io_uring",
+    };
+    let good = ways.iter().filter(|(_, iops)| *iops as f64 * 1.02 >= best as f64);
+    let good: Vec<&str> = good.map(|(way, _)| engine(way)).collect();
+    let names: Vec<String> = backends(&result).into_iter().map(|(name, _)| name).collect();
+    assert!(names.iter().all(|name| good.contains(&name.as_str())), "{names:?} of {ways:?}");
+    assert!(ways.len() >= 3 && ways.iter().all(|(_, iops)| *iops > 0), "{ways:?}");
+}
+
+#[test]
+fn a_way_that_is_asked_for_or_does_not_matter_is_not_tried() {
+    let bench = Bench::new();
+    let Some((_folder, path)) = in_memory(&bench) else { return skip("there is no /dev/shm") };
+    for args in ["--engine=uring -o8 -b4K", "-x -o8 -b4K", "-o8 -b256K", "-o1 -b4K", "-u -o8 -b4K"]
+    {
+        assert_eq!(tried(&bench.measure(&format!("-r {args} {path}"))), [], "{args}");
+    }
+    assert_eq!(tried(&bench.measure("-r -o8 -b4K -Su t.dat")), [], "ext4 and the like");
 }

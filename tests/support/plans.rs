@@ -142,6 +142,7 @@ impl Tell for SpanPlan {
             cpu: None,
             engine: EngineKind::Null,
             worker_cpus: Vec::new(),
+            tries_ways: false,
             engine_fallback: None,
             tuning: fathom_core::plan::IoTuning::default(),
             seed: index as u64,

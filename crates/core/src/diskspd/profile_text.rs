@@ -22,7 +22,8 @@ pub fn write(profile: &Profile, command_line: &str) -> String {
 pub(super) fn in_plain_words(profile: &Profile, command_line: &str) -> String {
     let mut text = format!("\nCommand Line: {command_line}\n");
     if profile.experiment_flags != 0 {
-        text.push_str(&format!("\nExperiment Flags: {}\n", profile.experiment_flags));
+        let flags = profile.experiment_flags;
+        text.push_str(&format!("\nExperiment Flags: {flags:#x} ({flags})\n"));
     }
     text.push_str("\nInput parameters:\n\n");
     if profile.verbose {

@@ -5,6 +5,7 @@ mod crew;
 mod place;
 mod still;
 mod thread;
+mod trial;
 mod watchdog;
 
 use std::cell::RefCell;

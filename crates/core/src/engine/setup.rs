@@ -15,7 +15,7 @@ use fathom_sys::thread::{
 use fathom_sys::transfer::Resources;
 use thiserror::Error;
 
-use super::backend::{MappedTarget, TunedRing, UringBackend};
+use super::backend::{MappedTarget, TunedRing, UringBackend, Workers};
 use super::payload::fill_source;
 use super::random::Random;
 use crate::attend::within;
@@ -328,21 +328,20 @@ pub fn map_all(
     thread.assignments.iter().map(|lane| map(&span.targets[lane.target])).collect()
 }
 
-/// A ring over the resources, with the kernel's workers where the plan wants them.
+/// A ring over the resources, with the kernel's workers as told where there are any.
 pub fn ring(
-    span: &SpanPlan,
     thread: &ThreadPlan,
     resources: Resources,
+    workers: Workers,
 ) -> Result<UringBackend, SetupError> {
-    let mut direct = thread.assignments.iter().map(|lane| span.targets[lane.target].open.direct);
-    let served_by_workers =
-        direct.any(|direct| direct) && !resources.files.iter().all(TargetFile::takes_nowait);
+    let served_by_workers = !resources.files.iter().all(TargetFile::takes_nowait);
     let slots = resources.buffers.len();
     let ring = Ring::new(resources)?;
     if !served_by_workers {
         return Ok(UringBackend::new(ring));
     }
-    let cpus = &thread.worker_cpus;
+    let own: Vec<usize> = thread.cpu.iter().map(|pin| pin.os_id).collect();
+    let cpus = if workers == Workers::Beside { &own } else { &thread.worker_cpus };
     let are_placed = !cpus.is_empty() && ring.place_workers(cpus);
     let shares_cpu = !are_placed || thread.cpu.is_some_and(|pin| cpus.contains(&pin.os_id));
     let batch = if shares_cpu && !is_paced(thread) { batch(slots) } else { 1 };
@@ -350,7 +349,8 @@ pub fn ring(
     Ok(UringBackend::new(ring).with_workers(format!("served by kernel workers{words}"), batch))
 }
 
-fn is_paced(thread: &ThreadPlan) -> bool {
+/// Whether a thread's I/Os have a schedule.
+pub fn is_paced(thread: &ThreadPlan) -> bool {
     thread.assignments.iter().any(|lane| lane.pace.is_some() || lane.burst.is_some())
 }
 

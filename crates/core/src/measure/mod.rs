@@ -156,6 +156,15 @@ pub struct WaitCounters {
     pub lookaside_completions: [u64; 8],
 }
 
+/// A way to the kernel that was tried with reads before the load began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TriedWay {
+    /// The way, in words.
+    pub way: String,
+    /// Reads per second of all threads that tried it together.
+    pub iops: u64,
+}
+
 /// What served a thread's I/O.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BackendDescription {
@@ -165,6 +174,8 @@ pub struct BackendDescription {
     pub features: Vec<String>,
     /// Why a better backend was not used, in words.
     pub fallback: Option<String>,
+    /// What was tried before it was chosen, with the rates of all threads that tried together.
+    pub tried: Vec<TriedWay>,
     /// How often I/Os were handed over, from the first to the last of the whole run; absent if that
     /// was not counted.
     pub submissions: Option<u64>,

@@ -256,6 +256,9 @@ pub struct ThreadPlan {
     pub worker_cpus: Vec<usize>,
     /// How its I/O reaches the kernel.
     pub engine: EngineKind,
+    /// Whether other ways to the kernel are tried where a target cannot be asked without waiting: nobody
+    /// chose the engine, and each way can do what the thread is to do.
+    pub tries_ways: bool,
     /// Why a better engine is not used, in words; absent if none would be better.
     pub engine_fallback: Option<String>,
     /// How its I/O is handed over and taken back.

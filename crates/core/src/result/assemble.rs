@@ -163,6 +163,7 @@ fn thread_result(
             name: thread.backend.name.clone(),
             features: thread.backend.features.clone(),
             fallback: thread.backend.fallback.clone(),
+            tried: thread.backend.tried.clone(),
         },
         cpu_ns: thread.cpu_ns,
         user_cpu_ns: thread.user_cpu_ns,

@@ -244,6 +244,9 @@ pub struct Backend {
     pub features: Vec<String>,
     /// Why a better one was not used; absent if none would be better.
     pub fallback: Option<String>,
+    /// The ways to the kernel that were tried with reads before the load, of which it is the fastest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<crate::measure::TriedWay>,
 }
 
 /// How a thread waited, in numbers of waits.

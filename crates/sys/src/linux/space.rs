@@ -25,6 +25,16 @@ pub struct Space {
 /// File systems that keep their files in memory, by the number that `statfs(2)` tells (`linux/magic.h`).
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58F6];
 
+/// File systems whose I/O a server answers, which may be a process of this machine: FUSE, NFS, SMB, 9P, Ceph
+/// and AFS (`linux/magic.h`, `fs/smb/client/cifsfs.h`).
+const SERVED: [u32; 7] =
+    [0x6573_5546, 0x0000_6969, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x5346_414F];
+
+/// Whether a server answers the I/O of an open file.
+pub fn is_served(file: &File) -> io::Result<bool> {
+    Ok(SERVED.contains(&kind(&fstatfs(file)?)))
+}
+
 /// The room on the file system that holds `path`.
 ///
 /// What is reserved for the superuser counts as taken, so that a test file never eats the

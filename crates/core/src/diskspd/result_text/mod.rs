@@ -16,7 +16,7 @@ mod warnings;
 
 pub(super) use head::{start_time, write_system};
 pub(super) use tables::average;
-pub(super) use tail::engines;
+pub(super) use tail::{engines, tried};
 
 use crate::diskspd::profile_text;
 use crate::result::{Outcome, RunResult, TimeSpanResult};

@@ -70,7 +70,16 @@ pub fn write_engines(text: &mut String, result: &RunResult) {
             engine.name,
             fallback.unwrap_or_default()
         ));
+        if !engine.tried.is_empty() {
+            text.push_str(&format!("    chosen with reads before the load: {}\n", tried(engine)));
+        }
     }
+}
+
+/// The ways that were tried, with their rates.
+pub fn tried(engine: &Backend) -> String {
+    let ways = engine.tried.iter().map(|one| format!("{} {} IOPS", one.way, one.iops));
+    ways.collect::<Vec<_>>().join(", ")
 }
 
 /// What an I/O cost the threads in CPU time, in each time span.

@@ -78,7 +78,9 @@ fn write_engines(xml: &mut Writer, result: &RunResult) {
         let features = escape(&engine.features.join(", "));
         let fallback = engine.fallback.as_ref().map(|why| format!(" Fallback=\"{}\"", escape(why)));
         let (name, fallback) = (escape(&engine.name), fallback.unwrap_or_default());
-        xml.line(&format!("<Engine Name=\"{name}\" Features=\"{features}\"{fallback}/>"));
+        let tried = super::result_text::tried(engine);
+        let tried = if tried.is_empty() { tried } else { format!(" Tried=\"{}\"", escape(&tried)) };
+        xml.line(&format!("<Engine Name=\"{name}\" Features=\"{features}\"{fallback}{tried}/>"));
     }
 }
 

@@ -14,7 +14,7 @@ pub use null::NullBackend;
 pub use sim::{SimBackend, SimClock, SimDevice, SimRecord};
 pub use sync::{MappedTarget, SyncBackend};
 pub use tuned::TunedRing;
-pub use uring::UringBackend;
+pub use uring::{UringBackend, Workers};
 
 pub use fathom_sys::transfer::{Completion, Operation, Transfer};
 use thiserror::Error;

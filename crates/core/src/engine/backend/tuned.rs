@@ -163,8 +163,8 @@ impl Backend for TunedRing {
         BackendDescription {
             name: crate::plan::EngineKind::Uring.name().to_owned(),
             features: self.features.clone(),
-            fallback: None,
             submissions: Some(self.submissions),
+            ..BackendDescription::default()
         }
     }
 }

@@ -5,6 +5,15 @@ use fathom_sys::ring::Ring;
 use super::{Backend, BackendError, Completion, Transfer, Wait};
 use crate::measure::BackendDescription;
 
+/// Where the kernel's workers serve the I/O of a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// Where the plan wants them.
+    Planned,
+    /// On the CPU of the thread itself.
+    Beside,
+}
+
 /// One ring.
 pub struct UringBackend {
     ring: Ring,

@@ -15,6 +15,7 @@ use super::super::setup::Sources;
 use super::super::stop::Finish;
 use super::super::worker::{Ledger, Tolerance, WorkerOutcome};
 use super::Control;
+use super::trial::Trial;
 use crate::measure::{BackendDescription, Event, Strayed, ThreadMeasurements};
 use crate::plan::guard::Checked;
 use crate::plan::{SpanPlan, ThreadPlan};
@@ -41,6 +42,8 @@ pub(super) struct Crew {
     events: mpsc::Sender<Event>,
     /// The books of each thread, once it has some.
     ledgers: Vec<Mutex<Option<Watcher<Ledger>>>>,
+    /// The trials of threads with the same targets.
+    pub(super) trials: Vec<Trial>,
     /// Where each thread ended up that did not stay where it had been pinned to.
     strayed: Vec<OnceLock<Strayed>>,
 }
@@ -66,6 +69,7 @@ impl Crew {
             verbose: control.verbose,
             events,
             ledgers: plan.threads.iter().map(|_| Mutex::new(None)).collect(),
+            trials: Trial::of(plan),
             strayed: plan.threads.iter().map(|_| OnceLock::new()).collect(),
         }
     }
@@ -117,6 +121,11 @@ impl Crew {
         let _said = self.strayed[thread].set(strayed);
     }
 
+    /// The trial that a thread takes part in.
+    pub(super) fn trial(&self, thread: &ThreadPlan) -> Option<&Trial> {
+        self.trials.iter().find(|trial| trial.is_of(thread))
+    }
+
     /// What a thread measured, from its closed books.
     pub(super) fn measurements(
         &self,
@@ -129,7 +138,11 @@ impl Crew {
             targets: outcome.targets,
             slots: outcome.slots,
             waits: outcome.waits,
-            backend: BackendDescription { fallback, ..outcome.backend },
+            backend: BackendDescription {
+                fallback,
+                tried: self.trial(thread).map(Trial::tried).unwrap_or_default(),
+                ..outcome.backend
+            },
             cpu_ns: outcome.cpu.total_ns,
             user_cpu_ns: outcome.cpu.user_ns,
             strayed: self.strayed[thread.index].get().cloned(),

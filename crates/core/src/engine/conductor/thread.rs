@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use fathom_sys::custody::entrust;
 
-use super::super::backend::{AioBackend, Backend, NullBackend, SyncBackend};
+use super::super::backend::{AioBackend, Backend, NullBackend, SyncBackend, Workers};
 use super::super::clock::{Clock, LoopClock, RealClock};
 use super::super::gate::Readiness;
 use super::super::lane::{self, LaneContext};
@@ -56,7 +56,11 @@ impl Crew {
             Ok(made)
         };
         let open = || setup::open_all(&self.plan, thread, &self.checked);
-        match thread.engine {
+        let (engine, workers) = match self.tried_way(thread, layout) {
+            Some(way) => (way.engine(), way.workers()),
+            None => (thread.engine, Workers::Planned),
+        };
+        match engine {
             EngineKind::Uring if thread.tuning.changes_ring() => {
                 let tuned = |resources| setup::tuned_ring(&self.plan, thread, resources);
                 let ring = open().and_then(resources).and_then(tuned).map_err(words)?;
@@ -64,7 +68,7 @@ impl Crew {
             }
             EngineKind::Uring => {
                 let ring = open().and_then(resources);
-                let ring = ring.and_then(|own| setup::ring(&self.plan, thread, own));
+                let ring = ring.and_then(|own| setup::ring(thread, own, workers));
                 self.load(thread, layout, ring.map_err(words)?, ready)
             }
             EngineKind::Aio => {

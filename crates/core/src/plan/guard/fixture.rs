@@ -70,6 +70,7 @@ pub(crate) fn thread(index: usize, engine: EngineKind, start_bytes: u64) -> Thre
         cpu: None,
         engine,
         worker_cpus: Vec::new(),
+        tries_ways: false,
         engine_fallback: None,
         tuning: crate::plan::IoTuning::default(),
         seed: 0,

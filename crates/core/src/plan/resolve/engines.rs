@@ -2,10 +2,15 @@
 
 use fathom_sys::device::PathKind;
 
+use super::threads::Use;
 use super::{Place, Resolver, kind_of};
 use crate::plan::EngineKind;
 use crate::profile::{Caching, EngineChoice, Target, TimeSpan};
 use crate::result::WarningKind;
+use crate::units::KIB;
+
+/// With larger blocks, an I/O takes far longer than its way to the kernel.
+const TRIED_BLOCK_BYTES: u64 = 64 * KIB;
 
 /// What a thread needs of its engine.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +58,20 @@ impl Resolver<'_> {
             }
         }
         (EngineKind::Sync, in_words(&reasons))
+    }
+
+    /// Whether a thread may try other ways to the kernel than the ring: nobody chose one, and blocks are so
+    /// small that the way matters.
+    pub(super) fn may_try(&self, span: &TimeSpan, uses: &[Use]) -> bool {
+        let is_chosen = self.options.engine.is_some()
+            || self.wish_for_ring(span).is_some()
+            || span.alternate_completion;
+        let fits = |target: &Target| {
+            !target.memory_mapped
+                && target.trim_percent() == 0
+                && u64::from(target.block_bytes) <= TRIED_BLOCK_BYTES
+        };
+        !is_chosen && uses.iter().all(|one| fits(&span.targets[one.0]))
     }
 
     /// Why an engine cannot trim what the thread trims.

@@ -16,6 +16,10 @@ use crate::units::GIB;
 /// Size in bytes of the range of a target that need not exist.
 const VIRTUAL_BYTES: u64 = GIB;
 
+/// What one call of read(2) or write(2), and so any I/O, moves at most (`MAX_RW_COUNT`, `linux/fs.h`, with
+/// pages of 4 KiB).
+const TRANSFER_BYTES: u32 = 0x7fff_f000;
+
 impl Resolver<'_> {
     /// The plan of a target whose size this run will have set to `made_bytes`, if it makes it.
     /// None if something about it is wrong, which is then among the findings.
@@ -31,6 +35,16 @@ impl Resolver<'_> {
         if place.target.block_bytes == 0 {
             let message = format!("the block size of '{}' is 0", place.target.path);
             self.findings.request(message, "give a block size of at least 1 byte");
+            return None;
+        }
+        if place.target.largest_block_bytes() > TRANSFER_BYTES && !self.is_virtual() {
+            let message = format!(
+                "the block size of '{}' is {} bytes, and Linux moves at most {TRANSFER_BYTES} in one I/O \
+                 (read(2)): the rest of each would be cut off",
+                place.target.path,
+                place.target.largest_block_bytes()
+            );
+            self.findings.request(message, "use smaller blocks (-b), such as -b1G");
             return None;
         }
         self.check_data_file(place.target);

@@ -12,7 +12,7 @@ use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 const THREADS_MAX: u64 = 65_536;
 
 /// Which targets a thread uses: index of the target, position among its threads, and weight.
-type Use = (usize, u32, u32);
+pub(super) type Use = (usize, u32, u32);
 
 impl Resolver<'_> {
     /// The threads of a time span. A target without a plan has been found wrong.
@@ -42,6 +42,7 @@ impl Resolver<'_> {
                 cpu,
                 worker_cpus: workers::cpus(cpu, &idle),
                 engine,
+                tries_ways: engine == EngineKind::Uring && self.may_try(span, uses),
                 engine_fallback,
                 tuning: self.tuning(span, engine, outstanding),
                 seed: u64::from(span.random_seed) + index as u64,
