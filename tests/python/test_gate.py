@@ -10,8 +10,8 @@ import pytest
 import typer
 from fathom.cli._compare import judge
 from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_WORSE
-from fathom.experiments._compare import _verdict, parse_condition
 from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.experiments._gate import parse_condition, verdict
 from fathom.stats import compare_means
 from simulated import autoregressive
 
@@ -55,7 +55,7 @@ def decided(noise: str, change: float) -> list[str]:
         values = {"a": np.exp(a), "b": np.exp(b) * (1 + change)}
         compared = compare_means([*values["a"]], [*values["b"]], in_turns=True, is_drawn=True)
         figures = ComparedFigures({"iops": compared}, {}, None)
-        found.append(_verdict(parse_condition("iops<-3%"), figures, 1).decision)
+        found.append(verdict(parse_condition("iops<-3%"), figures, 1).decision)
     return found
 
 
@@ -71,10 +71,10 @@ def test_the_gate_finds_and_passes_what_is_clear() -> None:
     assert decided("independent", 2 * LIMIT).count("fails") / PAIRS > 0.95
 
 
-def verdict(a: list[float], b: list[float]) -> Any:  # noqa: ANN401 - Stands for a comparison.
+def gated(a: list[float], b: list[float]) -> Any:  # noqa: ANN401 - Stands for a comparison.
     sides = (SideFigures({"iops": values}, None) for values in (a, b))
     compared = compare_figures(*sides)
-    return SimpleNamespace(verdicts=[_verdict(parse_condition("iops<-3%"), compared, 1)])
+    return SimpleNamespace(verdicts=[verdict(parse_condition("iops<-3%"), compared, 1)])
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def verdict(a: list[float], b: list[float]) -> Any:  # noqa: ANN401 - Stands for
 )
 def test_the_exit_code_says_which_of_three(a: list[float], b: list[float], code: int) -> None:
     if code == 0:
-        judge(verdict(a, b))
+        judge(gated(a, b))
         return
     with pytest.raises(typer.Exit) as ended:
-        judge(verdict(a, b))
+        judge(gated(a, b))
     assert ended.value.exit_code == code
 
 
