@@ -86,13 +86,14 @@ def test_what_is_known_of_a_mean_is_told_as_diskspd_does() -> None:
     known = fathom.KnownMean(95.0, 1000.0, 990.0, 1010.0, 1.0, 2.0, 12.34, 3, 300_000_000)
     stop = fathom.Stop("confidence", 100_000_000, 43, None, known)
     span = replace(fathom.Result.from_json(FIXTURE.read_text()).time_spans[0], stop=stop)
-    ended, sentence = stop_sentences(span)
+    ended, sentence, cut, rare = stop_sentences(span)
     assert ended.endswith(" s, when the mean of the rate was known.")
     assert sentence == (
         "With 95 % confidence the mean is between 990.0 and 1010.0 IOPS, 1000.0 +- 1.00 % (asked "
-        "for: 2 %); 40 intervals of 100 ms were worth 12.3 independent ones, and the first 0.300 s "
-        "were a transient."
+        "for: 2 %); 40 intervals of 100 ms were worth 12.3 independent ones."
     )
+    assert "0.300 s" in cut
+    assert rare.startswith("What happens less often than every ")
     assert stop_sentences(replace(span, stop=None)) == []
 
 
