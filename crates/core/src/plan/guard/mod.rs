@@ -199,7 +199,9 @@ impl<'a> Guard<'a> {
     ) -> Self {
         // What other processes have open is looked at, and may hang like any target.
         within(sink, "look who uses the targets".to_owned(), || {
-            let tables = mounts::tables(machine);
+            // Who only asks for a label reads no tables of other processes.
+            let is_needed = !found.is_empty();
+            let tables = if is_needed { mounts::tables(machine) } else { Vec::new() };
             let layers = layers_of(found, &tables);
             let targets = layers.iter().map(|(target, found)| (*target, found.layers.clone()));
             let policy = Policy::of_this_machine();
