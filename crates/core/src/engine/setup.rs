@@ -108,8 +108,8 @@ pub enum SetupError {
     Aio(#[from] fathom_sys::aio::AioError),
 }
 
-/// What to do, with a leading separator, where the kernel's answer does not tell. The soft limit of open files
-/// has been raised to the hard one by then.
+/// What to do, with a leading separator, where the kernel's answer does not tell. The soft limit of open
+/// files has been raised to the hard one by then.
 fn hint(error: &io::Error) -> &'static str {
     // The same on every architecture of Linux (asm-generic/errno-base.h).
     match error.raw_os_error() {
