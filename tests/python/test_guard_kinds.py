@@ -1,0 +1,164 @@
+"""A file is ours, empty or theirs: the breaks found from outside, and other programs' data."""
+
+from __future__ import annotations
+
+import base64
+import bz2
+import gzip
+import io
+import json
+import lzma
+import marshal
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import subprocess
+import tarfile
+import zipfile
+from typing import TYPE_CHECKING
+
+import fathom
+import numpy as np
+import pytest
+from fathom import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIB = 1 << 20
+_WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 100
+
+
+def _made(path: Path) -> Path:
+    fathom.run(["-c16M", "-d1", "-W0", "--stop-ios=100", str(path)])
+    return path
+
+
+def _must_be_refused(path: Path, *ways: str) -> None:
+    """Nothing of the file changes, whichever way it would be written."""
+    before = (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ctime_ns)
+    for way in ways or ("-w100", "-w1", "-c16M", "-c8M", "-w50 --trim=20", "-w100 -Sm"):
+        with pytest.raises(RefusedError):
+            fathom.run([*way.split(), "-b512", "-d1", "-W0", str(path)])
+    status = path.stat()
+    assert (path.read_bytes(), status.st_mtime_ns, status.st_ctime_ns) == before
+
+
+def _tool(*command: str) -> None:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"there is no {command[0]}")
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def test_a_file_system_that_was_made_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None:
+    path = _made(tmp_path / "d.img")
+    _tool("mkfs.ext4", "-qF", str(path))
+    _must_be_refused(path)
+
+
+def test_a_swap_area_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None:
+    path = _made(tmp_path / "d.img")
+    _tool("mkswap", str(path))
+    _must_be_refused(path)
+
+
+def test_a_database_in_a_copy_that_carries_the_mark_is_theirs(tmp_path: Path) -> None:
+    path, copy = _made(tmp_path / "d.img"), tmp_path / "copy"
+    _tool("cp", "-a", str(path), str(copy))
+    with sqlite3.connect(tmp_path / "db") as database:
+        database.execute("create table people(name text)")
+    with copy.open("r+b") as file:
+        file.write((tmp_path / "db").read_bytes())
+    os.utime(copy, ns=(path.stat().st_mtime_ns, path.stat().st_mtime_ns))
+    _must_be_refused(copy)
+
+
+def test_a_few_bytes_of_somebody_with_the_old_time_are_seen(tmp_path: Path) -> None:
+    path = _made(tmp_path / "d.img")
+    status = path.stat()
+    with path.open("r+b") as file:
+        file.seek(5 * MIB + 7)
+        file.write(_WORDS[:24])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    _must_be_refused(path)
+
+
+def test_a_file_of_ours_stays_ours_when_it_is_touched_renamed_linked_and_copied(
+    tmp_path: Path,
+) -> None:
+    path = _made(tmp_path / "d.img")
+    for number, load in enumerate(("-Zr", "-Z1M", "--compress=50 --dedupe=20", "-Z", "")):
+        moved = path.rename(tmp_path / f"{number}.img")
+        moved.touch()
+        (tmp_path / f"link{number}").hardlink_to(moved)
+        shutil.copyfile(moved, path)
+        words = ["-w60", "-r", "-b8K", *load.split(), "-d1", "-W0", "--stop-ios=200"]
+        fathom.run([*words, str(moved)])
+        fathom.run([*words, str(path)])
+
+
+def _of_others() -> dict[str, bytes]:
+    generator = random.Random(1)  # noqa: S311 - No secret.
+    tar, zipped, npy, npz = io.BytesIO(), io.BytesIO(), io.BytesIO(), io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        member = tarfile.TarInfo("a")
+        member.size = len(_WORDS)
+        archive.addfile(member, io.BytesIO(_WORDS))
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("a", _WORDS)
+    np.save(npy, np.arange(9000))
+    np.savez(npz, a=np.arange(9000))
+    noise = generator.randbytes(64 << 10)
+    return {
+        "tar": tar.getvalue(),
+        "zip": zipped.getvalue(),
+        "npy": npy.getvalue(),
+        "npz": npz.getvalue(),
+        "gzip": gzip.compress(noise),
+        "bzip2": bz2.compress(noise),
+        "xz": lzma.compress(noise),
+        "lzma": lzma.compress(noise, format=lzma.FORMAT_ALONE),
+        "pickle": pickle.dumps(list(range(9000))),
+        "marshal": marshal.dumps(list(range(9000))),
+        "json": json.dumps(list(range(9000))).encode(),
+        "random": noise,
+        "base64": base64.b64encode(noise),
+        "utf-8": _WORDS,
+        "utf-16": _WORDS.decode().encode("utf-16"),
+        "utf-32": _WORDS.decode().encode("utf-32"),
+        "ok": b"ok\n" + bytes(4093),
+        "one byte": b"x" + bytes(4095),
+        "one byte again and again": b"x" * 4096,
+        "small numbers": np.arange(9000, dtype=">u2").tobytes(),
+        "flags": bytes(generator.randrange(2) for _ in range(9000)),
+        "der": bytes.fromhex("30820122300d06092a864886f70d01010105000382010f00") + noise[:4000],
+        "random behind zeros": bytes(MIB) + noise,
+        "qcow2": b"QFI\xfb\0\0\0\x03" + bytes(MIB),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(_of_others()))
+def test_data_of_other_programs_are_refused_in_every_way_to_write(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "theirs"
+    path.write_bytes(_of_others()[name])
+    size = path.stat().st_size
+    _must_be_refused(path, "-w100", "-w1", f"-c{size}b", "-c4K", "-w50 --trim=20", "-w100 -Sm")
+
+
+def test_an_adopted_file_is_written_until_somebody_changes_it(tmp_path: Path) -> None:
+    from fathom.prepare import adopt  # noqa: PLC0415 - Loads NumPy.
+
+    path = tmp_path / "theirs"
+    path.write_bytes(random.Random(1).randbytes(MIB))  # noqa: S311 - No secret.
+    with pytest.raises(RefusedError, match="was not given"):
+        adopt(path, lose="other")
+    adopt(path, lose="theirs")
+    for _ in range(2):
+        fathom.run(["-w100", "-d1", "-W0", "--stop-ios=3", str(path)])
+    with path.open("r+b") as file:
+        file.write(_WORDS)
+    _must_be_refused(path, "-w100", "-c1M")
