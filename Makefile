@@ -99,7 +99,7 @@ demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in wo
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
 
 $(BIN)/.dist: requirements-dist.txt $(BIN)/.ready
-	$(BIN)/pip install --quiet -r requirements-dist.txt
+	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-dist.txt
 	touch $@
 
 dist: build $(BIN)/.dist ## All that people install, in target/dist (DIST="--arch x86_64 --only gnu --profile quick").
