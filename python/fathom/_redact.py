@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fathom._result import Result
@@ -92,8 +93,11 @@ class Pseudonyms:
                 self._known = re.compile(rf"(?<![\w.-])(?:{ways})(?![\w-])")
             words = self._known.sub(lambda found: self._names[found[0]], words)
         for kind, shape in _SHAPES:
-            words = shape.sub(lambda found, kind=kind: self._shaped(kind, found[0]), words)  # type: ignore[misc]
+            words = shape.sub(partial(self._found, kind), words)
         return words
+
+    def _found(self, kind: str, found: re.Match[str]) -> str:
+        return self._shaped(kind, found[0])
 
     def _shaped(self, kind: str, value: str) -> str:
         if value not in self._names:

@@ -39,7 +39,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 /// Bytes that should be text, such as a name in a file system, for [`shown`], which writes what is not
-/// UTF-8 as `\xNN`. Until then each such byte is a character of its own that no text has ([`STRAY_BYTES`]).
+/// UTF-8 as `\xNN`. Until then each such byte is a character of its own that no text has (`STRAY_BYTES`).
 #[must_use]
 pub fn from_os(bytes: &OsStr) -> String {
     let mut text = String::new();

@@ -1,7 +1,7 @@
 //! What lies beneath the targets, and what its counters say of the load.
 //!
 //! A figure is the device's only if the device saw the I/O. So the layers beneath each target are found
-//! before the load ([`layers`]), their counters are read at the edges of the load and of the measured time
+//! before the load (`layers`), their counters are read at the edges of the load and of the measured time
 //! ([`Watch`]), and the differences stand in the result beside what the tool itself counted. Nothing is done
 //! per I/O. All is read below a root, so that a machine can be made of files.
 

@@ -12,7 +12,7 @@
 
 /// As many writes of one block can be in flight.
 pub const IN_FLIGHT_MAX: u64 = (1 << 12) - 1;
-/// The generations of a window; the one after the last is [`AGAIN`].
+/// The generations of a window; the one after the last is `AGAIN`.
 pub const GENERATION_LAST: u64 = (1 << 24) - 1;
 /// Generations below this are only given to the first writes of a block, so that a window that began anew
 /// is not taken for that of a block that nobody has written.

@@ -94,7 +94,7 @@ pub fn confidence(series: &[f64], level: f64) -> Option<Confidence> {
     (rest.len() >= length_needed(rest)).then(|| interval_of_mean(rest, transient, level))?
 }
 
-/// The same, if the series has also shown enough of what it does ([`awaited`]).
+/// The same, if the series has also shown enough of what it does (`awaited`).
 ///
 /// # Errors
 /// What has not been seen yet.
