@@ -73,7 +73,7 @@ fn mapped_writes_that_go_through_leave_out_the_caches_of_the_processor() {
         let Some(trace) = Trace::of(&bench, "openat", &format!("-b4K -w50 {args} t.dat")) else {
             continue;
         };
-        let opened = trace.of_load("openat").find(|call| call.text.contains("t.dat")).unwrap();
+        let opened = trace.opened("t.dat")[0];
         assert_eq!(opened.text.contains("O_DSYNC"), is_streaming, "{}", opened.text);
     }
 }

@@ -8,8 +8,7 @@ use crate::bench::{Bench, skip};
 /// The flags among `O_DIRECT` and `O_DSYNC` with which the threads of load opened the target.
 fn flags(bench: &Bench, args: &str) -> Option<BTreeSet<&'static str>> {
     let trace = Trace::of(bench, "openat", &format!("-b4K -r -t2 {args} t.dat"))?;
-    let opened: Vec<_> =
-        trace.of_load("openat").filter(|call| call.text.contains("t.dat")).collect();
+    let opened = trace.opened("t.dat");
     assert_eq!(opened.len(), 2, "{args}: one for each thread: {opened:?}");
     let has = |flag: &&str| opened.iter().all(|call| call.text.contains(*flag));
     let found: BTreeSet<&str> = ["O_DIRECT", "O_DSYNC"].into_iter().filter(has).collect();
@@ -45,7 +44,7 @@ fn a_target_is_opened_for_writing_only_if_it_is_written() {
     for (args, mode) in [("-w0", "O_RDONLY"), ("-w100", "O_RDWR"), ("-w1", "O_RDWR")] {
         let args = format!("-b4K -r {args} t.dat");
         let Some(trace) = Trace::of(&bench, "openat", &args) else { return };
-        let opened = trace.of_load("openat").find(|call| call.text.contains("t.dat")).unwrap();
+        let opened = trace.opened("t.dat")[0];
         assert!(opened.text.contains(mode), "{args}: {}", opened.text);
     }
 }

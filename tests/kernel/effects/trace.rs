@@ -70,6 +70,19 @@ impl Trace {
     pub fn of_load<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Call> {
         self.named(name).filter(|call| call.of_load)
     }
+
+    /// How each thread of load opened its target for I/O: the last time that it did so, because it looks at
+    /// the target before; what is written is opened through the descriptor that the guard has kept.
+    pub fn opened(&self, target: &str) -> Vec<&Call> {
+        let mut last = std::collections::BTreeMap::new();
+        for call in self.of_load("openat") {
+            let is_named = call.text.contains(target) && !call.text.contains("O_PATH");
+            if is_named || call.text.contains("/proc/thread-self/fd/") {
+                last.insert(call.tid, call);
+            }
+        }
+        last.into_values().collect()
+    }
 }
 
 /// The calls of a log, each whole: what another thread interrupted is joined again.

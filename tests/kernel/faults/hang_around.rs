@@ -61,7 +61,7 @@ fn each_step_that_hangs_ends_the_run_and_is_told_with_its_target() {
         (Asked::Look, "there.dat", "", "look at '"),
         (Asked::Open, "there.dat", "", "look at what '"),
         (Asked::Read, "there.dat", "-w50", "look at what '"),
-        (Asked::Look, "new.dat", "-c8M", "look at what '"),
+        (Asked::Look, "new.dat", "-c8M", "create the file '"),
         (Asked::Reserve, "new.dat", "-c8M", "create the file '"),
         (Asked::Write, "new.dat", "-c8M", "create the file '"),
         (Asked::Sync, "new.dat", "-c8M", "create the file '"),
