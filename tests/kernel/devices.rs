@@ -63,7 +63,7 @@ fn kernel_workers_run_on_idle_cpus() {
         skip("there is no RAM disk of 64 MiB at /dev/zram0, or no second CPU");
         return;
     }
-    let run = Bench::new().start("-d60 -b4K -r -o32 -Su -f64M -a0 /dev/zram0");
+    let run = Bench::new().start("-d60 -b4K -r -o32 -Su -f64M -a0 --engine=uring /dev/zram0");
     let tasks = std::fs::read_dir(format!("/proc/{}/task", run.id())).unwrap();
     let allowed = |status: &str| {
         let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"));

@@ -207,7 +207,8 @@ fn a_device_with_trims_is_claimed() {
         let leave = device.leave();
         let args = format!("-Su -b4K -r -w0 -o1 --trim={percent} {leave} {}", device.name());
         let Some((trace, _)) = traced(&bench, "openat", &args) else { return };
-        let claimed = count(&trace, &[device.name(), "O_EXCL"]) > 0;
+        // It is opened through the descriptor that was looked at; a new file has O_CREAT beside it.
+        let claimed = count(&trace, &["O_EXCL"]) > count(&trace, &["O_CREAT|O_EXCL"]);
         assert_eq!(claimed, claims, "{percent}");
     }
 }
