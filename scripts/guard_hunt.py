@@ -42,9 +42,9 @@ FILES_MOST = 5
 SIZES = (64 * KIB, 128 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB)
 ODD_SIZES = (4096, 100_000, 131_584, 1_000_003)
 BLOCKS = (["-b512"], ["-b4K", "-r"], ["-b8K"], ["-b64K", "-r4K"])
-# Known to be refused though they are ours, once the state of the mark is gone: --compress and -Z64K,FILE
-# where I/Os begin or end within a sector. Neither is told from parts of sectors (plan/prepare/pieces.rs).
-# Hence only drawn with --odd, which is no part of the tests until that is mended.
+# Known to be refused though they are ours, once the state of the mark is gone: --compress and
+# -Z64K,FILE where I/Os begin or end within a sector. Neither is told from parts of sectors
+# (plan/prepare/pieces.rs). Hence only drawn with --odd, which no test does until that is mended.
 ODD_BLOCKS = (["-b1000"], ["-b24", "-r8"], ["-b520", "-r8"], ["-b1536", "-r512"], ["-b4K", "-r8"])
 SOURCES: tuple[list[str], ...] = (
     [],
