@@ -7,6 +7,7 @@ from pathlib import Path
 
 import fathom
 import pytest
+from fathom._permission import Permission
 from fathom.experiments import measure
 from fathom.store import Store
 from jsonschema import validate  # type: ignore[import-untyped]
@@ -60,7 +61,7 @@ def test_the_store_of_the_lab_is_protected(tmp_path: Path) -> None:
     path = tmp_path / "runs.sqlite"
     with Store(path) as store:
         before = path.read_bytes()
-        args = ["-b4K", "-W0", "-d1", "-w100", "--overwrite", str(path)]
+        args = ["-b4K", "-W0", "-d1", "-w100", str(path)]
         with pytest.raises(fathom.RefusedError, match="it is protected"):
-            measure(store, args)
+            measure(store, args, permission=Permission(overwrite=True))
         assert path.read_bytes() == before

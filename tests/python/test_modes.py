@@ -46,7 +46,7 @@ def test_break_12_stores_reports_rescues_and_exports_are_their_owners_alone(
         made = [told.value.rescue]
         for verb, form in (
             *(("export", one) for one in ("csv", "json", "xlsx", "parquet", "fio", "xml")),
-            *(("report", one) for one in ("html", "md", "pdf", "png", "json")),
+            *(("report", one) for one in ("html", "md", "pdf", "png", "svg")),
         ):
             out = tmp_path / f"out-{verb}.{form}"
             words = ["1", "--format", form, "-o", str(out)]

@@ -310,5 +310,5 @@ def test_the_command_tells_asked_and_measured(tmp_path: Path) -> None:
     assert command("prepare", "fill").returncode == 3
     assert command("prepare", "fill", "--resume", "e99").returncode == 3
     other = tmp_path / "other"
-    other.write_bytes(noise(4096))
+    other.write_bytes(random.Random(1).randbytes(MIB))  # noqa: S311 - No secret.
     assert command("prepare", "fill", str(other)).returncode == 2

@@ -293,7 +293,7 @@ def test_a_narrower_window_draws_anew(browser: Browser, pages: dict[str, Any]) -
     page = opened(browser, pages["assess"][1])
     page.set_viewport_size({"width": PHONE, "height": 800})
     page.wait_for_function(
-        "document.querySelector('#load-curve svg').getBoundingClientRect().width < 400 &&"
+        "() => document.querySelector('#load-curve svg').getBoundingClientRect().width < 400 &&"
         "+document.querySelector('#load-curve .plot').dataset.drawn > 1"
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE
