@@ -16,6 +16,7 @@ const CATALOGUES: &[(&str, &str)] = &[
     ("crates/core/src/diskspd/flags/apply.rs", "one small function per option of the table"),
     ("crates/core/src/diskspd/flags/run.rs", "the table of options about threads and times"),
     ("crates/core/src/profile/mod.rs", "the fields of a profile, one after the other"),
+    ("scripts/guard_hunt.py", "one small function per step that may be drawn"),
 ];
 
 /// A call that has a better place.
