@@ -9,6 +9,7 @@ import io
 import json
 import lzma
 import marshal
+import mmap
 import os
 import pickle
 import random
@@ -16,16 +17,14 @@ import shutil
 import sqlite3
 import subprocess
 import tarfile
+import tempfile
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import fathom
 import numpy as np
 import pytest
 from fathom import RefusedError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 _WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 100
@@ -162,3 +161,65 @@ def test_an_adopted_file_is_written_until_somebody_changes_it(tmp_path: Path) ->
     with path.open("r+b") as file:
         file.write(_WORDS)
     _must_be_refused(path, "-w100", "-c1M")
+
+
+def _splitmix(words: int, seed: int = 42) -> bytes:
+    """Return what the generator gives of which others know the constants, too."""
+    with np.errstate(over="ignore"):
+        state = np.arange(1, words + 1, dtype=np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
+        state += np.uint64(seed)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+        return (state ^ (state >> np.uint64(31))).tobytes()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"y\n" * 256,
+        b"SECRETS!" * 64,
+        b"\xff" * 512,
+        _splitmix(8192),
+        _splitmix(4),
+        b"ABCDEFGHIJKLMNOP",
+        bytes(range(256)),
+    ],
+    ids=["yes", "word", "ones", "splitmix", "seed", "alphabet", "table"],
+)
+def test_data_with_a_rule_of_somebody_else_are_theirs(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(data)
+    for way in ("-w100 -b1", "-w1 -b1"):
+        with pytest.raises(RefusedError):
+            fathom.run([*way.split(), "-d1", "-W0", str(path)])
+    assert path.read_bytes() == data
+
+
+def test_a_file_that_fed_its_own_writes_does_not_prove_itself(tmp_path: Path) -> None:
+    path, other, data = tmp_path / "s", tmp_path / "o", random.Random(3).randbytes(4096)  # noqa: S311
+    fathom.run(["-c64K", "-w0", "-d1", "-W0", "--stop-ios=1", str(path)])
+    for one, feed in ((path, path), (other, path)):
+        fathom.run(["-c64K", "-w100", "-d1", "-W0", "--stop-ios=1", f"-Z64K,{feed}", str(one)])
+    for one in (path, other):
+        with one.open("r+b") as file:
+            file.write(data)
+    for one in (path, other):
+        with pytest.raises(RefusedError):
+            fathom.run(["-w100", "-b4K", "-d1", "-W0", str(one)])
+        assert one.read_bytes()[:4096] == data
+
+
+def test_a_mapped_write_in_memory_leaves_no_time_and_is_seen() -> None:
+    folder = Path("/dev/shm")  # noqa: S108 - The file system is what matters.
+    if not folder.is_dir():
+        pytest.skip("there is no file system in memory")
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        path = Path(home) / "t.dat"
+        fathom.run(["-c4M", "-w100", "-d1", "-W0", "--stop-ios=9", str(path)])
+        with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
+            assert len(memory[2 * MIB : 2 * MIB + 8]) == 8
+            before = path.stat().st_ctime_ns
+            memory[2 * MIB : 2 * MIB + 8] = b"my only "
+        assert path.stat().st_ctime_ns == before
+        with pytest.raises(RefusedError):
+            fathom.run(["-w100", "-b4K", "-d1", "-W0", str(path)])

@@ -35,6 +35,11 @@ pub fn is_served(file: &File) -> io::Result<bool> {
     Ok(SERVED.contains(&kind(&fstatfs(file)?)))
 }
 
+/// Whether an open file is kept in memory.
+pub fn is_in_memory(file: &File) -> io::Result<bool> {
+    Ok(IN_MEMORY.contains(&kind(&fstatfs(file)?)))
+}
+
 /// The room on the file system that holds `path`.
 ///
 /// What is reserved for the superuser counts as taken, so that a test file never eats the

@@ -8,6 +8,7 @@
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -128,13 +129,25 @@ impl Mark {
         Ok((now.inode, now.born_ns) == (left.inode, left.born_ns))
     }
 
-    /// What to look for in a file with this mark.
-    pub(super) fn hints(&self) -> Hints {
-        let mut hints = Hints::new(self.content);
-        if let Some((path, bytes)) = &self.fed {
+    /// What to look for in `file`, which has this mark.
+    pub(super) fn hints(&self, file: &File) -> io::Result<Hints> {
+        let mut hints = Hints::new(self.content, self.is_of(file)?);
+        if let Some((path, bytes)) = &self.fed
+            && self.has_still_fed(file, path)?
+        {
             hints.feed(path, *bytes);
         }
-        hints
+        Ok(hints)
+    }
+
+    /// Whether what a path leads to is the file that fed the writes: a regular file, another one than `file`,
+    /// and nobody has changed it since the mark was set.
+    fn has_still_fed(&self, file: &File, path: &Path) -> io::Result<bool> {
+        let (Some(left), Ok(source)) = (self.left, path.metadata()) else { return Ok(false) };
+        let target = file.metadata()?;
+        let is_other = (source.dev(), source.ino()) != (target.dev(), target.ino());
+        let changed_ns = source.ctime().saturating_mul(1_000_000_000) + source.ctime_nsec();
+        Ok(source.is_file() && is_other && changed_ns < left.changed_ns)
     }
 
     /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as

@@ -26,9 +26,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_sys::extents;
 use fathom_sys::held::{Directory, Held, Removal, replaced};
 use fathom_sys::identity;
+use fathom_sys::{extents, space};
 
 use super::guard::{Checked, Found, Place, folder_of, real_path};
 use super::signature;
@@ -50,10 +50,12 @@ pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
         return Ok(Whose::Empty);
     }
     let mark = Mark::of(file);
-    if mark.holds(file)? && (mark.is_adopted || !signature::has_volume(file)) {
+    // On file systems in memory, a write through a mapping leaves no trace in the state.
+    let tells = || Ok::<_, io::Error>(!space::is_in_memory(file)? && !signature::has_volume(file));
+    if mark.holds(file)? && (mark.is_adopted || tells()?) {
         return Ok(Whose::Ours);
     }
-    proof::look(file, size_bytes, mark.hints())
+    proof::look(file, size_bytes, mark.hints(file)?)
 }
 
 /// The data that `file` of `size_bytes` was made with, if this tool has made it: by its mark, or by what it

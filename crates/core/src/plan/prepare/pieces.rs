@@ -3,10 +3,14 @@
 use std::ops::Range;
 
 use super::content::{BLOCK_BYTES, Content};
-use crate::noise::{self, CREATE_STEP, WORD_BYTES, WRITE_STEP, mix, unmix};
+use super::proof::Hints;
+use crate::noise::{self, WORD_BYTES, WRITE_STEP, mix, unmix};
 
 /// Shorter pieces prove nothing, other than zeros and what the file was created with.
 const PIECE_BYTES_MIN: usize = 16;
+/// Shorter pieces that count upwards prove nothing where no mark says that this file was written by us:
+/// alphabets and tables of characters count, too.
+const UNMARKED_COUNT_BYTES_MIN: usize = 512;
 
 /// Whether the bytes at this offset are the counting pattern of I/Os that begin at multiples of 256.
 pub(super) fn counts_from_offset(offset: u64, bytes: &[u8]) -> bool {
@@ -27,13 +31,15 @@ pub(super) fn first_unknown(
     offset: u64,
     bytes: &[u8],
     wanted: Range<usize>,
-    content: Option<Content>,
+    hints: &Hints,
 ) -> Option<u64> {
+    let counted_min = if hints.is_marked { PIECE_BYTES_MIN } else { UNMARKED_COUNT_BYTES_MIN };
     // A piece may have begun before what is wanted; how far its data reach is what counts.
     let mut at = before(bytes, wanted.start);
     while at < wanted.end.min(bytes.len()) {
         let place = offset + at as u64;
-        let length = piece(&bytes[at..]).max(created(content, place, &bytes[at..]));
+        let length =
+            piece(&bytes[at..], counted_min).max(created(hints.content, place, &bytes[at..]));
         if length == 0 && at >= wanted.start {
             return Some(place);
         }
@@ -48,13 +54,13 @@ fn before(_bytes: &[u8], wanted: usize) -> usize {
 }
 
 /// Length of the piece at the first byte; 0 if it is none.
-fn piece(bytes: &[u8]) -> usize {
+fn piece(bytes: &[u8], counted_min: usize) -> usize {
     let chained = chained(bytes);
     if chained > 0 {
         return chained;
     }
     let counted = counting(bytes);
-    if counted >= PIECE_BYTES_MIN {
+    if counted >= counted_min {
         return counted;
     }
     bytes.iter().take_while(|&&byte| byte == 0).count()
@@ -69,7 +75,8 @@ fn chained_from(bytes: &[u8], phase: usize) -> Option<usize> {
     let word = |at: usize| bytes.get(at..at + WORD_BYTES).map(noise::to_word);
     let first = unmix(word(phase)?);
     let step = unmix(word(phase + WORD_BYTES)?).wrapping_sub(first);
-    if step != CREATE_STEP && step != WRITE_STEP {
+    // What a file was created with is known by its seed: others use the same generator.
+    if step != WRITE_STEP {
         return None;
     }
     let earlier = mix(first.wrapping_sub(step)).to_le_bytes();

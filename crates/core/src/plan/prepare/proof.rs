@@ -43,13 +43,15 @@ const FED_BYTES_MAX: u64 = 1 << 30;
 pub(super) struct Hints {
     /// What it was created with.
     pub(super) content: Option<Content>,
+    /// The file itself, and no copy of it, was marked.
+    pub(super) is_marked: bool,
     /// Hashes of the sectors of the file that fed the writes.
     fed: HashSet<u64>,
 }
 
 impl Hints {
-    pub(super) fn new(content: Option<Content>) -> Self {
-        Self { content, fed: HashSet::new() }
+    pub(super) fn new(content: Option<Content>, is_marked: bool) -> Self {
+        Self { content, is_marked, fed: HashSet::new() }
     }
 
     /// Takes the sectors of a buffer of `bytes` that a file fed. A file that is gone proves nothing.
@@ -187,6 +189,17 @@ impl Look<'_> {
             && before.is_some_and(|(at, last)| at == offset && step(last) == noise::CREATE_STEP)
     }
 
+    /// A last block that is no whole sector shows what the file was created with, unless it is as short as
+    /// the seeds that others make with the same generator.
+    fn shown_by_the_end(&mut self, offset: u64, bytes: &[u8]) {
+        const SEED_BYTES_MAX: usize = 64;
+        let words = &bytes[..bytes.len() / 8 * 8];
+        if bytes.len() > SEED_BYTES_MAX && noise::step_of(words) == Some(noise::CREATE_STEP) {
+            let shown = Content::shown_by(offset, bytes, self.size_bytes);
+            self.hints.content = self.hints.content.or(shown);
+        }
+    }
+
     /// Looks for the pieces of which an unknown range is made, with what stands around it.
     fn in_pieces(&mut self, range: Range<u64>) -> io::Result<Option<u64>> {
         const AROUND: u64 = 64;
@@ -197,7 +210,10 @@ impl Look<'_> {
             start: usize::try_from(range.start - start).unwrap_or(0),
             end: usize::try_from(range.end - start).unwrap_or(0),
         };
-        let found = pieces::first_unknown(start, &bytes, wanted, self.hints.content);
+        if range.end == self.size_bytes {
+            self.shown_by_the_end(range.start, &bytes[wanted.clone()]);
+        }
+        let found = pieces::first_unknown(start, &bytes, wanted, &self.hints);
         self.proved |= found.is_none();
         Ok(found)
     }
