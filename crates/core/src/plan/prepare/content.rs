@@ -94,7 +94,7 @@ impl Content {
     }
 
     /// Whether the bytes are a sector of some file that was created with data that compress: the word that
-    /// they repeat gives the key, and all others follow. Data of one such word prove nothing: any word that is
+    /// they repeat gives the key, and all others follow. One such word proves nothing: any word that is
     /// repeated is one.
     pub(super) fn is_compressed_at(offset: u64, sector: &[u8]) -> bool {
         let grain = offset % BLOCK / Reduction::GRAIN_BYTES as u64;
