@@ -1,8 +1,8 @@
 //! Where a result is to go: asked before anything is measured, so that a long test is not in vain and
 //! nothing of value is written over.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use fathom_sys::identity;
 use crate::output::{Code, complain};
 
 /// The beginning of a file in which a result of ours names its schema.
-const HEAD_BYTES: u64 = 4096;
+const HEAD_BYTES: usize = 4096;
 
 /// Why a result cannot go there.
 #[derive(Debug, PartialEq, Eq)]
@@ -108,14 +108,15 @@ fn without_folder(path: &Path) -> Option<Obstacle> {
     Some(Obstacle::Wrong(why))
 }
 
-/// Whether a file holds a result of ours or nothing. One that may not be read, such as a drop box, is
-/// none of ours.
+/// Whether a file holds a result of ours, with nothing behind it, or nothing at all. One that may not be
+/// read, such as a drop box, is none of ours.
 fn is_result(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
-    let text = String::from_utf8_lossy(&head);
-    read.is_ok()
-        && (head.is_empty() || text.trim_start().starts_with('{') && text.contains("\"tool\""))
+    let Ok(bytes) = fs::read(path) else { return false };
+    let head = &bytes[..bytes.len().min(HEAD_BYTES)];
+    let text = String::from_utf8_lossy(head);
+    let is_whole = || serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
+    bytes.is_empty()
+        || text.trim_start().starts_with('{') && text.contains("\"tool\"") && is_whole()
 }
 
 #[cfg(test)]
@@ -139,7 +140,9 @@ mod tests {
             fs::write(&place, ours).unwrap();
             assert_eq!(found(&place, &target, false), None, "{ours}");
         }
-        for others in ["Dear Ada", "[1]", "{\"name\": \"package\"}", "\0\0\0"] {
+        for others in
+            ["Dear Ada", "[1]", "{\"tool\":{}}\nmy notes", "{\"name\": \"package\"}", "\0\0\0"]
+        {
             fs::write(&place, others).unwrap();
             assert!(is_refused(found(&place, &target, false).as_ref(), "--overwrite"), "{others}");
             assert_eq!(found(&place, &target, true), None, "{others}");
