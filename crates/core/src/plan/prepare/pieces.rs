@@ -35,7 +35,7 @@ pub(super) fn first_unknown(
 ) -> Option<u64> {
     let counted_min = if hints.is_marked { PIECE_BYTES_MIN } else { UNMARKED_COUNT_BYTES_MIN };
     // A piece may have begun before what is wanted; how far its data reach is what counts.
-    let mut at = before(bytes, wanted.start);
+    let mut at = before(wanted.start, counted_min);
     while at < wanted.end.min(bytes.len()) {
         let place = offset + at as u64;
         let length =
@@ -49,8 +49,8 @@ pub(super) fn first_unknown(
 }
 
 /// Where to begin, so that a piece that reaches into what is wanted is seen with its first words.
-fn before(_bytes: &[u8], wanted: usize) -> usize {
-    wanted.saturating_sub(2 * PIECE_BYTES_MIN + WORD_BYTES)
+fn before(wanted: usize, counted_min: usize) -> usize {
+    wanted.saturating_sub(2 * counted_min + WORD_BYTES)
 }
 
 /// Length of the piece at the first byte; 0 if it is none.

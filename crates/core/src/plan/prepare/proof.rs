@@ -202,7 +202,7 @@ impl Look<'_> {
 
     /// Looks for the pieces of which an unknown range is made, with what stands around it.
     fn in_pieces(&mut self, range: Range<u64>) -> io::Result<Option<u64>> {
-        const AROUND: u64 = 64;
+        const AROUND: u64 = 1088;
         let start = range.start.saturating_sub(AROUND);
         let end = self.size_bytes.min(range.end + AROUND);
         let bytes = read(self.file, start..end)?;
