@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 if TYPE_CHECKING:
     from fathom.stats._types import FloatArray
 
-__all__ = ["stopped", "stopped_by_the_old_rule"]
+__all__ = ["stopped"]
 
 _BATCHES = 20
 _LEAST = 80
@@ -91,32 +91,3 @@ def _correlation(values: FloatArray) -> float:
     centred = values - values.mean()
     power = float((centred**2).sum())
     return float(centred[1:] @ centred[:-1]) / power + 1 / values.size if power else 0.0
-
-
-def stopped_by_the_old_rule(
-    series: FloatArray, level: float, precision: float
-) -> tuple[int, float, float | None]:
-    """Return the same by the rule before: MSER-5 cuts what it will, and 80 intervals do."""
-    looked, mean, half = _LEAST, float(series.mean()), None
-    while True:
-        seen = series[: min(looked, len(series))]
-        batches = seen[: seen.size // 5 * 5].reshape(-1, 5).mean(axis=1)
-        centred = batches - batches.mean()
-        left = np.arange(centred.size, 0, -1)
-        sums = np.cumsum(centred[::-1])[::-1]
-        squares = np.cumsum(centred[::-1] ** 2)[::-1]
-        errors = np.maximum(squares - sums**2 / left, 0.0) / left**2
-        cut = int(np.argmin(errors[: centred.size // 2 + 1]))
-        rest = seen[5 * cut :]
-        r = min(max(_correlation(rest), 0.0), 0.99)
-        if cut < centred.size // 2 and rest.size >= _LEAST * (1 + r) / (1 - r):
-            size = rest.size // _BATCHES
-            means = rest[-size * _BATCHES :].reshape(_BATCHES, size).mean(axis=1)
-            error = float(means.std(ddof=1)) / np.sqrt(_BATCHES)
-            mean = float(rest.mean())
-            half = float(stdtrit(_BATCHES - 1, (1 + level) / 2) * error / mean)
-            if half <= precision:
-                return seen.size, mean, half
-        if looked >= len(series):
-            return len(series), mean, half
-        looked += looked // 2

@@ -93,6 +93,21 @@ fn used_for_good(tree: &Tree, folder: &str) -> u64 {
     counted.filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok()).sum()
 }
 
+/// How many CPUs a quota of the group allows; none if it has no quota.
+pub(crate) fn cpus(tree: &Tree, folder: &str) -> Option<f64> {
+    let (quota_us, period_us) = match tree.text(&format!("{folder}/cpu.max")) {
+        Some(text) => {
+            let (quota, period) = text.split_once(' ')?;
+            (quota.parse::<i64>().ok()?, period.parse::<i64>().ok()?)
+        }
+        None => (
+            tree.number(&format!("{folder}/cpu.cfs_quota_us"))?,
+            tree.number(&format!("{folder}/cpu.cfs_period_us"))?,
+        ),
+    };
+    (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

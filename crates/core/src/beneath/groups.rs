@@ -87,7 +87,7 @@ pub(super) fn read(tree: &Tree) -> Vec<GroupReading> {
 }
 
 fn group(tree: &Tree, folder: &str) -> GroupReading {
-    let cpus = cpus(tree, folder);
+    let cpus = control_groups::cpus(tree, folder);
     let stat = cpus.and_then(|_| tree.text(&format!("{folder}/cpu.stat"))).unwrap_or_default();
     let count = |name: &str| {
         let found = stat.lines().filter_map(|line| line.split_once(' '));
@@ -103,20 +103,6 @@ fn group(tree: &Tree, folder: &str) -> GroupReading {
         throttled_ns: throttled_us.or_else(|| count("throttled_time")).unwrap_or(0),
         io: LimitKind::ALL.into_iter().flat_map(|kind| io_limits(tree, folder, kind)).collect(),
     }
-}
-
-fn cpus(tree: &Tree, folder: &str) -> Option<f64> {
-    let (quota_us, period_us) = match tree.text(&format!("{folder}/cpu.max")) {
-        Some(text) => {
-            let (quota, period) = text.split_once(' ')?;
-            (quota.parse::<i64>().ok()?, period.parse::<i64>().ok()?)
-        }
-        None => (
-            tree.number(&format!("{folder}/cpu.cfs_quota_us"))?,
-            tree.number(&format!("{folder}/cpu.cfs_period_us"))?,
-        ),
-    };
-    (quota_us > 0 && period_us > 0).then(|| quota_us as f64 / period_us as f64)
 }
 
 fn io_limits(tree: &Tree, folder: &str, kind: LimitKind) -> Vec<IoLimit> {

@@ -31,20 +31,7 @@ pub fn examine(tree: &Tree) -> Vec<Finding> {
 }
 
 fn cpu(tree: &Tree, folder: &str) -> Option<Finding> {
-    let (quota_us, period_us) = match tree.text(&format!("{folder}/cpu.max")) {
-        Some(text) => {
-            let (quota, period) = text.split_once(' ')?;
-            (quota.parse::<i64>().ok()?, period.parse::<i64>().ok()?)
-        }
-        None => (
-            tree.number(&format!("{folder}/cpu.cfs_quota_us"))?,
-            tree.number(&format!("{folder}/cpu.cfs_period_us"))?,
-        ),
-    };
-    if quota_us < 0 || period_us <= 0 {
-        return None;
-    }
-    let cpus = quota_us as f64 / period_us as f64;
+    let cpus = control_groups::cpus(tree, folder)?;
     Some(Finding::slow(
         "control group: CPU",
         format!(
