@@ -76,7 +76,7 @@ PROFILE = """\
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    data = bytes(range(251)) * (FILE_BYTES // 251 + 1)
+    data = bytes(range(256)) * (FILE_BYTES // 256)
     for name in ("t.dat", "u.dat", "a&b<c>\"'.dat"):
         (tmp_path / name).write_bytes(data[:FILE_BYTES])
     (tmp_path / "two.xml").write_text(PROFILE)
