@@ -151,7 +151,9 @@ def test_rounds_show_the_window_in_which_they_were_steady(kept: Store, tmp_path:
     material = gather(kept, [f"e{rounds}"])
     (side,) = material.sides
     assert side.verdict is not None
-    assert side.verdict.headline == f"Steady in round {outcome['rounds']}."
+    rule = f"The SNIA's rule of steady state is kept in round {outcome['rounds']}."
+    assert side.verdict.headline == rule
+    assert "All rounds, iops: " in " ".join(side.verdict.sentences)
     steady = figures(material)["steady-state"]
     assert column(steady, "IOPS") == outcome["values"]["iops"]
     assert "box-plots" in figures(material)

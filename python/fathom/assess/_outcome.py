@@ -19,7 +19,8 @@
         "knees": {"random": depth, "sequential": depth},
         "steady": null | {"rounds", "is_steady", "is_exhausted", "points": {
                    "4k" | "64k" | "1m": {"label", "iops": [one per round],
-                   "range_share", "fit_share", "average"}}},
+                   "range_share", "fit_share", "average",
+                   "steadiness": {"verdict", "kind", "reason", "needed"}}}},
         "cells": [{
           "key", "role", "part", "label",
           "state": "done" | "failed" | "skipped" | "left_out" | "pending",
@@ -55,6 +56,7 @@ from typing import TYPE_CHECKING, Any
 from fathom._run import parse
 from fathom.assess._key_figures import key_figures
 from fathom.assess._steady import rounds_of, steady_state
+from fathom.stats import find_steadiness
 
 if TYPE_CHECKING:
     from fathom.assess._assess import Assessment, TargetAssessment
@@ -149,6 +151,7 @@ def _steady(plan: TargetCells) -> dict[str, Any] | None:
             "range_share": check.range_share,
             "fit_share": check.fit_share,
             "average": check.average,
+            "steadiness": asdict(find_steadiness(series[point])),
         }
     return {
         "rounds": min(len(one) for one in series.values()),

@@ -92,7 +92,7 @@ class TargetCells:
         if cell.role == "steady_round":
             found = steady_state(rounds_of({k: one.iops for k, one in self.figures().items()}))
             if found is not None and found.is_steady:
-                return f"the state was steady after {found.rounds} rounds"
+                return f"the SNIA's rule was kept after {found.rounds} rounds"
         return None
 
     def _family(self, family: str) -> list[AssessedCell]:

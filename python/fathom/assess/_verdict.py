@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.assess._key_figures import best_cell, value_words
 from fathom.assess._steady import POINTS, rounds_of, steady_state
 from fathom.findings import time_words
+from fathom.stats import find_steadiness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -257,11 +258,17 @@ def _steady(plan: TargetCells) -> list[str]:
         f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} a second"
         for point in POINTS
     )
+    own = [
+        f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
+        for point, values in series.items()
+    ]
     if found.is_steady:
-        return [f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."]
+        first = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
+        return [first, *own]
     return [
         (
             f"It was not steady within {found.rounds} rounds by the rules of the SNIA, so that it "
             f"will go on changing under load; at last: {rates}."
-        )
+        ),
+        *own,
     ]

@@ -116,8 +116,8 @@ def run_settling(
 
     def tell(number: int, steady: SteadyState | None) -> None:
         if not as_json:
-            words = "steady" if steady is not None and steady.is_steady else "not steady yet"
-            typer.echo(f"round {number}: {words}", err=True)
+            words = "kept" if steady is not None and steady.is_steady else "not kept yet"
+            typer.echo(f"round {number}: the SNIA's rule is {words}", err=True)
 
     with _told_how_to_resume(experiment_id):
         found = settle(

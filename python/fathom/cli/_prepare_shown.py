@@ -167,14 +167,16 @@ def show_written(found: Written, path: str, store_name: str) -> None:
 
 
 def show_settled(found: Settled, store_name: str) -> None:
-    """Say whether it became steady."""
+    """Say whether the SNIA's rule was kept, and what our own test says of all rounds."""
     if found.steady is not None and found.steady.is_steady:
-        typer.echo(f"Steady in round {found.rounds}:")
+        typer.echo(f"The SNIA's rule of steady state is kept in round {found.rounds}:")
         for name, check in found.steady.checks.items():
             typer.echo(
                 f"  {name}: average {check.average:,.1f}, range {100 * check.range_share:.1f} % "
                 f"(at most 20), slope over the window {100 * check.fit_share:.1f} % (at most 10)"
             )
     else:
-        typer.echo(f"Not steady after {found.rounds} rounds.")
+        typer.echo(f"The SNIA's rule of steady state is not kept after {found.rounds} rounds.")
+    for name, judged in found.steadiness.items():
+        typer.echo(f"All {found.rounds} rounds, {name}: {judged.words}.")
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store_name}")

@@ -194,6 +194,9 @@ def _sentences(found: Repetition) -> list[str]:
     if found.steady is not None:
         words = f"reached in run {found.steady.rounds}" if found.steady.is_steady else "not reached"
         sentences.append(f"Steady state by the SNIA rules, a run being a round: {words}.")
+    judged = found.metrics.get("iops")
+    if judged is not None and judged.steadiness is not None:
+        sentences.append(f"All {len(found.run_ids)} runs, iops: {judged.steadiness.words}.")
     sentences += [_neighbour_sentence(name, one) for name, one in found.metrics.items()]
     sentences = [one for one in sentences if one]
     if not found.is_precise and found.failure is None:

@@ -19,10 +19,12 @@ from fathom.stats import (
     Estimate,
     Neighbours,
     Outlier,
+    Steadiness,
     SteadyState,
     coefficient_of_variation,
     find_drift,
     find_outliers,
+    find_steadiness,
     find_steady_state,
     independent_mean,
     neighbours,
@@ -103,7 +105,8 @@ class MetricSummary:
     """One figure over all runs. ``outliers`` count runs from 0.
 
     ``estimate`` takes the runs as independent; where ``neighbours`` are alike, its interval is too
-    narrow, and theirs is not. ``drift`` and ``neighbours`` need 8 runs.
+    narrow, and theirs is not. ``drift`` and ``neighbours`` need 8 runs. ``steadiness`` is what our
+    own test says of all of them in their order.
     """
 
     estimate: Estimate
@@ -112,6 +115,7 @@ class MetricSummary:
     outliers: list[Outlier]
     drift: Drift | None
     neighbours: Neighbours | None = None
+    steadiness: Steadiness | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ class Repetition:
 def summarise(
     runs: Sequence[RunSummary], *, confidence: float = 0.95, pilot: int | None = None
 ) -> tuple[dict[str, MetricSummary], SteadyState | None]:
-    """Return the figures of runs of one kind, and whether they were steady.
+    """Return the figures of runs of one kind, and whether they kept the SNIA's rule.
 
     ``pilot`` is the number of runs whose spread decided how many there are, if it did.
     """
@@ -164,6 +168,7 @@ def summarise(
             outliers=find_outliers(known),
             drift=find_drift(known) if len(known) >= _LEAST_FOR_DRIFT else None,
             neighbours=neighbours(known, confidence=confidence),
+            steadiness=find_steadiness(known),
         )
     if any(metric not in series for metric in _STEADY):
         return metrics, None
@@ -315,6 +320,7 @@ def _concluded(
     )
     outcome = {
         "metrics": {name: asdict(one) for name, one in metrics.items()},
+        # By the SNIA's rule; what our own test says is with each figure.
         "is_steady": None if steady is None else steady.is_steady,
         "is_precise": precise,
     }

@@ -1,4 +1,4 @@
-"""Workload dependent preconditioning: the load itself, round after round, until it is steady."""
+"""Workload dependent preconditioning: the load itself, round after round, by the SNIA's rule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fathom._errors import InvalidRequestError
 from fathom.experiments._ending import end_noted
 from fathom.runners import stored_figures
-from fathom.stats import find_steady_state
+from fathom.stats import Steadiness, find_steadiness, find_steady_state
 from fathom.stats._steady import ROUND_LIMIT, WINDOW_ROUNDS
 from fathom.store._damage import damage_told
 
@@ -42,11 +42,14 @@ class Settled:
     rounds
         That were run, in all sessions.
     steady
-        Whether the last five were steady, and by how much; None if a run failed before that.
+        Whether the last five kept the SNIA's rule, and by how much; None if a run failed before
+        that.
     values
         Of each load and figure that was tracked: one value for each round.
     failure
         Why it ended before its end, if it did.
+    steadiness
+        What our own test says of all rounds, by load and figure.
 
     """
 
@@ -55,6 +58,7 @@ class Settled:
     steady: SteadyState | None
     values: dict[str, list[float]]
     failure: str | None
+    steadiness: dict[str, Steadiness] = field(default_factory=dict)
 
 
 def plan_settling(
@@ -168,7 +172,7 @@ def settle(
     *,
     on_round: Callable[[int, SteadyState | None], None] = lambda _number, _steady: None,
 ) -> Settled:
-    """Run rounds as planned, or go on with them, until five are steady or 25 are done.
+    """Run rounds as planned, or go on with them, until five keep the SNIA's rule or 25 are done.
 
     Rounds of a session that was killed count, as if there had been no pause.
 
@@ -194,6 +198,7 @@ def _settled(store: Store, session: _Session) -> Settled:
         return Settled(experiment_id, rounds, steady, dict(session.values), failure)
     rest = [step.id for step in session.steps[rounds * len(session.loads) :]]
     store.experiments.skip_steps(rest)
-    found = Settled(experiment_id, rounds, steady, dict(session.values), None)
+    judged = {name: find_steadiness(values) for name, values in session.values.items()}
+    found = Settled(experiment_id, rounds, steady, dict(session.values), None, judged)
     store.experiments.finish(experiment_id, "complete", outcome=asdict(found))
     return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fathom.report._gather_runs import advice_of, device_facts, run_command, tool_of
 from fathom.report._material import KeyNumber, Part, Rounds, Side, Verdict, WrittenPiece
 from fathom.report._words import bytes_words, count_words
+from fathom.stats._steadiness import steadiness_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -193,14 +194,17 @@ def settled_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
     if steady is None:
         headline = _unfinished(experiment)
     elif steady["is_steady"]:
-        headline = f"Steady in round {outcome['rounds']}."
+        headline = f"The SNIA's rule of steady state is kept in round {outcome['rounds']}."
     else:
-        headline = f"Not steady after {outcome['rounds']} rounds."
+        headline = f"The SNIA's rule is not kept after {outcome['rounds']} rounds."
     checks = (steady or {}).get("checks", {})
     sentences = tuple(
         f"{name}: average {one['average']:,.1f}, range {_PERCENT * one['range_share']:.1f} % (at "
         f"most 20), slope over the window {_PERCENT * one['fit_share']:.1f} % (at most 10)."
         for name, one in checks.items()
+    ) + tuple(
+        f"All rounds, {name}: {steadiness_words(one['verdict'], one['reason'])}."
+        for name, one in outcome.get("steadiness", {}).items()
     )
     name = experiment.name.removeprefix("wdpc ")
     rates = [

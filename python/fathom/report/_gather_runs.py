@@ -11,6 +11,7 @@ from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
 from fathom.report._words import bytes_words, count_words, size_words, time_words
 from fathom.runners import OWN_TOOL
+from fathom.stats._steadiness import steadiness_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -271,6 +272,9 @@ def _repeat_sentences(
     if steady is not None:
         rule = "by the SNIA rules, each run being a round"
         more.append(f"The rate was {'steady' if steady else 'not steady'} {rule}.")
+    judged = found.get("steadiness")
+    if judged:
+        more.append(f"All runs: {steadiness_words(judged['verdict'], judged['reason'])}.")
     if found["outliers"]:
         words = ", ".join(str(one["index"] + 1) for one in found["outliers"])
         more.append(f"Far from the others: run {words}.")

@@ -30,6 +30,7 @@ from fathom.stats._spread import (
     find_drift,
     find_outliers,
 )
+from fathom.stats._steadiness import Steadiness, find_steadiness
 from fathom.stats._steady import SteadyState, WindowCheck, find_steady_state
 from fathom.stats._surface import Surface, fit_surface
 from fathom.stats._transient import Transient, find_transient
@@ -47,6 +48,7 @@ __all__ = [
     "PooledSpread",
     "QuantileEstimate",
     "ScalabilityLaw",
+    "Steadiness",
     "SteadyState",
     "Surface",
     "Transient",
@@ -57,6 +59,7 @@ __all__ = [
     "find_drift",
     "find_knee",
     "find_outliers",
+    "find_steadiness",
     "find_steady_state",
     "find_transient",
     "fit_scalability",
