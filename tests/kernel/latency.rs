@@ -1,7 +1,7 @@
 //! The latency that is told, on a target whose latency is known.
 
 #[path = "../support/slow_fs.rs"]
-mod slow_fs;
+pub mod slow_fs;
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

@@ -2,6 +2,7 @@
 
 mod affinity;
 mod bench;
+mod beneath;
 mod cost;
 mod danger;
 mod devices;

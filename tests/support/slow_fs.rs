@@ -75,6 +75,11 @@ impl SlowFs {
         self.delays.stalled_until_ns.store(now_ns() + nanos(length), Ordering::Relaxed);
     }
 
+    /// Number of requests since they were taken.
+    pub fn served(&self) -> u64 {
+        self.delays.served.load(Ordering::Relaxed)
+    }
+
     /// Number of requests since the last call, and the mean time from the arrival of one to its answer.
     pub fn take_served(&self) -> (u64, f64) {
         let served = self.delays.served.swap(0, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 mod at_end;
 mod clock;
 #[path = "../../support/fault_fs.rs"]
-mod fault_fs;
+pub mod fault_fs;
 mod full;
 mod gone;
 mod groups;

@@ -49,6 +49,13 @@ pub struct LayerUse {
     pub below: Vec<u32>,
 }
 
+impl LayerUse {
+    /// A loop device that reads and writes its file through the page cache.
+    pub(crate) fn is_cached_loop(&self) -> bool {
+        self.kind == LayerKind::Loop && self.about.ends_with("through the page cache")
+    }
+}
+
 /// What answered the I/Os of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

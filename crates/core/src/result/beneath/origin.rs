@@ -10,6 +10,8 @@ use crate::result::doubts::words::{grouped, size};
 const SEEN: f64 = 0.9;
 /// Below this share, something else answered nearly all of it.
 const HARDLY: f64 = 0.1;
+/// From so many times the bytes on, a disk below a cache was used by others, too.
+const MASKED: f64 = 1.1;
 /// File systems whose bytes are not moved on account of the process that reads.
 const ON_OTHER_ACCOUNTS: [&str; 2] = ["bcachefs", "fuseblk"];
 
@@ -22,6 +24,8 @@ struct Direction {
     /// I/Os that the lowest devices saw; absent where bytes alone are known.
     seen_ios: Option<u64>,
     seen_bytes: u64,
+    /// Bytes that the lowest devices saw of everybody.
+    seen_at_devices: u64,
     /// Share of the bytes that were seen.
     share: f64,
 }
@@ -92,6 +96,9 @@ impl Case<'_> {
             return (AnsweredBy::NotCounted, words);
         };
         let asked: Vec<Direction> = directions.into_iter().filter(|one| one.ios > 0).collect();
+        if let Some(words) = self.masked(&asked, &names) {
+            return (AnsweredBy::NotCounted, words);
+        }
         let missed: Vec<&Direction> = asked.iter().filter(|one| self.is_missed(one)).collect();
         let Some(least) = missed.iter().map(|one| one.share).min_by(f64::total_cmp) else {
             let all: Vec<String> = asked
@@ -108,6 +115,24 @@ impl Case<'_> {
         let answered_by =
             if least < HARDLY { AnsweredBy::AboveDevice } else { AnsweredBy::PartlyDevice };
         (answered_by, format!("{}{}", told.join("; "), self.who_answered(lowest)))
+    }
+
+    /// The kernel reads the file of a loop device on nobody's account, and its cache may answer: what others
+    /// do on the disk meanwhile cannot be told from what the load did.
+    fn masked(&self, asked: &[Direction], names: &str) -> Option<String> {
+        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
+        let cached = layers.into_iter().find(|layer| layer.is_cached_loop())?;
+        let is_more = |one: &&Direction| one.seen_at_devices as f64 > MASKED * one.bytes as f64;
+        let one = asked.iter().find(is_more)?;
+        Some(format!(
+            "whether {} {} ({}) reached {names} cannot be told: the loop device {} answers, and \
+             {names} saw {} of everybody",
+            grouped(one.ios),
+            one.name,
+            size(one.bytes),
+            in_words(cached),
+            size(one.seen_at_devices),
+        ))
     }
 
     /// More is missing than what was in flight at the edges.
@@ -131,7 +156,9 @@ impl Case<'_> {
         }
         // The window may be shorter than the measured time by what the conductor came late.
         let late = self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64;
+        let at_devices = seen.map_or((0, 0), |(_, read, _, written)| (read, written));
         let direction = |name, ios, bytes, seen_ios: Option<u64>, seen_bytes: u64| Direction {
+            seen_at_devices: if name == "reads" { at_devices.0 } else { at_devices.1 },
             name,
             ios,
             bytes,

@@ -112,6 +112,28 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
     assert_eq!(sentence, expected);
 }
 
+/// The kernel reads for the loop device on nobody's account.
+#[test]
+fn others_on_the_disk_below_a_cached_loop_device_prove_nothing() {
+    let fake = Fake::new();
+    fake.write("a.img", "x");
+    fake.loop_over(2, "/a.img", false);
+    let span = plan(&["/dev/loop2"]);
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("loop2", [READS, BYTES, 0, 0]);
+        fake.counts("sda", [50_000, 500 * MIB, 0, 0]);
+        fake.fetched(BYTES);
+    });
+    let result = result(&span, observed, &[(READS, 0)]);
+    let origin = &beneath(&result).targets[0];
+    assert_eq!(origin.answered_by, AnsweredBy::NotCounted);
+    let expected = "whether 10,000 reads (39.1 MiB) reached sda cannot be told: the loop device loop2, over \
+                    /a.img, through the page cache answers, and sda saw 500 MiB of everybody";
+    assert_eq!(origin.sentence, expected);
+    let told: Vec<WarningKind> = result.warnings.iter().map(|one| one.kind).collect();
+    assert_eq!(told, [WarningKind::PageCache]);
+}
+
 /// Somebody else keeps the disk busy, while the page cache or the file system answers this process.
 #[test]
 fn others_on_the_disk_do_not_stand_in_for_ones_own_reads() {

@@ -1,6 +1,6 @@
 //! Figures that no device made, by what the layers beneath the targets counted.
 
-use super::super::{AnsweredBy, TargetOrigin, Warning, WarningKind};
+use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::Seen;
 use super::words::{either, size};
 use crate::units::MIB;
@@ -45,6 +45,9 @@ fn doubt(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
         return None;
     }
     let (kind, remedy) = match origin.answered_by {
+        AnsweredBy::NotCounted if has_cached_loop(seen, origin) => {
+            (WarningKind::PageCache, reach(seen, origin))
+        }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
         AnsweredBy::Unseen => (
             WarningKind::DeviceUnseen,
@@ -68,15 +71,22 @@ fn doubt(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
     Some(seen.about(target, seen.warning(kind, origin.sentence.clone(), remedy)))
 }
 
+/// Whether a loop device beneath a target goes through the page cache.
+fn has_cached_loop(seen: &Seen, origin: &TargetOrigin) -> bool {
+    let beneath = seen.measured.beneath.iter();
+    let layers =
+        beneath.flat_map(|beneath| origin.layers.iter().map(|&at| &beneath.layers[at as usize]));
+    layers.into_iter().any(LayerUse::is_cached_loop)
+}
+
 /// What lets I/Os reach the device, as far as it is not done already.
 fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     let target = &seen.span.targets[origin.target as usize];
-    let layers = seen.measured.beneath.iter().flat_map(|beneath| &beneath.layers);
     let mut remedies = Vec::new();
     if target.open.mapped || !target.open.direct {
         remedies.push("bypass the page cache (-Su)".to_owned());
     }
-    if layers.into_iter().any(|layer| layer.about.ends_with("through the page cache")) {
+    if has_cached_loop(seen, origin) {
         remedies.push("attach the loop device with losetup --direct-io=on".to_owned());
     }
     if remedies.is_empty() {

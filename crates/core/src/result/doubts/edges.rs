@@ -12,6 +12,8 @@ use crate::units::NANOS_PER_SEC;
 const OLD_NS: u64 = 100_000_000;
 /// ... and so many times as old as the mean.
 const OLD_FACTOR: f64 = 10.0;
+/// So many I/Os in flight may take all of the time until they are handed over.
+const MANY_IOS: u64 = 10_000;
 /// Idle slots are told from this share of their time on.
 const IDLE_SHARE: f64 = 0.05;
 
@@ -56,6 +58,12 @@ fn nothing_completed(seen: &Seen) -> Option<Warning> {
         remedy = "look for the target's errors in the kernel's log";
     } else if sum.edges.at_end.ios > 0 {
         evidence.push_str(&format!("; {}", in_flight(&sum.edges.at_end)));
+        if sum.edges.at_end.ios >= MANY_IOS {
+            evidence.push_str(
+                ", since a thread hands over all of its I/Os before it looks for the first",
+            );
+            remedy = "ask for fewer outstanding I/Os (-o), or measure for longer (-d)";
+        }
     } else {
         evidence
             .push_str(", and none was in flight at its end: none was due, or no thread got to run");

@@ -1,0 +1,150 @@
+//! Stalls wherever they fall, in the middle, at either end, or over all of the measured time.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fathom_sys::clock::now_ns;
+
+use serde_json::Value;
+
+use super::{evidence, is_told};
+use crate::bench::{Bench, skip};
+use crate::faults::fault_fs::{Answer, FaultFs, Kind};
+use crate::latency::slow_fs::SlowFs;
+
+const DELAY: Duration = Duration::from_micros(200);
+
+/// A file of a file system of one's own, and a bench beside it.
+struct Stalls {
+    system: SlowFs,
+    bench: Bench,
+    file: PathBuf,
+}
+
+impl Stalls {
+    fn new() -> Option<Self> {
+        match SlowFs::mount(Path::new(env!("CARGO_TARGET_TMPDIR")), 64 << 20, DELAY) {
+            Ok(system) => {
+                let file = system.file();
+                Some(Self { system, bench: Bench::new(), file })
+            }
+            Err(error) => {
+                skip(&format!("a file system of one's own cannot be mounted: {error}"));
+                None
+            }
+        }
+    }
+
+    /// A load during which the target stalls from one instant to another after its first I/O.
+    fn measure(&self, args: &str, from: Duration, length: Duration) -> Value {
+        self.system.take_served();
+        std::thread::scope(|scope| {
+            let file = self.file.display();
+            let run = scope.spawn(move || {
+                let output = self.bench.run(&format!("-W0 -b4K -r -Su -Rjson {args} {file}"));
+                let words = String::from_utf8_lossy(&output.stderr).into_owned();
+                (output.status.code(), serde_json::from_slice(&output.stdout).expect(&words))
+            });
+            let until_ns = now_ns() + 20_000_000_000;
+            // The load is under way when more is served than looks at the file before it.
+            while self.system.served() < 300 && now_ns() < until_ns {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            std::thread::sleep(from);
+            if !length.is_zero() {
+                self.system.stall(length);
+            }
+            let (code, result): (Option<i32>, Value) = run.join().unwrap();
+            assert_eq!(code, Some(0), "{result}");
+            result
+        })
+    }
+}
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn read(result: &Value) -> &Value {
+    &result["time_spans"][0]["threads"][0]["targets"][0]["read"]
+}
+
+#[test]
+fn a_stall_in_the_middle_is_told_without_latency() {
+    let Some(target) = Stalls::new() else { return };
+    let result = target.measure("-d3 -o1", ms(500), ms(1_500));
+    let told = evidence(&result, "stalled");
+    assert!(told.contains("Thread 0 waited 1.") && told.contains("none came back"), "{told}");
+    assert!(!is_told(&result, "stalled_at_end"));
+    let clean = target.measure("-d1 -o1", ms(0), ms(0));
+    for kind in ["stalled", "stalled_at_end", "no_io_completed", "idle_between_ios"] {
+        assert!(!is_told(&clean, kind), "{kind}: {}", clean["warnings"]);
+    }
+}
+
+#[test]
+fn a_stall_that_lasts_beyond_the_end_is_counted_at_least_as_long() {
+    let Some(target) = Stalls::new() else { return };
+    let result = target.measure("-d2 -o1 -L", ms(500), ms(3_000));
+    assert!(evidence(&result, "stalled_at_end").contains("1 I/O was in flight at its end"));
+    let read = read(&result);
+    let at_end = &read["edges"]["at_end"];
+    assert_eq!(at_end["ios"], 1, "{read}");
+    let age_ns = at_end["age_ns_max"].as_u64().unwrap();
+    assert!(age_ns > 1_000_000_000, "{age_ns}");
+    let longest_ns = read["latency"]["max_ns"].as_u64().unwrap();
+    assert!(longest_ns >= age_ns, "{longest_ns} and {age_ns}");
+}
+
+#[test]
+fn what_was_due_during_a_stall_at_the_end_is_told_with_a_rate() {
+    let Some(target) = Stalls::new() else { return };
+    let result = target.measure("-d2 -o1 -g500i -L", ms(500), ms(3_000));
+    let told = evidence(&result, "stalled_at_end");
+    assert!(told.contains("more had been due for up to 1."), "{told}");
+    assert!(is_told(&result, "rate_not_reached"));
+}
+
+#[test]
+fn a_stall_over_all_of_the_time_is_not_complete() {
+    // Looks at the file are answered, and the load is not.
+    let held =
+        FaultFs::mount(Path::new(env!("CARGO_TARGET_TMPDIR")), 8 << 20, |_, _, _| Answer::Held);
+    let Ok(system) = held else { return skip("a file system of one's own cannot be mounted") };
+    let (bench, file) = (Bench::new(), system.file());
+    let args = format!("-W0 -d1 -b4K -r -Su -o1 -L -Rjson {}", file.display());
+    let output = std::thread::scope(|scope| {
+        let run = scope.spawn(|| bench.run(&args));
+        while system.count(Kind::Read, Answer::Held) == 0 && !run.is_finished() {
+            std::thread::sleep(ms(10));
+        }
+        std::thread::sleep(ms(1_500));
+        system.release();
+        run.join().unwrap()
+    });
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["time_spans"][0]["outcome"], "no_io", "{result}");
+    let told = evidence(&result, "no_io_completed");
+    assert!(told.contains("1 I/O was in flight at its end"), "{told}");
+    assert_ne!(output.status.code(), Some(0));
+}
+
+#[test]
+fn the_account_of_time_closes() {
+    let Some(target) = Stalls::new() else { return };
+    for args in ["-d1 -o1 -L", "-d1 -o4 -L", "-d2 -o2 -L"] {
+        let stall = if args.contains("-d2") { ms(2_500) } else { ms(0) };
+        let result = target.measure(args, ms(300), stall);
+        let (span, read) = (&result["time_spans"][0], read(&result));
+        let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} of {read}"));
+        let thread = &span["threads"][0];
+        let slots = &thread["slots"];
+        let available_ns = number(&slots["count"]) * number(&span["measured_ns"]);
+        let busy_ns = available_ns - number(&slots["idle_ns"]);
+        // Latencies count whole what began before the measured time, and by its age what it left in flight.
+        let before_ns = number(&read["edges"]["at_start"]["age_ns_sum"]);
+        let told_ns = number(&read["latency"]["sum_ns"]) - before_ns;
+        let share = told_ns / busy_ns;
+        assert!((0.97..1.05).contains(&share), "{args}: {share}");
+    }
+}

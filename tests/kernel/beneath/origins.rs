@@ -1,0 +1,280 @@
+//! File systems and devices whose figures are not a disk's.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{answered_by, doubts, evidence, fill, is_told, measure};
+use crate::bench::{Bench, ios, skip};
+use crate::devices::turn;
+use crate::prepare::support::{Loop, Mount, run, wait_until_gone};
+use crate::stalling::Stalling;
+
+const MIB: usize = 1 << 20;
+const READS: &str = "-b4K -r -o4 -Su";
+/// More than is read 16 times over within a second of a debug build.
+const FILE_BYTES: usize = 96 * MIB;
+
+/// Whether files of this checkout lie on a disk: only then is there a clean neighbour.
+fn is_on_disk(result: &Value) -> bool {
+    answered_by(result) == "device"
+}
+
+#[test]
+fn memory_is_no_device() {
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "tmpfs"]) else { return };
+    let (bench, file) = (Bench::new(), mount.path().join("t.dat"));
+    fill(&file, 8 * MIB);
+    for args in ["-b4K -r -o1", "-b64K -o8 -w50 --overwrite", "-b4K -r -o4 -Sb"] {
+        let result = measure(&bench, args, &file);
+        assert_eq!(answered_by(&result), "memory", "{args}");
+        assert!(evidence(&result, "not_the_device").contains("it lies on tmpfs"), "{result}");
+    }
+}
+
+#[test]
+fn ten_clean_loads_on_a_disk_raise_no_doubt() {
+    let bench = Bench::new();
+    let file = bench.path("clean.dat");
+    fill(&file, FILE_BYTES);
+    let first = measure(&bench, READS, &file);
+    if !is_on_disk(&first) {
+        return skip("files of this checkout do not lie on a disk");
+    }
+    assert_eq!(doubts(&first), [], "{READS}");
+    for args in [
+        "-b4K -r -o1 -Su",
+        "-b64K -o4 -Su",
+        "-b4K -r -o8 -t2 -Su -L",
+        "-b4K -r -o1 -w100 --overwrite -Zr -Sh",
+        "-b4K -r -o4 -w30 --overwrite -Zr -Sh -L",
+        "-b4K -r -o2 -g200i -Su -L",
+        "-b8K -r -o4 -Su --engine=aio",
+        "-b4K -r -o1 -Su --engine=sync -t2",
+        "-b512K -o2 -Su -si",
+    ] {
+        assert_eq!(doubts(&measure(&bench, args, &file)), [], "{args}");
+    }
+}
+
+/// A loop device over a file that is in the page cache, and the same past it.
+#[test]
+fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
+    let _turn = turn();
+    let bench = Bench::new();
+    let image = bench.path("image");
+    fill(&image, FILE_BYTES);
+    let Some(device) = Attached::new("/dev/loop2", &image, "off") else { return };
+    let result = measure(&bench, READS, device.path());
+    if is_told(&result, "device_unseen") || answered_by(&result) == "memory" {
+        return skip("files of this checkout do not lie on a disk");
+    }
+    is_doubted(&result);
+    let asked = result["time_spans"][0]["beneath"]["targets"][0]["asked"]["read_ios"].as_u64();
+    assert_eq!(asked, Some(ios(&result)));
+    drop(device);
+    let Some(device) = Attached::new("/dev/loop2", &image, "on") else { return };
+    assert_eq!(doubts(&measure(&bench, READS, device.path())), []);
+}
+
+/// What a loop device reads through the page cache is doubted. Where others keep the disk busy, its counters
+/// cannot tell whether it was reached, and that is told instead.
+fn is_doubted(result: &Value) {
+    let told = match answered_by(result) {
+        "not_counted" => evidence(result, "page_cache"),
+        _ => evidence(result, "not_the_device"),
+    };
+    assert!(told.contains("the loop device loop2, over"), "{told}");
+}
+
+/// A loop device over a file that the test keeps.
+struct Attached(PathBuf);
+
+impl Attached {
+    fn new(device: &str, image: &Path, direct: &str) -> Option<Self> {
+        let name = device.trim_start_matches("/dev/");
+        wait_until_gone(&PathBuf::from(format!("/sys/block/{name}/loop")), || {});
+        let direct = format!("--direct-io={direct}");
+        if run("losetup", &[&direct, device, image.to_str().unwrap()]) {
+            return Some(Self(device.into()));
+        }
+        skip(&format!("{device} cannot be attached here, or is taken"));
+        None
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        run("losetup", &["-d", self.0.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn a_file_system_that_a_process_serves_shows_no_device() {
+    let (bench, folder) = (Bench::new(), tempfile::tempdir().unwrap());
+    let Some(served) = Stalling::mount(folder.path(), u64::MAX, Duration::ZERO) else { return };
+    let result = measure(&bench, "-b4K -r -o1 -Su", &served.file());
+    assert_eq!(answered_by(&result), "unseen");
+    let told = evidence(&result, "device_unseen");
+    assert!(told.contains("fuse, served by a process"), "{told}");
+}
+
+#[test]
+fn the_null_engine_touches_no_storage() {
+    let bench = Bench::new();
+    let result = bench.measure("-b4K -r -o8 --engine=null t.dat");
+    assert_eq!(answered_by(&result), "nothing");
+    assert!(evidence(&result, "not_the_device").contains("No storage was touched"));
+}
+
+#[test]
+fn a_ram_disk_is_memory() {
+    if run("dd", &["if=/dev/zram0", "of=/dev/null", "bs=64M", "count=1", "iflag=fullblock"]) {
+        let result = Bench::new().measure("-b4K -r -o1 -Su -f64M /dev/zram0");
+        assert_eq!(answered_by(&result), "memory");
+        assert!(evidence(&result, "not_the_device").contains("zram0, compressed in memory"));
+    } else {
+        skip("there is no RAM disk at /dev/zram0");
+    }
+}
+
+/// A file system on a loop device past the page cache, so that a disk is beneath it.
+struct OnLoop {
+    mount: Option<Mount>,
+    _device: Attached,
+    _bench: Bench,
+}
+
+impl OnLoop {
+    fn new(kind: &str, mib: usize, options: &str) -> Option<Self> {
+        let bench = Bench::new();
+        let image = bench.path("image");
+        let made = std::fs::File::create(&image).unwrap();
+        made.set_len((mib * MIB) as u64).unwrap();
+        let device = Attached::new("/dev/loop2", &image, "on")?;
+        let name = device.path().to_str().unwrap();
+        let force = if kind == "ext4" { "-F" } else { "-f" };
+        if !run(&format!("mkfs.{kind}"), &[force, name]) {
+            skip(&format!("there is no mkfs.{kind}"));
+            return None;
+        }
+        let mount = Mount::new(&["-t", kind, "-o", options, name])?;
+        Some(Self { mount: Some(mount), _device: device, _bench: bench })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.mount.as_ref().unwrap().path().join(name)
+    }
+}
+
+impl Drop for OnLoop {
+    /// Devices are let go of only after what is mounted on them.
+    fn drop(&mut self) {
+        let place = self.file("");
+        let place = place.to_str().unwrap().trim_end_matches('/');
+        let _done = Command::new("umount").arg(place).output();
+        self.mount.take();
+    }
+}
+
+#[test]
+fn btrfs_that_compresses_is_told_by_its_bytes_and_without_it_is_clean() {
+    let _turn = turn();
+    let Some(there) = OnLoop::new("btrfs", 256, "compress-force=zstd") else { return };
+    let bench = Bench::new();
+    let (soft, hard) = (there.file("soft.dat"), there.file("hard.dat"));
+    // Each block differs and holds little: no rule sees it as constant.
+    let text: Vec<u8> =
+        (0_u32..).flat_map(|line| format!("{line:0>40}\n").into_bytes()).take(FILE_BYTES).collect();
+    std::fs::write(&soft, text).unwrap();
+    std::fs::File::open(&soft).unwrap().sync_all().unwrap();
+    fill(&hard, 72 * MIB);
+    let result = measure(&bench, "-b128K -r -o4 -Su", &soft);
+    assert!(["above_device", "partly_device"].contains(&answered_by(&result)), "{result}");
+    assert!(evidence(&result, "not_the_device").contains(" from any device"), "{result}");
+    let result = measure(&bench, "-b128K -r -o4 -Su", &hard);
+    assert!(!is_told(&result, "not_the_device"), "{:?}", doubts(&result));
+}
+
+#[test]
+fn a_file_on_xfs_is_followed_to_the_disk() {
+    let _turn = turn();
+    let Some(there) = OnLoop::new("xfs", 320, "noatime") else { return };
+    let (bench, file) = (Bench::new(), there.file("t.dat"));
+    fill(&file, FILE_BYTES);
+    let result = measure(&bench, READS, &file);
+    assert_eq!(doubts(&result), []);
+    let layers = result["time_spans"][0]["beneath"]["layers"].as_array().unwrap();
+    let names: Vec<&str> = layers.iter().map(|layer| layer["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..2], ["xfs", "loop2"], "{names:?}");
+    assert!(names.len() >= 4, "{names:?}");
+    let result = measure(&bench, "-b4K -r -o4 -Sb", &file);
+    assert!(is_told(&result, "not_the_device") || is_told(&result, "page_cache"), "{result}");
+}
+
+#[test]
+fn an_overlay_is_followed_to_the_layer_that_holds_the_file() {
+    let bench = Bench::new();
+    for name in ["lower", "upper", "work"] {
+        std::fs::create_dir(bench.path(name)).unwrap();
+    }
+    fill(&bench.path("lower/t.dat"), FILE_BYTES);
+    let at = |name: &str| bench.path(name).display().to_string();
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", at("lower"), at("upper"), at("work"));
+    let Some(mount) = Mount::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
+    let result = measure(&bench, READS, &mount.path().join("t.dat"));
+    if !is_on_disk(&measure(&bench, READS, &bench.path("lower/t.dat"))) {
+        return skip("files of this checkout do not lie on a disk");
+    }
+    assert_eq!(doubts(&result), []);
+    let layers = result["time_spans"][0]["beneath"]["layers"].as_array().unwrap();
+    assert_eq!(layers[0]["name"], "overlay");
+    // The layer that holds it may be in memory, too.
+    let Some(memory) = Mount::new(&["-t", "tmpfs", "tmpfs"]) else { return };
+    fill(&memory.path().join("m.dat"), 8 * MIB);
+    let options = format!("lowerdir={}:{}", memory.path().display(), at("lower"));
+    let Some(mount) = Mount::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
+    let result = measure(&bench, "-b4K -r -o1", &mount.path().join("m.dat"));
+    assert_eq!(answered_by(&result), "memory");
+    assert!(is_told(&result, "not_the_device"));
+}
+
+#[test]
+fn the_page_cache_of_a_file_is_no_device() {
+    let bench = Bench::new();
+    let file = bench.path("cached.dat");
+    fill(&file, 32 * MIB);
+    let result = measure(&bench, "-b4K -r -o4 -Sb", &file);
+    assert_eq!(answered_by(&result), "above_device", "{result}");
+    assert!(evidence(&result, "not_the_device").contains("came from any device"));
+}
+
+/// A loop device of a file in memory: what it sees is memory's, however deep.
+#[test]
+fn a_loop_device_over_a_file_in_memory_is_memory() {
+    let _turn = turn();
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "tmpfs"]) else { return };
+    let image = mount.path().join("image");
+    fill(&image, 8 * MIB);
+    let Some(device) = Attached::new("/dev/loop2", &image, "off") else { return };
+    let result = measure(&Bench::new(), READS, device.path());
+    assert_eq!(answered_by(&result), "memory");
+    assert!(is_told(&result, "not_the_device"));
+}
+
+/// The test's own file behind a device that nobody has written: it is nothing but holes.
+#[test]
+fn a_loop_device_over_a_file_of_holes_is_no_device() {
+    let _turn = turn();
+    let Some(device) = Loop::attach("/dev/loop2", 64 << 20) else { return };
+    let result = measure(&Bench::new(), READS, device.path());
+    assert!(is_told(&result, "all_zero_data"), "{}", result["warnings"]);
+    is_doubted(&result);
+}
