@@ -29,6 +29,7 @@ __all__ = ["SimulatedStorage", "Truth"]
 INTERVAL_S = 0.1
 # What a run takes besides its time.
 START_S = 0.05
+_BOUND = ("core_saturated", "CPU 0 was 99.5 % busy.")
 _GIB = 1 << 30
 _MIB = 1 << 20
 
@@ -42,7 +43,8 @@ class Truth:
     ``cached_us``. One thread completes at most ``thread_iops``, and keeps one of ``cpus`` busy.
     Each run begins at the full rate and ends at ``ends_at`` of it. Every ``stall_every_s`` the rate
     falls to a twentieth for one interval. ``slow_share`` of the I/Os take ``slow_us``. By ``drift``
-    of itself the rate grows with each second on the clock.
+    of itself the rate grows with each second on the clock. Of each run the engine gives ``doubts``:
+    kinds of warnings, with their evidence.
     """
 
     servers: int = 16
@@ -60,6 +62,7 @@ class Truth:
     slow_us: float = 0.0
     drift: float = 0.0
     noise: float = 0.0
+    doubts: tuple[tuple[str, str], ...] = ()
 
     def service_us(self, asked: dict[str, Any], size_bytes: int) -> float:
         """Return what one I/O takes when it need not wait."""
@@ -177,7 +180,7 @@ class SimulatedStorage:
             rates=series,
             latency_ns=self._latencies(truth, 1e6 * outstanding / rate),
             idle_percent=[0.5 if bound and at < busy else 80.0 for at in range(truth.cpus)],
-            warnings=[("core_saturated", "CPU 0 was 99.5 % busy.")] if bound else [],
+            warnings=[*truth.doubts, *([_BOUND] if bound else [])],
             path=asked["path"],
             block_bytes=asked["block_bytes"],
             random=asked["access"].get("random_percent", 0),

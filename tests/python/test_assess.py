@@ -126,7 +126,10 @@ def test_the_verdict_is_in_words_with_the_true_numbers(own: Path, device: Simula
     text = " ".join(verdict.sentences)
     assert "in the class of flash (NVMe or SATA)" in verdict.headline
     assert "A random read of 4 KiB takes 200 us on average" in text
-    assert "at most 80,000 random reads of 4 KiB a second, and 40,000 writes" in text
+    assert (
+        "at most 80,000 random reads of 4 KiB a second (depth 16, unbuffered), and 40,000 writes "
+        "(depth 16, unbuffered, write-through)" in text
+    )
     assert "For a transaction database it is well suited" in text
     assert "For a database's log it is very well suited" in text
     assert "A backup reads 8,000 MiB/s: 1 TiB takes 2 minutes" in text

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fathom.cli._progress import RunProgress
+from fathom.cli._whole_progress import whole_progress
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,12 +61,8 @@ def test_live_is_told_where_it_belongs_to_the_other_command(tmp_path: Path) -> N
 def test_progress_shows_phase_and_figures() -> None:
     screen = io.StringIO()
     terminal = Console(file=screen, force_terminal=True, width=120)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[figures]}", markup=False),
-    )
-    with Progress(*columns, console=terminal, auto_refresh=False) as progress:
+    with whole_progress(terminal) as progress:
+        progress.live.auto_refresh = False
         draw = RunProgress(progress)
         draw("filling", {"target": "[x].dat", "done_bytes": 1 << 20, "total_bytes": 4 << 20})
         progress.refresh()

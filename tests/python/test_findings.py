@@ -61,6 +61,21 @@ def write_through(durable_us: float, quick_us: float) -> list[Result]:
     ]
 
 
+def limited(*points: tuple[int, int, float]) -> list[Result]:
+    """Return results at these depths and KiB per block, with IOPS."""
+    return [
+        fabricated(depth=depth, block_bytes=kib << 10, rates=rate, latency_ns=1e6 * depth / rate)
+        for depth, kib, rate in points
+    ]
+
+
+def credits_used_up(after: float) -> FloatArray:
+    """Return the rates of 10 s, of which the last six have this share of the first."""
+    rates = noisy(10_000, 0.02)
+    rates[40:] *= after
+    return rates
+
+
 CORE = ("core_saturated", "CPU 0 was 99.7 % busy.")
 # What each rule is made to show: the results of one target, and the level of its array.
 FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
@@ -104,6 +119,8 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "periodic-stalls": ([fabricated(rates=stalls(10))], None),
     "noisy-neighbour": ([fabricated(rates=10e3), fabricated(rates=7e3)], None),
     "raid-penalty-absent": (reads_and_writes(7_500.0), "raid5"),
+    "provisioned-limit": (limited((4, 4, 3_000.0), (16, 16, 3_010.0), (64, 64, 2_990.0)), None),
+    "burst-credits": ([fabricated(rates=credits_used_up(0.3))], None),
     "too-good": ([fabricated(latency_ns=1.5, rates=600e3)], None),
 }
 # Cases that show nothing; each is the near neighbour of one that does.

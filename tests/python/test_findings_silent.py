@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 from fabricated import GIB, fabricated, latencies_ns
 from fathom.findings import RULES, find
-from test_findings import CORE, FIRES, fired, noisy, reads_and_writes, sweep, two, write_through
+from test_findings import (
+    CORE,
+    FIRES,
+    credits_used_up,
+    fired,
+    limited,
+    noisy,
+    reads_and_writes,
+    sweep,
+    two,
+    write_through,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +57,23 @@ def _saturated() -> Iterator[Case]:
             (depth, rate, 1e6 * depth / rate) for depth, rate in zip(DEPTHS, rates, strict=True)
         ]
         yield sweep(*points), None
+
+
+def _no_plateau() -> Iterator[Case]:
+    """Larger blocks or more outstanding change the rate, if only by a twentieth."""
+    for number in TEN:
+        share = 0.94 - 0.05 * number
+        yield limited((4, 4, 3_000.0), (16, 16, 3_000.0 * share), (64, 64, 3_000 * share**2)), None
+
+
+def _no_step() -> Iterator[Case]:
+    """Rates that decline steadily, scatter widely, or fall by less than a fifth."""
+    for number in TEN[:4]:
+        yield [fabricated(rates=np.linspace(10e3, 8e3 - 2e3 * number, 100))], None
+    for number in TEN[4:7]:
+        yield [fabricated(rates=noisy(10e3, 0.05 * (number - 2), seed=number))], None
+    for number in TEN[7:]:
+        yield [fabricated(rates=credits_used_up(0.82 + 0.03 * (number - 7)))], None
 
 
 def _busy() -> Iterator[Case]:
@@ -163,6 +191,8 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "periodic-stalls": _irregular,
     "bimodal-latency": _one_population,
     "past-the-knee": _growing,
+    "provisioned-limit": _no_plateau,
+    "burst-credits": _no_step,
     "not-enough-outstanding": _saturated,
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from fathom.assess._claim_maker import conditions_of, parameters_of
 from fathom.findings import time_words
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class KeyFigure:
         The value with its unit, in words.
     cell_key, run_id
         The cell and the run that it comes from.
+    conditions
+        Under which it was measured, such as ``depth 16, unbuffered``.
 
     """
 
@@ -44,6 +47,7 @@ class KeyFigure:
     text: str = "not measured"
     cell_key: str | None = None
     run_id: int | None = None
+    conditions: str = ""
 
     @property
     def higher_is_better(self) -> bool:
@@ -52,12 +56,12 @@ class KeyFigure:
 
 
 def value_words(value: float, unit: Unit) -> str:
-    """Return a number with its unit: ``85 us``, ``160,000 a second``, ``3,100 MiB/s``."""
+    """Return a number with its unit: ``85 us``, ``160,000 IOPS``, ``3,100 MiB/s``."""
     if unit == "ns":
         return time_words(value)
     # Below 10, whole numbers would hide what differs.
     number = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - As above.
-    return f"{number} a second" if unit == "ios_per_s" else f"{number} MiB/s"
+    return f"{number} IOPS" if unit == "ios_per_s" else f"{number} MiB/s"
 
 
 def best_cell(figures: Mapping[str, Figures], *prefixes: str) -> str | None:
@@ -92,7 +96,14 @@ def _taken(empty: KeyFigure, cell: AssessedCell | None) -> KeyFigure:
     if value is None or cell is None:
         return empty
     text = value_words(value, empty.unit)
-    return replace(empty, value=value, text=text, cell_key=cell.cell.key, run_id=cell.run_id)
+    return replace(
+        empty,
+        conditions=conditions_of(parameters_of(cell)),
+        value=value,
+        text=text,
+        cell_key=cell.cell.key,
+        run_id=cell.run_id,
+    )
 
 
 def value_of(figures: Figures, unit: Unit) -> float | None:

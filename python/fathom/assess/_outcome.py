@@ -11,7 +11,11 @@
         "name": as the user wrote it, "path": ..., "size_bytes": ...,
         "kind": "scratch" | "file" | "device", "writes": bool, "is_direct": bool,
         "lost": null | why it could not be measured on,
-        "verdict": {"target", "headline", "sentences": [...], "left_out": [labels], "partial"},
+        "verdict": {"target", "headline", "sentences": [...], "left_out": [labels], "partial",
+                    "claims": [{"key": "headline" and others, "text",
+                      "evidence": [{"run_id", "name", "value", "unit": "ns" | "IOPS" | "MiB/s",
+                                    "threads", "depth", "caching"}],
+                      "weakened_by": [rules], "forbidden_by": [rules]}]},
         "key_figures": [five of {"name", "label", "unit": "ns" | "ios_per_s" | "mib_per_s",
                         "value": null | number, "text", "cell_key", "run_id",
                         "higher_is_better"}],
@@ -28,6 +32,7 @@
           "parameters": {"block_bytes", "random_percent", "write_percent", "threads", "depth",
                          "limit_bytes": 0 for all, "caching": "unbuffered" | "cached",
                          "write_through": bool} | null,
+          "findings": [rules that this run alone breaks],
           "figures": null | {"iops", "mib_per_s", "relative_half_width", "measured_s",
                      "latency_mean_ns", "latency_p50_ns", ... "latency_p999_ns", "cpu_percent",
                      "busiest_cpu_percent"}
@@ -53,7 +58,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fathom._run import parse
+from fathom.assess._claim_maker import parameters_of, rules_of
 from fathom.assess._key_figures import key_figures
 from fathom.assess._steady import rounds_of, steady_state
 from fathom.stats import find_steadiness
@@ -113,25 +118,9 @@ def _cell(one: AssessedCell) -> dict[str, Any]:
         "reason": one.reason,
         "run_id": one.run_id,
         "arguments": [*one.arguments],
-        "parameters": _parameters(one),
+        "parameters": parameters_of(one),
+        "findings": [*rules_of(one)],
         "figures": None if one.figures is None else asdict(one.figures),
-    }
-
-
-def _parameters(one: AssessedCell) -> dict[str, Any] | None:
-    """Return what was asked of the target; None of a cell that was not run."""
-    if not one.arguments:
-        return None
-    (asked,) = parse(one.arguments)["time_spans"][0]["targets"]
-    return {
-        "block_bytes": asked["block_bytes"],
-        "random_percent": asked["access"]["random_percent"],
-        "write_percent": asked["write_percent"],
-        "threads": asked["threads"],
-        "depth": asked["outstanding"],
-        "limit_bytes": asked["limit_bytes"],
-        "caching": asked["caching"],
-        "write_through": bool(asked["write_through"]),
     }
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fathom._claims import WEAKENING, Claim
+from fathom.assess._claim_maker import ClaimMaker
 from fathom.assess._key_figures import best_cell, value_words
 from fathom.assess._steady import POINTS, rounds_of, steady_state
 from fathom.findings import time_words
@@ -13,6 +15,7 @@ from fathom.stats import find_steadiness
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fathom._claims import Unit
     from fathom.assess._session import TargetCells
     from fathom.findings import Finding
     from fathom.runners import Figures
@@ -44,8 +47,6 @@ _LIMITS = {
 _TOO_SLOW = "too slow"
 # Less is no gain that anybody would notice.
 _MORE = 1.05
-# Findings which say that something else than the device was measured.
-_SPOILING = ("page-cache", "null-data", "too-good", "core-bound", "noisy-neighbour", "not-steady")
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Verdict:
         The cells that would have written, where nothing may be written.
     partial
         Why not all could be measured, in a sentence; None if all was.
+    claims
+        The headline and the sentences that have numbers, each with what it rests on.
 
     """
 
@@ -72,28 +75,30 @@ class Verdict:
     sentences: list[str]
     left_out: list[str]
     partial: str | None = None
+    claims: list[Claim] = field(default_factory=list)
 
 
 def verdict_of(
     plan: TargetCells, findings: Sequence[Finding], *, interrupted: bool = False
 ) -> Verdict:
     """Return the verdict on what was measured."""
-    figures = plan.figures()
+    made = ClaimMaker(plan, findings)
+    partial = _partial(plan, interrupted=interrupted)
+    headline = _headline(made, findings)
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
-    sentences = [sentence for part in parts for sentence in part(figures)]
-    sentences += _steady(plan)
+    claims = [claim for part in parts if (claim := part(made)) is not None]
+    if (steady := _steady(plan, made)) is not None:
+        claims.append(steady)
+    sentences = [one.text for one in claims]
     missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
     if missing:
         sentences.append(
             "Nothing was written, so that how it writes is not known; --write measures that, and "
             "destroys what the target holds."
         )
-    doubts = [one.title.lower() for one in findings if one.rule in _SPOILING]
-    if doubts:
-        words = "; ".join(dict.fromkeys(doubts))
-        sentences.append(f"Before you rely on these numbers, read the findings: {words}.")
-    partial = _partial(plan, interrupted=interrupted)
-    return Verdict(plan.target.name, _headline(figures), sentences, missing, partial)
+    return Verdict(
+        plan.target.name, headline.text, sentences, missing, partial, [headline, *claims]
+    )
 
 
 def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
@@ -111,18 +116,53 @@ def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
     return f"{words}, and {failed} failed." if failed else None
 
 
-def _headline(figures: Mapping[str, Figures]) -> str:
+def _headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
+    """Return the verdict in a sentence; what speaks against the numbers stands in it."""
+    figures = made.figures
     read = figures.get("read-1")
     if read is None or read.latency_mean_ns is None:
-        return "Too little was measured for a verdict."
+        return Claim("headline", "Too little was measured for a verdict.")
+    keys = [key for key in ("read-1", "oltp", "log") if key in figures]
+    if made.forbidden_by:
+        return made.claim("headline", _forbidden_words(made, findings), dict.fromkeys(keys, "ns"))
     words = f"It is {_class(read.latency_mean_ns)}"
     oltp, log = suited_for("oltp", figures), suited_for("log", figures)
     if oltp is None:
-        return f"{words}, as far as reading tells."
-    if log is None or log == oltp:
+        words += ", as far as reading tells"
+    elif log is None or log == oltp:
         both = "" if log is None else " and its log"
-        return f"{words}; {oltp} for a transaction database{both}."
-    return f"{words}; {oltp} for a transaction database, and {log} for its log."
+        words += f"; {oltp} for a transaction database{both}"
+    else:
+        words += f"; {oltp} for a transaction database, and {log} for its log"
+    words += _reservations(made, findings)
+    return made.claim("headline", f"{words}.", dict.fromkeys(keys, "ns"))
+
+
+def _forbidden_words(made: ClaimMaker, findings: Sequence[Finding]) -> str:
+    """Say why the numbers allow no verdict on a device."""
+    spoiling = [one for one in findings if one.rule in made.forbidden_by]
+    titles = {f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in spoiling}
+    why = "; ".join(sorted(titles))
+    return f"No verdict on a device, as these are not its numbers: {why}."
+
+
+def _reservations(made: ClaimMaker, findings: Sequence[Finding]) -> str:
+    """Return what a reader must know beside the verdict: what weakens it, and how little it is."""
+    weak = [one for one in findings if one.rule in WEAKENING and _counts(one)]
+    titles = dict.fromkeys(
+        f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in weak
+    )
+    words = f"; but {'; '.join(titles)}" if titles else ""
+    unreached = sum(one.state in ("pending", "failed") for one in made.plan.cells)
+    if not unreached:
+        return words
+    done = len(made.plan.done())
+    return f"{words}; this rests on {done} of {done + unreached} measurements"
+
+
+def _counts(one: Finding) -> bool:
+    """Whether a finding stands in the headline: what is merely possible does not, but for data."""
+    return one.confidence != "possible" or one.rule == "constant-data"
 
 
 def _class(mean_ns: float) -> str:
@@ -139,136 +179,168 @@ def suited_for(key: str, figures: Mapping[str, Figures]) -> str | None:
     return next((words for limit, words in limits if mean_ns < limit), _TOO_SLOW)
 
 
-def _latency(figures: Mapping[str, Figures]) -> list[str]:
-    one = figures.get("read-1")
+def _latency(made: ClaimMaker) -> Claim | None:
+    one = made.figures.get("read-1")
     if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
-        return []
-    return [
-        (
-            f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
-            f"and 99 of 100 take at most {time_words(one.latency_p99_ns)}."
-        )
-    ]
+        return None
+    words = (
+        f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
+        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time)."
+    )
+    return made.claim("latency", words, {"read-1": "ns"})
 
 
-def _saturation(figures: Mapping[str, Figures]) -> list[str]:
+def _saturation(made: ClaimMaker) -> Claim | None:
+    figures = made.figures
     key = best_cell(figures, "read-1", "random-", "threads-")
     if key is None:
-        return []
-    words = f"It completes at most {figures[key].iops:,.0f} random reads of 4 KiB a second"
+        return None
+    most = "at most " if made.is_whole("random-", "threads-") else ""
+    words = f"It completes {most}{figures[key].iops:,.0f} random reads of 4 KiB a second"
+    words += f" ({made.conditions(key)})"
+    keys: dict[str, Unit] = {key: "IOPS"}
     write = figures.get("random-write")
     if write is not None:
-        words += f", and {write.iops:,.0f} writes"
-    return [f"{words}."]
+        words += f", and {write.iops:,.0f} writes ({made.conditions('random-write')})"
+        keys["random-write"] = "IOPS"
+    if not most:
+        words += "; whether more outstanding bring more was not measured to the end"
+    return made.claim("saturation", f"{words}.", keys)
 
 
-def _sequential(figures: Mapping[str, Figures]) -> list[str]:
+def _sequential(made: ClaimMaker) -> Claim | None:
+    figures = made.figures
     key = best_cell(figures, "sequential-")
     if key is None:
-        return []
-    words = f"In order it reads {figures[key].mib_per_s:,.0f} MiB/s"
+        return None
+    words = f"In order it reads {figures[key].mib_per_s:,.0f} MiB/s ({made.conditions(key)})"
+    keys: dict[str, Unit] = {key: "MiB/s"}
     write = figures.get("sequential-write")
     if write is not None:
-        words += f" and writes {write.mib_per_s:,.0f} MiB/s"
-    return [f"{words}."]
+        where = made.conditions("sequential-write")
+        words += f" and writes {write.mib_per_s:,.0f} MiB/s ({where})"
+        keys["sequential-write"] = "MiB/s"
+    return made.claim("sequential", f"{words}.", keys)
 
 
-def _durable(figures: Mapping[str, Figures]) -> list[str]:
-    one, plain = figures.get("write-1"), figures.get("plain-write-1")
+def _durable(made: ClaimMaker) -> Claim | None:
+    one, plain = made.figures.get("write-1"), made.figures.get("plain-write-1")
     if one is None or one.latency_mean_ns is None:
-        return []
+        return None
     words = f"A write that has to survive an outage takes {time_words(one.latency_mean_ns)}"
+    keys: dict[str, Unit] = {"write-1": "ns"}
     if plain is not None and plain.latency_mean_ns is not None:
         words += f", one that need not {time_words(plain.latency_mean_ns)}"
-    return [f"{words}."]
+        keys["plain-write-1"] = "ns"
+    return made.claim("durable", f"{words}.", keys)
 
 
-def _oltp(figures: Mapping[str, Figures]) -> list[str]:
-    one, words = figures.get("oltp"), suited_for("oltp", figures)
+def _oltp(made: ClaimMaker) -> Claim | None:
+    one, suited = made.figures.get("oltp"), suited_for("oltp", made.figures)
     if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
-        return []
-    return [
-        (
-            f"For a transaction database it is {words}: {one.iops:,.0f} reads and writes of 8 KiB "
-            f"a second, 70 % of them reads, in {time_words(one.latency_mean_ns)} on average and "
-            f"{time_words(one.latency_p99_ns)} for 99 of 100."
-        )
-    ]
+        return None
+    words = (
+        f"{one.iops:,.0f} reads and writes of 8 KiB a second, 70 % of them reads, in "
+        f"{time_words(one.latency_mean_ns)} on average and {time_words(one.latency_p99_ns)} for "
+        f"99 of 100 ({made.conditions('oltp')})."
+    )
+    judged = f"For a transaction database it is {suited}: {words}"
+    plain = f"The load of a transaction database: {words}"
+    return made.judged("oltp", judged, plain, {"oltp": "ns"})
 
 
-def _log(figures: Mapping[str, Figures]) -> list[str]:
-    one, words = figures.get("log"), suited_for("log", figures)
+def _log(made: ClaimMaker) -> Claim | None:
+    one, suited = made.figures.get("log"), suited_for("log", made.figures)
     if one is None or one.latency_mean_ns is None:
-        return []
-    return [
-        (
-            f"For a database's log it is {words}: a full log buffer is written in "
-            f"{time_words(one.latency_mean_ns)}, {value_words(one.iops, 'ios_per_s')}."
-        )
-    ]
+        return None
+    words = (
+        f"a full log buffer is written in {time_words(one.latency_mean_ns)}, "
+        f"{value_words(one.iops, 'ios_per_s')} ({made.conditions('log')})."
+    )
+    judged = f"For a database's log it is {suited}: {words}"
+    return made.judged("log", judged, f"The load of a database's log: {words}", {"log": "ns"})
 
 
-def _backup(figures: Mapping[str, Figures]) -> list[str]:
-    one = figures.get("backup")
+def _backup(made: ClaimMaker) -> Claim | None:
+    one = made.figures.get("backup")
     if one is None or not one.mib_per_s:
-        return []
+        return None
     seconds = _MIB_OF_TIB / one.mib_per_s
     long = seconds >= 2 * _MINUTE_S
     words = f"{seconds / _MINUTE_S:,.0f} minutes" if long else f"{seconds:.0f} s"
-    return [f"A backup reads {value_words(one.mib_per_s, 'mib_per_s')}: 1 TiB takes {words}."]
+    text = f"A backup reads {value_words(one.mib_per_s, 'mib_per_s')}: 1 TiB takes {words}."
+    return made.claim("backup", text, {"backup": "MiB/s"})
 
 
-def _threads(figures: Mapping[str, Figures]) -> list[str]:
-    many, single = best_cell(figures, "threads-"), best_cell(figures, "random-")
+def _threads(made: ClaimMaker) -> Claim | None:
+    """Compare threads with one thread at the same depth; the best of one thread is told, too."""
+    figures = made.figures
+    many = best_cell(figures, "threads-")
+    single = None if many is None else made.single_at(made.depth(many))
     if many is None or single is None:
-        return []
+        return None
     gain = figures[many].iops / figures[single].iops
     count = many.removeprefix("threads-")
+    depth = made.depth(many)
+    rates = f"{figures[many].iops:,.0f} against {figures[single].iops:,.0f} IOPS"
+    keys: dict[str, Unit] = {many: "IOPS", single: "IOPS"}
     if gain < _MORE:
-        return [f"More threads do not help: {count} complete {gain:.2f} times as many as one."]
-    return [f"{count} threads complete {gain:.2f} times the random reads of one."]
+        words = (
+            f"More threads do not help: at depth {depth} each, {count} complete {gain:.2f} times "
+            f"as many random reads as one ({rates})"
+        )
+    else:
+        words = (
+            f"At depth {depth} each, {count} threads complete {gain:.2f} times the random reads of "
+            f"one ({rates})"
+        )
+    best = best_cell(figures, "read-1", "random-")
+    if best is not None and figures[best].iops > _MORE * figures[single].iops:
+        words += f"; one thread at depth {made.depth(best)} completes {figures[best].iops:,.0f}"
+        keys[best] = "IOPS"
+    return made.claim("threads", f"{words}.", keys)
 
 
-def _caches(figures: Mapping[str, Figures]) -> list[str]:
-    one, cached = figures.get("read-1"), figures.get("cached")
-    if one is None or cached is None:
-        return []
+def _caches(made: ClaimMaker) -> Claim | None:
+    one, cached = made.figures.get("read-1"), made.figures.get("cached")
+    if one is None or cached is None or not one.iops:
+        return None
     gain = cached.iops / one.iops
-    if gain < _MORE:
-        return [
-            "Through the system's own memory (page cache) reads were not faster within the time."
-        ]
-    return [
+    words = (
         f"What the system holds in its own memory (page cache) is read {gain:.1f} times as fast."
-    ]
+    )
+    if gain < _MORE:
+        words = (
+            "Through the system's own memory (page cache) reads were not faster within the time."
+        )
+    return made.claim("caches", words, {"read-1": "IOPS", "cached": "IOPS"})
 
 
-def _steady(plan: TargetCells) -> list[str]:
+def _steady(plan: TargetCells, made: ClaimMaker) -> Claim | None:
     """Tell whether the rounds of the SNIA were steady, and what they gave at last."""
-    figures = plan.figures()
-    series = rounds_of({key: one.iops for key, one in figures.items()})
+    series = rounds_of({key: one.iops for key, one in made.figures.items()})
     rounds = min(len(one) for one in series.values())
     if not any(one.cell.role == "steady_round" for one in plan.cells):
-        return []
+        return None
+    keys: dict[str, Unit] = {
+        key: "IOPS" for key in made.figures if key.startswith("steady-") and key != "steady-fill"
+    }
     found = steady_state(series)
     if found is None:
-        return [f"Whether it is steady is not known: {rounds} rounds were made, and it takes 5."]
+        words = f"Whether it is steady is not known: {rounds} rounds were made, and it takes 5."
+        return made.claim("steady", words, keys)
     labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
     rates = "; ".join(
-        f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} a second"
-        for point in POINTS
+        f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} IOPS" for point in POINTS
     )
-    own = [
-        f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
-        for point, values in series.items()
-    ]
-    if found.is_steady:
-        first = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
-        return [first, *own]
-    return [
-        (
+    words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
+    if not found.is_steady:
+        words = (
             f"It was not steady within {found.rounds} rounds by the rules of the SNIA, so that it "
             f"will go on changing under load; at last: {rates}."
-        ),
-        *own,
+        )
+    own = [
+        f" All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
+        for point, values in series.items()
     ]
+    return made.claim("steady", words + "".join(own), keys)

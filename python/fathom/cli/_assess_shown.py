@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from fathom.cli._plain import unguarded
-from fathom.cli._shown import plain_text
+from fathom.cli._shown import console, plain_text
+from fathom.cli._whole_table import WholeColumn, WholeTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fathom.assess import AssessedCell, Assessment, SideBySide, TargetAssessment
 
 __all__ = ["failure_words", "show_assessment"]
@@ -61,9 +63,7 @@ def _show_verdict(one: TargetAssessment) -> None:
     _write(verdict.headline)
     typer.echo()
     figures = key_figures(one.plan)
-    width = max(len(figure.label) for figure in figures)
-    for figure in figures:
-        typer.echo(f"  {figure.label:<{width}}  {figure.text}")
+    _print(_table(("", ""), [(f"  {figure.label}", f" {figure.text}") for figure in figures]))
     typer.echo()
     for sentence in verdict.sentences:
         _write(sentence, "- ")
@@ -72,12 +72,12 @@ def _show_verdict(one: TargetAssessment) -> None:
 def _show_comparison(found: SideBySide) -> None:
     _title("Side by side")
     _write(found.headline)
-    table = _table("", *(f"{name}>" for name in found.targets))
+    rows = []
     for figure in found.figures:
         marks = [" *" if at in figure.best else "  " for at in range(len(found.targets))]
         cells = [text + mark for text, mark in zip(figure.texts, marks, strict=True)]
-        table.add_row(plain_text(figure.label), *(plain_text(cell) for cell in cells))
-    _print(table)
+        rows.append([figure.label, *cells])
+    _print(_table(["", *(f"{name}>" for name in found.targets)], rows))
     _write("*: the best, or within 5 % of it.", "")
     for sentence in found.sentences:
         _write(sentence, "- ")
@@ -87,16 +87,19 @@ def _show_comparison(found: SideBySide) -> None:
 
 def _show_cells(one: TargetAssessment) -> None:
     _title(f"Measurements of {one.plan.target.name}")
-    table = _table("", "a second>", "MiB/s>", "mean>", "99 %>", "run>")
+    rows: list[list[str]] = []
+    headings = []
     part = None
     for cell in one.plan.cells:
         if cell.cell.role == "steady_round" or cell.state not in ("done", "failed"):
             continue
         if cell.cell.part != part:
             part = cell.cell.part
-            table.add_row(plain_text(part, style="bold"))
-        table.add_row(*(plain_text(text) for text in _row(cell)))
-    _print(table)
+            headings.append(len(rows))
+            rows.append([part, "", "", "", "", ""])
+        rows.append(_row(cell))
+    columns = ("", "IOPS>", "MiB/s>", "mean>", "99 %>", "run>")
+    _print(_table(columns, rows, spare=("MiB/s", "mean"), headings=headings))
     _show_rounds(one)
 
 
@@ -130,11 +133,14 @@ def _show_rounds(one: TargetAssessment) -> None:
     if not rounds:
         return
     labels = [cell.cell.label.partition(": ")[2] for cell in next(iter(rounds.values()))]
-    table = _table("steady state, a second", *(f"{label}>" for label in labels))
-    for name, cells in rounds.items():
-        rates = [f"{cell.figures.iops:,.0f}" for cell in cells if cell.figures is not None]
-        table.add_row(plain_text(f"  {name}"), *(plain_text(rate) for rate in rates))
-    _print(table)
+    rows = [[f"  {name}", *_rates(cells, len(labels))] for name, cells in rounds.items()]
+    _print(_table(["steady state, IOPS", *(f"{label}>" for label in labels)], rows))
+
+
+def _rates(cells: Sequence[AssessedCell], count: int) -> list[str]:
+    """Return the rates of a round; the last one may lack some."""
+    known = [f"{cell.figures.iops:,.0f}" for cell in cells if cell.figures is not None]
+    return [*known, *["-"] * (count - len(known))]
 
 
 def _show_findings(found: Assessment) -> None:
@@ -149,7 +155,7 @@ def _show_findings(found: Assessment) -> None:
 
 def _title(words: str) -> None:
     typer.echo(f"\n{words}")
-    typer.echo("-" * min(len(words), _COLUMNS))
+    typer.echo("-" * min(len(words), _columns()))
 
 
 def _write(words: str, bullet: str = "  ", indent: str | None = None) -> None:
@@ -157,7 +163,7 @@ def _write(words: str, bullet: str = "  ", indent: str | None = None) -> None:
     typer.echo(
         textwrap.fill(
             words,
-            _COLUMNS,
+            _columns(),
             initial_indent=bullet,
             subsequent_indent=rest,
             break_long_words=False,
@@ -166,22 +172,36 @@ def _write(words: str, bullet: str = "  ", indent: str | None = None) -> None:
     )
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False)
-    for column in columns:
-        is_number = column.endswith(">")
-        table.add_column(
-            plain_text(column.removesuffix(">")),
-            justify="right" if is_number else "left",
-            overflow="fold",
-        )
-    return table
+def _table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    spare: Sequence[str] = (),
+    headings: Sequence[int] = (),
+) -> WholeTable:
+    return WholeTable(
+        [
+            WholeColumn(plain_text(one.removesuffix(">")).plain, is_number=one.endswith(">"))
+            for one in columns
+        ],
+        [[plain_text(cell).plain for cell in row] for row in rows],
+        spare=spare,
+        is_boxed=False,
+        gap=1,
+        headings=frozenset(headings),
+    )
 
 
-def _print(table: Table) -> None:
+def _columns() -> int:
+    """Return the width of all lines: that of a page, or what a narrow terminal has."""
+    terminal = console()
+    return min(terminal.width, _COLUMNS)
+
+
+def _print(table: WholeTable) -> None:
     # Also where the output goes to a file or another program: it is made for reading.
-    terminal = Console(file=unguarded(sys.stdout), width=_COLUMNS)
+    terminal = Console(file=unguarded(sys.stdout), width=_columns())
     with terminal.capture() as captured:
-        terminal.print(table)
+        terminal.print(table, crop=False)
     for line in captured.get().splitlines():
         typer.echo(line.rstrip())

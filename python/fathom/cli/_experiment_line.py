@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bars
 
 from fathom.cli._plain import plain, unguarded
+from fathom.cli._whole_progress import whole_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress as Bars
 
     from fathom.experiments._progress import Progress
 
@@ -56,13 +57,8 @@ class ExperimentLine:
         self._told = 0
         self._bars: Bars | None = None
         if terminal.is_terminal:
-            columns = (
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TextColumn("{task.fields[figures]}", markup=False),
-            )
-            self._bars = Bars(*columns, console=terminal, transient=True)
-            self._task = self._bars.add_task("the first", total=None, figures="")
+            self._bars = whole_progress(terminal)
+            self._task = self._bars.add_task("the first", total=None, figures=[])
 
     def __enter__(self) -> Self:
         """Begin to draw."""
@@ -77,10 +73,10 @@ class ExperimentLine:
 
     def tell(self, progress: Progress) -> None:
         """Show how far it is, and what failed."""
-        figures = (
-            f"{progress.done} of about {progress.expected:.0f} {self._noun}, "
-            f"{_left_words(progress)} left"
-        )
+        figures = [
+            f"{progress.done} of about {progress.expected:.0f} {self._noun}",
+            f"{_left_words(progress)} left",
+        ]
         if progress.failure is not None:
             typer.echo(f"{progress.label} failed: {progress.failure}", err=True)
         if self._bars is not None:
@@ -93,7 +89,7 @@ class ExperimentLine:
             )
         elif progress.done * 10 // max(round(progress.expected), 1) > self._told:
             self._told = progress.done * 10 // max(round(progress.expected), 1)
-            typer.echo(figures, err=True)
+            typer.echo(", ".join(figures), err=True)
 
 
 def _left_words(progress: Progress) -> str:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bars
 
 from fathom.cli._plain import plain, unguarded
+from fathom.cli._whole_progress import whole_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,10 +55,14 @@ def show_look(found: Look) -> None:
 
 def progress_words(one: Progress) -> str:
     """Return how far it is: bytes, rate, and the time that is left."""
-    words = f"{_size(one.done_bytes)} of {_size(one.total_bytes)}"
+    return ", ".join(_progress_parts(one))
+
+
+def _progress_parts(one: Progress) -> list[str]:
+    parts = [f"{_size(one.done_bytes)} of {_size(one.total_bytes)}"]
     if one.rate_bytes_per_s is not None:
-        words += f", {one.rate_bytes_per_s / _MIB:,.1f} MiB/s"
-    return words if one.remaining_s is None else f"{words}, {_time(one.remaining_s)} left"
+        parts.append(f"{one.rate_bytes_per_s / _MIB:,.1f} MiB/s")
+    return parts if one.remaining_s is None else [*parts, f"{_time(one.remaining_s)} left"]
 
 
 @contextmanager
@@ -72,15 +75,10 @@ def writing_progress(what: str, *, quiet: bool) -> Iterator[Callable[[Progress],
     if not terminal.is_terminal:
         yield _Lines(what).tell
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.fields[figures]}", markup=False),
-    )
-    with Bars(*columns, console=terminal, transient=True) as bars:
-        task = bars.add_task(plain(what), total=None, figures="")
+    with whole_progress(terminal) as bars:
+        task = bars.add_task(plain(what), total=None, figures=[])
         yield lambda one: bars.update(
-            task, total=one.total_bytes, completed=one.done_bytes, figures=progress_words(one)
+            task, total=one.total_bytes, completed=one.done_bytes, figures=_progress_parts(one)
         )
 
 

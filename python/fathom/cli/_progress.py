@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from fathom.cli._plain import plain, unguarded
+from fathom.cli._whole_progress import whole_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.progress import Progress, TaskID
 
     from fathom import EventCallback
 
@@ -34,13 +36,7 @@ def live_progress(*, quiet: bool = False) -> Iterator[EventCallback | None]:
     if quiet or not terminal.is_terminal:
         yield None
         return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[figures]}", markup=False),
-    )
-    with Progress(*columns, console=terminal, transient=True) as progress:
+    with whole_progress(terminal, tells_time=True) as progress:
         yield RunProgress(progress)
 
 
@@ -63,30 +59,31 @@ class RunProgress:
     def _filling_of(self, target: str, total_bytes: int) -> TaskID:
         if target not in self._filling:
             self._filling[target] = self._progress.add_task(
-                plain(f"filling {target}"), total=total_bytes, figures=""
+                plain(f"filling {target}"), total=total_bytes, figures=[]
             )
         return self._filling[target]
 
     def _fill(self, target: str, done_bytes: int, total_bytes: int) -> None:
         task = self._filling_of(target, total_bytes)
-        figures = f"{done_bytes // _BYTES_PER_MIB} of {total_bytes // _BYTES_PER_MIB} MiB"
+        figures = [f"{done_bytes // _BYTES_PER_MIB} of {total_bytes // _BYTES_PER_MIB} MiB"]
         self._progress.update(task, completed=done_bytes, figures=figures)
 
     def _phase_started(self, time_span: int, phase: str, planned_ns: int) -> None:
         words = _PHASES[phase] if time_span == 0 else f"{_PHASES[phase]}, time span {time_span + 1}"
         if self._task is None:
             self._planned_s = 0.0
-            self._task = self._progress.add_task(words, total=None, figures="")
+            self._task = self._progress.add_task(words, total=None, figures=[])
         self._planned_s += planned_ns / _NANOS_PER_SECOND
         self._progress.update(self._task, description=words, total=self._planned_s)
 
     def _live(self, second: int, ios: int, bytes: int, **more: int) -> None:  # noqa: A002
         if self._task is None:
             return
-        figures = (
-            f"{ios:,} IOPS  {bytes / _BYTES_PER_MIB:,.1f} MiB/s  "
-            f"p99 {more['latency_ns_p99'] / _NANOS_PER_MILLI:.3f} ms"
-        )
+        figures = [
+            f"{ios:,} IOPS",
+            f"{bytes / _BYTES_PER_MIB:,.1f} MiB/s",
+            f"p99 {more['latency_ns_p99'] / _NANOS_PER_MILLI:.3f} ms",
+        ]
         self._progress.update(self._task, completed=second, figures=figures)
 
     def _finished(self, time_span: int) -> None:

@@ -176,7 +176,9 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
             ]
         )
     if rows:
-        console().print(text_table(f"{len(found.run_ids)} runs", columns, rows))
+        console().print(
+            text_table(f"{len(found.run_ids)} runs", columns, rows, spare=("median", "CoV %"))
+        )
     for sentence in _sentences(found):
         typer.echo(sentence)
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["show_report"]
 
 _BAR = 16
+_BAR_TITLE = "bar"
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _MOST_ROWS = 40
 _RARE = tuple(f"99.{'9' * digits} %" for digits in range(2, 8))
@@ -71,18 +72,16 @@ def _figure(terminal: Console, figure: Figure) -> None:
     table = figure.table
     # What no row knows, such as percentiles beyond the number of I/Os, takes no room.
     kept = [
-        at
-        for at, column in enumerate(table.columns)
-        if column.name not in needless and any(row[at] is not None for row in table.rows)
+        at for at in range(len(table.columns)) if any(row[at] is not None for row in table.rows)
     ]
     titles = [f"{table.columns[at].title}{_number(table.columns[at])}" for at in kept]
     texts = [[row[at] for at in kept] for row in table.texts()[:_MOST_ROWS]]
     bars = _bars(figure, bar) if bar and terminal.is_terminal else []
     if bars:
-        # A column of numbers is not folded.
-        titles.append(" >")
+        titles.append(f"{_BAR_TITLE}>")
         texts = [[*row, one.ljust(_BAR)] for row, one in zip(texts, bars, strict=False)]
-    terminal.print(text_table(figure.title, titles, texts))
+    spare = [one.title for one in table.columns if one.name in needless]
+    terminal.print(text_table(figure.title, titles, texts, spare=[_BAR_TITLE, *spare]))
     left = len(table.rows) - len(texts)
     if left > 0:
         terminal.print(plain_text(f"{left} more rows: fathom report --json"))

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from fathom._text import without_secrets
 from fathom.cli._plain import plain, unguarded
 from fathom.cli._stop_shown import stop_sentences
+from fathom.cli._whole_table import WholeColumn, WholeTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,11 +37,18 @@ _KINDS = ("read", "write", "total")
 _WIDTH_OF_A_PIPE = 10_000
 
 
+class _Whole(Console):
+    """A terminal that cuts no line: what is too long for it is left to the terminal."""
+
+    def print(self, *objects: Any, crop: bool = False, **more: Any) -> None:  # noqa: ANN401 - Rich's.
+        super().print(*objects, crop=crop, **more)
+
+
 def console() -> Console:
     """Return the terminal, or a wide one in its place."""
     file = unguarded(sys.stdout)
-    found = Console(file=file)
-    return found if found.is_terminal else Console(file=file, width=_WIDTH_OF_A_PIPE)
+    found = _Whole(file=file)
+    return found if found.is_terminal else _Whole(file=file, width=_WIDTH_OF_A_PIPE)
 
 
 def plain_text(words: str, style: str = "") -> Text:
@@ -49,33 +56,39 @@ def plain_text(words: str, style: str = "") -> Text:
     return Text(plain(without_secrets(words)), style=style)
 
 
-def text_table(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of plain text; columns whose title ends with ``>`` are numbers."""
-    table = _table(title)
-    for column in columns:
-        is_number = column.endswith(">")
-        # Numbers are shown whole; words may fold.
-        table.add_column(
-            plain_text(column.removesuffix(">")),
-            justify="right" if is_number else "left",
-            no_wrap=is_number,
-            overflow="fold",
-        )
+def text_table(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    spare: Sequence[str] = (),
+    caption: str = "",
+) -> WholeTable:
+    """Return a table of plain text; columns whose title ends with ``>`` are numbers.
+
+    No terminal is too narrow for it: columns that are ``spare`` are left out, the first one first,
+    or each row becomes a block.
+    """
+    is_terminal = console().is_terminal
     # What another program cuts at spaces has something in each column.
-    nothing, line_feed = ("", "\n") if console().is_terminal else ("-", "\\n")
-    for row in rows:
-        # As plain text: names of files may hold what Rich would take for markup.
-        table.add_row(*(plain_text((cell or nothing).replace("\n", line_feed)) for cell in row))
-    return table
-
-
-def _table(title: str, caption: str = "") -> Table:
-    """Return an empty table; for another program without lines, so that it can cut the columns."""
-    table = Table(title=plain_text(title) if title else None, caption=caption or None)
-    if not console().is_terminal:
-        table.box, table.pad_edge, table.padding = None, False, (0, 2, 0, 0)
-        table.title_justify = table.caption_justify = "left"
-    return table
+    nothing, line_feed = ("", "\n") if is_terminal else ("-", "\\n")
+    return WholeTable(
+        columns=[
+            WholeColumn(plain_text(one.removesuffix(">")).plain, is_number=one.endswith(">"))
+            for one in columns
+        ],
+        rows=[
+            [
+                plain_text((cell or nothing).replace("\n", line_feed).replace("\t", "    ")).plain
+                for cell in row
+            ]
+            for row in rows
+        ],
+        title=plain_text(title).plain,
+        caption=plain_text(caption).plain,
+        spare=spare,
+        is_boxed=is_terminal,
+    )
 
 
 def show_result(result: Result) -> None:
@@ -95,27 +108,27 @@ def show_result(result: Result) -> None:
         terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
 
 
-def _span_table(number: int, span: TimeSpan) -> Table:
+def _span_table(number: int, span: TimeSpan) -> WholeTable:
     """Return the figures of a time span, and response times where I/Os had a schedule."""
     paced = span.total.response is not None
     caption = "" if span.cpu_percent is None else f"CPU {span.cpu_percent:.1f} %"
     if paced:
         caption += "; response times count from the scheduled start of each I/O"
-    table = _table(f"Time span {number}", caption)
-    for column in ("", "IOPS", "MiB/s", *_LATENCY_COLUMNS):
-        table.add_column(column, justify="right" if column else "left")
+    rows = []
     for name in _KINDS:
         direction: Direction = getattr(span, name)
         rates = (f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}")
-        table.add_row(name, *rates, *_cells(direction.latency))
+        rows.append((name, *rates, *_cells(direction.latency)))
         if paced:
-            table.add_row("  response", "-", "-", *_cells(direction.response))
+            rows.append(("  response", "-", "-", *_cells(direction.response)))
     for name, others in (("sync", span.sync), ("trim", span.trim)):
         # They are counted apart, and most runs have none.
         if others.ios:
             rates = (f"{others.iops:,.0f}", f"{others.mib_per_s:,.2f}" if others.bytes else "-")
-            table.add_row(name, *rates, *_cells(others.latency))
-    return table
+            rows.append((name, *rates, *_cells(others.latency)))
+    columns = ("", "IOPS>", "MiB/s>", *(f"{one}>" for one in _LATENCY_COLUMNS))
+    spare = ("p99.9 ms", "p50 ms")
+    return text_table(f"Time span {number}", columns, rows, spare=spare, caption=caption)
 
 
 def _cells(latency: Latency | None) -> list[str]:
@@ -136,17 +149,18 @@ def local_time(unix_s: float | None) -> str:
     return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def facts_table(title: str, facts: Mapping[str, object]) -> Table:
+def facts_table(title: str, facts: Mapping[str, object]) -> WholeTable:
     """Return names and values, without those that nobody knows."""
     known = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
     return text_table(title, ("", ""), known)
 
 
-def runs_table(runs: Iterable[RunSummary]) -> Table:
+def runs_table(runs: Iterable[RunSummary]) -> WholeTable:
     """Return one line for each run."""
     columns = ("run>", "started", "label", "outcome", "load", "IOPS>", "MiB/s>", "mean ms>")
     rows = [_run_cells(run) for run in runs]
-    return text_table("", (*columns, "p99 ms>", "target"), rows)
+    spare = ("mean ms", "MiB/s", "started", "label")
+    return text_table("", (*columns, "p99 ms>", "target"), rows, spare=spare)
 
 
 def _run_cells(run: RunSummary) -> list[str]:

@@ -21,6 +21,8 @@ __all__ = ["show_forecast", "show_sweep"]
 _NANOS_PER_MILLI = 1_000_000
 _SHOWN_CELLS = 20
 _RATES_MIB_PER_S = (100, 1000)
+# What a narrow terminal need not have, the first one first.
+_SPARE = ("mean ms", "MiB/s", "+/- %")
 _SHOWN_LATENCIES = ("latency_mean_ns", "latency_p99_ns")
 
 
@@ -72,7 +74,7 @@ def show_sweep(found: Sweep) -> None:
     names = list(found.cells[0].parameters)
     columns = (*(f"{name}>" for name in names), "IOPS>", "+/- %>", "MiB/s>", "mean ms>", "p99 ms>")
     rows = [[*cell.parameters.values(), *_figures(cell)] for cell in found.cells]
-    console().print(text_table("", (*columns, "source"), rows))
+    console().print(text_table("", (*columns, "source"), rows, spare=_SPARE))
     parts = [
         f"{found.count(source)} {source}"
         for source in ("measured", "interpolated", "failed", "pending")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["show_tune", "show_tune_forecast"]
 
 _NANOS_PER_MILLI = 1_000_000
+# What a narrow terminal need not have, the first one first.
+_SPARE = ("MiB/s", "+/- %", "mean ms")
 _RATES_MIB_PER_S = (100, 1000)
 
 
@@ -70,7 +72,7 @@ def show_tune(found: Tuning) -> None:
     """Print all runs, the best load, whether it is confirmed, and why it is the best."""
     columns = ("threads>", "depth>", "IOPS>", "+/- %>", "MiB/s>", "mean ms>", "p99 ms>", "run")
     ordered = sorted(found.points, key=lambda one: (one.threads, one.depth))
-    console().print(text_table("", columns, [_row(point) for point in ordered]))
+    console().print(text_table("", columns, [_row(point) for point in ordered], spare=_SPARE))
     if found.threads is not None and found.iops is not None and found.latency_ns is not None:
         typer.echo(
             f"Best: {found.threads} threads, depth {found.depth} (-t{found.threads} "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from fathom._provenance import memory_bytes
 from fathom.findings import (
     _bimodal,
+    _burst_credits,
     _cached_by_device,
     _constant_data,
     _core_bound,
@@ -25,6 +26,7 @@ from fathom.findings import (
     _page_cache,
     _past_the_knee,
     _periodic_stalls,
+    _provisioned_limit,
     _raid_penalty,
     _rate_not_reached,
     _stalled,
@@ -48,6 +50,8 @@ RULES: tuple[Rule, ...] = (
     _not_the_device.RULE,
     _no_device_seen.RULE,
     _io_limited.RULE,
+    _provisioned_limit.RULE,
+    _burst_credits.RULE,
     _cpu_throttled.RULE,
     _cpu_contended.RULE,
     _stalled.RULE,

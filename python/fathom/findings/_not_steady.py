@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.findings._burst_credits import step_of
 from fathom.findings._finding import Noticed, Rule
 from fathom.findings._series import settled_rates
 from fathom.stats._steady import WINDOW_ROUNDS, check_window
@@ -26,7 +27,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     unsteady = judged = 0
     for one in evidence.observed:
         rates = settled_rates(one.result)
-        if rates is None or one.load.is_paced:
+        # Two steady levels with a step between them are a finding of their own.
+        if rates is None or one.load.is_paced or step_of(one) is not None:
             continue
         judged += 1
         fifths = np.array([part.mean() for part in np.array_split(rates, WINDOW_ROUNDS)])

@@ -1,0 +1,95 @@
+"""Burst credits: a high rate for a while, then a step down to a lower one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.experiments._metrics import interval_series
+from fathom.findings._finding import Noticed, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings._observed import Observed, TargetEvidence
+    from fathom.stats._types import FloatArray
+
+__all__ = ["RULE", "step_of"]
+
+_NANOS_PER_SECOND = 1e9
+_LEAST_INTERVALS = 25
+_LEAST_IOS = 2_000
+# On each side of the step.
+_LEAST_SIDE = 8
+_DROP = 0.8
+# The step in standard deviations of what lies before and behind it; a steady decline has 3.5.
+_CLEAR = 6.0
+
+
+@dataclass(frozen=True)
+class _Step:
+    at: int
+    before: float
+    after: float
+
+    @property
+    def share(self) -> float:
+        return self.after / self.before
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Tell the deepest step down of all runs."""
+    pairs = [(one, step) for one in evidence.observed if (step := step_of(one)) is not None]
+    if not pairs:
+        return
+    one, step = min(pairs, key=lambda pair: pair[1].share)
+    interval_s = one.result.raw["time_spans"][0]["interval_ns"] / _NANOS_PER_SECOND
+    writes = one.load.write_percent > 0
+    other = " A cache of the device that filled looks the same." if writes else ""
+    count = len(pairs)
+    yield Noticed(
+        f"{one.load.words()}, {one.load.outstanding} outstanding: {step.before:,.0f} IOPS for "
+        f"{step.at * interval_s:.1f} s, then {step.after:,.0f} IOPS ({100 * step.share:.0f} %)."
+        f"{other} {count} of {len(evidence.observed)} runs had such a step.",
+        "Measure until the credits are used up (-d), and rely on the rate behind the step; the "
+        "provider tells the size and the refill of the credits.",
+        "possible" if writes else "likely",
+    )
+
+
+def step_of(one: Observed) -> _Step | None:
+    """Return the step of a run, if there is a clear one that leads down."""
+    series = interval_series(one.result, "iops")
+    if series is None or one.load.is_paced or one.result.total.ios < _LEAST_IOS:
+        return None
+    return _step(series) if series.size >= _LEAST_INTERVALS else None
+
+
+def _step(series: FloatArray) -> _Step | None:
+    """Return the step that parts a series into two levels, if it is clear and leads down."""
+    places = range(_LEAST_SIDE, series.size - _LEAST_SIDE + 1)
+    at = min(
+        places,
+        key=lambda here: float(
+            series[:here].var() * here + series[here:].var() * (series.size - here)
+        ),
+    )
+    before, after = series[:at], series[at:]
+    drop = float(before.mean() - after.mean())
+    spread = max(float(before.std()), float(after.std()))
+    if before.mean() <= 0 or after.mean() > _DROP * before.mean() or drop < _CLEAR * spread:
+        return None
+    # Stalls are no level: the medians lie as far apart as the means.
+    if float(np.median(after)) > _DROP * float(np.median(before)):
+        return None
+    return _Step(at, float(before.mean()), float(after.mean()))
+
+
+RULE = Rule(
+    "burst-credits",
+    "The rate fell to a lower level after a while",
+    "AWS, Amazon EBS: I/O credits and burst performance; Azure, credit-based bursting",
+    _look,
+)
