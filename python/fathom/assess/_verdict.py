@@ -87,8 +87,7 @@ def verdict_of(
     headline = _headline(made, findings)
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
     claims = [claim for part in parts if (claim := part(made)) is not None]
-    if (steady := _steady(plan, made)) is not None:
-        claims.append(steady)
+    claims += _steady(plan, made)
     sentences = [one.text for one in claims]
     missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
     if missing:
@@ -316,19 +315,19 @@ def _caches(made: ClaimMaker) -> Claim | None:
     return made.claim("caches", words, {"read-1": "IOPS", "cached": "IOPS"})
 
 
-def _steady(plan: TargetCells, made: ClaimMaker) -> Claim | None:
+def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
     """Tell whether the rounds of the SNIA were steady, and what they gave at last."""
     series = rounds_of({key: one.iops for key, one in made.figures.items()})
     rounds = min(len(one) for one in series.values())
     if not any(one.cell.role == "steady_round" for one in plan.cells):
-        return None
+        return []
     keys: dict[str, Unit] = {
         key: "IOPS" for key in made.figures if key.startswith("steady-") and key != "steady-fill"
     }
     found = steady_state(series)
     if found is None:
         words = f"Whether it is steady is not known: {rounds} rounds were made, and it takes 5."
-        return made.claim("steady", words, keys)
+        return [made.claim("steady", words, keys)]
     labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
     rates = "; ".join(
         f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} IOPS" for point in POINTS
@@ -340,7 +339,7 @@ def _steady(plan: TargetCells, made: ClaimMaker) -> Claim | None:
             f"will go on changing under load; at last: {rates}."
         )
     own = [
-        f" All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
+        f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
         for point, values in series.items()
     ]
-    return made.claim("steady", words + "".join(own), keys)
+    return [made.claim("steady", one, keys) for one in (words, *own)]
