@@ -66,19 +66,25 @@ def test_the_interval_of_a_percentile_covers(quantile: float) -> None:
         * random.lognormal(0, 0.5, 2_000_000),
         quantile,
     )
-    covered = 0
+    covered = given = 0
     for _ in range(400):
         found = Histograms(runs_of(random, 12, between=between)).quantile(quantile)
+        assert found.between_runs
+        if found.low_ns is None or found.high_ns is None:
+            continue
+        given += 1
         low_ns, high_ns = found.low_ns * (1 - 1 / 1024), found.high_ns * (1 + 1 / 1024)
         covered += bool(low_ns <= truth <= high_ns)
-        assert found.between_runs
-    assert covered / 400 >= 0.92
+    assert covered / given >= 0.92
+    assert given / 400 >= 0.85
 
 
 def test_one_run_alone_says_that_it_knows_only_itself() -> None:
     (run,) = runs_of(np.random.default_rng(2), 1, between=0)
     found = Histograms([run]).quantile(0.5)
     assert not found.between_runs
+    assert found.low_ns is not None
+    assert found.high_ns is not None
     assert found.low_ns < found.value_ns < found.high_ns
     assert Histograms([run]).quantile(1.0).value_ns == Histograms([run]).middle_ns[-1]
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import fathom
+from fathom._digits import known_words, last_place, place_words
 from fathom._permission import typed
 from fathom.cli._common import (
     JsonOption,
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from fathom.store import Store
 
 __all__ = ["repeat"]
-
-_NANOS_PER_MILLI = 1_000_000
 
 
 def repeat(  # noqa: PLR0913 - Each is an option of the command.
@@ -159,22 +158,8 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
-    columns = ("", "mean>", "interval>", "+/- %>", "median>", "CoV %>", "drift %>")
-    rows = []
-    for name, one in found.metrics.items():
-        unit, words = (_NANOS_PER_MILLI, " ms") if name in ("mean", "p99") else (1, "")
-        low, high = one.estimate.low / unit, one.estimate.high / unit
-        rows.append(
-            [
-                f"{name}{words}",
-                f"{one.estimate.mean / unit:,.3f}",
-                f"{low:,.3f} to {high:,.3f}",
-                f"{100 * one.estimate.relative_half_width:.2f}",
-                f"{one.median / unit:,.3f}",
-                f"{100 * one.coefficient_of_variation:.2f}",
-                f"{100 * one.drift.share:+.1f}" if one.drift and one.drift.is_drifting else "none",
-            ]
-        )
+    columns = ("", "value>", "interval>", "+/- %>", "median>", "CoV %>", "drift %>")
+    rows = [_row(name, one) for name, one in found.metrics.items()]
     if rows:
         console().print(
             text_table(f"{len(found.run_ids)} runs", columns, rows, spare=("median", "CoV %"))
@@ -182,6 +167,29 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
     for sentence in _sentences(found):
         typer.echo(sentence)
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+
+
+def _row(name: str, one: MetricSummary) -> list[str]:
+    from fathom.experiments._noise_words import (  # noqa: PLC0415 - Loads NumPy.
+        shown_figure,
+        unit_of,
+    )
+
+    unit, words = unit_of(name)
+    found = one.estimate
+    place = last_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
+    return [
+        f"{name}{words}",
+        *shown_figure(name, found),
+        _two_digits(100 * found.relative_half_width) if found.can_tell else "-",
+        place_words(one.median / unit, place)
+        if found.can_tell
+        else known_words(one.median / unit, None, None),
+        _two_digits(100 * one.coefficient_of_variation),
+        _two_digits(100 * one.drift.share, sign=True)
+        if one.drift and one.drift.is_drifting
+        else "none",
+    ]
 
 
 def _sentences(found: Repetition) -> list[str]:
@@ -199,23 +207,22 @@ def _sentences(found: Repetition) -> list[str]:
     judged = found.metrics.get("iops")
     if judged is not None and judged.steadiness is not None:
         sentences.append(f"All {len(found.run_ids)} runs, iops: {judged.steadiness.words}.")
-    sentences += [_neighbour_sentence(name, one) for name, one in found.metrics.items()]
-    sentences = [one for one in sentences if one]
+    sentences += [
+        f"{name} is the mean of the runs' percentiles, as these runs have no histograms."
+        for name, one in found.metrics.items()
+        if one.is_averaged
+    ]
+    sentences += found.sentences
     if not found.is_precise and found.failure is None:
-        sentences.append("The interval is wider than asked for: allow more runs (--most).")
+        sentences.append(_not_precise(found))
     return sentences
 
 
-def _neighbour_sentence(name: str, one: MetricSummary) -> str:
-    """Say that the interval is too narrow, and the one that is not; nothing if it is not."""
-    found = one.neighbours
-    if found is None or not found.is_alike or found.estimate.low >= one.estimate.low:
-        return ""
-    unit, words = (_NANOS_PER_MILLI, " ms") if name in ("mean", "p99") else (1, "")
-    low, high = found.estimate.low / unit, found.estimate.high / unit
-    return (
-        f"Neighbouring runs resemble each other in {name} (by {found.resemblance:.2f}, where 0 is "
-        "not at all): something else changed meanwhile, and the interval above, which takes runs "
-        f"as independent, is too narrow. With that counted it is {low:,.3f} to {high:,.3f}{words} "
-        f"(+/- {100 * found.estimate.relative_half_width:.2f} %)."
-    )
+def _not_precise(found: Repetition) -> str:
+    if any(not one.estimate.can_tell for one in found.metrics.values()):
+        return "The interval is wider than asked for, or there is none: see above."
+    return "The interval is wider than asked for: allow more runs (--most)."
+
+
+def _two_digits(value: float, *, sign: bool = False) -> str:
+    return place_words(value, last_place(value, abs(value)), sign=sign)

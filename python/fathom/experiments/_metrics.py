@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fathom._result import Result
     from fathom.importers import ImportedResult
     from fathom.stats._types import FloatArray
@@ -18,6 +20,8 @@ __all__ = [
     "imported_series",
     "interval_series",
     "metric_column",
+    "quantile_of",
+    "run_buckets",
     "run_value",
 ]
 
@@ -35,6 +39,7 @@ _COLUMNS = {
     "max": "latency_max_ns",
 }
 METRICS = (*_COLUMNS, *(f"{kind}.{name}" for kind in ("read", "write") for name in _COLUMNS))
+_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 _IN_SERIES = ("iops", "mib_per_s", "mean")
 
 
@@ -59,6 +64,18 @@ def metric_column(metric: str) -> str:
 def higher_is_better(metric: str) -> bool:
     """Whether more of it is what one wants: of rates it is, of latencies not."""
     return metric.rpartition(".")[2] in ("iops", "mib_per_s")
+
+
+def quantile_of(metric: str) -> float | None:
+    """Return the share of I/Os that a percentile stands for; None of another figure."""
+    return _QUANTILES.get(metric.rpartition(".")[2])
+
+
+def run_buckets(result: Result, metric: str) -> Mapping[int, int] | None:
+    """Return the histogram that a run's percentile comes from; None if there is none."""
+    direction = getattr(result, metric.rpartition(".")[0] or "total")
+    latency = direction.latency
+    return latency.buckets if latency is not None and latency.buckets else None
 
 
 def run_value(run: RunSummary, metric: str) -> float | None:

@@ -12,13 +12,15 @@ from fathom._errors import InvalidRequestError
 from fathom._permission import NOTHING, Permission, typed
 from fathom.experiments._ending import end_noted
 from fathom.experiments._measure import measure
-from fathom.experiments._metrics import metric_column, run_value
+from fathom.experiments._metrics import metric_column, quantile_of, run_buckets, run_value
+from fathom.experiments._noise_words import estimate_sentences
 from fathom.runners import foreign_runner
 from fathom.stats import (
     Drift,
-    Estimate,
+    Histograms,
     Neighbours,
     Outlier,
+    RunsEstimate,
     Steadiness,
     SteadyState,
     coefficient_of_variation,
@@ -26,15 +28,17 @@ from fathom.stats import (
     find_outliers,
     find_steadiness,
     find_steady_state,
-    independent_mean,
     neighbours,
     planned_count,
+    runs_mean,
+    runs_percentile,
 )
 from fathom.store._damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from fathom._result import Result
     from fathom._run import EventCallback
     from fathom.store import Experiment, ExperimentState, RunSummary, Store
 
@@ -49,10 +53,12 @@ __all__ = [
 ]
 
 # What the specification of steady state tracks, and what an application feels.
-TRACKED = ("iops", "mib_per_s", "mean", "p99")
+TRACKED = ("iops", "mib_per_s", "mean", "p99", "p999")
 _STEADY = ("iops", "mib_per_s", "p99")
 _LEAST_FOR_DRIFT = 8
 _LEAST_PILOT = 2
+# The mean of all runs differs a little from the pilot's, by which their number was planned.
+_ROUNDING = 1.05
 
 
 @dataclass(frozen=True)
@@ -104,18 +110,20 @@ class RepeatPolicy:
 class MetricSummary:
     """One figure over all runs. ``outliers`` count runs from 0.
 
-    ``estimate`` takes the runs as independent; where ``neighbours`` are alike, its interval is too
-    narrow, and theirs is not. ``drift`` and ``neighbours`` need 8 runs. ``steadiness`` is what our
-    own test says of all of them in their order.
+    ``estimate`` has an interval where the runs carry one; of a percentile it is that of all I/Os
+    together. ``median``, outliers and the like are of the figures of the single runs. ``drift`` and
+    ``neighbours`` need 8 runs. Percentiles of runs without histograms are ``is_averaged``.
+    ``steadiness`` is what our own test says of all runs in their order.
     """
 
-    estimate: Estimate
+    estimate: RunsEstimate
     median: float
     coefficient_of_variation: float
     outliers: list[Outlier]
     drift: Drift | None
     neighbours: Neighbours | None = None
     steadiness: Steadiness | None = None
+    is_averaged: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,8 @@ class Repetition:
         The interval is as narrow as was asked for.
     failure
         Why it ended before its time, if it did.
+    sentences
+        What is to be said of the intervals: why there is none, and what they take for granted.
 
     """
 
@@ -145,34 +155,68 @@ class Repetition:
     steady: SteadyState | None
     is_precise: bool
     failure: str | None
+    sentences: Sequence[str] = ()
 
 
 def summarise(
-    runs: Sequence[RunSummary], *, confidence: float = 0.95, pilot: int | None = None
+    runs: Sequence[RunSummary],
+    *,
+    confidence: float = 0.95,
+    pilot: int | None = None,
+    tracked: Sequence[str] = TRACKED,
+    result_of: Callable[[int], Result] | None = None,
 ) -> tuple[dict[str, MetricSummary], SteadyState | None]:
     """Return the figures of runs of one kind, and whether they kept the SNIA's rule.
 
     ``pilot`` is the number of runs whose spread decided how many there are, if it did.
+    ``result_of`` returns the result of a run, whose histograms percentiles come from.
     """
     metrics, series = {}, {}
-    for metric in TRACKED:
+    histograms = _Histograms(runs, result_of)
+    for metric in tracked:
         values = [run_value(run, metric) for run in runs]
         known = [value for value in values if value is not None]
         if len(known) < max(len(values), 2):
             continue
         series[metric] = known
+        quantile, merged = quantile_of(metric), histograms.of(metric)
         metrics[metric] = MetricSummary(
-            estimate=independent_mean(known, confidence=confidence, pilot=pilot),
+            estimate=runs_mean(known, confidence=confidence, pilot=pilot)
+            if quantile is None or merged is None
+            else runs_percentile(merged, quantile, confidence=confidence),
             median=float(np.median(known)),
             coefficient_of_variation=coefficient_of_variation(known),
             outliers=find_outliers(known),
             drift=find_drift(known) if len(known) >= _LEAST_FOR_DRIFT else None,
             neighbours=neighbours(known, confidence=confidence),
             steadiness=find_steadiness(known),
+            is_averaged=quantile is not None and merged is None,
         )
     if any(metric not in series for metric in _STEADY):
         return metrics, None
     return metrics, find_steady_state({metric: series[metric] for metric in _STEADY})
+
+
+class _Histograms:
+    """The histograms of runs, read once."""
+
+    def __init__(
+        self, runs: Sequence[RunSummary], result_of: Callable[[int], Result] | None
+    ) -> None:
+        self._runs = runs
+        self._result_of = result_of
+        self._merged: dict[str, Histograms | None] = {}
+
+    def of(self, metric: str) -> Histograms | None:
+        """Return those that a percentile comes from; None if a run has none."""
+        if self._result_of is None or quantile_of(metric) is None:
+            return None
+        kind = metric.rpartition(".")[0]
+        if kind not in self._merged:
+            found = [run_buckets(self._result_of(run.id), metric) for run in self._runs]
+            known = [one for one in found if one]
+            self._merged[kind] = Histograms(known) if len(known) == len(found) else None
+        return self._merged[kind]
 
 
 def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
@@ -274,6 +318,8 @@ def _go_on(
     with end_noted(store, experiment_id):
         done = len(_runs(store, experiment_id))
         planned = _planned(store, experiment_id, policy) if done >= policy.pilot else None
+        if planned is not None and done >= planned:
+            planned = _extended(store, experiment_id, policy, planned)
         while failure is None and done < (planned or policy.pilot):
             found = one_run(
                 plan["arguments"], label=plan.get("label", ""), experiment_id=experiment_id
@@ -282,6 +328,8 @@ def _go_on(
             done += 1
             if done == policy.pilot and failure is None:
                 planned = _planned(store, experiment_id, policy)
+            if planned is not None and done >= planned and failure is None:
+                planned = _extended(store, experiment_id, policy, done)
             on_run(done, planned)
     return _concluded(store, experiment_id, policy, planned, failure)
 
@@ -305,26 +353,52 @@ def _planned(store: Store, experiment_id: int, policy: RepeatPolicy) -> int:
     return min(wanted, policy.most)
 
 
+def _extended(store: Store, experiment_id: int, policy: RepeatPolicy, done: int) -> int:
+    """Return how many runs there will be, as the noise of those that are done asks for more.
+
+    It is told by the order and the shape of the runs alone, of which the mean of independent normal
+    runs is independent: their interval covers as if the number had been fixed.
+    """
+    values = [run_value(run, policy.metric) for run in _runs(store, experiment_id)]
+    known = [value for value in values if value is not None]
+    if len(known) < done or quantile_of(policy.metric) is not None:
+        return done
+    found = runs_mean(known, confidence=policy.confidence, pilot=policy.pilot)
+    wanted = float(done)
+    if found.noise:
+        wanted = found.needed or done
+    elif found.relative_half_width > policy.relative_half_width * _ROUNDING:
+        wanted = done * (found.relative_half_width / policy.relative_half_width) ** 2
+    return min(max(int(np.ceil(wanted)), done), max(policy.most, done))
+
+
 def _concluded(
     store: Store, experiment_id: int, policy: RepeatPolicy, planned: int | None, failure: str | None
 ) -> Repetition:
     runs = _runs(store, experiment_id)
     pilot = policy.pilot if planned is not None else None
-    metrics, steady = summarise(runs, confidence=policy.confidence, pilot=pilot)
+    metrics, steady = summarise(
+        runs,
+        confidence=policy.confidence,
+        pilot=pilot,
+        tracked=[*dict.fromkeys((*TRACKED, policy.metric))],
+        result_of=lambda run_id: store.runs.get(run_id).result,
+    )
     judged = metrics.get(policy.metric)
     precise = (
         planned is not None
         and judged is not None
-        # The mean of all runs differs a little from the pilot's, by which the number was planned.
-        and judged.estimate.relative_half_width <= policy.relative_half_width * 1.05
+        and judged.estimate.relative_half_width <= policy.relative_half_width * _ROUNDING
     )
+    sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
     outcome = {
         "metrics": {name: asdict(one) for name, one in metrics.items()},
         # By the SNIA's rule; what our own test says is with each figure.
         "is_steady": None if steady is None else steady.is_steady,
         "is_precise": precise,
+        "sentences": sentences,
     }
     state: ExperimentState = "complete" if failure is None else "failed"
     store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome)
     ids = [run.id for run in runs]
-    return Repetition(experiment_id, ids, metrics, steady, precise, failure)
+    return Repetition(experiment_id, ids, metrics, steady, precise, failure, sentences)

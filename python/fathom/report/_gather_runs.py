@@ -7,6 +7,7 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from fathom._digits import known_words
 from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
 from fathom.report._words import bytes_words, count_words, size_words, time_words
@@ -262,10 +263,14 @@ def _repeat_sentences(
         return f"{len(runs)} runs, of which nothing was concluded.", ()
     found = outcome["metrics"]["iops"]
     estimate = found["estimate"]
-    half = 50 * (estimate["high"] - estimate["low"]) / estimate["mean"]
+    low, high = estimate["low"], estimate["high"]
+    rate = known_words(estimate["mean"], low, high)
+    level = f"at {100 * estimate['confidence']:g} % confidence"
     first = (
-        f"{len(runs)} runs gave {estimate['mean']:,.0f} IOPS, known to within {half:.1f} % at "
-        f"{100 * estimate['confidence']:g} % confidence."
+        f"{len(runs)} runs gave {rate} IOPS, of which no interval can be told."
+        if low is None or high is None
+        else f"{len(runs)} runs gave {rate} IOPS, known to within "
+        f"{50 * (high - low) / estimate['mean']:.2g} % {level}."
     )
     more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
     steady = outcome.get("is_steady")
@@ -278,6 +283,7 @@ def _repeat_sentences(
     if found["outliers"]:
         words = ", ".join(str(one["index"] + 1) for one in found["outliers"])
         more.append(f"Far from the others: run {words}.")
+    more += outcome.get("sentences", ())
     return first, tuple(more)
 
 

@@ -16,6 +16,8 @@ from fathom.stats._mean import (
     series_mean,
 )
 from fathom.stats._neighbours import Neighbours, neighbours
+from fathom.stats._noise import Noise, recognise
+from fathom.stats._runs import RunsEstimate, order_interval, runs_mean, runs_percentile
 from fathom.stats._scaling import (
     GREATEST_ERROR,
     LoadPoint,
@@ -44,9 +46,11 @@ __all__ = [
     "Histograms",
     "LoadPoint",
     "Neighbours",
+    "Noise",
     "Outlier",
     "PooledSpread",
     "QuantileEstimate",
+    "RunsEstimate",
     "ScalabilityLaw",
     "Steadiness",
     "SteadyState",
@@ -67,7 +71,11 @@ __all__ = [
     "independent_mean",
     "long_run",
     "neighbours",
+    "order_interval",
     "planned_count",
     "pooled_spread",
+    "recognise",
+    "runs_mean",
+    "runs_percentile",
     "series_mean",
 ]
