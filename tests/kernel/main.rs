@@ -15,6 +15,7 @@ mod guarded;
 mod kernel_events;
 mod latency;
 mod many;
+mod meanwhile;
 mod mix;
 #[path = "../support/one_file.rs"]
 mod one_file;

@@ -124,9 +124,10 @@ fn carry_out(
     let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
     account.of().warnings.extend(users_unseen(&grant.unseen));
     let events = RunEvents::new(&request.profile.events)?;
+    let overwrite = request.options.overwrite;
+    prepare::look_again(&plan, overwrite, &grant.checked, sink).map_err(RunError::Refused)?;
     let tables = tables(&plan, sink)?;
     account.of().tables.clone_from(&tables);
-    let overwrite = request.options.overwrite;
     let marks = prepare::Marks::begin(&plan, overwrite, &grant.checked, sink);
     let mut runner = Runner {
         request,

@@ -130,11 +130,26 @@ fn adopt_targets(py: Python<'_>, args: Vec<String>, protect: Vec<PathBuf>) -> Py
     py.detach(|| adopt(&request)).map_err(translate)
 }
 
-/// Renews the marks of files that another program has written on our behalf.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn renew_marks(py: Python<'_>, paths: Vec<PathBuf>) {
-    py.detach(|| prepare::renew_marks(&paths));
+/// Files of ours that another program writes on our behalf.
+#[pyclass]
+struct Entrusted(Option<prepare::Entrusted>);
+
+#[pymethods]
+impl Entrusted {
+    /// Watches the files from now on.
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+    fn new(py: Python<'_>, paths: Vec<PathBuf>) -> Self {
+        // Without a watch nothing is vouched for.
+        Self(py.detach(|| prepare::Entrusted::begin(&paths).ok()))
+    }
+
+    /// Renews the marks of those that nobody outside of this session has written.
+    fn end(&mut self, py: Python<'_>, session: u32) {
+        if let Some(entrusted) = self.0.take() {
+            py.detach(|| entrusted.end(session));
+        }
+    }
 }
 
 /// What only the command `diskspd` does, which would go without a word here.
@@ -270,7 +285,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
-    module.add_function(wrap_pyfunction!(renew_marks, module)?)?;
+    module.add_class::<Entrusted>()?;
     let py = module.py();
     module.add("FathomError", py.get_type::<FathomError>())?;
     module.add("InvalidRequestError", py.get_type::<InvalidRequestError>())?;

@@ -175,11 +175,11 @@ class ForeignRunner:
             began_unix_s = int(time.time())
             span = load.profile["time_spans"][0]
             limit_s = span["duration_s"] + span["warm_up_s"] + _OVERHEAD_S
-            try:
-                run = run_tool(command, folder, limit_s)
-            finally:
-                # What the tool has written is as much ours as what the engine writes.
-                _fathom.renew_marks(_written(rehearsed))
+            # What the tool writes is as much ours as what the engine writes; if it cannot be
+            # started or waited for, what the files hold decides.
+            entrusted = _fathom.Entrusted(_written(rehearsed))
+            run = run_tool(command, folder, limit_s)
+            entrusted.end(run.session)
             found = self._tool.measured(load, folder, run)
         result = self._result(load, rehearsed, command, (began_unix_s, run, found))
         if show is not None:

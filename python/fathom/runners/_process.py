@@ -36,11 +36,13 @@ class ToolRun:
     """A process that has ended.
 
     ``interrupted`` tells that Ctrl-C ended it, and ``overdue`` that it went on for too long;
-    ``samples`` are of the CPUs while it ran, the last at its end.
+    ``samples`` are of the CPUs while it ran, the last at its end; ``session`` is the one of its own
+    that it had.
     """
 
     return_code: int
     errors: str
+    session: int = 0
     interrupted: bool = False
     overdue: bool = False
     samples: list[CpuSample] = field(default_factory=list)
@@ -77,7 +79,7 @@ def run_tool(command: Sequence[str], folder: Path, limit_s: float) -> ToolRun:
 
 
 def _watched(process: subprocess.Popen[bytes], limit_s: float) -> ToolRun:
-    run = ToolRun(0, "", samples=[_sample()])
+    run = ToolRun(0, "", process.pid, samples=[_sample()])
     end_s = time.monotonic() + limit_s
     children.add(process.pid)
     try:

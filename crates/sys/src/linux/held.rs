@@ -37,6 +37,16 @@ impl Held {
         Self { descriptor: None, ..self }
     }
 
+    /// Gives back whatever access the descriptor has, where that can be done.
+    #[must_use]
+    pub fn without_access(self) -> Self {
+        let bare = self.descriptor.as_ref().and_then(|file| {
+            let bare = Self::take(&link_of(file.as_raw_fd())).ok()?;
+            (bare.object == self.object).then_some(bare)
+        });
+        bare.unwrap_or(self)
+    }
+
     /// Whether a descriptor is kept.
     #[must_use]
     pub fn has_descriptor(&self) -> bool {

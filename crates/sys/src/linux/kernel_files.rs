@@ -1,5 +1,6 @@
 //! File systems whose files are no storage but switches of the kernel.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -51,6 +52,17 @@ const SERVED: &[(u32, &str)] = &[
     (0x4750_4653, "GPFS"),
     (0x7375_7245, "Coda"),
 ];
+
+/// An overlay (`linux/magic.h`): the layers of its files may be written without it.
+const OVERLAY: u32 = 0x794C_7630;
+
+/// Whether what others do to an open file may go past the kernel's notes of it: its file system is served,
+/// shared, or an overlay, or cannot be told.
+#[must_use]
+pub fn is_reached_by_others(file: &File) -> bool {
+    let of_others = |kind: u32| kind == OVERLAY || SERVED.iter().any(|(magic, _)| *magic == kind);
+    fstatfs(file).map_or(true, |answer| of_others(kind(&answer)))
+}
 
 /// The file system that something held lies on, if others serve or share it.
 pub fn served(held: &Held, path: &Path) -> io::Result<Option<&'static str>> {

@@ -36,6 +36,7 @@ pub mod thread;
 pub mod tick_clock;
 pub mod trace;
 pub mod transfer;
+pub mod watch;
 pub mod words;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::alone::Alone;
 use fathom_sys::held::{Directory, Held, replaced};
 use fathom_sys::identity::{self, Identity};
 
@@ -46,6 +47,8 @@ pub struct Checked {
     directories: BTreeMap<PathBuf, Arc<Directory>>,
     /// Descriptors that may still be kept; without bound if absent.
     spare: Option<u64>,
+    /// Who else writes to the files.
+    pub(in crate::plan) alone: Arc<Alone>,
 }
 
 impl Checked {
@@ -53,6 +56,15 @@ impl Checked {
     #[must_use]
     pub fn with_descriptors(spare: Option<u64>) -> Self {
         Self { spare, ..Self::default() }
+    }
+
+    /// Watches from now on what others do to the files, if a descriptor may be kept for that.
+    pub(in crate::plan) fn watched(mut self) -> Self {
+        if self.spare.is_none_or(|spare| spare > 0) {
+            self.spare = self.spare.map(|spare| spare - 1);
+            self.alone = Arc::new(Alone::new());
+        }
+        self
     }
 
     /// What a path leads to, looked at when it is first asked for, and held from then on.
@@ -110,12 +122,14 @@ impl Checked {
         path: &Path,
         place: Place,
         file: File,
-    ) -> io::Result<()> {
+    ) -> io::Result<Arc<Held>> {
         let identity = identity::of_open(&file)?;
-        let held = Arc::new(self.affordable(Held::of(file)?));
+        // It is open for writing no longer than it is written.
+        let held = Arc::new(self.affordable(Held::of(file)?.without_access()));
         self.known.insert(path.to_owned(), Found::There(Arc::clone(&held)));
-        self.made.insert(identity, MadeFile { path: real_path(path), place, held });
-        Ok(())
+        self.made
+            .insert(identity, MadeFile { path: real_path(path), place, held: Arc::clone(&held) });
+        Ok(held)
     }
 
     /// The files that this run has made.

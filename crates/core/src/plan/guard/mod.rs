@@ -4,6 +4,7 @@
 //! named by what is written on it (`--allow-write`). What is in use is never written to, whatever is
 //! given: there is no test for which that would be meant. docs/data-safety.md tells what is found how.
 
+mod alone;
 pub(crate) mod blocks;
 mod checked;
 mod finding;
@@ -32,6 +33,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_sys::blkid;
 use fathom_sys::held::Held;
@@ -45,6 +47,7 @@ use super::{Plan, limits, signature};
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::profile::RunOptions;
+pub(in crate::plan) use alone::Alone;
 pub use checked::{Checked, Found, Place};
 pub(in crate::plan) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
@@ -97,9 +100,13 @@ pub fn check(
 ) -> Result<WriteGrant, Refusals> {
     let machine = Machine::this();
     let intents = intents(plan);
-    let (mut checked, mut claims) = (Checked::with_descriptors(spare(plan)), Claims::default());
+    let mut checked = Checked::with_descriptors(spare(plan)).watched();
+    let mut claims = Claims::default();
     let found = look(&mut checked, &intents, sink);
-    let guard = Guard::new(&machine, &found, options, sink);
+    let guard = Guard {
+        alone: Some(Arc::clone(&checked.alone)),
+        ..Guard::new(&machine, &found, options, sink)
+    };
     let refuse = |target: &Target<'_>| {
         let doing = format!("look at what '{}' holds", target.path.display());
         let finding = within(sink, doing, || guard.examine(target, &mut claims));
@@ -186,6 +193,8 @@ struct Guard<'a> {
     hides_processes: bool,
     options: &'a RunOptions,
     policy: Policy,
+    /// Who else writes to the files from now on; absent where nothing will be written.
+    alone: Option<Arc<Alone>>,
     /// What could not be seen of the targets that were examined.
     doubts_of: RefCell<BTreeSet<String>>,
 }
@@ -209,7 +218,8 @@ impl<'a> Guard<'a> {
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
             let hides_processes = unseen::hides_processes(&tables);
             let doubts_of = RefCell::default();
-            Self { machine, sight, layers, hides_processes, options, policy, doubts_of }
+            let alone = None;
+            Self { machine, sight, layers, hides_processes, options, policy, alone, doubts_of }
         })
     }
 
@@ -255,17 +265,23 @@ impl<'a> Guard<'a> {
         if let Some(how) = self.sight.gravest(held.identity()) {
             return Ok(Some(in_use(how, Finding::FileInUse)));
         }
+        let file = held.open_to_read(path);
+        self.watch(file.as_ref().ok());
         let writers = self.writers(held, path);
         if writers == Writers::Some {
             return Ok(Some(Finding::FileInUse(openers::unseen_writer())));
         }
-        if let Some(doubts) = self.note(self.doubts(held, path, writers == Writers::None)) {
+        let doubts = self.doubts(held, path, writers == Writers::None);
+        if writers == Writers::None && doubts.is_empty() {
+            self.vouch_from_now_on(held.identity());
+        }
+        if let Some(doubts) = self.note(doubts) {
             return Ok(Some(Finding::Unseen(doubts)));
         }
         if self.may_overwrite() || size_bytes == 0 {
             return Ok(None);
         }
-        examine_content(&held.open_to_read(path)?)
+        examine_content(&file?)
     }
 
     /// The claim comes before the look at what it holds, so that nobody can put anything there between.
@@ -281,7 +297,7 @@ impl<'a> Guard<'a> {
         }
         if let std::collections::btree_map::Entry::Vacant(entry) = claims.0.entry(identity) {
             let Some(claim) = Claim::take(held, path)? else {
-                return Ok(Some(Finding::DeviceInUse(claimed(held, path))));
+                return Ok(Some(Finding::DeviceInUse(openers::claimed(held, path))));
             };
             entry.insert(claim);
         }
@@ -374,14 +390,4 @@ fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
         Use::Protected(_) => Finding::Protected(how),
         _ => otherwise(how),
     }
-}
-
-/// Who holds a device that the system names no user of. What it holds may tell.
-fn claimed(held: &Held, path: &Path) -> Use {
-    let found = held.open_to_read(path).and_then(|device| signature::of_device(&device));
-    let more = match found {
-        Ok(Some(found)) => format!("; it looks like {found}"),
-        _ => String::new(),
-    };
-    Use::Claimed(format!("the kernel or another program has claimed it{more}"))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fathom_sys::identity::Identity;
 use fathom_sys::lease::{self, Writers};
 
-use super::{Guard, Held, Use, writers};
+use super::{Guard, Held, Use, signature, writers};
 
 /// How long somebody may still have it open who is about to close it: the rings of a process that has ended
 /// are taken down behind it.
@@ -19,6 +19,16 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// on its way through a socket.
 pub(super) fn unseen_writer() -> Use {
     Use::Open("a process that cannot be seen from here has it open for writing".to_owned())
+}
+
+/// Who holds a device that the system names no user of. What it holds may tell.
+pub(super) fn claimed(held: &Held, path: &Path) -> Use {
+    let found = held.open_to_read(path).and_then(|device| signature::of_device(&device));
+    let more = match found {
+        Ok(Some(found)) => format!("; it looks like {found}"),
+        _ => String::new(),
+    };
+    Use::Claimed(format!("the kernel or another program has claimed it{more}"))
 }
 
 impl Guard<'_> {

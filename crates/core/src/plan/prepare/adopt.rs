@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::identity;
+use fathom_sys::lease::{self, Writers};
 
 use super::mark::{self, Mark};
 use crate::plan::Plan;
@@ -42,29 +43,16 @@ fn adopt_one(path: &Path) -> io::Result<()> {
     if !file.metadata()?.is_file() || identity::of_open(&file)? != identity::of(path)? {
         return Err(io::Error::other("it is not a regular file, or was replaced just now"));
     }
-    Mark::adopted().set(&file);
+    let mark = Mark::adopted();
+    mark.set(&file);
+    if lease::writers(&file) == Writers::Some {
+        mark.note(&file);
+        return Err(io::Error::other("somebody has just opened it for writing"));
+    }
     if Mark::of(&file).holds(&file)? {
         return Ok(());
     }
     Err(io::Error::other(
         "its file system keeps no extended attributes, or its time stamps are coarse",
     ))
-}
-
-/// Renews the marks of files that another program has written on our behalf, after the guard had let a run
-/// of ours write them; files without a mark of their own stay as they are.
-pub fn renew_marks(paths: &[PathBuf]) {
-    let marked: Vec<File> = paths
-        .iter()
-        .filter_map(|path| File::open(path).ok())
-        .filter(|file| Mark::of(file).is_of(file).unwrap_or(false))
-        .collect();
-    if marked.is_empty() {
-        return;
-    }
-    mark::let_time_pass();
-    for file in &marked {
-        Mark::of(file).set(file);
-    }
-    mark::let_time_pass();
 }

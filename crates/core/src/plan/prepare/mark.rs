@@ -18,6 +18,7 @@ use fathom_sys::file_state::{self, FileState};
 use super::content::Content;
 use super::proof::Hints;
 use crate::plan::Reduction;
+use crate::plan::guard::Alone;
 
 const NAME: &CStr = c"user.fathom.made";
 /// Version of the mark; those of version 1 told no state.
@@ -26,6 +27,8 @@ const VERSION: &str = "2";
 const TICK_NS: i64 = 10_000_000;
 /// Time within which a mark that is set must have reached the file system, for its own change to be known.
 const SETTING_NS: i64 = 5_000_000;
+/// No file was changed then.
+const IN_NO_STATE_NS: i64 = -1;
 /// Longer values are not read.
 const VALUE_BYTES_MAX: usize = 256;
 
@@ -148,6 +151,25 @@ impl Mark {
         let is_other = (source.dev(), source.ino()) != (target.dev(), target.ino());
         let changed_ns = source.ctime().saturating_mul(1_000_000_000) + source.ctime_nsec();
         Ok(source.is_file() && is_other && changed_ns < left.changed_ns)
+    }
+
+    /// Marks `file`, which is open for reading, in the state in which it is if it is certain that nobody else
+    /// has written to it meanwhile. Otherwise the mark only tells what to look for.
+    pub(super) fn seal(&self, file: &File, alone: &Alone) {
+        if alone.is_alone(file) {
+            self.set(file);
+            if alone.is_alone(file) {
+                return;
+            }
+        }
+        self.note(file);
+    }
+
+    /// Leaves a mark that only tells what to look for in `file`, in whatever state it is.
+    pub(super) fn note(&self, file: &File) {
+        let Ok(now) = file_state::of(file) else { return };
+        let state = FileState { modified_ns: IN_NO_STATE_NS, changed_ns: clock_ns(), ..now };
+        let _ = attributes::set(file, NAME, self.to_text(state).as_bytes());
     }
 
     /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as

@@ -11,8 +11,42 @@ use super::mark::{self, Mark};
 use super::{Whose, whose};
 use crate::attend::within;
 use crate::measure::EventSink;
-use crate::plan::guard::{self, Checked};
-use crate::plan::{PayloadPlan, Plan, TargetKind};
+use crate::plan::guard::{self, Checked, Finding, Refusal, Refusals};
+use crate::plan::{PayloadPlan, Plan, TargetKind, signature};
+
+/// Looks again at the files that others have written since the guard has looked at them.
+///
+/// # Errors
+/// If one of them holds somebody's data by now.
+pub(crate) fn look_again(
+    plan: &Plan,
+    overwrite: bool,
+    checked: &Checked,
+    sink: EventSink<'_>,
+) -> Result<(), Refusals> {
+    let look = |path: PathBuf| {
+        let doing = format!("look at what '{}' holds", path.display());
+        let found = within(sink, doing, || found_now(&path, checked));
+        let finding = found.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())))?;
+        Some(Refusal { target: path, finding })
+    };
+    let paths = if overwrite { BTreeMap::new() } else { written(plan) };
+    let refusals: Vec<Refusal> = paths.into_keys().filter_map(look).collect();
+    if refusals.is_empty() { Ok(()) } else { Err(Refusals(refusals)) }
+}
+
+fn found_now(path: &Path, checked: &Checked) -> io::Result<Option<Finding>> {
+    let Ok(Some(held)) = checked.held(path) else { return Ok(None) };
+    if !checked.alone.is_touched(held.identity()) {
+        return Ok(None);
+    }
+    let file = held.open_to_read(path)?;
+    let size_bytes = file.metadata()?.len();
+    Ok(match whose(&file, size_bytes)? {
+        Whose::Ours | Whose::Empty => None,
+        Whose::Theirs(at) => Some(Finding::FileWithData(signature::name(&file, size_bytes, at))),
+    })
+}
 
 /// The files that a run writes and that are ours, each with the file that feeds its writes.
 #[derive(Debug, Default)]
@@ -79,7 +113,7 @@ fn renew(
     if let Some((fed, bytes)) = fed {
         mark.fed_by(fed, *bytes);
     }
-    mark.set(&file);
+    mark.seal(&file, &checked.alone);
     Ok(true)
 }
 

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod content;
+mod entrusted;
 mod error;
 mod fill;
 mod mark;
@@ -30,16 +31,17 @@ use fathom_sys::held::{Directory, Held, Removal, replaced};
 use fathom_sys::identity;
 use fathom_sys::{extents, space};
 
-use super::guard::{Checked, Found, Place, folder_of, real_path};
+use super::guard::{Alone, Checked, Found, Place, folder_of, real_path};
 use super::signature;
 use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
-pub use adopt::{adopt, renew_marks};
+pub use adopt::adopt;
 pub(crate) use content::Content;
+pub use entrusted::Entrusted;
 pub use error::PrepareError;
 use fill::{Filled, Filling};
 use mark::Mark;
-pub(crate) use marks::Marks;
+pub(crate) use marks::{Marks, look_again};
 pub(crate) use proof::Whose;
 pub use removal::remove_made;
 pub use together::check_room;
@@ -101,8 +103,11 @@ pub fn create(
             Err(refused(&path, "look at the file", io::Error::new(kind, why)))
         }
         Found::There(held) => {
-            let existing = open_existing(&path, &held)?;
-            making.keep_or_remake(&existing, overwrite)
+            let done = making.keep_or_remake(&open_existing(&path, &held)?, overwrite)?;
+            if done == Created::Remade {
+                seal(&path, &held, checked);
+            }
+            Ok(done)
         }
         Found::Nothing(place) => {
             // This run may have made it by another name.
@@ -110,11 +115,22 @@ pub fn create(
                 return making.keep_or_remake(&open_existing(&path, &held)?, overwrite);
             }
             let place = place.ok_or_else(|| missing_directory(&path))?;
-            let (created, made) = making.make_new(&place)?;
+            let (created, made) = making.make_new(&place, &checked.alone)?;
             let noted = checked.made(&file.path, place, made);
-            noted.map_err(|error| refused(&path, "look at the file", error))?;
+            let held = noted.map_err(|error| refused(&path, "look at the file", error))?;
+            seal(&path, &held, checked);
             Ok(created)
         }
+    }
+}
+
+/// Marks a file that is complete and no longer open for writing in the state in which it is.
+fn seal(path: &Path, held: &Held, checked: &Checked) {
+    // What cannot be marked proves by its content whose it is.
+    let Ok(file) = held.open_to_read(path) else { return };
+    let mark = Mark::of(&file);
+    if !mark.holds(&file).unwrap_or(false) {
+        mark.seal(&file, &checked.alone);
     }
 }
 
@@ -190,7 +206,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn make_new(&self, place: &Place) -> Result<(Created, File), PrepareError> {
+    fn make_new(&self, place: &Place, alone: &Alone) -> Result<(Created, File), PrepareError> {
         self.go_on()?;
         room::check(self.path, self.size_bytes, 0)?;
         let opened = place.directory.create_new(&place.name, NEW_FILE_MODE);
@@ -198,6 +214,10 @@ impl Making<'_> {
             io::ErrorKind::AlreadyExists => refused(self.path, "create the file", replaced()),
             _ => refused(self.path, "create the file", error),
         })?;
+        // What others have written to it before is written over.
+        alone.add(&file);
+        let made = identity::of_open(&file);
+        alone.begin(made.map_err(|error| refused(self.path, "look at the file", error))?);
         self.or_remove(&file, self.fill(&file))?;
         self.tell("created");
         Ok((Created::Made, file))
@@ -266,7 +286,7 @@ impl Making<'_> {
         let filling = Filling::new(file, self.path, content, self.stop, self.sink);
         match filling.run() {
             Ok(Filled::Whole) => {
-                Mark::created(content).set(file);
+                Mark::created(content).note(file);
                 Ok(())
             }
             Ok(Filled::Stopped) => Err(self.interrupted(filling.done_bytes())),

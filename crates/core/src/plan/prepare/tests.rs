@@ -14,7 +14,7 @@ fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     create(
         &FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() },
         false,
-        &mut Checked::default(),
+        &mut Checked::default().watched(),
         &GO,
         &quiet,
     )
@@ -245,4 +245,46 @@ fn progress_ascends_and_ends_with_all_bytes() {
     assert_eq!(done.last(), Some(&size_bytes));
     assert!(done.is_sorted());
     assert!(matches!(events.last(), Some(Event::Step(step)) if step.contains("created")));
+}
+
+/// What others write while a file is filled was taken for what it was filled with.
+#[test]
+fn a_file_that_others_wrote_while_it_was_filled_is_not_marked_as_ours() {
+    let home = home();
+    let path = home.path().join("file");
+    let size_bytes = 9 << 20;
+    let (at, written) = (5 << 20, Mutex::new(false));
+    let sink = |event: Event| {
+        let Event::Filling { done_bytes, .. } = event else { return };
+        let mut written = written.lock().expect("no other fault");
+        // All that is left then is the first block.
+        if done_bytes + 4096 >= size_bytes && !std::mem::replace(&mut *written, true) {
+            let line = format!("printf theirs | dd of=\"$1\" bs=1 seek={at} conv=notrunc 2>&1");
+            let done =
+                std::process::Command::new("sh").args(["-c", &line, "-"]).arg(&path).output();
+            assert!(done.expect("a shell").status.success());
+        }
+    };
+    let plan = FilePlan { path: path.clone(), size_bytes, ..FilePlan::default() };
+    let mut checked = Checked::default().watched();
+    create(&plan, false, &mut checked, &GO, &sink).expect("made");
+    let file = File::open(&path).expect("a file");
+    let mut there = [0; 6];
+    file.read_exact_at(&mut there, at).expect("a read");
+    assert_eq!(&there, b"theirs");
+    assert_eq!(whose(&file, size_bytes).expect("a look"), Whose::Theirs(at));
+}
+
+/// A file of fewer than 16 bytes proves nothing: its mark counts, as nobody else has written to it.
+#[test]
+fn a_file_that_nobody_else_wrote_is_marked_as_ours() {
+    let home = home();
+    let path = home.path().join("file");
+    for size_bytes in [5, 7] {
+        make(&path, size_bytes).expect("made");
+        let file = File::open(&path).expect("a file");
+        if Mark::of(&file) != Mark::default() && fathom_sys::watch::Watch::new().is_ok() {
+            assert_eq!(whose(&file, size_bytes).expect("a look"), Whose::Ours);
+        }
+    }
 }
