@@ -3,13 +3,11 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 use serde_json::Value;
 
-/// One test at a time takes a CPU away.
-static TURN: Mutex<()> = Mutex::new(());
 /// Long enough that the run notices, and short enough that nobody else does.
 const AWAY: Duration = Duration::from_millis(200);
 
@@ -24,7 +22,7 @@ struct Lent {
 impl Lent {
     /// One that is online now and may be taken offline, besides the first; none where there is none.
     fn take() -> Option<Self> {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = crate::turn();
         let usable = fathom_sys::cpu::usable().unwrap_or_default();
         let may_go =
             |os_id: &u32| *os_id != 0 && File::options().write(true).open(switch(*os_id)).is_ok();

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 
-/// Warnings of a figure that is not the device's, or not of a steady load. Whether others use the CPUs is left
-/// out: tests run beside each other.
+/// Warnings of a figure that is not the device's, or not of a steady load. Whether others use the CPUs is
+/// left out: tests run beside each other.
 const DOUBTS: [&str; 14] = [
     "not_the_device",
     "device_unseen",

@@ -8,8 +8,6 @@ use crate::units::NANOS_PER_SEC;
 
 /// The unit of times in `/proc`, which is the same on every Linux of today (time(7)).
 pub(super) const TICK_NS: u64 = NANOS_PER_SEC / 100;
-/// More threads of load than this are not asked how long they waited.
-const THREADS_MAX: usize = 64;
 
 /// CPU time over all CPUs and of this process, in nanoseconds since some instant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,9 +26,6 @@ pub struct CpuReading {
     pub own_user_ns: u64,
     /// This process, in the kernel.
     pub own_system_ns: u64,
-    /// How long the threads of load have been ready to run and had no CPU; absent if the kernel does not
-    /// tell.
-    pub waited_ns: Option<u64>,
 }
 
 impl CpuReading {
@@ -51,14 +46,12 @@ impl CpuReading {
             stolen_ns: at(7),
             own_user_ns: own.0,
             own_system_ns: own.1,
-            waited_ns: waited(tree),
         })
     }
 
     /// What was spent since an earlier look.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
-        let waited = |one: Self| one.waited_ns;
         Self {
             user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             system_ns: self.system_ns.saturating_sub(earlier.system_ns),
@@ -67,9 +60,6 @@ impl CpuReading {
             stolen_ns: self.stolen_ns.saturating_sub(earlier.stolen_ns),
             own_user_ns: self.own_user_ns.saturating_sub(earlier.own_user_ns),
             own_system_ns: self.own_system_ns.saturating_sub(earlier.own_system_ns),
-            waited_ns: waited(self)
-                .zip(waited(earlier))
-                .map(|(now, then)| now.saturating_sub(then)),
         }
     }
 }
@@ -80,24 +70,6 @@ fn own_times(line: &str) -> Option<(u64, u64)> {
     let mut words = rest.split_whitespace().skip(11);
     let mut ticks = || words.next()?.parse::<u64>().ok();
     Some((ticks()?.saturating_mul(TICK_NS), ticks()?.saturating_mul(TICK_NS)))
-}
-
-/// How long the threads of load waited for a CPU, from the second number of `schedstat`
-/// (`Documentation/scheduler/sched-stats.rst`).
-fn waited(tree: &Tree) -> Option<u64> {
-    let threads = tree.names("proc/self/task");
-    if threads.len() > THREADS_MAX {
-        return None;
-    }
-    let is_load = |id: &&String| {
-        let name = tree.text(&format!("proc/self/task/{id}/comm"));
-        name.is_some_and(|name| name.starts_with("load "))
-    };
-    let of = |id: &String| -> Option<u64> {
-        let text = tree.text(&format!("proc/self/task/{id}/schedstat"))?;
-        text.split_whitespace().nth(1)?.parse().ok()
-    };
-    threads.iter().filter(is_load).map(of).sum()
 }
 
 /// How long something has waited for a resource (`Documentation/accounting/psi.rst`), in nanoseconds.

@@ -190,6 +190,7 @@ fn simulate_thread(
         backend: outcome.backend,
         cpu_ns: 0,
         user_cpu_ns: 0,
+        cpu_waited_ns: None,
         strayed: None,
     });
     Ok(())

@@ -136,6 +136,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         self.cpu.finish(now_ns, &self.schedule);
         self.end_account(books, now_ns);
         books.cpu = self.cpu.used();
+        books.cpu_waited_ns = self.cpu.waited_ns();
         books.ended_ns = Some(now_ns);
         self.drain(books)?;
         books.backend = self.setup.backend.describe();

@@ -116,6 +116,8 @@ pub struct ThreadMeasurements {
     pub cpu_ns: u64,
     /// The part of it outside the kernel, in nanoseconds.
     pub user_cpu_ns: u64,
+    /// How long it was ready to run and had no CPU, in nanoseconds; absent if the kernel does not tell.
+    pub cpu_waited_ns: Option<u64>,
     /// Where it could run at its end, unless that was where it had been pinned to.
     pub strayed: Option<Strayed>,
 }

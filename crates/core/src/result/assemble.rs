@@ -61,7 +61,11 @@ fn completed_ios(threads: &[ThreadMeasurements]) -> u64 {
 
 fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
     let mut span = counted(plan, measured);
-    span.beneath = measured.beneath.as_ref().and_then(|seen| beneath::of_span(plan, &span, seen));
+    // One that comes to its turn long after the end waited beyond it, too.
+    let waited = |ns: u64| ns.min(measured.measured_ns);
+    let waited_ns = measured.threads.iter().map(|one| one.cpu_waited_ns.map(waited)).sum();
+    let seen = measured.beneath.as_ref();
+    span.beneath = seen.and_then(|seen| beneath::of_span(plan, &span, seen, waited_ns));
     span
 }
 

@@ -132,7 +132,7 @@ pub struct CpuShares {
     /// Taken by the hypervisor.
     pub stolen_ns: u64,
     /// How long the threads of load were ready to run and had no CPU; absent if the kernel does not tell,
-    /// or if there are too many threads to ask.
+    /// or if a thread did not come back.
     pub waited_ns: Option<u64>,
     /// The other processes that used most, from before the load until after it.
     pub most: Vec<OtherProcess>,

@@ -145,6 +145,7 @@ impl Crew {
             },
             cpu_ns: outcome.cpu.total_ns,
             user_cpu_ns: outcome.cpu.user_ns,
+            cpu_waited_ns: outcome.cpu_waited_ns,
             strayed: self.strayed[thread.index].get().cloned(),
         }
     }

@@ -4,11 +4,22 @@ use fathom_sys::clock::{ThreadCpu, thread_cpu};
 
 use crate::engine::clock::Schedule;
 
-/// The thread's CPU time at both ends of the measured time.
+/// The thread's CPU time at both ends of the measured time, and how long it had waited for a CPU.
 #[derive(Default)]
 pub(super) struct CpuSampler {
-    from: Option<ThreadCpu>,
-    until: Option<ThreadCpu>,
+    from: Option<(ThreadCpu, Option<u64>)>,
+    until: Option<(ThreadCpu, Option<u64>)>,
+}
+
+fn look() -> (ThreadCpu, Option<u64>) {
+    (thread_cpu(), waited_ns())
+}
+
+/// How long this thread has been ready to run and had no CPU: the second number of `schedstat`
+/// (`Documentation/scheduler/sched-stats.rst`). Nobody else can read it once the thread has ended.
+fn waited_ns() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 impl CpuSampler {
@@ -16,19 +27,26 @@ impl CpuSampler {
     #[inline]
     pub(super) fn sample(&mut self, now_ns: u64, schedule: &Schedule) {
         if self.from.is_none() && now_ns >= schedule.measure_from_ns {
-            self.from = Some(thread_cpu());
+            self.from = Some(look());
         }
         if self.until.is_none() && now_ns >= schedule.measure_until_ns {
-            self.until = Some(thread_cpu());
+            self.until = Some(look());
         }
     }
 
     pub(super) fn finish(&mut self, now_ns: u64, schedule: &Schedule) {
         self.sample(now_ns, schedule);
-        self.until.get_or_insert_with(thread_cpu);
+        self.until.get_or_insert_with(look);
     }
 
     pub(super) fn used(&self) -> ThreadCpu {
-        self.from.map_or_else(ThreadCpu::default, |from| self.until.unwrap_or(from).since(from))
+        let since = |from: (ThreadCpu, _)| self.until.unwrap_or(from).0.since(from.0);
+        self.from.map_or_else(ThreadCpu::default, since)
+    }
+
+    /// How long the thread waited for a CPU; absent if the kernel does not tell.
+    pub(super) fn waited_ns(&self) -> Option<u64> {
+        let (from, until) = self.from.zip(self.until)?;
+        Some(until.1?.saturating_sub(from.1?))
     }
 }

@@ -31,6 +31,7 @@ pub struct Ledger {
     pub(super) waits: WaitCounters,
     pub(super) backend: BackendDescription,
     pub(super) cpu: ThreadCpu,
+    pub(super) cpu_waited_ns: Option<u64>,
     pub(super) fault: Option<IoFault>,
     pub(super) ended_ns: Option<u64>,
     pub(super) account: Account,
@@ -64,6 +65,8 @@ pub struct WorkerOutcome {
     pub backend: BackendDescription,
     /// CPU time used during the measured time; none if the worker never came back.
     pub cpu: ThreadCpu,
+    /// How long it waited for a CPU meanwhile; absent if the kernel does not tell, or it never came back.
+    pub cpu_waited_ns: Option<u64>,
     /// The I/O that failed and so ended the worker.
     pub fault: Option<IoFault>,
     /// The I/Os that have not come back, in the order of their submission.
@@ -88,6 +91,7 @@ impl Ledger {
             waits: WaitCounters::default(),
             backend: BackendDescription::default(),
             cpu: ThreadCpu::default(),
+            cpu_waited_ns: None,
             fault: None,
             ended_ns: None,
             account: Account::default(),
@@ -121,6 +125,7 @@ impl Ledger {
             waits: self.waits,
             backend: self.backend,
             cpu: self.cpu,
+            cpu_waited_ns: self.cpu_waited_ns,
             fault: self.fault,
         }
     }

@@ -20,6 +20,7 @@ pub(in crate::result) fn of_span(
     plan: &SpanPlan,
     span: &TimeSpanResult,
     observed: &Observation,
+    waited_ns: Option<u64>,
 ) -> Option<Beneath> {
     let (from, to) = window(plan, observed)?;
     let layers = layer_uses(&observed.layers, from, to);
@@ -37,7 +38,7 @@ pub(in crate::result) fn of_span(
     };
     origin::judge(&mut beneath, plan, span);
     if let (Some(begin), Some(end)) = (observed.at(Edge::Begin), observed.at(Edge::End)) {
-        beneath.cpu = cpu_shares(begin, end, observed, span);
+        beneath.cpu = cpu_shares([begin, end], observed, span, waited_ns);
         beneath.pressure = begin.pressure.zip(end.pressure).map(|(then, now)| now.since(then));
         beneath.groups = group_uses(begin, end, &observed.layers);
     }
@@ -88,10 +89,10 @@ fn asked(span: &TimeSpanResult, target: u32) -> Asked {
 }
 
 fn cpu_shares(
-    begin: &Reading,
-    end: &Reading,
+    [begin, end]: [&Reading; 2],
     observed: &Observation,
     span: &TimeSpanResult,
+    waited_ns: Option<u64>,
 ) -> Option<CpuShares> {
     let used = end.cpu?.since(begin.cpu?);
     let counted_ns = end.at_ns.saturating_sub(begin.at_ns);
@@ -115,7 +116,7 @@ fn cpu_shares(
         kernel_threads_ns,
         others_ns: rest_ns - kernel_threads_ns,
         stolen_ns: used.stolen_ns,
-        waited_ns: used.waited_ns,
+        waited_ns,
         most: most(&observed.processes, watched_ns),
     })
 }

@@ -51,6 +51,7 @@ fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunRes
         backend: BackendDescription { name: "io_uring".to_owned(), ..Default::default() },
         cpu_ns: 0,
         user_cpu_ns: 0,
+        cpu_waited_ns: None,
         slots: crate::measure::Slots::default(),
         strayed: None,
     };
