@@ -3,6 +3,7 @@
  *
  *   bare pread PATH [key=value ...]      one pread after the other
  *   bare ring  PATH [key=value ...]      io_uring with registered ring, file and buffers, in batches
+ *   bare aio   PATH [key=value ...]      libaio, in batches, completions taken from its ring where they are there
  *
  *   block=4096 bytes per I/O     size=0 bytes of the target that are used (0: all; must be a multiple)
  *   seconds=1                    cpu=-1 CPU to run on (-1: any)        direct=0 O_DIRECT
@@ -14,6 +15,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/fs.h>
 #include <linux/io_uring.h>
 #include <sched.h>
@@ -230,6 +232,67 @@ static uint64_t run_ring(struct options *options, int fd) {
     return ios;
 }
 
+/* The head of what io_setup maps (fs/aio.c): completions lie there, and may be taken without a call. */
+struct aio_ring {
+    unsigned id, nr, head, tail, magic, compat, incompat, header_length;
+    struct io_event events[];
+};
+
+static unsigned take_events(struct aio_ring *ring, struct io_event *events, unsigned most) {
+    unsigned head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE), got = 0;
+    for (; head != tail && got < most; got++) {
+        events[got] = ring->events[head];
+        head = head + 1 == ring->nr ? 0 : head + 1;
+    }
+    __atomic_store_n(&ring->head, head, __ATOMIC_RELEASE);
+    return got;
+}
+
+static uint64_t run_aio(struct options *options, int fd) {
+    unsigned depth = (unsigned)options->depth, batch = (unsigned)options->batch, spare = depth, queued = 0;
+    char *memory = buffers(options->depth * options->block);
+    aio_context_t context = 0;
+    if (syscall(__NR_io_setup, depth, &context) != 0) fail("io_setup");
+    struct iocb *blocks_of = calloc(depth, sizeof *blocks_of), **queue = calloc(depth, sizeof *queue);
+    struct io_event *events = calloc(depth, sizeof *events);
+    unsigned *slots = calloc(depth, sizeof *slots);
+    if (!blocks_of || !queue || !events || !slots) fail("slots");
+    for (unsigned i = 0; i < depth; i++) {
+        slots[i] = i;
+        blocks_of[i] = (struct iocb){.aio_lio_opcode = IOCB_CMD_PREAD, .aio_fildes = (unsigned)fd, .aio_data = i,
+                                     .aio_buf = (uint64_t)(memory + i * options->block), .aio_nbytes = options->block};
+    }
+    uint64_t blocks = options->size / options->block, state = 88172645463325252ULL, ios = 0;
+    struct aio_ring *ring = (struct aio_ring *)context;
+    start_timer(options->seconds);
+    while (!time_is_up) {
+        while (spare > 0 && queued < batch) {
+            struct iocb *block = &blocks_of[slots[--spare]];
+            block->aio_offset = (int64_t)next_offset(&state, blocks, options->block);
+            queue[queued++] = block;
+        }
+        long sent = queued ? syscall(__NR_io_submit, context, queued, queue) : 0;
+        if (sent < 0 && errno != EINTR && errno != EAGAIN) fail("io_submit");
+        if (sent > 0) {
+            queued -= (unsigned)sent;
+            memmove(queue, queue + sent, queued * sizeof *queue);
+        }
+        long got = take_events(ring, events, depth);
+        if (got == 0 && spare == 0) {
+            got = syscall(__NR_io_getevents, context, 1, depth, events, NULL);
+            if (got < 0 && errno != EINTR) fail("io_getevents");
+        }
+        for (long i = 0; i < got; i++, ios++) {
+            if (events[i].res != (int64_t)options->block) {
+                errno = events[i].res < 0 ? (int)-events[i].res : EIO;
+                fail("read");
+            }
+            slots[spare++] = (unsigned)events[i].data;
+        }
+    }
+    return ios;
+}
+
 static void read_option(struct options *options, const char *word) {
     const char *value = strchr(word, '=');
     size_t length = value ? (size_t)(value - word) : 0;
@@ -250,9 +313,10 @@ static void read_option(struct options *options, const char *word) {
 }
 
 int main(int count, char **words) {
-    int ring = count > 2 && strcmp(words[1], "ring") == 0;
-    if (count < 3 || (!ring && strcmp(words[1], "pread") != 0)) {
-        fprintf(stderr, "usage: bare pread|ring PATH [key=value ...]\n");
+    const char *loop = count > 2 ? words[1] : "";
+    int ring = strcmp(loop, "ring") == 0, aio = strcmp(loop, "aio") == 0;
+    if (!ring && !aio && strcmp(loop, "pread") != 0) {
+        fprintf(stderr, "usage: bare pread|ring|aio PATH [key=value ...]\n");
         return 3;
     }
     struct options options = {words[2], 0, 4096, 1, 128, 32, -1, 0};
@@ -264,7 +328,7 @@ int main(int count, char **words) {
         if (sched_setaffinity(0, sizeof set, &set) != 0) fail("pinning");
     }
     int fd = open_target(&options);
-    uint64_t ios = ring ? run_ring(&options, fd) : run_pread(&options, fd);
+    uint64_t ios = ring ? run_ring(&options, fd) : aio ? run_aio(&options, fd) : run_pread(&options, fd);
     double seconds = now_s() - start_s;
     printf("{\"ios\": %llu, \"seconds\": %.6f, \"iops\": %.1f}\n", (unsigned long long)ios, seconds,
            (double)ios / seconds);

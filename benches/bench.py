@@ -68,8 +68,10 @@ class Outcome:
 
     @property
     def values(self) -> list[float]:
-        """What is judged: the ratio of each pair, or our own figure where there is no peer."""
+        """What is judged: ratio or difference of each pair, or our own figure without a peer."""
         of = self.case.figure.of
+        if self.case.difference:
+            return [of(ours) - (of(peer) if peer else 0) for ours, peer in self.pairs]
         return [of(ours) / of(peer) if peer else of(ours) for ours, peer in self.pairs]
 
     @property

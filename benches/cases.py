@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tools
-from places import MANY_FILES, MissingError, Places, fio_binary, zram
+from places import MANY_FILES, MissingError, Places, fio_binary, memory_file, zram
 from tools import Load
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 MIB = 1 << 20
 RATE_IOPS = 200_000
+DEPTHS = (1, 2, 8, 32, 128)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Setting:
         device = self.stack.enter_context(zram())
         return Load((device,), depth, self.seconds, cpus, rate_iops=rate_iops)
 
+    def memory_file(self) -> str:
+        """Give a file on tmpfs, which is removed when the stack ends."""
+        return self.stack.enter_context(memory_file())
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -47,6 +53,7 @@ class Figure:
 
 
 IOPS = Figure("IOPS", lambda leg: leg.iops, max)
+NS_PER_IO = Figure("ns per I/O", lambda leg: 1e9 / leg.iops, min)
 CPU_PER_IO = Figure("CPU ns per I/O", lambda leg: leg.cpu_ns_per_io, min)
 
 
@@ -69,6 +76,8 @@ class Case:
     at_most: bool
     """The limit is a ceiling; otherwise it is a floor."""
     duel: Callable[[Setting], Duel]
+    difference: bool = False
+    """What is judged is the difference of the figures, not their ratio."""
 
     def holds(self, value: float) -> bool:
         """Tell whether the limit is kept."""
@@ -81,16 +90,38 @@ def _zram_against_fio(depth: int) -> Case:
         return Duel(tools.diskspd(setting.diskspd, load), tools.fio_variants(fio, load))
 
     title = f"4 KiB random read, zram, O_DIRECT, queue depth {depth}, one thread, against fio"
-    return Case(f"zram-{depth}-fio", title, IOPS, 1.5, at_most=False, duel=duel)
+    return Case(f"zram-{depth}-fio", title, IOPS, 1.0, at_most=False, duel=duel)
 
 
 def _zram_against_bare(depth: int) -> Case:
     def duel(setting: Setting) -> Duel:
         load, bare = setting.zram(depth), setting.places.bare()
-        return Duel(tools.diskspd(setting.diskspd, load), tools.bare_ring_variants(bare, load))
+        return Duel(tools.diskspd(setting.diskspd, load), tools.bare_variants(bare, load))
 
-    title = f"the same, queue depth {depth}, against the bare ring loop without statistics"
+    title = f"the same, queue depth {depth}, against the best bare loop (ring, libaio, pread)"
     return Case(f"zram-{depth}-bare", title, IOPS, 0.97, at_most=False, duel=duel)
+
+
+def _against_less(place: str, depth: int, less: int) -> Case:
+    """Hold our own figure at a depth against that at a smaller one."""
+
+    def duel(setting: Setting) -> Duel:
+        def at(depth: int) -> Load:
+            if place == "zram":
+                return setting.zram(depth)
+            return Load((setting.memory_file(),), depth, setting.seconds)
+
+        peer = tools.diskspd(setting.diskspd, at(less), name=f"depth {less}")
+        return Duel(tools.diskspd(setting.diskspd, at(depth)), [peer])
+
+    title = f"4 KiB random read, {place}, queue depth {depth} against {less}"
+    return Case(f"{place}-{depth}-less", title, IOPS, 0.9, at_most=False, duel=duel)
+
+
+def _own_cost(setting: Setting) -> Duel:
+    load = setting.zram(1)
+    bare = tools.bare_pread(setting.places.bare(), load)
+    return Duel(tools.diskspd(setting.diskspd, load), [bare])
 
 
 def _one_core(depth: int) -> Case:
@@ -98,12 +129,12 @@ def _one_core(depth: int) -> Case:
 
     def duel(setting: Setting) -> Duel:
         load, fio = setting.zram(depth), fio_binary(setting.fio)
-        peers = tools.fio_variants(fio, load) + tools.bare_ring_variants(
-            setting.places.bare(), load
-        )
+        peers = tools.fio_variants(fio, load) + tools.bare_variants(setting.places.bare(), load)
         return Duel(tools.confined(tools.diskspd(setting.diskspd, load), 0), peers)
 
-    title = f"zram, queue depth {depth}, all on one core, against the best of fio and the bare ring"
+    title = (
+        f"zram, queue depth {depth}, all on one core, against the best of fio and the bare loops"
+    )
     return Case(f"zram-{depth}-one-core", title, IOPS, 0.97, at_most=False, duel=duel)
 
 
@@ -188,12 +219,20 @@ BEYOND_A_SECOND = Figure("s", lambda leg: leg.wall_s - 1, min)
 CPU = Figure("CPU s", lambda leg: leg.cpu_s, min)
 
 CASES = [
-    _zram_against_fio(32),
-    _zram_against_fio(128),
-    _zram_against_bare(32),
-    _zram_against_bare(128),
-    _one_core(32),
-    _one_core(128),
+    *(_zram_against_fio(depth) for depth in DEPTHS),
+    *(_zram_against_bare(depth) for depth in DEPTHS),
+    *(_one_core(depth) for depth in DEPTHS),
+    *(_against_less("zram", depth, less) for less, depth in pairwise(DEPTHS)),
+    *(_against_less("tmpfs", depth, 1) for depth in (2, 8, 32)),
+    Case(
+        "own-cost",
+        "own time per I/O, zram, queue depth 1, latency on, beyond the bare pread loop",
+        NS_PER_IO,
+        60,
+        at_most=True,
+        duel=_own_cost,
+        difference=True,
+    ),
     _two_threads(32),
     _two_threads(128),
     Case(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 ZRAM = "zram0"
 ZRAM_BYTES = 1 << 30
 FILE_BYTES = 512 << 20
+MEMORY_FILE_BYTES = 256 << 20
 MANY_FILES = 1000
 MANY_BYTES = 64 << 10
 
@@ -86,6 +88,23 @@ def fio_binary(name: str) -> str:
     if found is None:
         raise MissingError("fio is not installed")
     return found
+
+
+@contextmanager
+def memory_file() -> Iterator[str]:
+    """Give a file of random bytes on tmpfs, which is removed afterwards.
+
+    Raises:
+        MissingError: where there is no tmpfs.
+
+    """
+    folder = Path("/dev/shm")  # noqa: S108 - It is tmpfs that is measured.
+    if not folder.is_dir():
+        raise MissingError("there is no tmpfs at /dev/shm")
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        file.writelines(os.urandom(4 << 20) for _ in range(0, MEMORY_FILE_BYTES, 4 << 20))
+        file.flush()
+        yield file.name
 
 
 def zram_state() -> str:

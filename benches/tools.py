@@ -119,6 +119,16 @@ def bare_ring_variants(binary: Path, load: Load) -> list[Tool]:
     ]
 
 
+def bare_variants(binary: Path, load: Load) -> list[Tool]:
+    """Give each bare loop that may be the best for a device which completes within the call."""
+    batches = sorted({1, min(32, load.depth), load.depth})
+    aio = [
+        _bare(binary, "aio", load, f"batches of {batch}", f"depth={load.depth}", f"batch={batch}")
+        for batch in batches
+    ]
+    return [*bare_ring_variants(binary, load), *aio, bare_pread(binary, load)]
+
+
 def bare_pread(binary: Path, load: Load) -> Tool:
     """Give the loop of pread without statistics."""
     return _bare(binary, "pread", load, "loop")

@@ -40,7 +40,6 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         submissions: None,
         cpu_ns: 0,
         user_cpu_ns: 0,
-        cpu_waited_ns: None,
         slots: fathom_core::measure::Slots::default(),
         waits: Waits::default(),
         targets: vec![ThreadTargetResult {

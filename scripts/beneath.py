@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""Measure what a result says of file systems, layers, caches, and data that this kernel has.
+
+    scripts/beneath.py [--diskspd FILE] [--page docs/beneath.md] [--only WORD]
+
+Each place is made in a scratch folder (as root), used, and taken away. Of each run stand in the
+page: what was asked, what the lowest device saw meanwhile, and which warnings the result has. A
+cell is wrong if its figure is not the device's and nothing is said: the exit code is then 1, and
+the cell is named. A place that this kernel does not have is left out, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MIB = 1 << 20
+FILE_BYTES = 48 * MIB
+IMAGE_BYTES = 400 * MIB
+DEVICES = ("/dev/loop11", "/dev/loop12")
+CACHING = {
+    "past the cache": "-Su",
+    "past it, through": "-Sh",
+    "page cache": "-Sb",
+    "mapped": "-Sm",
+}
+DATA = ("random", "zero", "constant", "compressible", "sparse")
+LOADS = {"reads": "-w0", "writes": "-w100 -Zr --overwrite"}
+ORIGINS = {"not_the_device", "device_unseen", "page_cache"}
+THIN = {"all_zero_data", "constant_data", "unwritten_extents", "extents_changed"}
+
+
+class LeftOutError(Exception):
+    """Why a place is not in the page."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is asked."""
+
+    place: str
+    caching: str
+    data: str
+    load: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run, and what its result says."""
+
+    run: Run
+    asked: str
+    seen: str
+    answered_by: str
+    said: tuple[str, ...]
+    is_device: bool
+    """Each layer saw at least nine tenths of the bytes."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """A figure that is not the device's, and no word."""
+        return not self.is_device and not self.said
+
+
+def main() -> int:
+    """Measure all cells, and write the page."""
+    options = _options()
+    cells: list[Cell] = []
+    left_out: dict[str, str] = {}
+    for name, place in PLACES.items():
+        if options.only and options.only not in name:
+            continue
+        try:
+            with ExitStack() as stack:
+                target = place(stack)
+                cells += _cells(name, target, options)
+        except (LeftOutError, subprocess.SubprocessError, OSError) as reason:
+            left_out[name] = str(reason)
+        print(f"{name}: {left_out.get(name, 'measured')}", file=sys.stderr, flush=True)
+    wrong = [cell for cell in cells if cell.is_wrong]
+    for cell in wrong:
+        print(f"no word: {cell}", file=sys.stderr)
+    page = _page(cells, left_out)
+    if options.page:
+        options.page.write_text(page)
+    else:
+        print(page)
+    return int(bool(wrong))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure what results say of what lies beneath.")
+    parser.add_argument("--diskspd", type=Path, default=Path("target/release/diskspd"))
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--only", help="only places with this word in their name")
+    return parser.parse_args()
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - Ours.
+    if done.returncode:
+        raise LeftOutError(f"`{' '.join(command[:3])}`: {done.stderr.strip().splitlines()[-1:]}")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the files of a place lie, or its device."""
+
+    folder: Path | None = None
+    device: Path | None = None
+    more: str = ""
+    """Further options of the load."""
+
+
+@contextmanager
+def _mounted(*arguments: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        _run("mount", *arguments, folder)
+        try:
+            yield Path(folder)
+        finally:
+            _run("umount", folder)
+
+
+@contextmanager
+def _loop(image: Path, *, direct: bool, device: str = DEVICES[0]) -> Iterator[Path]:
+    _run("losetup", f"--direct-io={'on' if direct else 'off'}", device, str(image))
+    try:
+        yield Path(device)
+    finally:
+        _run("losetup", "-d", device)
+
+
+def _disk_folder(stack: ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(dir="target")))
+
+
+def _image(stack: ExitStack, size: int = IMAGE_BYTES) -> Path:
+    image = _disk_folder(stack) / "image"
+    with image.open("wb") as file:
+        file.truncate(size)
+    return image
+
+
+def _on_disk(stack: ExitStack) -> Place:
+    return Place(_disk_folder(stack))
+
+
+def _in_memory(kind: str) -> Callable[[ExitStack], Place]:
+    def place(stack: ExitStack) -> Place:
+        return Place(stack.enter_context(_mounted("-t", kind, kind)))
+
+    return place
+
+
+def _file_system(
+    kind: str, options: str = "noatime", *, direct: bool = True
+) -> Callable[[ExitStack], Place]:
+    def place(stack: ExitStack) -> Place:
+        if shutil.which(f"mkfs.{kind}") is None:
+            raise LeftOutError(f"there is no mkfs.{kind}")
+        device = stack.enter_context(_loop(_image(stack), direct=direct))
+        _run(f"mkfs.{kind}", "-F" if kind.startswith("ext") else "-f", "-q", str(device))
+        return Place(stack.enter_context(_mounted("-t", kind, "-o", options, str(device))))
+
+    return place
+
+
+def _overlay(lower: str) -> Callable[[ExitStack], Place]:
+    def place(stack: ExitStack) -> Place:
+        base = _disk_folder(stack) if lower == "disk" else _in_memory("tmpfs")(stack).folder
+        base = Path(base or "").resolve()
+        for name in ("lower", "upper", "work"):
+            (base / name).mkdir()
+        options = f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/work"
+        return Place(stack.enter_context(_mounted("-t", "overlay", "overlay", "-o", options)))
+
+    return place
+
+
+def _loop_device(*, direct: bool, in_memory: bool = False) -> Callable[[ExitStack], Place]:
+    def place(stack: ExitStack) -> Place:
+        if in_memory:
+            image = (_in_memory("tmpfs")(stack).folder or Path()) / "image"
+            with image.open("wb") as file:
+                file.truncate(FILE_BYTES)
+        else:
+            image = _image(stack, FILE_BYTES)
+        device = stack.enter_context(_loop(image, direct=direct))
+        return Place(device=device, more=f"--allow-write={device}:{FILE_BYTES}")
+
+    return place
+
+
+def _two_loops(stack: ExitStack) -> Place:
+    below = stack.enter_context(_loop(_image(stack, FILE_BYTES), direct=True, device=DEVICES[1]))
+    device = stack.enter_context(_loop(below, direct=True))
+    return Place(device=device, more=f"--allow-write={device}:{FILE_BYTES}")
+
+
+def _served(stack: ExitStack) -> Place:
+    if shutil.which("bindfs") is None:
+        raise LeftOutError("there is no bindfs")
+    below, folder = _disk_folder(stack), _disk_folder(stack)
+    _run("bindfs", str(below), str(folder))
+    stack.callback(_run, "umount", str(folder))
+    return Place(folder)
+
+
+def _null(stack: ExitStack) -> Place:
+    return Place(_disk_folder(stack), more="--engine=null")
+
+
+def _zram(stack: ExitStack) -> Place:
+    del stack
+    if not Path("/sys/block/zram0/disksize").exists():
+        raise LeftOutError("there is no zram")
+    if int(Path("/sys/block/zram0/disksize").read_text()) < FILE_BYTES:
+        raise LeftOutError("/dev/zram0 has no size")
+    return Place(device=Path("/dev/zram0"), more=f"-f{FILE_BYTES}")
+
+
+PLACES: dict[str, Callable[[ExitStack], Place]] = {
+    "file system of this checkout": _on_disk,
+    "ext4 on a loop device": _file_system("ext4"),
+    "ext2 on a loop device": _file_system("ext2"),
+    "xfs on a loop device": _file_system("xfs"),
+    "btrfs on a loop device": _file_system("btrfs"),
+    "btrfs with compression": _file_system("btrfs", "compress-force=zstd"),
+    "btrfs without copy on write": _file_system("btrfs", "nodatacow"),
+    "ext4 on a cached loop device": _file_system("ext4", direct=False),
+    "overlay over a disk": _overlay("disk"),
+    "overlay over tmpfs": _overlay("tmpfs"),
+    "loop device past the cache": _loop_device(direct=True),
+    "loop device through the cache": _loop_device(direct=False),
+    "loop device over a loop device": _two_loops,
+    "loop device over a file in tmpfs": _loop_device(direct=False, in_memory=True),
+    "tmpfs": _in_memory("tmpfs"),
+    "ramfs": _in_memory("ramfs"),
+    "FUSE (bindfs)": _served,
+    "zram": _zram,
+    "null engine": _null,
+}
+
+
+def _cells(name: str, place: Place, options: argparse.Namespace) -> Iterator[Cell]:
+    for data in DATA if place.device is None or "zram" not in place.device.name else ("as it is",):
+        target = _prepare(place, data)
+        for caching, flag in CACHING.items():
+            if flag == "-Sm" and place.device:
+                continue
+            for load in LOADS:
+                if load == "writes" and (data != "random" or "zram" in str(place.device)):
+                    continue
+                run = Run(name, caching, data, load)
+                yield _measure(run, place, target, options.diskspd)
+
+
+def _prepare(place: Place, data: str) -> Path:
+    """Make the file, or fill the device, with data of a kind, past the page cache."""
+    if place.device is not None and "zram" in place.device.name:
+        return place.device
+    target = place.device or (place.folder or Path()) / f"{data}.dat"
+    with target.open("r+b" if place.device else "wb") as file:
+        if place.device is None:
+            file.truncate(FILE_BYTES)
+        if data != "sparse":
+            for index in range(FILE_BYTES // MIB):
+                file.write(_mib(data, index))
+        elif place.device is not None:
+            _run("blkdiscard", str(place.device))
+        file.flush()
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return target
+
+
+def _mib(data: str, index: int) -> bytes:
+    if data == "random":
+        return os.urandom(MIB)
+    if data == "compressible":
+        # A quarter of each block is random: no rule of thumb takes it for constant.
+        return b"".join(os.urandom(1024) + b"x" * 3072 for _ in range(MIB // 4096))
+    return bytes(MIB) if data == "zero" else bytes([index % 7 + 1]) * MIB
+
+
+def _seen(beneath: dict[str, Any], direction: str) -> tuple[int | None, int]:
+    """Give what the lowest devices saw of everybody, and the least that any layer saw."""
+    name = f"{direction}_bytes"
+    counted = [layer for layer in beneath["layers"] if layer["seen"] is not None]
+    disks = [layer["seen"][name] for layer in counted if layer["kind"] == "disk"]
+    if not disks:
+        return None, 0
+    least = [layer["seen"][name] for layer in counted]
+    # Others may use the disk, too; what this process fetched is known.
+    process = beneath["process"]
+    own = [process["read_bytes"]] if process and direction == "read" else []
+    return sum(disks), min(least + own)
+
+
+def _measure(run: Run, place: Place, target: Path, diskspd: Path) -> Cell:
+    words = [CACHING[run.caching], *LOADS[run.load].split(), *place.more.split()]
+    command = [str(diskspd), "-W0", "-d1", "-b16K", "-r", "-o4", "-Rjson", *words, str(target)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - Ours.
+    if done.returncode:
+        refusal = done.stderr.strip().splitlines()[-1:] or ["?"]
+        return Cell(run, "-", "-", "refused", (f"refused: {refusal[0][:60]}",), is_device=False)
+    result = json.loads(done.stdout)
+    beneath = result["time_spans"][0]["beneath"]
+    origin = beneath["targets"][0]
+    direction = run.load.removesuffix("s")
+    asked = origin["asked"][f"{direction}_bytes"]
+    seen, least = _seen(beneath, direction)
+    kinds = dict.fromkeys(one["kind"] for one in result["warnings"])
+    return Cell(
+        run,
+        f"{asked / MIB:,.0f} MiB",
+        "-" if seen is None else f"{seen / MIB:,.0f} MiB",
+        origin["answered_by"],
+        tuple(kind for kind in kinds if kind in ORIGINS | THIN),
+        is_device=least >= 0.9 * asked and asked > 0,
+    )
+
+
+def _page(cells: list[Cell], left_out: dict[str, str]) -> str:
+    lines = [*PREFACE.format(kernel=platform.release()).splitlines(), ""]
+    for name in dict.fromkeys(cell.run.place for cell in cells):
+        lines += [f"## {name[:1].upper()}{name[1:]}", "", HEAD, "|---|---|---|---:|---:|---|---|"]
+        for cell in cells:
+            if cell.run.place == name:
+                said = ", ".join(f"`{word}`" if " " not in word else word for word in cell.said)
+                run = cell.run
+                row = (run.data, run.load, run.caching, cell.asked, cell.seen, cell.answered_by)
+                lines.append(f"| {' | '.join(row)} | {said} |")
+        lines.append("")
+    if left_out:
+        lines += ["## Left out", ""]
+        lines += [f"- {name}: {reason}" for name, reason in left_out.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+HEAD = "| data | load | through | asked | seen at the device | answered by | the result says |"
+PREFACE = """# What lies beneath
+
+For each place that a target can lie in, each way through the caches, and each kind of data: how
+much was asked in a second, what the lowest device saw of everybody meanwhile, and what the result
+says. `scripts/beneath.py --page docs/beneath.md` measures all of it again (as root, with loop
+devices 11 and 12 free) and fails if a figure is not the device's and no word says so. This page was
+made on Linux {kernel}.
+
+`answered_by` is a field of each target in the JSON result (`beneath`), the last column has the
+kinds of its warnings. Loads are 16 KiB at random places of {size} MiB, four at a time, for a
+second. Where the disk saw more than was asked, others used it, or more was read than asked for;
+what lies in the data (`all_zero_data`, `constant_data`, `unwritten_extents`) is told of reads."""
+PREFACE = PREFACE.replace("{size}", str(FILE_BYTES // MIB))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
