@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["interval_words", "known_words", "last_place", "place_words"]
+__all__ = ["interval_words", "known_words", "last_place", "measured_place", "place_words"]
 
 _DIGITS_OF_UNCERTAINTY = 2
 _DIGITS_ALONE = 3
@@ -27,6 +27,14 @@ def last_place(value: float, half_width: float | None) -> int:
     if half_width <= 0:
         return -_DECIMALS_OF_EXACT
     return _place(half_width, _DIGITS_OF_UNCERTAINTY)
+
+
+def measured_place(value: float, half_width: float) -> int:
+    """Return the place of the last digit of a measured figure, which has at least two of its own.
+
+    A wide interval of a change must not make a figure of one side into nothing.
+    """
+    return min(last_place(value, half_width), _place(value, _DIGITS_OF_UNCERTAINTY))
 
 
 def _place(value: float, digits: int) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fathom._digits import known_words
 from fathom.experiments._axes import parse_axes
 from fathom.experiments._sweep import sweep
 from fathom.experiments._sweep_plan import plan_sweep
@@ -38,8 +39,12 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
     assert found.comparison is not None
     changes = figures(material)["changes"]
     known = found.comparison.metrics
-    assert column(changes, "Change") == [100 * one.change for one in known.values()]
-    assert column(changes, "From") == [100 * one.low for one in known.values()]
+    # With the digits that the interval allows.
+    shown = [
+        known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True)
+        for one in known.values()
+    ]
+    assert column(changes, "Change") == shown
     assert column(changes, "Verdict")[0] == "better"
     assert a.verdict is not None
     assert a.verdict.headline.startswith("B against A, I/Os per second: +2")

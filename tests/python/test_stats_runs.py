@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from fathom._digits import interval_words, known_words, place_words
+from fathom.cli._compare import _latency_sentence
 from fathom.experiments._noise_words import estimate_sentences, shown_figure
-from fathom.stats import Histograms, order_interval, recognise, runs_mean, runs_percentile
+from fathom.stats import (
+    DistributionComparison,
+    Histograms,
+    order_interval,
+    recognise,
+    runs_mean,
+    runs_percentile,
+)
 from fathom.stats._histogram import from_values
 from simulated import autoregressive
 
@@ -186,6 +194,13 @@ def test_defect_9_intervals_and_changes_have_the_digits_of_their_width() -> None
     assert interval_words(17961.085, 36887.915) == "18,000 to 36,900"
     assert interval_words(-98.95, 325.59, sign=True) == "-100 to +330"
     assert place_words(-0.0001, -2, sign=True) == "+0.00"
+
+
+def test_defect_9_equals_have_no_distance_of_their_distributions() -> None:
+    equal = DistributionComparison(0.5, 0.01, 0.0064, {}, 0.8)
+    assert "no difference of the distributions is shown (p = 0.8000)" in _latency_sentence(equal)
+    apart = DistributionComparison(0.6, 0.2, 0.12, {}, 0.001)
+    assert "12.0 % apart" in _latency_sentence(apart)
 
 
 def covering(found: RunsEstimate, truth: float) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fathom._digits import interval_words, known_words, measured_place, place_words
 from fathom._permission import typed
 from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
@@ -27,6 +28,11 @@ _RATES = ("iops", "mib_per_s")
 # the coefficient of 2 x 10 independent runs. Fewer runs tell nothing of it.
 _TOLD_RESEMBLANCE = 0.45
 _LEAST_FOR_RESEMBLANCE = 8
+_LEVEL = 0.05
+_ONE_AFTER_THE_OTHER = (
+    "A and B were not measured in turns: what changed between them is not told apart from B, and "
+    "few runs (below 10 of each) often do not show it."
+)
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
@@ -160,13 +166,14 @@ def show_comparison(found: RunComparison) -> None:
     rows = []
     for name, one in found.metrics.items():
         unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (_NANOS_PER_MILLI, " ms")
+        means = one.a_mean, one.b_mean
         rows.append(
             [
                 f"{name}{words}",
-                f"{one.a_mean / unit:,.3f}",
-                f"{one.b_mean / unit:,.3f}",
-                f"{100 * one.change:+.2f}",
-                f"{100 * one.low:+.2f} to {100 * one.high:+.2f}",
+                # Each mean has the digits that the change is known to.
+                *(place_words(mean / unit, _place(one, mean / unit)) for mean in means),
+                known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True),
+                interval_words(100 * one.low, 100 * one.high, sign=True),
                 f"{one.p_value if one.family_p_value is None else one.family_p_value:.4f}",
                 found.word(name),
             ]
@@ -174,6 +181,10 @@ def show_comparison(found: RunComparison) -> None:
     console().print(text_table("", columns, rows))
     for sentence in _sentences(found):
         typer.echo(sentence)
+
+
+def _place(one: Comparison, mean: float) -> int:
+    return measured_place(mean, mean * (one.high - one.low) / 2)
 
 
 def _sentences(found: RunComparison) -> list[str]:
@@ -198,7 +209,7 @@ def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
     which = f"Pair {index + 1}" if side == "pair" else f"Run {index + 1} of {side}"
     return (
         f"{which} is an outlier of {name}; it is counted. Without it the change would be "
-        f"{100 * change:+.2f} %. Of pairs, signs decide beside the means."
+        f"{100 * change:+.2g} %. Of pairs, signs decide beside the means."
     )
 
 
@@ -207,6 +218,9 @@ def _latency_sentence(latency: DistributionComparison) -> str:
     p_value = latency.p_value if latency.family_p_value is None else latency.family_p_value
     if p_value is not None:
         certainty = f"p = {p_value:.4f}"
+        if p_value >= _LEVEL:
+            # A distance is never negative, so that of equals is above 0 by chance.
+            return f"Latency as a whole: no difference of the distributions is shown ({certainty})."
     return (
         f"Latency as a whole: an I/O of B is slower than one of A with probability "
         f"{latency.slower_share:.2f}; the distributions are {100 * latency.log_shift:.1f} % apart "
@@ -218,16 +232,17 @@ def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
     """Say what the order of the runs tells."""
     if any(one.in_turns for one in figures):
         return ["The runs were made in turns, and are compared pair by pair."]
+    told = [_ONE_AFTER_THE_OTHER] if figures else []
     most = max((one.resemblance for one in figures), default=0.0)
     few = min((min(one.a_runs, one.b_runs) for one in figures), default=0)
     if most < _TOLD_RESEMBLANCE or few < _LEAST_FOR_RESEMBLANCE:
-        return []
+        return told
     words = (
         f"Neighbouring runs resemble each other (by {most:.2f}, where 0 is not at all): something "
         "else changed meanwhile, and the intervals are wider for it. Measure A and B in turns, "
         "one run each, to see smaller differences."
     )
-    return [words]
+    return [words, *told]
 
 
 def judge(found: RunComparison) -> None:

@@ -47,6 +47,7 @@ def changes_of(found: RunComparison) -> tuple[Change, ...]:
             is_better=one.is_different and name not in worse,
             a_mean=one.a_mean,
             b_mean=one.b_mean,
+            verdict=found.word(name),
         )
         for name, one in found.metrics.items()
     )
@@ -132,10 +133,7 @@ def _sentences(
 
 def _change_sentence(change: Change) -> str:
     name = _FIGURES.get(change.metric, change.metric)
-    share = f"{change.percent:+.1f} % ({change.low_percent:+.1f} to {change.high_percent:+.1f})"
-    if not change.is_different:
-        return f"B against A, {name}: {share}, which shows no difference."
-    return f"B against A, {name}: {share}, which is {'better' if change.is_better else 'worse'}."
+    return f"B against A, {name}: {change.words}: {change.verdict}."
 
 
 def _command(plan: Mapping[str, Any]) -> str:

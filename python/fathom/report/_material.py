@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from fathom._digits import interval_words, known_words
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -252,6 +254,15 @@ class Change:
     is_better: bool
     a_mean: float
     b_mean: float
+    verdict: str
+    """``better``, ``worse``, ``equal`` or ``cannot tell``."""
+
+    @property
+    def words(self) -> str:
+        """The change and its interval, with the digits that the interval allows."""
+        low, high = self.low_percent, self.high_percent
+        change = known_words(self.percent, low, high, sign=True)
+        return f"{change} % ({interval_words(low, high, sign=True)})"
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom._digits import interval_words, known_words, measured_place, place_words
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
 from fathom.report._shared_loads import shared_loads
@@ -11,14 +12,15 @@ from fathom.report._shared_loads import shared_loads
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom.report._figure import Cell
     from fathom.report._material import Change, Material
 
 __all__ = ["changes"]
 
 _CAPTION = (
     "The change of each figure from the first to the second, in percent, with the interval that "
-    "holds the true change at 95 % confidence. Where the interval holds 0, no difference is "
-    "shown."
+    "holds the true change at 95 % confidence. Equal is what is shown to be within 3 %; where the "
+    "runs show neither a difference nor that, it cannot be told."
 )
 _WORDS = {
     "iops": "I/Os per second",
@@ -30,8 +32,12 @@ _WORDS = {
     "p999": "99.9th percentile",
     "max": "Slowest I/O",
 }
-_BETTER, _WORSE, _SAME = "better", "worse", "no difference shown"
-_COLOURS = {_BETTER: style.SERIES[2], _WORSE: style.SERIES[1], _SAME: style.SERIES[5]}
+_COLOURS = {
+    "better": style.SERIES[2],
+    "worse": style.SERIES[1],
+    "equal": style.SERIES[0],
+    "cannot tell": style.SERIES[5],
+}
 
 
 def changes(material: Material) -> Figure | LeftOut | None:
@@ -54,22 +60,24 @@ def changes(material: Material) -> Figure | LeftOut | None:
         Column("p", digits=4),
         Column("Verdict"),
     )
-    rows = tuple(
-        (
-            _WORDS.get(one.metric, one.metric) + _unit(one),
-            one.a_mean / _divisor(one),
-            one.b_mean / _divisor(one),
-            one.percent,
-            one.low_percent,
-            one.high_percent,
-            one.p_value,
-            _verdict(one),
-        )
-        for one in material.changes
-    )
+    rows = tuple(_row(one) for one in material.changes)
     view = View(_spec(material.changes))
     caption = " ".join([_CAPTION, *material.differences])
     return Figure("changes", "What changed", caption, [view], Table(columns, rows))
+
+
+def _row(one: Change) -> tuple[Cell, ...]:
+    low, high = interval_words(one.low_percent, one.high_percent, sign=True).split(" to ")
+    return (
+        _WORDS.get(one.metric, one.metric) + _unit(one),
+        _mean_words(one, one.a_mean),
+        _mean_words(one, one.b_mean),
+        known_words(one.percent, one.low_percent, one.high_percent, sign=True),
+        low,
+        high,
+        one.p_value,
+        one.verdict,
+    )
 
 
 def _is_rate(change: Change) -> bool:
@@ -86,22 +94,22 @@ def _divisor(change: Change) -> float:
     return 1.0 if _is_rate(change) else 1e6
 
 
-def _verdict(change: Change) -> str:
-    if not change.is_different:
-        return _SAME
-    return _BETTER if change.is_better else _WORSE
+def _mean_words(change: Change, mean: float) -> str:
+    """Return the mean of a side with the digits that the change is known to."""
+    shown = mean / _divisor(change)
+    half = shown * (change.high_percent - change.low_percent) / 200
+    return place_words(shown, measured_place(shown, half))
 
 
 def _spec(found: Sequence[Change]) -> dict[str, Any]:
     rows = [
         {
             "name": one.metric,
-            "words": f"{_WORDS.get(one.metric, one.metric)}: {_verdict(one)}\n"
-            f"{one.percent:+.1f} % ({one.low_percent:+.1f} to {one.high_percent:+.1f})",
+            "words": f"{_WORDS.get(one.metric, one.metric)}: {one.verdict}\n{one.words}",
             "percent": round(one.percent, 4),
             "low": round(one.low_percent, 4),
             "high": round(one.high_percent, 4),
-            "verdict": _verdict(one),
+            "verdict": one.verdict,
         }
         for one in found
     ]
