@@ -6,7 +6,7 @@ Steps are runs of diskspd that create, write and are killed, copies, renames, li
 writes of somebody else. A model keeps for each inode where somebody else wrote. Two things must
 hold after each step: what somebody else wrote stays, and a run that would write there is refused;
 a file that only our runs wrote, wherever it went since, is not refused. A sequence that breaks
-one is made as short as possible and printed. ``--odd`` draws also I/O of odd sizes and places.
+one is made as short as possible and printed. ``--odd`` draws also what is known not to be provable.
 """
 
 from __future__ import annotations
@@ -41,11 +41,21 @@ LONGEST_S = 60
 FILES_MOST = 5
 SIZES = (64 * KIB, 128 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB)
 ODD_SIZES = (4096, 100_000, 131_584, 1_000_003)
-BLOCKS = (["-b512"], ["-b4K", "-r"], ["-b8K"], ["-b64K", "-r4K"])
-# Known to be refused though they are ours, once the state of the mark is gone: --compress and
-# -Z64K,FILE where I/Os begin or end within a sector. Neither is told from parts of sectors
-# (plan/prepare/pieces.rs). Hence only drawn with --odd, which no test does until that is mended.
-ODD_BLOCKS = (["-b1000"], ["-b24", "-r8"], ["-b520", "-r8"], ["-b1536", "-r512"], ["-b4K", "-r8"])
+BLOCKS = (
+    ["-b512"],
+    ["-b4K", "-r"],
+    ["-b8K"],
+    ["-b64K", "-r4K"],
+    ["-b1000"],
+    ["-b48", "-r16"],
+    ["-b528", "-r16"],
+    ["-b1536", "-r512"],
+    ["-b4K", "-r16"],
+)
+# Known to be refused though they are ours, once the state of the mark is gone: where I/Os overlap
+# so that fewer than 16 bytes of one are left, these prove nothing (docs/data-safety.md).
+ODD_BLOCKS = (["-b24", "-r8"], ["-b520", "-r8"], ["-b4K", "-r8"])
+WHOLE_BLOCKS = BLOCKS[:4]
 SOURCES: tuple[list[str], ...] = (
     [],
     ["-Z"],
@@ -53,7 +63,7 @@ SOURCES: tuple[list[str], ...] = (
     ["-Z64K"],
     ["-Z64K,FEED"],
     ["--compress=50"],
-    ["--compress=30", "--dedupe=20"],
+    ["--compress=25", "--dedupe=20"],
     ["--verify"],
 )
 WAYS: tuple[list[str], ...] = (
@@ -80,10 +90,12 @@ class State:
     theirs: dict[int, bytes] = field(default_factory=dict)
     # Cut or stretched by somebody: our bytes alone, but no whole ones.
     is_cut: bool = False
+    # A file fed writes: in a copy its data may as well be those of a copy of that file.
+    is_fed: bool = False
 
     def copy(self) -> State:
         """Return the state of a copy."""
-        return State(dict(self.theirs), self.is_cut)
+        return State(dict(self.theirs), self.is_cut or self.is_fed)
 
 
 @dataclass
@@ -155,7 +167,7 @@ def command(world: World, path: Path, drawn: random.Random) -> list[str]:
     size = path.stat().st_size if there else 0
     words = []
     if not size or chance(drawn, 0.3):
-        wanted = drawn.choice(SIZES + (ODD_SIZES if world.is_odd else ()))
+        wanted = drawn.choice(SIZES + ODD_SIZES)
         # At the same size, a file is kept.
         wanted = size if size and chance(drawn, 0.4) else wanted
         size = wanted
@@ -168,11 +180,9 @@ def command(world: World, path: Path, drawn: random.Random) -> list[str]:
     way = drawn.choice(WAYS)
     if source == ["--verify"]:
         # Stamps stand in whole sectors, and nothing else may be asked of the data.
-        blocks, way = drawn.choice(BLOCKS), []
+        blocks, way = drawn.choice(WHOLE_BLOCKS), []
     if size < 64 * KIB and blocks[0] in ("-b64K", "-b8K"):
         blocks = ["-b512"]
-    if way == ["-Sm"] and world.is_odd:
-        way = []
     words += [f"-w{drawn.choice([30, 100, 100])}", *blocks, *source, *way]
     feed = world.folder / "feed"
     if not feed.exists():
@@ -195,6 +205,12 @@ def check(world: World, before: dict[Path, Fingerprint], path: Path, code: int |
         raise Violation(f"{path.name} was refused, and nobody else wrote to it")
 
 
+def note_fed(world: World, path: Path, words: list[str]) -> None:
+    """Note that a file may have fed a target."""
+    if path.exists() and "-Z64K,feed" in words:
+        world.state(path).is_fed = True
+
+
 def run(world: World, drawn: random.Random) -> None:
     """Run diskspd to its end, on a file that is there or on a new one."""
     path = target(world, drawn)
@@ -205,6 +221,7 @@ def run(world: World, drawn: random.Random) -> None:
         words, cwd=world.folder, capture_output=True, timeout=LONGEST_S, check=False
     )
     world.log.append(f"diskspd {shlex.join(words[1:])}  # {done.returncode}")
+    note_fed(world, path, words)
     world.counts["refused" if done.returncode == REFUSED else "run"] += 1
     told = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
     if done.returncode == REFUSED:
@@ -219,10 +236,6 @@ def kill(world: World, drawn: random.Random) -> None:
     """Kill a run at a drawn moment: before it writes, while it creates, or while it writes."""
     path = target(world, drawn)
     words = command(world, path, drawn)
-    if not world.is_odd and "-Z64K,feed" in words:
-        # Known: a copy into a mapping ends within a sector, and a part of one that a file fed is
-        # not told as ours (plan/prepare/pieces.rs). Only drawn with --odd until that is mended.
-        words = [word for word in words if word != "-Sm"]
     after_s = drawn.choice([0.02, 0.06, 0.12, 0.25]) * drawn.uniform(0.5, 1.5)
     before = {one: fingerprint(one) for one in world.files()}
     with (world.folder / "told").open("wb") as told:
@@ -235,6 +248,7 @@ def kill(world: World, drawn: random.Random) -> None:
     if code == REFUSED:
         last = (world.folder / "told").read_text(errors="replace").strip().splitlines()[-3:]
         world.log.append(f"    {last}")
+    note_fed(world, path, words)
     world.counts["killed" if code < 0 else "run"] += 1
     check(world, before, path, code if code >= 0 else None)
     world.forget()

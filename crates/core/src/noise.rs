@@ -68,8 +68,14 @@ pub(crate) fn fill_grain(key: u64, grain: u64, noise_bytes: usize, bytes: &mut [
     }
 }
 
-const fn repeated_word(key: u64) -> u64 {
+/// The word that is repeated in the grains of a key, of which the lower half counts.
+pub(crate) const fn repeated_word(key: u64) -> u64 {
     mix(REPEATED << 32 | lower(key))
+}
+
+/// Whether a word is one that grains repeat.
+pub(crate) const fn is_repeated_word(word: u64) -> bool {
+    unmix(word) >> 32 == REPEATED
 }
 
 const fn lower(word: u64) -> u64 {

@@ -2,7 +2,8 @@
 
 mod amount;
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use fathom_sys::device::{self, PathKind};
 use schemars::JsonSchema;
@@ -134,12 +135,13 @@ pub fn explain(request: &Request) -> Result<Explanation, ResolveErrors> {
     let host = facts::gather(&request.profile, &request.options, crate::run::availability());
     let Resolved { plan, .. } = resolve::resolve(&request.profile, &request.options, &host)?;
     let judgement = guard::judge(&plan, &request.options);
+    let labels = labels(&plan, &judgement);
     let spans = plan.spans.iter();
     let targets = spans.clone().flat_map(|span| {
         span.targets
             .iter()
             .enumerate()
-            .map(|(index, target)| target_of(span, index, target, &judgement))
+            .map(|(index, target)| target_of(span, index, (target, &judgement, &labels)))
     });
     let tool =
         Tool { name: "Fathom diskspd".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() };
@@ -176,16 +178,29 @@ fn file_to_make(file: &FilePlan, request: &Request, judgement: &Judgement) -> Fi
     }
 }
 
+/// The devices of targets.
+type Labels = BTreeMap<PathBuf, DeviceLabel>;
+
+/// The devices of all targets: those of what is written were looked at as they were judged.
+fn labels(plan: &Plan, judgement: &Judgement) -> Labels {
+    let judged = judgement.verdicts.iter();
+    let known = judged.filter_map(|(path, verdict)| Some((path.clone(), verdict.label.clone()?)));
+    let mut labels: Labels = known.collect();
+    let paths = plan.spans.iter().flat_map(|span| &span.targets).map(|target| &*target.path);
+    let others: BTreeSet<&Path> = paths.filter(|path| !labels.contains_key(*path)).collect();
+    if !others.is_empty() {
+        labels.extend(guard::labels_of(others.into_iter()));
+    }
+    labels
+}
+
 fn target_of(
     span: &SpanPlan,
     index: usize,
-    target: &TargetPlan,
-    judgement: &Judgement,
+    (target, judgement, labels): (&TargetPlan, &Judgement, &Labels),
 ) -> ExplainedTarget {
-    let judged = judgement.verdicts.get(&target.path);
     let is_written = guard::is_written(span, index);
-    let label = judged.and_then(|verdict| verdict.label.clone());
-    let label = label.or_else(|| guard::label_of(&target.path));
+    let label = labels.get(&target.path).cloned();
     let device_bytes = label.as_ref().map(|label| label.size_bytes);
     ExplainedTarget {
         time_span: span.index + 1,

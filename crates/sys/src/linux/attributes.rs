@@ -7,9 +7,9 @@ use std::os::fd::AsRawFd;
 use std::ptr;
 
 /// The greatest value, in bytes, that [`get`] returns.
-const VALUE_BYTES_MAX: usize = 256;
+const VALUE_BYTES_MAX: usize = 4096;
 
-/// The value of the attribute `name`; none if the file has it not or its value is over 256 bytes.
+/// The value of the attribute `name`; none if the file has it not or its value is longer than that.
 pub fn get(file: &File, name: &CStr) -> io::Result<Option<Vec<u8>>> {
     let mut value = vec![0_u8; VALUE_BYTES_MAX];
     // SAFETY: `name` is NUL-terminated, and `value` has the length that is passed with it.

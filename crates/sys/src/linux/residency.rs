@@ -109,6 +109,11 @@ pub fn expect_scattered_reads(file: &File) -> io::Result<()> {
     advise(file, 0..0, libc::POSIX_FADV_RANDOM)
 }
 
+/// Starts to read `range` of `file` into the page cache, without waiting for it.
+pub fn start_reading(file: &File, range: Range<u64>) -> io::Result<()> {
+    advise(file, range, libc::POSIX_FADV_WILLNEED)
+}
+
 /// Drops the clean pages of `range` from the page cache; an empty range means the whole file.
 pub fn drop_pages(file: &File, range: Range<u64>) -> io::Result<()> {
     advise(file, range, libc::POSIX_FADV_DONTNEED)

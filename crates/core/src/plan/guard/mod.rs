@@ -54,7 +54,7 @@ pub use finding::{Finding, Refusal, Refusals};
 use intents::{Intent, intents};
 pub(crate) use intents::{is_untouched, is_written};
 use layers::{Layered, Overlays};
-use machine::Machine;
+use machine::{Machine, Number};
 use mounts::Table;
 use policy::Policy;
 pub use token::DeviceLabel;
@@ -134,13 +134,14 @@ pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
     Judgement { verdicts: verdicts.collect(), unseen: guard.unseen(&checked) }
 }
 
-/// The label of the device that a path leads to, or that the file behind it lies on; none if that cannot
-/// be told.
+/// The labels of the devices that paths lead to, or that the files behind them lie on, as far as these can be
+/// told.
 #[must_use]
-pub fn label_of(path: &Path) -> Option<DeviceLabel> {
+pub fn labels_of<'p>(paths: impl Iterator<Item = &'p Path>) -> BTreeMap<PathBuf, DeviceLabel> {
     let (machine, options) = (Machine::this(), RunOptions::default());
-    let identity = machine.identity(path)?;
-    Guard::new(&machine, &[], &options, &|_| {}).label(identity)
+    let guard = Guard::new(&machine, &[], &options, &|_| {});
+    let label = |path: &Path| Some((path.to_owned(), guard.label(machine.identity(path)?)?));
+    paths.filter_map(label).collect()
 }
 
 /// Something that would be written, held.
@@ -197,6 +198,8 @@ struct Guard<'a> {
     alone: Option<Arc<Alone>>,
     /// What could not be seen of the targets that were examined.
     doubts_of: RefCell<BTreeSet<String>>,
+    /// Many files lie on one device.
+    labels: RefCell<BTreeMap<Number, Option<DeviceLabel>>>,
 }
 
 impl<'a> Guard<'a> {
@@ -217,9 +220,14 @@ impl<'a> Guard<'a> {
             let protect = [&options.protect[..], &policy.protect, &stores::of_this_user()].concat();
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
             let hides_processes = unseen::hides_processes(&tables);
+<<<<<<< HEAD
             let doubts_of = RefCell::default();
             let alone = None;
             Self { machine, sight, layers, hides_processes, options, policy, alone, doubts_of }
+=======
+            let (doubts_of, labels) = (RefCell::default(), RefCell::default());
+            Self { machine, sight, layers, hides_processes, options, policy, doubts_of, labels }
+>>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
         })
     }
 
@@ -333,16 +341,18 @@ impl<'a> Guard<'a> {
     }
 
     fn label(&self, identity: Identity) -> Option<DeviceLabel> {
-        match identity {
-            Identity::Device(number) => {
-                Some(token::label(self.machine, &self.sight.blocks, number))
-            }
-            Identity::File(file) => {
-                let is_real = self.sight.blocks.directory(file.device).is_some();
-                is_real.then(|| token::label(self.machine, &self.sight.blocks, file.device))
-            }
-            Identity::Other => None,
-        }
+        let blocks = &self.sight.blocks;
+        let (number, is_sure) = match identity {
+            Identity::Device(number) => (number, true),
+            Identity::File(file) => (file.device, false),
+            Identity::Other => return None,
+        };
+        let mut labels = self.labels.borrow_mut();
+        let look = || {
+            let is_there = is_sure || blocks.directory(number).is_some();
+            is_there.then(|| token::label(self.machine, blocks, number))
+        };
+        labels.entry(number).or_insert_with(look).clone()
     }
 
     /// What could not be seen, as sentences.

@@ -19,7 +19,12 @@ pub(super) const BLOCK_BYTES: usize = 4096;
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// Repeats are of one of so many blocks at the start of the file.
-const REPEATED_MAX: u64 = 4096;
+pub(super) const REPEATED_MAX: u64 = 4096;
+/// Bits of a seed that are drawn; the others sign them.
+const DRAWN_BITS: u32 = 40;
+
+/// Signs the seeds of files, so that what other programs draw from the same generator shows none of ours.
+const SIGNATURE: u64 = 0x6661_7468_6f6d_2031;
 
 /// The data of one file, given by its seed, its size, and how far they compress and repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +35,22 @@ pub(crate) struct Content {
 }
 
 impl Content {
+    /// A seed of drawn bits that is known for one of ours.
+    pub(super) const fn signed(drawn: u64) -> u64 {
+        let drawn = drawn & ((1 << DRAWN_BITS) - 1);
+        drawn | (mix(drawn ^ SIGNATURE) & !((1 << DRAWN_BITS) - 1))
+    }
+
+    pub(super) const fn is_signed(self) -> bool {
+        self.seed == Self::signed(self.seed)
+    }
+
     fn key(self, block: u64) -> u64 {
-        let block = self.original(block);
+        self.plain_key(self.original(block))
+    }
+
+    /// The key of a block that repeats no other.
+    pub(super) fn plain_key(self, block: u64) -> u64 {
         let place = if block == 0 { mix(self.size_bytes ^ STEP) } else { block.wrapping_mul(STEP) };
         mix(self.seed.wrapping_add(place))
     }
@@ -116,10 +135,22 @@ impl Content {
         })
     }
 
-    /// The content of a file of which this is the start of a block of created data.
-    pub(super) fn shown_by(offset: u64, bytes: &[u8], size_bytes: u64) -> Option<Self> {
-        let shown = || Self::of_block(bytes, offset / BLOCK, size_bytes, Reduction::default());
-        offset.is_multiple_of(BLOCK).then(shown).flatten()
+    /// The key of the block of which these are created data.
+    pub(super) fn key_shown(offset: u64, bytes: &[u8]) -> u64 {
+        let words = STEP.wrapping_mul(offset % BLOCK / WORD_BYTES as u64);
+        unmix(bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))).wrapping_sub(words)
+    }
+
+    /// The content of a file of which a block has this key.
+    pub(super) fn of_key(key: u64, block: u64, size_bytes: u64) -> Self {
+        let blank = Self { seed: 0, size_bytes, reduction: Reduction::default() };
+        let seed = unmix(key).wrapping_sub(unmix(blank.plain_key(block)));
+        Self { seed, ..blank }
+    }
+
+    /// The size of the file of this seed whose first block has this key.
+    pub(super) fn size_shown(self, key: u64) -> u64 {
+        unmix(unmix(key).wrapping_sub(self.seed)) ^ STEP
     }
 
     fn holds(self, block: u64, bytes: &[u8]) -> bool {

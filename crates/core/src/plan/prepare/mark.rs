@@ -6,7 +6,7 @@
 //! what it holds must prove whose it is ([`super::proof`]); then the mark tells what to look for.
 
 use std::ffi::CStr;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,24 @@ use crate::plan::guard::Alone;
 
 const NAME: &CStr = c"user.fathom.made";
 /// Version of the mark; those of version 1 told no state.
-const VERSION: &str = "2";
+const VERSION: &str = "3";
+/// Marks of this version told the file that fed the writes last, and not when it was changed.
+const VERSION_2: &str = "2";
 /// The kernel's time stamps lag behind the clock by one tick at most.
 const TICK_NS: i64 = 10_000_000;
 /// Time within which a mark that is set must have reached the file system, for its own change to be known.
 const SETTING_NS: i64 = 5_000_000;
+<<<<<<< HEAD
 /// No file was changed then.
 const IN_NO_STATE_NS: i64 = -1;
 /// Longer values are not read.
 const VALUE_BYTES_MAX: usize = 256;
+=======
+/// Files that fed the writes are kept as long as a mark is not longer.
+const VALUE_BYTES_MAX: usize = 2048;
+/// Behind each file that fed the writes; no path has it.
+const END: char = '\0';
+>>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
 
 /// What a mark says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,8 +50,45 @@ pub(super) struct Mark {
     pub(super) is_adopted: bool,
     /// The state in which it was left; absent in marks of version 1.
     left: Option<FileState>,
-    /// The file that fed the writes, and how many bytes of it.
-    fed: Option<(PathBuf, u64)>,
+    /// The files that fed the writes, the last one first.
+    fed: Vec<Source>,
+}
+
+/// A file that fed the writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Source {
+    path: PathBuf,
+    /// So many bytes of it, or more that repeat it.
+    bytes: u64,
+    /// When anything of it was last changed; nobody has changed it since.
+    changed_ns: i64,
+}
+
+impl Source {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.splitn(3, ' ');
+        let mut number = || words.next()?.parse::<i64>().ok();
+        let (bytes, changed_ns) = (number()?.cast_unsigned(), number()?);
+        Some(Self { path: PathBuf::from(words.next()?), bytes, changed_ns })
+    }
+
+    fn to_text(&self) -> Option<String> {
+        let path = self.path.to_str()?;
+        Some(format!("{} {} {path}{END}", self.bytes.cast_signed(), self.changed_ns))
+    }
+
+    /// Whether it is still there as it was: a regular file, and another one than `target`.
+    fn is_as_it_was(&self, target: &File) -> io::Result<bool> {
+        let (Ok(found), target) = (self.path.metadata(), target.metadata()?) else {
+            return Ok(false);
+        };
+        let is_other = (found.dev(), found.ino()) != (target.dev(), target.ino());
+        Ok(found.is_file() && is_other && changed_ns(&found) == self.changed_ns)
+    }
+}
+
+fn changed_ns(found: &Metadata) -> i64 {
+    found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())
 }
 
 impl Mark {
@@ -63,7 +109,7 @@ impl Mark {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut words = text.splitn(12, ' ');
+        let mut words = text.splitn(11, ' ');
         let version = words.next()?;
         let size_bytes = words.next()?.parse().ok()?;
         let seed = u64::from_str_radix(words.next()?, 16).ok();
@@ -73,7 +119,7 @@ impl Mark {
         let content = seed.map(|seed| Content { seed, size_bytes, reduction });
         match version {
             "1" => return Some(Self { content, ..Self::default() }),
-            VERSION => {}
+            VERSION | VERSION_2 => {}
             _ => return None,
         }
         let is_adopted = number()? != 0;
@@ -81,9 +127,8 @@ impl Mark {
         let born_ns = Some(number()?).filter(|born| *born != 0);
         let (modified_ns, changed_ns) = (number()?, number()?);
         let left = Some(FileState { inode, born_ns, size_bytes, modified_ns, changed_ns });
-        let fed = words
-            .next()
-            .and_then(|bytes| Some((PathBuf::from(words.next()?), bytes.parse().ok()?)));
+        let fed = words.next().filter(|_| version == VERSION).unwrap_or_default();
+        let fed = fed.split_terminator(END).filter_map(Source::parse).collect();
         Some(Self { content, is_adopted, left, fed })
     }
 
@@ -98,19 +143,22 @@ impl Mark {
             "{VERSION} {size_bytes} {seed} {compress_percent} {dedupe_percent} {adopted} {inode} {born_ns} \
              {modified_ns} {changed_ns}"
         );
-        if let Some((path, bytes)) = &self.fed
-            && let Some(path) = path.to_str()
-            && text.len() + path.len() + 24 < VALUE_BYTES_MAX
-        {
-            text.push_str(&format!(" {bytes} {path}"));
+        text.push(' ');
+        for fed in self.fed.iter().filter_map(Source::to_text) {
+            if text.len() + fed.len() <= VALUE_BYTES_MAX {
+                text.push_str(&fed);
+            }
         }
         text
     }
 
-    /// Notes the file that feeds the writes.
+    /// Notes a file that feeds the writes.
     pub(super) fn fed_by(&mut self, path: &Path, bytes: u64) {
-        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        self.fed = Some((whole, bytes));
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let Ok(found) = path.metadata() else { return };
+        let source = Source { path, bytes, changed_ns: changed_ns(&found) };
+        self.fed.retain(|fed| (&fed.path, fed.bytes) != (&source.path, bytes));
+        self.fed.insert(0, source);
     }
 
     /// Whether `file` is in the state in which it was left, and is the one that was left so.
@@ -132,17 +180,19 @@ impl Mark {
         Ok((now.inode, now.born_ns) == (left.inode, left.born_ns))
     }
 
-    /// What to look for in `file`, which has this mark.
+    /// What to look for in `file`, which has this mark. What fed another file proves nothing in this one: it
+    /// may be a copy of what fed the writes.
     pub(super) fn hints(&self, file: &File) -> io::Result<Hints> {
         let mut hints = Hints::new(self.content, self.is_of(file)?);
-        if let Some((path, bytes)) = &self.fed
-            && self.has_still_fed(file, path)?
-        {
-            hints.feed(path, *bytes);
+        for fed in &self.fed {
+            if hints.is_marked && fed.is_as_it_was(file)? {
+                hints.feed(&fed.path, fed.bytes);
+            }
         }
         Ok(hints)
     }
 
+<<<<<<< HEAD
     /// Whether what a path leads to is the file that fed the writes: a regular file, another one than `file`,
     /// and nobody has changed it since the mark was set.
     fn has_still_fed(&self, file: &File, path: &Path) -> io::Result<bool> {
@@ -172,6 +222,8 @@ impl Mark {
         let _ = attributes::set(file, NAME, self.to_text(state).as_bytes());
     }
 
+=======
+>>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
     /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as
     /// the content proves the same.
     pub(super) fn set(&self, file: &File) {
@@ -281,8 +333,16 @@ mod tests {
     fn a_mark_reads_as_it_was_written() {
         let state = FileState { inode: u64::MAX, born_ns: None, ..FileState::default() };
         let mut mark = Mark { is_adopted: true, ..Mark::default() };
-        mark.fed_by(Path::new("/a b/c"), 1 << 20);
+        let home = tempfile::tempdir().expect("a temporary directory");
+        for (name, bytes) in [("a b", 1 << 20), ("c\n", 7), ("a b", 1 << 20)] {
+            std::fs::write(home.path().join(name), "data").expect("a file");
+            mark.fed_by(&home.path().join(name), bytes);
+        }
+        mark.fed_by(Path::new("/is/gone"), 9);
+        assert_eq!(mark.fed.iter().map(|fed| fed.bytes).collect::<Vec<_>>(), [1 << 20, 7]);
         let read = Mark::parse(&mark.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..mark });
+        let earlier = Mark::parse("2 4096 - 0 0 1 7 0 8 9 65536 /a b/c").expect("a mark");
+        assert!(earlier.fed.is_empty() && earlier.is_adopted);
     }
 }

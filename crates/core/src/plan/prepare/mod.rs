@@ -5,8 +5,13 @@
 
 mod adopt;
 mod content;
+<<<<<<< HEAD
 mod entrusted;
+=======
+mod created;
+>>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
 mod error;
+mod fed;
 mod fill;
 mod mark;
 mod marks;
@@ -280,7 +285,7 @@ impl Making<'_> {
     }
 
     fn fill(&self, file: &File) -> Result<(), PrepareError> {
-        let seed = RandomState::new().hash_one(self.path);
+        let seed = Content::signed(RandomState::new().hash_one(self.path));
         let content = Content { seed, size_bytes: self.size_bytes, reduction: self.reduction };
         self.reserve(file)?;
         let filling = Filling::new(file, self.path, content, self.stop, self.sink);

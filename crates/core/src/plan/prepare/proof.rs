@@ -5,10 +5,9 @@
 //! stamp, or pieces of the file that fed the writes. Where I/Os began and ended within a sector, the pieces
 //! are looked for byte by byte. Anything else is somebody's.
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -16,6 +15,8 @@ use std::path::Path;
 use fathom_sys::{extents, residency};
 
 use super::content::{BLOCK_BYTES, Content};
+use super::created::Created;
+use super::fed::Fed;
 use super::pieces;
 use crate::noise;
 use crate::verify::stamp::Stamp;
@@ -33,10 +34,11 @@ pub(crate) enum Whose {
 
 /// Bytes that are read at once.
 const WINDOW_BYTES: u64 = 1 << 20;
+/// Windows, and bytes of them, that are read ahead of the look.
+const AHEAD_MAX: usize = 64;
+const AHEAD_BYTES_MAX: u64 = 8 << 20;
 pub(super) const SECTOR_BYTES: usize = 512;
 const SECTOR: u64 = SECTOR_BYTES as u64;
-/// A file that feeds writes is not read further than this.
-const FED_BYTES_MAX: u64 = 1 << 30;
 
 /// What is known of a file beside what it holds: never a proof, but it tells what to look for.
 #[derive(Debug, Default)]
@@ -45,49 +47,114 @@ pub(super) struct Hints {
     pub(super) content: Option<Content>,
     /// The file itself, and no copy of it, was marked.
     pub(super) is_marked: bool,
-    /// Hashes of the sectors of the file that fed the writes.
-    fed: HashSet<u64>,
+    /// What fed the writes.
+    pub(super) fed: Vec<Fed>,
 }
 
 impl Hints {
     pub(super) fn new(content: Option<Content>, is_marked: bool) -> Self {
-        Self { content, is_marked, fed: HashSet::new() }
+        Self { content, is_marked, fed: Vec::new() }
     }
 
-    /// Takes the sectors of a buffer of `bytes` that a file fed. A file that is gone proves nothing.
+    /// Takes what fed a buffer of `bytes`. A file that is gone proves nothing.
     pub(super) fn feed(&mut self, path: &Path, bytes: u64) {
-        let mut fed = Vec::new();
-        let Ok(file) = File::open(path) else { return };
-        let bytes = bytes.min(FED_BYTES_MAX);
-        if file.take(bytes).read_to_end(&mut fed).is_err() || fed.is_empty() {
-            return;
-        }
-        let whole = usize::try_from(bytes).unwrap_or(fed.len());
-        let unit = fed.len();
-        while fed.len() < whole {
-            fed.extend_from_within(..unit.min(whole - fed.len()));
-        }
-        self.fed.extend(fed.chunks_exact(SECTOR_BYTES).map(hash));
+        self.fed.extend(Fed::of(path, bytes));
     }
-}
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
+    /// How many of `bytes`, from the first on, are part of what fed the writes.
+    pub(super) fn fed_length(&self, bytes: &[u8]) -> usize {
+        self.fed.iter().map(|fed| fed.length(bytes)).max().unwrap_or(0)
+    }
 }
 
 /// Looks at all data of `file` of `size_bytes`, until some are found that are somebody's.
 pub(super) fn look(file: &File, size_bytes: u64, hints: Hints) -> io::Result<Whose> {
-    let mut look = Look { file, size_bytes, hints, proved: false, previous: None };
-    let mut at = 0;
-    while let Some(data) = extents::data_after(file, at..size_bytes)? {
-        if let Some(offset) = look.range(data.start / SECTOR * SECTOR..data.end)? {
+    let mut look = Look {
+        file,
+        size_bytes,
+        hints,
+        proved: false,
+        previous: None,
+        created: Created::default(),
+    };
+    let mut ahead =
+        Ahead { file, size_bytes, at: 0, rest: 0..0, windows: VecDeque::new(), bytes: 0 };
+    while let Some(window) = ahead.next()? {
+        let found = look.window(window.range.clone())?;
+        if window.was_cold {
+            let _ = residency::drop_pages(file, window.range);
+        }
+        if let Some(offset) = found {
+            ahead.give_up();
             return Ok(Whose::Theirs(offset));
         }
-        at = data.end;
     }
-    Ok(if look.proved { Whose::Ours } else { Whose::Empty })
+    Ok(match look.created.first_foreign(look.hints.content) {
+        Some(offset) => Whose::Theirs(offset),
+        None if look.proved => Whose::Ours,
+        None => Whose::Empty,
+    })
+}
+
+/// Data of a file that are about to be looked at.
+struct Window {
+    range: Range<u64>,
+    /// The page cache held none of them: it is left so, lest a look warms it for the measurement.
+    was_cold: bool,
+}
+
+/// The data of a file, read ahead of the look at them: a file that was written at random has many small
+/// pieces, and the device is asked for several at once.
+struct Ahead<'a> {
+    file: &'a File,
+    size_bytes: u64,
+    /// Where the next data are looked for.
+    at: u64,
+    /// What is left of the data that were found last.
+    rest: Range<u64>,
+    windows: VecDeque<Window>,
+    /// Of all windows.
+    bytes: u64,
+}
+
+impl Ahead<'_> {
+    fn next(&mut self) -> io::Result<Option<Window>> {
+        while self.windows.len() < AHEAD_MAX && self.bytes < AHEAD_BYTES_MAX {
+            let Some(range) = self.more()? else { break };
+            let resident = residency::resident_bytes(self.file, range.clone()).unwrap_or(u64::MAX);
+            let was_cold = resident == 0;
+            if was_cold {
+                let _ = residency::start_reading(self.file, range.clone());
+            }
+            self.bytes += range.end - range.start;
+            self.windows.push_back(Window { range, was_cold });
+        }
+        let first = self.windows.pop_front();
+        self.bytes -= first.as_ref().map_or(0, |window| window.range.end - window.range.start);
+        Ok(first)
+    }
+
+    /// The next data, not more than are read at once.
+    fn more(&mut self) -> io::Result<Option<Range<u64>>> {
+        if self.rest.is_empty() {
+            let Some(data) = extents::data_after(self.file, self.at..self.size_bytes)? else {
+                return Ok(None);
+            };
+            self.at = data.end;
+            self.rest = data.start / SECTOR * SECTOR..data.end;
+        }
+        let end = self.rest.end.min(self.rest.start + WINDOW_BYTES);
+        let range = self.rest.start..end;
+        self.rest.start = end;
+        Ok(Some(range))
+    }
+
+    /// Drops what was read ahead for nothing.
+    fn give_up(&mut self) {
+        for window in self.windows.drain(..).filter(|window| window.was_cold) {
+            let _ = residency::drop_pages(self.file, window.range);
+        }
+    }
 }
 
 /// A look at one file.
@@ -99,37 +166,11 @@ struct Look<'a> {
     proved: bool,
     /// The end of the sector before, and its last word.
     previous: Option<(u64, u64)>,
+    created: Created,
 }
 
 impl Look<'_> {
     /// Where the first byte in `range` is that is somebody's.
-    fn range(&mut self, range: Range<u64>) -> io::Result<Option<u64>> {
-        let mut start = range.start;
-        while start < range.end {
-            let end = range.end.min(start + WINDOW_BYTES);
-            let found = self.uncached(start..end, Self::window)?;
-            if found.is_some() {
-                return Ok(found);
-            }
-            start = end;
-        }
-        Ok(None)
-    }
-
-    /// Leaves the page cache as it was, so that a look does not warm it for the measurement.
-    fn uncached<T>(
-        &mut self,
-        range: Range<u64>,
-        look: fn(&mut Self, Range<u64>) -> io::Result<T>,
-    ) -> io::Result<T> {
-        let resident = residency::resident_bytes(self.file, range.clone()).unwrap_or(u64::MAX);
-        let found = look(self, range.clone());
-        if resident == 0 {
-            let _ = residency::drop_pages(self.file, range);
-        }
-        found
-    }
-
     fn window(&mut self, range: Range<u64>) -> io::Result<Option<u64>> {
         let bytes = read(self.file, range.clone())?;
         let mut unknown: Option<Range<u64>> = None;
@@ -164,19 +205,19 @@ impl Look<'_> {
             || Stamp::read(sector).is_ok()
             || noise::is_grain(sector)
             || Content::is_compressed_at(offset, sector)
-            || (!self.hints.fed.is_empty() && self.hints.fed.contains(&hash(sector)));
+            || self.hints.fed_length(sector) == sector.len();
         self.proved |= is_ours;
         is_ours
     }
 
-    /// Whether all words are of one chain. Created data at the start of a block show what the others are.
+    /// Whether all words are of one chain, and its seed may be one of ours.
     fn is_chained(&mut self, offset: u64, sector: &[u8]) -> bool {
-        let step = noise::step_of(sector);
-        if step == Some(noise::CREATE_STEP) {
-            let shown = Content::shown_by(offset, sector, self.size_bytes);
-            self.hints.content = shown.or(self.hints.content);
+        match noise::step_of(sector) {
+            Some(noise::CREATE_STEP) => {
+                self.created.may_be(&mut self.hints.content, offset, sector, self.size_bytes)
+            }
+            step => step.is_some(),
         }
-        step.is_some()
     }
 
     /// Whether a chain of created data goes on over the end of a block, where ours begin anew: another
@@ -189,14 +230,13 @@ impl Look<'_> {
             && before.is_some_and(|(at, last)| at == offset && step(last) == noise::CREATE_STEP)
     }
 
-    /// A last block that is no whole sector shows what the file was created with, unless it is as short as
-    /// the seeds that others make with the same generator.
+    /// The end of a file that is no whole sector shows what the file was created with, too.
     fn shown_by_the_end(&mut self, offset: u64, bytes: &[u8]) {
-        const SEED_BYTES_MAX: usize = 64;
         let words = &bytes[..bytes.len() / 8 * 8];
-        if bytes.len() > SEED_BYTES_MAX && noise::step_of(words) == Some(noise::CREATE_STEP) {
-            let shown = Content::shown_by(offset, bytes, self.size_bytes);
-            self.hints.content = self.hints.content.or(shown);
+        if noise::step_of(words) == Some(noise::CREATE_STEP) {
+            let key = Content::key_shown(offset, words);
+            let shown = Content::of_key(key, offset / BLOCK_BYTES as u64, self.size_bytes);
+            self.hints.content = self.hints.content.or(Some(shown).filter(|one| one.is_signed()));
         }
     }
 
