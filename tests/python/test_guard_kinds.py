@@ -180,11 +180,12 @@ def _splitmix(words: int, seed: int = 42) -> bytes:
         b"SECRETS!" * 64,
         b"\xff" * 512,
         _splitmix(8192),
+        _splitmix(512),
         _splitmix(4),
         b"ABCDEFGHIJKLMNOP",
         bytes(range(256)),
     ],
-    ids=["yes", "word", "ones", "splitmix", "seed", "alphabet", "table"],
+    ids=["yes", "word", "ones", "splitmix", "block", "seed", "alphabet", "table"],
 )
 def test_data_with_a_rule_of_somebody_else_are_theirs(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "f"
