@@ -220,14 +220,19 @@ impl<'a> Guard<'a> {
             let protect = [&options.protect[..], &policy.protect, &stores::of_this_user()].concat();
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
             let hides_processes = unseen::hides_processes(&tables);
-<<<<<<< HEAD
-            let doubts_of = RefCell::default();
-            let alone = None;
-            Self { machine, sight, layers, hides_processes, options, policy, alone, doubts_of }
-=======
             let (doubts_of, labels) = (RefCell::default(), RefCell::default());
-            Self { machine, sight, layers, hides_processes, options, policy, doubts_of, labels }
->>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
+            let alone = None;
+            Self {
+                machine,
+                sight,
+                layers,
+                hides_processes,
+                options,
+                policy,
+                alone,
+                doubts_of,
+                labels,
+            }
         })
     }
 

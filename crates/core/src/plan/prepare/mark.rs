@@ -29,17 +29,12 @@ const VERSION_2: &str = "2";
 const TICK_NS: i64 = 10_000_000;
 /// Time within which a mark that is set must have reached the file system, for its own change to be known.
 const SETTING_NS: i64 = 5_000_000;
-<<<<<<< HEAD
 /// No file was changed then.
 const IN_NO_STATE_NS: i64 = -1;
-/// Longer values are not read.
-const VALUE_BYTES_MAX: usize = 256;
-=======
 /// Files that fed the writes are kept as long as a mark is not longer.
 const VALUE_BYTES_MAX: usize = 2048;
 /// Behind each file that fed the writes; no path has it.
 const END: char = '\0';
->>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
 
 /// What a mark says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -192,17 +187,6 @@ impl Mark {
         Ok(hints)
     }
 
-<<<<<<< HEAD
-    /// Whether what a path leads to is the file that fed the writes: a regular file, another one than `file`,
-    /// and nobody has changed it since the mark was set.
-    fn has_still_fed(&self, file: &File, path: &Path) -> io::Result<bool> {
-        let (Some(left), Ok(source)) = (self.left, path.metadata()) else { return Ok(false) };
-        let target = file.metadata()?;
-        let is_other = (source.dev(), source.ino()) != (target.dev(), target.ino());
-        let changed_ns = source.ctime().saturating_mul(1_000_000_000) + source.ctime_nsec();
-        Ok(source.is_file() && is_other && changed_ns < left.changed_ns)
-    }
-
     /// Marks `file`, which is open for reading, in the state in which it is if it is certain that nobody else
     /// has written to it meanwhile. Otherwise the mark only tells what to look for.
     pub(super) fn seal(&self, file: &File, alone: &Alone) {
@@ -222,8 +206,6 @@ impl Mark {
         let _ = attributes::set(file, NAME, self.to_text(state).as_bytes());
     }
 
-=======
->>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
     /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as
     /// the content proves the same.
     pub(super) fn set(&self, file: &File) {

@@ -5,11 +5,8 @@
 
 mod adopt;
 mod content;
-<<<<<<< HEAD
-mod entrusted;
-=======
 mod created;
->>>>>>> 6e7ea22 (guard: parts of compressed and fed data are known, seeds are signed, and data are read ahead of the look)
+mod entrusted;
 mod error;
 mod fed;
 mod fill;
