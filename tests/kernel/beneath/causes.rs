@@ -93,6 +93,38 @@ fn disk(bench: &Bench, file: &Path) -> Option<String> {
     (answered_by(&result) == "device").then(|| number.trim().to_owned())
 }
 
+/// Who used the CPUs, and what was waited for, stands in each form of a result alike.
+#[test]
+fn shares_of_the_cpus_and_pressure_stand_in_text_and_xml_as_in_json() {
+    let bench = Bench::new();
+    let run = |form: &str| {
+        let output = bench.run(&format!("-W0 -d1 -b4K -r -o1 -Sb {form} --json=r.json t.dat"));
+        let result: Value =
+            serde_json::from_slice(&crate::bench::bytes(&bench.path("r.json"))).unwrap();
+        let beneath = result["time_spans"][0]["beneath"].clone();
+        (String::from_utf8(output.stdout).unwrap(), beneath)
+    };
+    let number = |value: &Value| value.as_u64().unwrap();
+    let (xml, beneath) = run("-Rxml");
+    let document = roxmltree::Document::parse(&xml).unwrap();
+    let node = |name: &str| document.descendants().find(|node| node.has_tag_name(name));
+    let Some(cpu) = node("CpuNanoseconds") else { panic!("{xml}") };
+    for (attribute, field) in
+        [("OwnUser", "own_user_ns"), ("Others", "others_ns"), ("Waited", "waited_ns")]
+    {
+        let told: u64 = cpu.attribute(attribute).unwrap().parse().unwrap();
+        assert_eq!(told, number(&beneath["cpu"][field]), "{attribute}");
+    }
+    if !beneath["pressure"].is_null() {
+        let told = node("Pressure").unwrap().attribute("IoNanoseconds").unwrap();
+        assert_eq!(told, number(&beneath["pressure"]["io_ns"]).to_string());
+    }
+    let (text, beneath) = run("-Rtext");
+    let others = number(&beneath["cpu"]["others_ns"]) as f64 / 1e9;
+    let line = text.lines().find(|line| line.starts_with("CPU time of ")).unwrap();
+    assert!(line.contains(&format!(" {others:.2} s others,")), "{line}");
+}
+
 #[test]
 fn a_limit_of_ios_is_told_where_it_was_measured() {
     let bench = Bench::new();

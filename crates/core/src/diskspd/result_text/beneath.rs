@@ -1,8 +1,9 @@
 //! What the layers beneath the targets saw, in lines of their own behind `DiskSpd`'s tables.
 
 use crate::beneath::LayerKind;
-use crate::result::{Beneath, LayerUse, TimeSpanResult};
+use crate::result::{Beneath, CpuShares, LayerUse, TimeSpanResult};
 use crate::result::{TargetOrigin, sentence};
+use crate::units::NANOS_PER_SEC;
 
 /// Right beneath the head of a time span: the targets whose figures are not a device's. Where they are,
 /// nothing is told, so that the layout is `DiskSpd`'s.
@@ -51,6 +52,39 @@ pub fn write(text: &mut String, index: usize, span: &TimeSpanResult) {
     for origin in origins(span) {
         text.push_str(&format!("{}\n", line(origin, span)));
     }
+    if let Some(cpu) = &beneath.cpu {
+        text.push_str(&cpu_line(cpu));
+    }
+    if let Some(pressure) = beneath.pressure {
+        let (io, memory) = (seconds(pressure.io_ns), seconds(pressure.memory_ns));
+        text.push_str(&format!(
+            "pressure: something waited {io} for I/O and {memory} for memory\n"
+        ));
+    }
+}
+
+fn seconds(nanos: u64) -> String {
+    format!("{:.2} s", nanos as f64 / NANOS_PER_SEC as f64)
+}
+
+/// Who used the CPUs during the measured time.
+fn cpu_line(cpu: &CpuShares) -> String {
+    let waited = cpu.waited_ns.map_or_else(String::new, |ns| {
+        format!("; threads of load waited {} for a CPU", seconds(ns))
+    });
+    let all_ns = cpu.counted_ns.saturating_mul(u64::from(cpu.cpu_count));
+    format!(
+        "CPU time of {} CPUs ({}): {} this tool, {} the kernel for it, {} others, {} kernel threads, \
+         {} interrupts, {} stolen{waited}\n",
+        cpu.cpu_count,
+        seconds(all_ns),
+        seconds(cpu.own_user_ns),
+        seconds(cpu.own_system_ns),
+        seconds(cpu.others_ns),
+        seconds(cpu.kernel_threads_ns),
+        seconds(cpu.interrupts_ns),
+        seconds(cpu.stolen_ns),
+    )
 }
 
 /// The first column holds the longest name.

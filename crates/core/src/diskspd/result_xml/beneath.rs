@@ -2,7 +2,7 @@
 //! lacks, with names of their own, so that no reader of its results adds them to what was asked.
 
 use crate::diskspd::xml::{Writer, escape};
-use crate::result::{LayerUse, TargetOrigin, TimeSpanResult, sentence};
+use crate::result::{CpuShares, LayerUse, TargetOrigin, TimeSpanResult, sentence};
 
 /// One element `<Beneath>`; nothing if nobody looked.
 pub fn write(xml: &mut Writer, index: usize, span: &TimeSpanResult) {
@@ -15,6 +15,15 @@ pub fn write(xml: &mut Writer, index: usize, span: &TimeSpanResult) {
         }
         for origin in &beneath.targets {
             write_origin(xml, origin, span);
+        }
+        if let Some(cpu) = &beneath.cpu {
+            write_cpu(xml, cpu);
+        }
+        if let Some(pressure) = beneath.pressure {
+            xml.line(&format!(
+                "<Pressure IoNanoseconds=\"{}\" MemoryNanoseconds=\"{}\"/>",
+                pressure.io_ns, pressure.memory_ns
+            ));
         }
     });
 }
@@ -48,6 +57,34 @@ fn write_origin(xml: &mut Writer, origin: &TargetOrigin, span: &TimeSpanResult) 
         word(origin.answered_by),
         escape(&sentence(&origin.sentence))
     ));
+}
+
+/// Who used the CPUs during the measured time.
+fn write_cpu(xml: &mut Writer, cpu: &CpuShares) {
+    let waited = cpu.waited_ns.map_or_else(String::new, |ns| format!(" Waited=\"{ns}\""));
+    let head = format!(
+        "Cpus=\"{}\" CountedNanoseconds=\"{}\" OwnUser=\"{}\" OwnSystem=\"{}\" Interrupts=\"{}\" \
+         KernelThreads=\"{}\" Others=\"{}\" Stolen=\"{}\"{waited}",
+        cpu.cpu_count,
+        cpu.counted_ns,
+        cpu.own_user_ns,
+        cpu.own_system_ns,
+        cpu.interrupts_ns,
+        cpu.kernel_threads_ns,
+        cpu.others_ns,
+        cpu.stolen_ns,
+    );
+    xml.group_with("CpuNanoseconds", &head, |xml| {
+        for other in &cpu.most {
+            xml.line(&format!(
+                "<Process Number=\"{}\" Name=\"{}\" Used=\"{}\" WatchedNanoseconds=\"{}\"/>",
+                other.pid,
+                escape(&other.name),
+                other.cpu_ns,
+                other.watched_ns
+            ));
+        }
+    });
 }
 
 /// The word by which JSON has a value of an enumeration.
