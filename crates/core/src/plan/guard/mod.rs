@@ -57,7 +57,7 @@ use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
 use policy::Policy;
-pub use token::DeviceLabel;
+pub use token::{DeviceLabel, labels_of};
 use uses::Sight;
 pub use uses::Use;
 
@@ -132,16 +132,6 @@ pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
         (target.path.to_owned(), Verdict { finding, label })
     });
     Judgement { verdicts: verdicts.collect(), unseen: guard.unseen(&checked) }
-}
-
-/// The labels of the devices that paths lead to, or that the files behind them lie on, as far as these can be
-/// told.
-#[must_use]
-pub fn labels_of<'p>(paths: impl Iterator<Item = &'p Path>) -> BTreeMap<PathBuf, DeviceLabel> {
-    let (machine, options) = (Machine::this(), RunOptions::default());
-    let guard = Guard::new(&machine, &[], &options, &|_| {});
-    let label = |path: &Path| Some((path.to_owned(), guard.label(machine.identity(path)?)?));
-    paths.filter_map(label).collect()
 }
 
 /// Something that would be written, held.
@@ -343,21 +333,6 @@ impl<'a> Guard<'a> {
     /// Whether data of others may be written over: it was asked for, and no policy forbids it.
     fn may_overwrite(&self) -> bool {
         self.options.overwrite && !self.policy.forbids_overwriting()
-    }
-
-    fn label(&self, identity: Identity) -> Option<DeviceLabel> {
-        let blocks = &self.sight.blocks;
-        let (number, is_sure) = match identity {
-            Identity::Device(number) => (number, true),
-            Identity::File(file) => (file.device, false),
-            Identity::Other => return None,
-        };
-        let mut labels = self.labels.borrow_mut();
-        let look = || {
-            let is_there = is_sure || blocks.directory(number).is_some();
-            is_there.then(|| token::label(self.machine, blocks, number))
-        };
-        labels.entry(number).or_insert_with(look).clone()
     }
 
     /// What could not be seen, as sentences.

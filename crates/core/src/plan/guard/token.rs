@@ -1,12 +1,16 @@
 //! The word that gives leave to write to one device: what is written on it, so that it can't be said of
 //! another by a slip.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use fathom_sys::device::{self, Label};
+use fathom_sys::identity::Identity;
 
+use super::Guard;
 use super::blocks::{Blocks, path_of};
 use super::machine::{Machine, Number};
+use crate::profile::RunOptions;
 
 /// A device, as the person who gives leave knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +27,34 @@ pub struct DeviceLabel {
     pub size_bytes: u64,
     /// The words that give leave to write to it, the first one preferred.
     pub tokens: Vec<String>,
+}
+
+/// The labels of the devices that paths lead to, or that the files behind them lie on, as far as these can be
+/// told.
+#[must_use]
+pub fn labels_of<'p>(paths: impl Iterator<Item = &'p Path>) -> BTreeMap<PathBuf, DeviceLabel> {
+    let (machine, options) = (Machine::this(), RunOptions::default());
+    let guard = Guard::new(&machine, &[], &options, &|_| {});
+    let label = |path: &Path| Some((path.to_owned(), guard.label(machine.identity(path)?)?));
+    paths.filter_map(label).collect()
+}
+
+impl Guard<'_> {
+    /// The label of a device, or of the one that a file lies on.
+    pub(super) fn label(&self, identity: Identity) -> Option<DeviceLabel> {
+        let blocks = &self.sight.blocks;
+        let (number, is_sure) = match identity {
+            Identity::Device(number) => (number, true),
+            Identity::File(file) => (file.device, false),
+            Identity::Other => return None,
+        };
+        let mut labels = self.labels.borrow_mut();
+        let look = || {
+            let is_there = is_sure || blocks.directory(number).is_some();
+            is_there.then(|| label(self.machine, blocks, number))
+        };
+        labels.entry(number).or_insert_with(look).clone()
+    }
 }
 
 /// The label of a device.
