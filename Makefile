@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms sbom audit clean dist dist-check dist-test release
+.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms statistics sbom audit clean dist dist-check dist-test release
 
 PYTHON ?= python3
 VENV := .venv
@@ -142,6 +142,10 @@ sanitize: ## The unsafe code under the address sanitizer, and under Miri where i
 		--target $$(rustc -vV | sed -n 's/^host: //p') -p fathom-storage-sys -p fathom-storage-core
 	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test --locked \
 		-p fathom-storage-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
+
+statistics: $(BIN)/.ready ## How often intervals and verdicts are wrong, simulated; writes the tables of docs/statistics.md.
+	$(BIN)/maturin develop --quiet --locked
+	$(BIN)/python scripts/claims.py simulate
 
 sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
 	$(BIN)/python scripts/lab_requirements.py

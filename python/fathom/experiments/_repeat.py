@@ -12,12 +12,12 @@ from fathom._errors import InvalidRequestError
 from fathom._permission import NOTHING, Permission, typed
 from fathom.experiments._ending import end_noted
 from fathom.experiments._measure import measure
-from fathom.experiments._metrics import metric_column, quantile_of, run_buckets, run_value
+from fathom.experiments._metrics import metric_column, quantile_of, run_value
 from fathom.experiments._noise_words import estimate_sentences
+from fathom.experiments._run_histograms import RunHistograms
 from fathom.runners import foreign_runner
 from fathom.stats import (
     Drift,
-    Histograms,
     Neighbours,
     Outlier,
     RunsEstimate,
@@ -172,7 +172,7 @@ def summarise(
     ``result_of`` returns the result of a run, whose histograms percentiles come from.
     """
     metrics, series = {}, {}
-    histograms = _Histograms(runs, result_of)
+    histograms = RunHistograms(runs, result_of)
     for metric in tracked:
         values = [run_value(run, metric) for run in runs]
         known = [value for value in values if value is not None]
@@ -195,28 +195,6 @@ def summarise(
     if any(metric not in series for metric in _STEADY):
         return metrics, None
     return metrics, find_steady_state({metric: series[metric] for metric in _STEADY})
-
-
-class _Histograms:
-    """The histograms of runs, read once."""
-
-    def __init__(
-        self, runs: Sequence[RunSummary], result_of: Callable[[int], Result] | None
-    ) -> None:
-        self._runs = runs
-        self._result_of = result_of
-        self._merged: dict[str, Histograms | None] = {}
-
-    def of(self, metric: str) -> Histograms | None:
-        """Return those that a percentile comes from; None if a run has none."""
-        if self._result_of is None or quantile_of(metric) is None:
-            return None
-        kind = metric.rpartition(".")[0]
-        if kind not in self._merged:
-            found = [run_buckets(self._result_of(run.id), metric) for run in self._runs]
-            known = [one for one in found if one]
-            self._merged[kind] = Histograms(known) if len(known) == len(found) else None
-        return self._merged[kind]
 
 
 def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
