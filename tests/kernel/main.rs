@@ -12,6 +12,7 @@ mod events;
 mod facts;
 mod faults;
 mod guarded;
+mod json_places;
 mod kernel_events;
 mod latency;
 mod many;

@@ -297,3 +297,24 @@ fn an_older_journal_is_read_and_said_to_be_without_checks() {
     let whole = passed(&bench.path("."), &journal).unwrap().verification;
     assert_eq!(found.targets[0].verified_blocks, whole.targets[0].verified_blocks);
 }
+
+#[test]
+fn a_journal_with_data_of_others_was_replaced() {
+    let bench = bench();
+    let path = bench.path("run.journal");
+    let whole = bytes(&path);
+    let load = "--verify-journal=run.journal -W0 -d1 -b4K -w100 --stop-ios=9 t.dat";
+    let targets_end = whole.windows(2).position(|two| two == b"]}").unwrap() + 2;
+    let behind = [&whole[..], b"my notes"].concat();
+    let mut between = whole.clone();
+    between[targets_end + 8..targets_end + 14].copy_from_slice(b"theirs");
+    let cut = whole[..whole.len() - 1].to_vec();
+    for (others, words) in [(behind, "bytes where"), (between, "between"), (cut, "bytes where")] {
+        std::fs::write(&path, &others).unwrap();
+        must_fail(&bench, load, 2, words);
+        must_fail(&bench, load, 2, "move it away");
+        assert!(bytes(&path) == others, "{words}");
+    }
+    std::fs::write(&path, &whole).unwrap();
+    bench.measure("--verify-journal=run.journal -b4K -r -w50 t.dat");
+}

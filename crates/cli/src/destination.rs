@@ -1,19 +1,20 @@
 //! Where a result is to go: asked before anything is measured, so that a long test is not in vain and
 //! nothing of value is written over.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fathom_sys::file::may_write;
+use fathom_core::report::json;
+use fathom_sys::file::{may_write, open_pipe_to_write};
 use fathom_sys::identity;
 
 use crate::output::{Code, complain};
 
-/// The beginning of a file in which a result of ours names its schema.
-const HEAD_BYTES: usize = 4096;
+/// Names of standard output, which is written to as it stands.
+const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// Why a result cannot go there.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,24 +25,58 @@ enum Obstacle {
     Wrong(String),
 }
 
-/// Complains, and gives the exit code, if JSON cannot go to `path`.
-pub fn obstacle<'a>(
+/// Where JSON goes.
+#[derive(Debug)]
+pub enum Destination {
+    /// Nowhere: none was asked for.
+    None,
+    /// To a file, or a device that takes text.
+    File(PathBuf),
+    /// To a pipe, which is open since before the run, so that its reader waits for what comes.
+    Pipe(PathBuf, File),
+    /// To standard output, behind what else goes there.
+    Stdout,
+}
+
+/// Where JSON goes that is to go to `path`. Complains, and gives the exit code, if it cannot.
+pub fn destination<'a>(
     path: Option<&Path>,
     targets: impl IntoIterator<Item = &'a str>,
     may_overwrite: bool,
-) -> Option<ExitCode> {
-    let path = path?;
+) -> Result<Destination, ExitCode> {
+    let Some(path) = path else { return Ok(Destination::None) };
+    if STDOUT.iter().any(|name| path == Path::new(name)) {
+        return Ok(Destination::Stdout);
+    }
     let place = path.display();
-    match look(path, targets, may_overwrite)? {
-        Obstacle::Refused(why) => {
+    let found = look(path, targets, may_overwrite);
+    match found.map_or_else(|| opened(path), Err) {
+        Ok(destination) => Ok(destination),
+        Err(Obstacle::Refused(why)) => {
             complain(&format!("REFUSED: --json={place}: {why}"));
-            Some(Code::Refused.into())
+            Err(Code::Refused.into())
         }
-        Obstacle::Wrong(why) => {
+        Err(Obstacle::Wrong(why)) => {
             complain(&format!("ERROR: cannot write the JSON result to '{place}': {why}"));
-            Some(Code::Invalid.into())
+            Err(Code::Invalid.into())
         }
     }
+}
+
+/// Opens a pipe, which nobody waits for: whoever is to read it is there, or there is no use in running.
+fn opened(path: &Path) -> Result<Destination, Obstacle> {
+    if !fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
+        return Ok(Destination::File(path.to_owned()));
+    }
+    let pipe = open_pipe_to_write(path).map_err(|error| {
+        Obstacle::Wrong(match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => error.to_string(),
+            _ => {
+                "it is a pipe that nobody reads; start its reader first, or name a file".to_owned()
+            }
+        })
+    })?;
+    Ok(Destination::Pipe(path.to_owned(), pipe))
 }
 
 fn look<'a>(
@@ -69,6 +104,9 @@ fn look<'a>(
     }
     if kind.is_dir() {
         return Some(Obstacle::Wrong("it is a directory; name a file in it".to_owned()));
+    }
+    if kind.is_socket() {
+        return Some(Obstacle::Wrong("it is a socket; name a file, or a pipe".to_owned()));
     }
     let is_others = kind.is_file() && !may_overwrite && !is_result(path);
     is_others.then(|| {
@@ -108,15 +146,10 @@ fn without_folder(path: &Path) -> Option<Obstacle> {
     Some(Obstacle::Wrong(why))
 }
 
-/// Whether a file holds a result of ours, with nothing behind it, or nothing at all. One that may not be
-/// read, such as a drop box, is none of ours.
+/// Whether a file holds a result of ours with nothing added, or nothing at all. One that may not be read,
+/// such as a drop box, is none of ours.
 fn is_result(path: &Path) -> bool {
-    let Ok(bytes) = fs::read(path) else { return false };
-    let head = &bytes[..bytes.len().min(HEAD_BYTES)];
-    let text = String::from_utf8_lossy(head);
-    let is_whole = || serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
-    bytes.is_empty()
-        || text.trim_start().starts_with('{') && text.contains("\"tool\"") && is_whole()
+    fs::read(path).is_ok_and(|text| text.is_empty() || json::is_ours(&text))
 }
 
 #[cfg(test)]
@@ -136,12 +169,17 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (place, target) = (home.path().join("r.json"), home.path().join("t.dat"));
         assert_eq!(found(&place, &target, false), None, "nothing is there");
-        for ours in ["", "{\n  \"schema_version\": 1,\n  \"tool\": {}}", "{\"tool\":{}}"] {
+        let ours = include_str!("../../../tests/python/fixtures/result.json");
+        for ours in ["", ours] {
             fs::write(&place, ours).unwrap();
-            assert_eq!(found(&place, &target, false), None, "{ours}");
+            assert_eq!(found(&place, &target, false), None, "an earlier result");
         }
+        let with_notes = ours.replacen("\"tool\":{", "\"tool\":{\"notes\":\"mine\",", 1);
+        assert_ne!(with_notes, ours);
+        let with_key = ours.replacen('{', "{\n  \"mine\": 1,", 1);
+        let behind = format!("{ours}\nmy notes");
         for others in
-            ["Dear Ada", "[1]", "{\"tool\":{}}\nmy notes", "{\"name\": \"package\"}", "\0\0\0"]
+            [&with_notes, &with_key, &behind, "Dear Ada", "[1]", "{\"tool\":{}}", "\0\0\0"]
         {
             fs::write(&place, others).unwrap();
             assert!(is_refused(found(&place, &target, false).as_ref(), "--overwrite"), "{others}");

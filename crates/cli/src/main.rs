@@ -90,15 +90,14 @@ fn act(invocation: Invocation) -> ExitCode {
 /// Looks at the machine, and tells what slows a measurement there.
 fn doctor(request: &DoctorRequest) -> ExitCode {
     let targets = request.targets.iter().map(String::as_str);
-    if let Some(code) = destination::obstacle(request.json_file.as_deref(), targets, false) {
-        return code;
-    }
+    let destination = match destination::destination(request.json_file.as_deref(), targets, false) {
+        Ok(destination) => destination,
+        Err(code) => return code,
+    };
     let diagnosis = fathom_core::doctor::examine(&request.targets);
     let printed = print(&output::diagnosis(&diagnosis, request.format));
-    match &request.json_file {
-        Some(path) => output::save(path, &json::write_diagnosis(&diagnosis)).unwrap_or(printed),
-        None => printed,
-    }
+    let text = json::write_diagnosis(&diagnosis);
+    output::save(&destination, &text, &run::stop_flag()).unwrap_or(printed)
 }
 
 /// Signals an event that a running process uses.

@@ -1,8 +1,10 @@
 //! What goes to standard output and standard error, and the exit codes.
 
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use fathom_core::diskspd::number::show_size;
 use fathom_core::diskspd::parse::Request;
@@ -14,7 +16,9 @@ use fathom_core::report::{doctor, explain, json};
 use fathom_core::result::RunResult;
 use fathom_core::run::look_at_system;
 use fathom_core::shown::{from_os, shown};
+use fathom_sys::clock::now_ns;
 
+use crate::destination::Destination;
 use crate::whole_file;
 
 /// Exit codes; they are documented in the usage.
@@ -99,11 +103,46 @@ pub fn explanation(explanation: &Explanation, format: ResultFormat) -> String {
     }
 }
 
-/// Writes JSON to the file that was asked for; the exit code if that failed.
-pub fn save(path: &Path, json: &str) -> Option<ExitCode> {
-    let error = whole_file::write(path, json.as_bytes()).err()?;
+/// Writes JSON where it was asked for; the exit code if that failed. Once `stop` is true, nobody who does not
+/// read is waited for any longer.
+pub fn save(destination: &Destination, json: &str, stop: &AtomicBool) -> Option<ExitCode> {
+    let (path, written) = match destination {
+        Destination::None => return None,
+        Destination::Stdout => return Some(print(json)).filter(|code| *code != ExitCode::SUCCESS),
+        Destination::File(path) => (path, whole_file::write(path, json.as_bytes())),
+        Destination::Pipe(path, pipe) => (path, pour(pipe, json.as_bytes(), stop)),
+    };
+    let error = written.err()?;
     complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
     Some(Code::Failed.into())
+}
+
+/// Writes to a pipe that takes what it has room for and does not wait itself.
+fn pour(mut pipe: &File, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    /// Whoever pressed Ctrl-C waits for it.
+    const PATIENCE_NS: u64 = 2_000_000_000;
+    let mut since_ns: Option<u64> = None;
+    while !bytes.is_empty() {
+        match pipe.write(bytes) {
+            Ok(length) => {
+                bytes = &bytes[length..];
+                since_ns = None;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let is_asked = stop.load(Ordering::Relaxed);
+                if is_asked && now_ns() - *since_ns.get_or_insert_with(now_ns) > PATIENCE_NS {
+                    return Err(io::Error::other(
+                        "its reader takes no more, and the run was ended",
+                    ));
+                }
+                std::thread::sleep(PAUSE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// What this host is, in the form that was asked for.

@@ -1,7 +1,6 @@
 //! A run: signals, progress, result, exit code.
 
 use std::fmt::Display;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +13,7 @@ use fathom_core::result::Outcome;
 use fathom_core::run::{Finished, RunError, run as run_request, verify_only as verify_request};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::destination;
+use crate::destination::{self, Destination};
 use crate::leave;
 use crate::output::{self, Code, complain, print};
 use crate::progress::Progress;
@@ -26,9 +25,10 @@ pub fn fresh_seed() -> u32 {
 
 /// Tells what the request would do, and gives the exit code: whether it would be refused.
 pub fn explain(request: &Request) -> ExitCode {
-    if let Some(code) = obstacle(request) {
-        return code;
-    }
+    let destination = match destination(request) {
+        Ok(destination) => destination,
+        Err(code) => return code,
+    };
     let explanation = match explain_request(request) {
         Ok(explanation) => explanation,
         Err(errors) => {
@@ -38,9 +38,8 @@ pub fn explain(request: &Request) -> ExitCode {
         }
     };
     let printed = print(&output::explanation(&explanation, request.profile.format));
-    if let Some(path) = &request.options.json_file
-        && let Some(code) = output::save(path, &json::write_explanation(&explanation))
-    {
+    let text = json::write_explanation(&explanation);
+    if let Some(code) = output::save(&destination, &text, &stop_flag()) {
         return code;
     }
     if explanation.would_run { printed } else { Code::Refused.into() }
@@ -48,9 +47,10 @@ pub fn explain(request: &Request) -> ExitCode {
 
 /// Runs the request, prints its result, and gives the exit code.
 pub fn run(request: &Request) -> ExitCode {
-    if let Some(code) = obstacle(request) {
-        return code;
-    }
+    let destination = match destination(request) {
+        Ok(destination) => destination,
+        Err(code) => return code,
+    };
     let stop = stop_flag();
     let for_people = request.profile.format == ResultFormat::Text;
     let progress = Progress::new(for_people, request.profile.verbose);
@@ -64,7 +64,7 @@ pub fn run(request: &Request) -> ExitCode {
         outcome = attempt(&request);
     }
     match outcome {
-        Ok(finished) => report(request, &finished, stop.load(Ordering::Relaxed)),
+        Ok(finished) => report(request, &finished, (&destination, &stop)),
         Err(RunError::Invalid(errors)) => {
             complain_all("ERROR", &errors.0);
             Code::Invalid.into()
@@ -95,14 +95,15 @@ pub fn run(request: &Request) -> ExitCode {
 /// Verifies what an earlier run has left, prints what it found, and gives the exit code.
 pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     let (file, targets) = (request.json_file.as_deref(), request.targets.iter());
-    if let Some(code) = destination::obstacle(file, targets.map(String::as_str), false) {
-        return code;
-    }
+    let destination = match destination::destination(file, targets.map(String::as_str), false) {
+        Ok(destination) => destination,
+        Err(code) => return code,
+    };
     let stop = stop_flag();
     let progress = Progress::new(request.format == ResultFormat::Text, false);
     match verify_request(request, &stop, &|event| progress.show(&event)) {
         Ok(finished) => {
-            let printed = show(&finished, request.json_file.as_deref());
+            let printed = show(&finished, &destination, &stop);
             exit_code(&finished, stop.load(Ordering::Relaxed), printed)
         }
         Err(error) => {
@@ -112,12 +113,12 @@ pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     }
 }
 
-/// Complains, and gives the exit code, if the JSON result cannot go where it is asked to.
-fn obstacle(request: &Request) -> Option<ExitCode> {
+/// Where the JSON result goes. Complains, and gives the exit code, if it cannot go there.
+fn destination(request: &Request) -> Result<Destination, ExitCode> {
     let spans = request.profile.time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
     let options = &request.options;
-    destination::obstacle(options.json_file.as_deref(), targets, options.overwrite)
+    destination::destination(options.json_file.as_deref(), targets, options.overwrite)
 }
 
 fn complain_all(word: &str, sentences: &[impl Display]) {
@@ -128,7 +129,7 @@ fn complain_all(word: &str, sentences: &[impl Display]) {
 
 /// Turns true with the first SIGINT, SIGTERM or SIGHUP (the terminal has gone); the second one ends the
 /// process at once.
-fn stop_flag() -> Arc<AtomicBool> {
+pub fn stop_flag() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let second = signal_hook::flag::register_conditional_shutdown(
@@ -144,26 +145,26 @@ fn stop_flag() -> Arc<AtomicBool> {
     stop
 }
 
-fn report(request: &Request, finished: &Finished, interrupted: bool) -> ExitCode {
+fn report(
+    request: &Request,
+    finished: &Finished,
+    (destination, stop): (&Destination, &AtomicBool),
+) -> ExitCode {
     if request.profile.progress_every_ios > 0 && request.profile.format == ResultFormat::Text {
         print("\n");
     }
-    let printed = show(finished, request.options.json_file.as_deref());
+    let interrupted = stop.load(Ordering::Relaxed);
+    let printed = show(finished, destination, stop);
     exit_code(finished, interrupted, printed)
 }
 
 /// Shows a result in all the forms that were asked for.
-fn show(finished: &Finished, json_file: Option<&Path>) -> ExitCode {
+fn show(finished: &Finished, destination: &Destination, stop: &AtomicBool) -> ExitCode {
     for failure in &finished.failures {
         complain(&format!("ERROR: {failure}"));
     }
     let printed = print(&output::result(&finished.result));
-    if let Some(path) = json_file
-        && let Some(code) = output::save(path, &json::write(&finished.result))
-    {
-        return code;
-    }
-    printed
+    output::save(destination, &json::write(&finished.result), stop).unwrap_or(printed)
 }
 
 /// Wrong data weigh more than a run that did not end well.

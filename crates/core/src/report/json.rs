@@ -1,7 +1,10 @@
 //! The result as JSON: everything that was measured, by the schema under `schema/`.
 
-use serde::de::Error as _;
-use serde_json::Error;
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::{Error, Value};
 
 use crate::doctor::Diagnosis;
 use crate::explain::Explanation;
@@ -15,6 +18,78 @@ pub fn write(result: &RunResult) -> String {
     let mut text = pretty(result);
     text.push('\n');
     text
+}
+
+/// Whether a text is a result, an explanation or a diagnosis as this tool writes them, and holds nothing
+/// besides.
+#[must_use]
+pub fn is_ours(text: &[u8]) -> bool {
+    holds_only::<RunResult>(text)
+        || holds_only::<Explanation>(text)
+        || holds_only::<Diagnosis>(text)
+        || is_of_earlier_version(text)
+}
+
+/// Whether a text is a result of an earlier version, which did not write all that is written now: it has no
+/// key that results do not have.
+fn is_of_earlier_version(text: &[u8]) -> bool {
+    let schema = serde_json::to_value(schemars::schema_for!(RunResult)).unwrap_or_default();
+    let mut names = BTreeSet::new();
+    collect_names(&schema, &mut names);
+    let Ok(Value::Object(found)) = serde_json::from_slice::<Value>(text) else { return false };
+    let is_result = found.contains_key("schema_version") && found.contains_key("time_spans");
+    is_result
+        && found.keys().all(|key| schema["properties"].get(key).is_some())
+        && found.values().all(|value| has_names_of(value, &names))
+}
+
+/// The names of all properties of a schema.
+fn collect_names<'a>(schema: &'a Value, names: &mut BTreeSet<&'a str>) {
+    match schema {
+        Value::Object(parts) => {
+            for (key, part) in parts {
+                if let ("properties", Some(properties)) = (key.as_str(), part.as_object()) {
+                    names.extend(properties.keys().map(String::as_str));
+                }
+                collect_names(part, names);
+            }
+        }
+        Value::Array(parts) => parts.iter().for_each(|part| collect_names(part, names)),
+        _ => {}
+    }
+}
+
+fn has_names_of(value: &Value, names: &BTreeSet<&str>) -> bool {
+    match value {
+        Value::Object(parts) => parts
+            .iter()
+            .all(|(key, part)| names.contains(key.as_str()) && has_names_of(part, names)),
+        Value::Array(parts) => parts.iter().all(|part| has_names_of(part, names)),
+        _ => true,
+    }
+}
+
+fn holds_only<T: DeserializeOwned + Serialize>(text: &[u8]) -> bool {
+    let whole = || {
+        let known = serde_json::to_value(serde_json::from_slice::<T>(text).ok()?).ok()?;
+        Some(has_no_more(&serde_json::from_slice(text).ok()?, &known))
+    };
+    whole().unwrap_or(false)
+}
+
+/// Whether each key of `found` is one of `known`, too. What earlier versions did not write may lack.
+fn has_no_more(found: &Value, known: &Value) -> bool {
+    match (found, known) {
+        (Value::Object(found), Value::Object(known)) => found
+            .iter()
+            .all(|(key, found)| known.get(key).is_some_and(|known| has_no_more(found, known))),
+        (Value::Array(found), Value::Array(known)) => {
+            found.len() == known.len()
+                && found.iter().zip(known).all(|(found, known)| has_no_more(found, known))
+        }
+        (Value::Object(_) | Value::Array(_), _) | (_, Value::Object(_) | Value::Array(_)) => false,
+        _ => true,
+    }
 }
 
 /// A profile, indented.

@@ -11,11 +11,14 @@
 //! others, and one per block, which checks itself (`word`). Journals of version 1 lack the second CRC32C,
 //! the fourth word and the checks; they are read, and said to be so.
 
-use std::fs::{self, File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::held::Directory;
+use fathom_sys::identity;
 use fathom_sys::space;
 use fathom_sys::words::{MAP_ALIGN_BYTES, SharedWords, try_lock};
 use serde::{Deserialize, Serialize};
@@ -64,6 +67,17 @@ pub enum JournalError {
         "'{0}' is no journal of a verified run and is left alone; name another file with --verify-journal"
     )]
     NotOurs(PathBuf),
+    /// What stands in its place begins as a journal, and is more or less than one.
+    #[error(
+        "'{path}' is the journal of an earlier run, but not as that left it ({why}), and is left alone: move it \
+         away, or name another file with --verify-journal"
+    )]
+    NotWhole {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The journal of a run that did not end stands in its place.
     #[error(
         "'{0}' is the journal of a run that did not end; verify what it left with --verify-only={0}, then \
@@ -104,7 +118,7 @@ impl JournalError {
     /// Whether a file was left alone because it must not be lost.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
-        matches!(self, Self::NotOurs(_) | Self::Unfinished(_) | Self::IsTarget(_) | Self::InUse(_))
+        !matches!(self, Self::Damaged { .. } | Self::Io { .. })
     }
 }
 
@@ -125,46 +139,63 @@ fn failed(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> JournalErro
 /// Makes the journal of a run and maps its windows, all of which are 0. The file stays locked until they are
 /// dropped. A journal of a run that has ended is written over; every other file is left alone.
 pub fn create(path: &Path, head: &Head) -> Result<SharedWords, JournalError> {
-    let (file, is_new) = claim(path)?;
+    // A link stays, and what it names is written.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = Directory::take(folder.unwrap_or(Path::new(".")));
+    let folder = folder.map_err(failed(path, "open the folder of"))?;
+    let name = place.file_name().ok_or_else(|| JournalError::NotOurs(path.to_owned()))?;
+    let (file, is_new) = claim(path, &folder, name)?;
+    let identity = identity::of_open(&file).map_err(failed(path, "look at"))?;
     let made = fill(path, &file, head).and_then(|words_at| {
         let count = usize::try_from(head.words().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
         SharedWords::in_file(file, words_at, count).map_err(failed(path, "map"))
     });
     if made.is_err() && is_new {
         // What cannot be removed holds nothing that could be taken for a journal.
-        let _removed = fs::remove_file(path);
+        let _removed = folder.remove(name, identity);
     }
     made
 }
 
-/// Opens the file in the journal's place, and whether it is new; nothing is changed in it yet.
-fn claim(path: &Path) -> Result<(File, bool), JournalError> {
-    match fs::metadata(path) {
+/// Opens the file in the journal's place, and whether it is new; nothing is changed in it yet. What is looked
+/// at is what is opened, whatever the name stands for by then.
+fn claim(path: &Path, folder: &Directory, name: &OsStr) -> Result<(File, bool), JournalError> {
+    let held = match folder.hold(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create_new(true).mode(0o600);
-            let opened = options.open(path);
-            let file = opened.map_err(failed(path, "create"))?;
+            let file = folder.create_new(name, 0o600).map_err(failed(path, "create"))?;
             try_lock(&file).map_err(failed(path, "lock"))?;
             return Ok((file, true));
         }
-        Err(error) => return Err(failed(path, "look at")(error)),
-        // Asked before it is opened: opening a device or a pipe may itself have effects.
-        Ok(metadata) if !metadata.is_file() => return Err(JournalError::NotOurs(path.to_owned())),
-        Ok(_) => {}
+        held => held.map_err(failed(path, "look at"))?,
+    };
+    // Asked before it is opened: opening a device or a pipe may itself have effects.
+    if !held.metadata(path).map_err(failed(path, "look at"))?.is_file() {
+        return Err(JournalError::NotOurs(path.to_owned()));
     }
-    let opened = OpenOptions::new().read(true).write(true).open(path);
-    let file = opened.map_err(failed(path, "open"))?;
+    let file = held.open_to_write(path).map_err(failed(path, "open"))?;
     if !try_lock(&file).map_err(failed(path, "lock"))? {
         return Err(JournalError::InUse(path.to_owned()));
     }
-    let length = file.metadata().map_err(failed(path, "look at"))?.len();
-    match Fixed::read(&file) {
-        Ok(fixed) if fixed.is_closed => Ok((file, false)),
-        Ok(_) => Err(JournalError::Unfinished(path.to_owned())),
-        Err(_) if length == 0 => Ok((file, false)),
-        Err(_) => Err(JournalError::NotOurs(path.to_owned())),
+    examine(path, &file)?;
+    Ok((file, false))
+}
+
+/// Refuses a file that is not wholly the journal of a run that has ended.
+fn examine(path: &Path, file: &File) -> Result<(), JournalError> {
+    let look = failed(path, "look at");
+    if file.metadata().map_err(&look)?.len() == 0 {
+        return Ok(());
     }
+    match Fixed::read(file) {
+        Ok(fixed) if !fixed.is_closed => return Err(JournalError::Unfinished(path.to_owned())),
+        Ok(_) => {}
+        Err(_) => return Err(JournalError::NotOurs(path.to_owned())),
+    }
+    let others = |why| JournalError::NotWhole { path: path.to_owned(), why };
+    let journal = Journal::read(file.try_clone().map_err(&look)?).map_err(others)?;
+    let why = "there are data between its head and its words".to_owned();
+    if journal.has_clean_gap().map_err(&look)? { Ok(()) } else { Err(others(why)) }
 }
 
 /// Writes the head and reserves the windows; returns where they begin.
@@ -239,6 +270,7 @@ pub struct Journal {
     /// Whether its words check themselves; not so in version 1.
     pub has_checks: bool,
     file: File,
+    json_end: u64,
     words_at: u64,
 }
 
@@ -277,8 +309,16 @@ impl Journal {
             let expected = expected.unwrap_or(u64::MAX);
             return Err(format!("it has {found} bytes where {expected} belong to its targets"));
         }
+        let json_end = fixed.bytes() as u64 + u64::from(fixed.json_bytes);
         let Fixed { has_checks, is_closed, .. } = fixed;
-        Ok(Self { head, is_closed, has_checks, file, words_at })
+        Ok(Self { head, is_closed, has_checks, file, json_end, words_at })
+    }
+
+    /// Whether nothing but zeros stands between the head and the words.
+    fn has_clean_gap(&self) -> io::Result<bool> {
+        let mut gap = vec![1; usize::try_from(self.words_at - self.json_end).unwrap_or(0)];
+        self.file.read_exact_at(&mut gap, self.json_end)?;
+        Ok(gap.iter().all(|&byte| byte == 0))
     }
 
     /// The windows of `count` blocks of a target, from the block `first` on; [`Window::DAMAGED`] where a

@@ -56,6 +56,17 @@ pub fn open_in_place(path: &Path) -> io::Result<File> {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
 }
 
+/// Opens a pipe for writing, which then takes what it has room for and never waits.
+///
+/// # Errors
+/// If nobody reads it (`ENXIO`), or it is none.
+pub fn open_pipe_to_write(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let file = options.write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let is_pipe = file.metadata()?.file_type().is_fifo();
+    if is_pipe { Ok(file) } else { Err(io::Error::other("it is a pipe no longer")) }
+}
+
 /// Whether this process may write to what stands at a path, be it a file or a folder.
 ///
 /// # Errors

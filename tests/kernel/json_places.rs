@@ -1,0 +1,138 @@
+//! Where `--json=` may go: pipes, standard output, sockets, and results that somebody has added to.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use fathom_sys::clock::now_ns;
+use serde_json::Value;
+
+use crate::bench::{Bench, bytes};
+
+const LOAD: &str = "-W0 -d1 -b4K --stop-ios=9 t.dat";
+/// Behind this a command hangs.
+const LONGEST_NS: u64 = 60_000_000_000;
+/// `O_NONBLOCK` of Linux.
+const NONBLOCK: i32 = 0o4000;
+
+fn pipe(bench: &Bench) -> PathBuf {
+    let path = bench.path("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_held_the_run_up_for_ever() {
+    let bench = Bench::new();
+    let _pipe = pipe(&bench);
+    let mut child = bench.command(&format!("--json=pipe {LOAD}"));
+    let mut child = child.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun_ns = now_ns();
+    while child.try_wait().unwrap().is_none() {
+        if now_ns() - begun_ns > LONGEST_NS {
+            child.kill().unwrap();
+            panic!("it hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("a pipe that nobody reads"), "{}", told(&output));
+}
+
+#[test]
+fn a_pipe_with_a_reader_gets_the_whole_result() {
+    let bench = Bench::new();
+    let pipe = pipe(&bench);
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        File::open(pipe).unwrap().read_to_string(&mut text).unwrap();
+        text
+    });
+    // It waits for the pipe to be opened; a look that comes before it is refused.
+    let begun_ns = now_ns();
+    while bench.run(&format!("--json=pipe {LOAD}")).status.code() != Some(0) {
+        assert!(now_ns() - begun_ns < LONGEST_NS);
+    }
+    let result: Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
+    assert_eq!(result["tool"]["name"], "Fathom diskspd");
+}
+
+#[test]
+fn a_signal_did_not_end_a_run_whose_pipe_takes_no_more() {
+    let bench = Bench::new();
+    let path = pipe(&bench);
+    let mut options = File::options();
+    let mut full = options.read(true).write(true).custom_flags(NONBLOCK).open(path).unwrap();
+    while !matches!(full.write(&[b'x'; 4096]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+    {
+    }
+    let mut command = bench.command(&format!("--json=pipe {LOAD}"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // The text comes before the JSON.
+    let mut text = [0; 1];
+    child.stdout.as_mut().unwrap().read_exact(&mut text).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let begun_ns = now_ns();
+    while child.try_wait().unwrap().is_none() {
+        if now_ns() - begun_ns > LONGEST_NS {
+            child.kill().unwrap();
+            panic!("it hangs");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_ne!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn standard_output_takes_both_forms_also_where_it_is_a_file() {
+    let bench = Bench::new();
+    let place = bench.path("both");
+    let mut command = bench.command(&format!("--json=/dev/stdout {LOAD}"));
+    assert!(command.stdout(File::create(&place).unwrap()).status().unwrap().success());
+    let text = fs::read_to_string(&place).unwrap();
+    let json = text.find("\n{\n").map(|at| &text[at + 1..]).unwrap();
+    assert!(serde_json::from_str::<Value>(json).is_ok() && text.contains("Command Line"), "{text}");
+}
+
+#[test]
+fn what_takes_no_text_is_told_before_the_run() {
+    let bench = Bench::new();
+    let _listener = UnixListener::bind(bench.path("socket")).unwrap();
+    for (place, words) in [("socket", "a socket"), (".", "a directory")] {
+        let output = bench.run(&format!("--json={place} {LOAD}"));
+        assert_eq!(output.status.code(), Some(3), "{place}");
+        assert!(told(&output).contains(words) && output.stdout.is_empty(), "{}", told(&output));
+    }
+    let output = bench.run(&format!("--json=/dev/full {LOAD}"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).contains("/dev/full"), "{}", told(&output));
+}
+
+#[test]
+fn a_result_that_somebody_has_added_to_was_replaced() {
+    let bench = Bench::new();
+    let place = bench.path("r.json");
+    let loads = ["", "-t2 -L -D --verify", "-w50 -r", "--explain"];
+    for load in loads {
+        let args = format!("--json=r.json {load} {LOAD}");
+        let output = bench.run(&args);
+        assert_eq!(output.status.code(), Some(0), "{args}: {}", told(&output));
+    }
+    let text = fs::read_to_string(&place).unwrap();
+    let added = text.replacen('{', "{\n  \"notes\": \"mine\",", 1);
+    assert_ne!(added, text);
+    fs::write(&place, &added).unwrap();
+    let output = bench.run(&format!("--json=r.json {LOAD}"));
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(bytes(&place) == added.as_bytes());
+}
