@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fathom.store import StoredRun
+    from fathom.store import Experiment, StoredRun
 
-__all__ = ["TABLES", "TableName", "rows_of"]
+__all__ = ["TABLES", "TableName", "cells_of", "rows_of"]
 
 TableName = Literal["runs", "intervals", "latencies"]
 TABLES: tuple[TableName, ...] = ("runs", "intervals", "latencies")
@@ -38,6 +38,32 @@ def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, A
     look = {"runs": _summary, "intervals": _intervals, "latencies": _latencies}[table]
     for run in runs:
         yield from look(run)
+
+
+def cells_of(experiments: Iterable[Experiment]) -> Iterator[dict[str, Any]]:
+    """Return a row for each cell of sweeps, whether it was measured or not: ``source`` says it.
+
+    Latencies of cells that were interpolated are estimates, with their limits behind them.
+    """
+    for experiment in experiments:
+        for cell in (experiment.outcome or {}).get("cells", ()):
+            if "source" not in cell:
+                continue
+            figures = cell.get("figures") or {}
+            latencies = {key: one for key, one in figures.items() if key.startswith("latency")}
+            for key, one in (cell.get("estimated_latency") or {}).items():
+                latencies |= {key: one["value_ns"]}
+                latencies |= {f"{key}_{end}": one[f"{end}_ns"] for end in ("low", "high")}
+            yield {
+                "experiment_id": experiment.id,
+                **cell["parameters"],
+                "source": cell["source"],
+                **{key: cell[key] for key in _CELL},
+                **latencies,
+            }
+
+
+_CELL = ("iops", "iops_low", "iops_high", "mib_per_s", "is_precise", "run_id", "failure")
 
 
 def _summary(run: StoredRun) -> Iterator[dict[str, Any]]:

@@ -118,6 +118,7 @@ class SimulatedDevice:
     stop_rule: Callable[[FloatArray, float, float], tuple[int, float, float | None]] = stopped
     now_s: float = 0.0
     loads: list[Load] = field(default_factory=list)
+    looks: list[Load] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Begin the noise."""
@@ -142,7 +143,8 @@ class SimulatedDevice:
         """Run as the engine would."""
         del label, experiment_id, step_id
         load, options = _read(arguments)
-        self.loads.append(load)
+        # A short look is no measurement.
+        (self.looks if "--stop-ios" in options else self.loads).append(load)
         self.now_s += _START_S
         if self.fails(load):
             return RunOutcome(None, None, "the device said no")
@@ -154,6 +156,10 @@ class SimulatedDevice:
         if rule is not None:
             level, precision = (float(one) / 100 for one in rule.split(":"))
             end, mean, half = self.stop_rule(series, level, precision)
+        if "--stop-ios" in options:
+            done = np.cumsum(series) * _INTERVAL_S
+            end = min(1 + int(np.searchsorted(done, float(options["--stop-ios"]))), len(series))
+            mean = float(series[:end].mean())
         self.now_s += warm_up_s + end * _INTERVAL_S
         return RunOutcome(None, _figures(load, mean, half, end * _INTERVAL_S), None)
 

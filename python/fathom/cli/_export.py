@@ -6,13 +6,15 @@ import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from fathom.cli._common import RedactOption, StoreOption, opened_store
+from fathom.cli._common import RedactOption, StoreOption, fail, opened_store
+from fathom.cli._exit_codes import EXIT_INVALID
 from fathom.cli._export_load import LoadForm, export_load
 from fathom.cli._plain import unguarded
+from fathom.cli._resumed import named_experiment
 from fathom.cli._show import run_as_dict
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class TableChoice(StrEnum):
     RUNS = "runs"
     INTERVALS = "intervals"
     LATENCIES = "latencies"
+    CELLS = "cells"
     WHOLE = "whole"
 
 
@@ -83,7 +86,8 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
         TableChoice,
         typer.Option(
             help="runs: one row each; intervals: the time series; latencies: the histograms; "
-            "whole: everything, only as json."
+            "cells: those of sweeps, also what was interpolated, and marked so; whole: everything, "
+            "only as json."
         ),
     ] = TableChoice.RUNS,
     overwrite: Annotated[
@@ -106,7 +110,9 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             return
         named = cast("Format | None", form and form.value)
         chosen = named or (format_of(output) if output else "csv")
-        if table is not TableChoice.WHOLE:
+        if table is TableChoice.CELLS:
+            rows = _cells(opened, references or [])
+        elif table is not TableChoice.WHOLE:
             rows = list(rows_of(found, _TABLES[table]))
         elif chosen == "json":
             rows = [run_as_dict(run) for run in found]
@@ -118,6 +124,20 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             write_file(rows, chosen, output, overwrite=overwrite)
         else:
             write_text(rows, chosen, unguarded(sys.stdout))
+
+
+def _cells(store: Store, references: list[str]) -> list[dict[str, Any]]:
+    """Return the cells of sweeps: of those that are named, or of all."""
+    from fathom._tables import cells_of  # noqa: PLC0415 - Seldom needed.
+
+    sweeps = [one.id for one in store.experiments.list(verb="sweep")]
+    if references:
+        wanted = [named_experiment(one) for one in references]
+        wrong = [one for one in wanted if one not in sweeps]
+        if wrong:
+            fail(f"experiment e{wrong[0]} is no sweep: it has no cells", EXIT_INVALID)
+        sweeps = wanted
+    return list(cells_of(store.experiments.get(one) for one in sorted(sweeps)))
 
 
 def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:

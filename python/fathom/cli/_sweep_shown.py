@@ -86,7 +86,13 @@ def show_sweep(found: Sweep) -> None:
     if found.checked:
         typer.echo(
             f"Of {found.checked} cells that could have been interpolated and were measured to "
-            f"check, {found.within} lay within the tolerance."
+            f"check, {found.within} lay within the tolerance: of those that are interpolated at "
+            f"most {100 * (found.most_beyond or 0):.0f} % lie beyond it (95 %)."
+        )
+    if found.probed:
+        typer.echo(
+            f"{found.probed} of the others got a short look, which finds a cell that is slow or "
+            f"fast by itself: {found.stood_apart} stood apart and were measured."
         )
     wide = sum(cell.is_precise is False for cell in found.cells)
     if wide:

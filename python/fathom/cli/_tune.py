@@ -63,6 +63,12 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     precision: Annotated[
         float, typer.Option(help="A run ends once its mean is known to so many percent.")
     ] = 2.0,
+    grow: Annotated[
+        bool,
+        typer.Option(
+            help="Widen a range (twice as far, twice at most) where the best lies at its end."
+        ),
+    ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
     ] = False,
@@ -97,6 +103,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             goal=_goal(p99, mean),
             longest_s=longest,
             precision=precision / 100,
+            grow=grow,
             **chosen_runner(runner),
         )
         if dry_run:

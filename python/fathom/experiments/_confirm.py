@@ -1,7 +1,8 @@
 """Whether runs of their own support what a search found: interval against interval.
 
 Three loads are run in turns, three times each at first: the best, the fastest, and the one of less
-latency that would do if the search was wrong by as much again as the knee is told by. How much runs
+latency that would do if the search was wrong by as much again as the knee is told by; a fourth that
+is two steps less, where the search does not exclude it. How much runs
 at the same load differ decides how many more it takes to tell loads apart as exactly as the knee is
 told, and stays the estimate of the spread (Stein's two stages; see ``fathom.stats``).
 """
@@ -98,6 +99,7 @@ class Confirming:
     fastest: Load
     rival: Load | None
     found: list[Figures]
+    far: Load | None = None
     runs: dict[Load, list[Figures]] = field(default_factory=dict)
     failure: str | None = None
     rounds: int = LEAST_ROUNDS
@@ -111,12 +113,14 @@ class Confirming:
         if fastest == best:
             others = {load: point for load, point in points.items() if load != best}
             fastest = search.goal.fastest(others) or best
-        return cls(search.goal, best, fastest, _rival(search, best), [*search.measured[best]])
+        rival = _rival(search, best)
+        far = _far(search, best, fastest, rival)
+        return cls(search.goal, best, fastest, rival, [*search.measured[best]], far)
 
     @property
     def loads(self) -> list[Load]:
         """The loads of a round, without the order."""
-        wanted = dict.fromkeys((self.best, self.fastest, self.rival))
+        wanted = dict.fromkeys((self.best, self.fastest, self.rival, self.far))
         return [load for load in wanted if load is not None]
 
     def next_round(self) -> list[Load]:
@@ -170,10 +174,11 @@ class Confirming:
         against = [
             self._found_again(rate[0]),
             self._fast_enough(),
-            self._less_will_do(),
+            *(self._less_will_do(one) for one in self.rivals),
             self._slow(latency),
         ]
-        unsure = [self._noisy(noise), self._less_may_do(), self._on_the_limit(latency)]
+        may_do = [self._less_may_do(one) for one in self.rivals]
+        unsure = [self._noisy(noise), *may_do, self._on_the_limit(latency)]
         told = [one for one in (*against, *unsure) if one is not None]
         return Confirmation(
             *self.best,
@@ -222,29 +227,32 @@ class Confirming:
             f"farther than {100 * self.goal.share:g} % from the greatest throughput"
         )
 
-    def _less_will_do(self) -> str | None:
-        """Return what speaks against loads of less latency being too slow."""
-        if self.rival is None:
-            return None
-        change, half = self._to_fastest(self.rival)
+    @property
+    def rivals(self) -> list[Load]:
+        """The loads of less latency that were run."""
+        return [one for one in dict.fromkeys((self.rival, self.far)) if one is not None]
+
+    def _less_will_do(self, rival: Load) -> str | None:
+        """Return what speaks against a load of less latency being too slow."""
+        change, half = self._to_fastest(rival)
         if change - half < math.log1p(-self.goal.share):
             return None
         return (
-            f"{_words(self.rival)} has less latency, and {_change(change, half)} against "
-            f"{_words(self._against(self.rival))}: it is fast enough"
+            f"{_words(rival)} has less latency, and {_change(change, half)} against "
+            f"{_words(self._against(rival))}: it is fast enough"
         )
 
-    def _less_may_do(self) -> str | None:
+    def _less_may_do(self, rival: Load) -> str | None:
         """Return what leaves it open whether a load that is more than one step less would do."""
-        if self.rival is None or _STEP * math.prod(self.rival) >= math.prod(self.best):
+        if _STEP * math.prod(rival) >= math.prod(self.best):
             return None
-        change, half = self._to_fastest(self.rival)
+        change, half = self._to_fastest(rival)
         limit = math.log1p(-self.goal.share)
         if change + half < limit or change - half >= limit:
             return None
         return (
-            f"{_words(self.rival)} has less latency, and {_change(change, half)} against "
-            f"{_words(self._against(self.rival))}: it may be fast enough"
+            f"{_words(rival)} has less latency, and {_change(change, half)} against "
+            f"{_words(self._against(rival))}: it may be fast enough"
         )
 
     def _against(self, load: Load) -> Load:
@@ -307,6 +315,23 @@ def _rival(search: KneeSearch, best: Load) -> Load | None:
         return wider
     less = {load: point for load, point in points.items() if math.prod(load) < math.prod(best)}
     return max(less, key=lambda load: less[load][0], default=None)
+
+
+def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> Load | None:
+    """Return the fastest load that is two steps less, unless the surfaces say that it is too slow.
+
+    One step is as exactly as the knee is told. Two would be a wrong knee, and where the rival is
+    only one step less, nothing else looks there.
+    """
+    if rival is not None and _STEP * math.prod(rival) < math.prod(best):
+        return None
+    estimates = search.estimates()
+    less = [load for load in estimates if _STEP**2 * math.prod(load) <= math.prod(best)]
+    if not less or fastest not in estimates:
+        return None
+    found = max(less, key=lambda load: estimates[load].iops)
+    enough = estimates[fastest].iops_low * (1 - search.goal.share)
+    return found if estimates[found].iops_high >= enough else None
 
 
 def _words(load: Sequence[int]) -> str:

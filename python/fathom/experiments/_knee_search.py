@@ -29,6 +29,8 @@ _BATCH = 3
 _LEAST_FOR_SURFACE = 5
 # Two-sided, 95 %.
 _DEVIATIONS = 1.96
+# Beyond these many threads and this depth no range grows by itself.
+_MOST = (256, 1024)
 Load = tuple[int, int]
 """Threads and depth; their product is what is outstanding."""
 
@@ -101,6 +103,8 @@ class KneeSearch:
 
     Attributes
     ----------
+    axes
+        The threads and the depths that there are to choose from, rising.
     loads
         All of the grid.
     measured
@@ -112,7 +116,7 @@ class KneeSearch:
 
     def __init__(self, threads: Sequence[int], depths: Sequence[int], goal: Goal) -> None:
         """Search the combinations of these, which rise."""
-        self._axes = (list(threads), list(depths))
+        self.axes = (list(threads), list(depths))
         self.goal = goal
         self.loads: list[Load] = list(product(threads, depths))
         self.measured: dict[Load, list[Figures]] = {}
@@ -183,31 +187,73 @@ class KneeSearch:
     def _coordinates(self, load: Load) -> FloatArray:
         """Return the logarithms of product and ratio, without an axis that has one value."""
         threads, depth = (math.log2(one) for one in load)
-        if min(len(axis) for axis in self._axes) == 1:
+        if min(len(axis) for axis in self.axes) == 1:
             return np.array([threads + depth])
         return np.array([threads + depth, threads - depth]) / math.sqrt(2)
 
     def design(self) -> list[Load]:
         """Return the ends and the middle of each axis, and what lies between on the diagonal."""
-        picks = [sorted({0, (len(axis) - 1) // 2, len(axis) - 1}) for axis in self._axes]
-        lattice = [(self._axes[0][a], self._axes[1][b]) for a, b in product(*picks)]
-        most = max(len(axis) for axis in self._axes) - 1
+        picks = [sorted({0, (len(axis) - 1) // 2, len(axis) - 1}) for axis in self.axes]
+        lattice = [(self.axes[0][a], self.axes[1][b]) for a, b in product(*picks)]
+        most = max(len(axis) for axis in self.axes) - 1
         diagonal = [
-            tuple(axis[round(step * (len(axis) - 1) / max(most, 1))] for axis in self._axes)
+            tuple(axis[round(step * (len(axis) - 1) / max(most, 1))] for axis in self.axes)
             for step in range(0, most + 1, 2)
         ]
         return list(dict.fromkeys([*lattice, *((one[0], one[1]) for one in diagonal)]))
 
+    def step(self, load: Load, axis: int, by: int) -> Load | None:
+        """Return the load so many steps away along an axis; None beyond its ends."""
+        place = self.axes[axis].index(load[axis]) + by
+        if not 0 <= place < len(self.axes[axis]):
+            return None
+        value = self.axes[axis][place]
+        return (value, load[1]) if axis == 0 else (load[0], value)
+
+    def next_steps(self, load: Load) -> list[Load]:
+        """Return the loads that are one step more along one axis."""
+        found = [self.step(load, axis, 1) for axis in (0, 1)]
+        return [one for one in found if one is not None]
+
     def _around(self, load: Load) -> list[Load]:
         """Return the loads one step away along one axis."""
-        at = [axis.index(one) for axis, one in zip(self._axes, load, strict=True)]
-        found = []
-        for axis, step in product((0, 1), (-1, 1)):
-            places = list(at)
-            places[axis] += step
-            if 0 <= places[axis] < len(self._axes[axis]):
-                found.append((self._axes[0][places[0]], self._axes[1][places[1]]))
-        return found
+        found = [self.step(load, axis, by) for axis, by in product((0, 1), (-1, 1))]
+        return [one for one in found if one is not None]
+
+    def change(self, load: Load, other: Load) -> tuple[float, float, float]:
+        """Return the throughput of a load against another's as a share, with its interval.
+
+        The surface says it; where there is none, the runs, with an interval that knows nothing.
+        """
+        estimates = self.estimates()
+        if load in estimates and other in estimates:
+            pair = (estimates[load], estimates[other])
+            middle = math.log(pair[0].iops / pair[1].iops)
+            half = math.hypot(*(math.log(one.iops_high / one.iops) for one in pair))
+            return math.expm1(middle), math.expm1(middle - half), math.expm1(middle + half)
+        points = self.expected()
+        if load in points and other in points:
+            return points[load][0] / points[other][0] - 1, -1.0, math.inf
+        return 0.0, -1.0, math.inf
+
+    def grow(self) -> bool:
+        """Double the axes at whose end the best lies with throughput still rising; whether any."""
+        best = self.best()
+        if best is None:
+            return False
+        grown = False
+        for axis, most in enumerate(_MOST):
+            values, less = self.axes[axis], self.step(best, axis, -1)
+            at_the_end = less is not None and best[axis] == values[-1]
+            if not at_the_end or 2 * values[-1] > most or less is None:
+                continue
+            if self.change(best, less)[0] > self.goal.share:
+                values.append(2 * values[-1])
+                grown = True
+        if grown:
+            self.loads = list(product(*self.axes))
+            self._points = {load: self._coordinates(load) for load in self.loads}
+        return grown
 
     def _fitted(self) -> tuple[Surface, Surface]:
         """Return the surfaces of throughput and latency through all that was measured."""

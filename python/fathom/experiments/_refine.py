@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betaincinv
 
 from fathom.stats import fit_surface
 
@@ -33,7 +34,16 @@ _CHECKS_WRONG = 1
 # Two-sided, 95 %.
 _DEVIATIONS = 1.96
 # What the surface says of itself is corrected by what held-out points say, but not below this.
-_LEAST_SCALE = 0.7
+_LEAST_SCALE = 1.0
+_MOST_SCALE = 5.0
+_LEAST_DEVIATION = 1e-4
+# A measured cell so many deviations off what the others say is broken by itself, if few are.
+_APART = 6.0
+# In deviations of the sum of squares by which an axis is taken for uneven.
+_UNEVEN = 2.0
+_APART_SHARE = 0.02
+# Fewer values of an axis make no row of offsets.
+_LEAST_VALUES = 3
 # How many cells beyond the design a surface needs at most times, for the time that is left.
 _EXPECTED_MORE = 1.12
 
@@ -53,6 +63,32 @@ class Check:
     measured: int = 0
     within: int = 0
 
+    @property
+    def most_beyond(self) -> float | None:
+        """The greatest share that may not be as expected, at 95 % (Clopper & Pearson 1934)."""
+        if not self.measured:
+            return None
+        beyond = self.measured - self.within
+        return float(betaincinv(beyond + 1, self.within, 0.95)) if self.within else 1.0
+
+
+def _is_uneven(values: FloatArray, scores: FloatArray) -> bool:
+    """Whether cells with the same value lie off the surface together, as by chance they do not.
+
+    Of scores that are independent, the squares of the sums of groups by their sizes are chi-square.
+    """
+    _, places = np.unique(values, return_inverse=True)
+    counts = np.bincount(places)
+    found = float((np.bincount(places, weights=scores) ** 2 / counts).sum())
+    return found > counts.size + _UNEVEN * math.sqrt(2 * counts.size)
+
+
+def _axes(features: FloatArray) -> tuple[int, ...]:
+    """Return the axes whose values may have offsets: there is another axis to tell them from."""
+    counts = [np.unique(column).size for column in features.T]
+    axes = [axis for axis, count in enumerate(counts) if count >= _LEAST_VALUES]
+    return tuple(axes) if len(axes) > 1 else ()
+
 
 class Refinement:
     """Chooses the cells of one slice; whoever measures tells it what was found.
@@ -64,7 +100,7 @@ class Refinement:
     design
         How many cells are measured in any case.
     check
-        The last check of cells that the surface was sure of.
+        All checks of cells that the surface was sure of, also those after which it went on.
 
     """
 
@@ -91,8 +127,11 @@ class Refinement:
         small = len(order) < LEAST_FOR_SURFACE or not features.shape[1]
         self._whole = whole or small
         self.design = math.ceil(len(order) * (1 if self._whole else _DESIGN_SHARE))
+        self._axes = _axes(features[self.cells])
+        self._rows: tuple[int, ...] = ()
         self._surface: Surface | None = None
         self._scale = 1.0
+        self._check_scores: list[float] = []
         self._expected: dict[int, Value] = {}
         self.check = Check()
         self._checked = False
@@ -135,7 +174,9 @@ class Refinement:
         if self._surface is None or not cells:
             return {}
         heights, deviations = self._surface.predict(self._features[cells])
-        pairs = zip(heights, deviations * self._scale, strict=True)
+        # A cell differs from the surface by what is no part of it, too.
+        whole = np.hypot(deviations, self._surface.noise)
+        pairs = zip(heights, whole * self._scale, strict=True)
         return {
             cell: Value(float(height), float(deviation))
             for cell, (height, deviation) in zip(cells, pairs, strict=True)
@@ -146,23 +187,46 @@ class Refinement:
 
     def fit(self, known: Mapping[int, float]) -> None:
         """Lay the surface through what was measured."""
-        cells = list(known)
-        start = None if self._surface is None else self._surface.parameters
-        heights = [known[cell] for cell in cells]
-        self._surface = fit_surface(self._features[cells], heights, start=start)
-        scores = self._surface.held_out_scores()
+        self._surface, scores = self._fitted(known)
+        apart = np.abs(scores) > _APART
+        if 0 < apart.sum() <= max(1, int(_APART_SHARE * len(known))):
+            # A cell that is broken by itself says nothing of the others.
+            kept = dict(one for one, out in zip(known.items(), apart, strict=True) if not out)
+            self._surface, scores = self._fitted(kept)
         self._scale = max(float(np.sqrt(np.mean(scores**2))), _LEAST_SCALE)
+        if self._check_scores:
+            # What the checks found counts, as those who passed were not the only ones.
+            found = float(np.sqrt(np.mean(np.square(self._check_scores))))
+            self._scale = max(self._scale, min(found, _MOST_SCALE))
+
+    def _fitted(self, known: Mapping[int, float]) -> tuple[Surface, FloatArray]:
+        """Return the surface through cells, and how far each lies from what the others say."""
+        features, heights = self._features[list(known)], list(known.values())
+        surface = self._surface_of(features, heights)
+        scores = surface.held_out_scores()
+        uneven = tuple(axis for axis in self._axes if _is_uneven(features[:, axis], scores))
+        if not set(uneven) <= set(self._rows):
+            self._rows = tuple(sorted({*self._rows, *uneven}))
+            surface = self._surface_of(features, heights)
+        return surface, surface.held_out_scores()
+
+    def _surface_of(self, features: FloatArray, heights: list[float]) -> Surface:
+        """Fit a surface, beginning where the last one of its kind was found."""
+        last = self._surface
+        start = None if last is None or last.rows != self._rows else last.parameters
+        return fit_surface(features, heights, start=start, rows=self._rows)
 
     def _judge_check(self, known: Mapping[int, float]) -> None:
         if not self._expected:
             return
-        errors = [
-            abs(known[cell] - value.height)
-            for cell, value in self._expected.items()
-            if cell in known
-        ]
+        checked = {cell: value for cell, value in self._expected.items() if cell in known}
+        errors = [abs(known[cell] - value.height) for cell, value in checked.items()]
         within = sum(error <= self._tolerance for error in errors)
-        self.check = Check(len(errors), within)
+        self.check = Check(self.check.measured + len(errors), self.check.within + within)
+        self._check_scores += [
+            error / max(value.deviation / self._scale, _LEAST_DEVIATION)
+            for error, value in zip(errors, checked.values(), strict=True)
+        ]
         self._checked = len(errors) - within <= _CHECKS_WRONG
         self._expected = {}
 

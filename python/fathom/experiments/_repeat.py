@@ -99,9 +99,8 @@ class RepeatPolicy:
         if not _LEAST_PILOT <= self.pilot <= self.most:
             raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
         if not 0 < self.relative_half_width < 1:
-            raise ValueError(
-                f"a precision is between 0 and 100 %, not {self.relative_half_width:%}"
-            )
+            wrong = f"{self.relative_half_width:%}"
+            raise ValueError(f"a precision is between 0 and 100 %, not {wrong}")
         if not 0 < self.confidence < 1:
             raise ValueError(f"a confidence is between 0 and 100 %, not {self.confidence:%}")
 
@@ -110,10 +109,9 @@ class RepeatPolicy:
 class MetricSummary:
     """One figure over all runs. ``outliers`` count runs from 0.
 
-    ``estimate`` has an interval where the runs carry one; of a percentile it is that of all I/Os
-    together. ``median``, outliers and the like are of the figures of the single runs. ``drift`` and
-    ``neighbours`` need 8 runs. Percentiles of runs without histograms are ``is_averaged``.
-    ``steadiness`` is what our own test says of all runs in their order.
+    ``estimate`` has an interval where the runs carry one; of a percentile it is that of all I/Os.
+    All others are of the figures of single runs, in their order; ``drift`` and ``neighbours`` need
+    8 of these. Percentiles of runs without histograms are ``is_averaged``.
     """
 
     estimate: RunsEstimate
@@ -208,8 +206,7 @@ def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
 ) -> Repetition:
     """Run the same arguments until the policy is content; each run is saved as it ends.
 
-    ``on_run`` gets the number of runs that are done, and of those that there will be once the
-    pilot has told.
+    ``on_run`` gets how many runs are done, and how many there will be once the pilot has told.
 
     Raises
     ------
@@ -371,7 +368,6 @@ def _concluded(
     sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
     outcome = {
         "metrics": {name: asdict(one) for name, one in metrics.items()},
-        # By the SNIA's rule; what our own test says is with each figure.
         "is_steady": None if steady is None else steady.is_steady,
         "is_precise": precise,
         "sentences": sentences,

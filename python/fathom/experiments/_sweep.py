@@ -13,8 +13,10 @@ from fathom.experiments._axes import Grid
 from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._progress import Progress
 from fathom.experiments._refine import Check
+from fathom.experiments._run_times import START_S, expected_run_s
 from fathom.experiments._sweep_latency import estimate_latencies
 from fathom.experiments._sweep_plan import SweepPlan
+from fathom.experiments._sweep_probe import PROBE_S, Probes, probe_arguments
 from fathom.experiments._sweep_result import Sweep, SweptCell
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.runners import Figures, stored_figures
@@ -84,7 +86,7 @@ def resume_sweep(
 
     """
     experiment = store.experiments.get(experiment_id)
-    failed = any(step.state == "failed" for step in experiment.steps)
+    failed = any(step.state == "failed" and "cell" in step.parameters for step in experiment.steps)
     if experiment.verb != "sweep":
         raise InvalidRequestError(f"experiment e{experiment_id} is a {experiment.verb}, no sweep")
     if experiment.state == "complete" and not failed:
@@ -112,12 +114,16 @@ class _Session:
         self.refinements = self.plan.refinements(self.grid)
         self.random = np.random.default_rng(self.plan.seed + 1)
         found = self.store.experiments.get(self.experiment_id).steps
-        self.step_ids = {int(step.parameters["cell"]): step.id for step in found}
+        self.step_ids = {
+            int(step.parameters["cell"]): step.id for step in found if "cell" in step.parameters
+        }
         self.began_s = self.runner.clock()
         self.runs = 0
         self.again: list[int] = []
         self.is_ended = False
         self.check = Check()
+        self.probes = Probes()
+        self.earlier = (0, 0)
 
     def take_up(self, experiment: Experiment) -> None:
         """Read what earlier sessions measured; the last run of a cell counts."""
@@ -127,21 +133,76 @@ class _Session:
                 figures = stored_figures(self.store.runs.get(run.id).result)
                 if figures.iops:
                     self.measured[cells[run.step_id]] = (figures, run.id)
-        failed = {cells[step.id] for step in experiment.steps if step.state == "failed"}
+        failed = {
+            cells[step.id]
+            for step in experiment.steps
+            if step.state == "failed" and step.id in cells
+        }
         self.again = sorted(failed - set(self.measured))
         # Cells are only skipped at the end of a sweep, with the checks behind it.
         self.is_ended = any(step.state == "skipped" for step in experiment.steps)
         if self.is_ended and experiment.outcome is not None:
-            self.check = Check(experiment.outcome["checked"], experiment.outcome["within"])
+            outcome = experiment.outcome
+            self.check = Check(outcome["checked"], outcome["within"])
+            self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
 
     def run(self) -> Sweep:
         with end_noted(self.store, self.experiment_id):
             for cell in self.again:
                 self._measure(cell)
-            while batch := self._batch():
+            while batch := self._batch() or self._apart():
                 for cell in batch:
                     self._measure(cell)
         return self._concluded()
+
+    def _apart(self) -> list[int]:
+        """Look at the cells that nothing was measured of, and return those that stand apart."""
+        if self.is_ended or not self.plan.probes:
+            return []
+        chosen: list[int] = []
+        for refinement in self.refinements:
+            tried = {*self.measured, *self.failures}
+            rest = [cell for cell in refinement.cells if cell not in tried]
+            values = refinement.values(rest)
+            for cell, value in values.items():
+                if cell not in self.probes.found and not self._probe(cell, value):
+                    break
+            expected = {cell: value.height for cell, value in values.items()}
+            chosen += sorted(self.probes.apart(expected, math.log1p(self.plan.tolerance)))
+        self.probes.suspicious |= set(chosen)
+        self.random.shuffle(chosen)
+        return chosen
+
+    def _probe(self, cell: int, value: Value) -> bool:
+        """Look at a cell; return whether there was time for it."""
+        began_s = self.runner.clock()
+        if not self.probes.may_go_on(began_s - self.began_s - self.probes.spent_s):
+            return False
+        label = f"look at {self.grid.label(cell)}"
+        (step_id,) = self.store.experiments.add_steps(
+            self.experiment_id, [(label, {**self.grid.parameters(cell), "look": cell})]
+        )
+        arguments = self.plan.cell_arguments(self.grid, cell)
+        iops = None
+        try:
+            outcome = self.runner.run(
+                probe_arguments(arguments, math.exp(value.height)),
+                label=label,
+                experiment_id=self.experiment_id,
+                step_id=step_id,
+            )
+        except FathomError as error:
+            if is_of_the_store(error):
+                raise
+        else:
+            iops = outcome.figures.iops if outcome.figures is not None else None
+            if outcome.run_id is None:
+                self.store.experiments.set_step(step_id, "done")
+        # A look that failed is no failure of the sweep: the cell is measured.
+        self.probes.found[cell] = math.log(iops) if iops else None
+        self.probes.spent_s += self.runner.clock() - began_s
+        self._tell(label, None)
+        return True
 
     def _known(self) -> dict[int, float]:
         return {
@@ -205,11 +266,23 @@ class _Session:
                 expected=expected,
                 failed=len(self.failures),
                 elapsed_s=elapsed_s,
-                remaining_s=left * elapsed_s / self.runs,
+                remaining_s=left * self._cell_s(elapsed_s) + self._looks_left_s(expected),
                 label=label,
                 failure=failure,
             )
         )
+
+    def _cell_s(self, elapsed_s: float) -> float:
+        """Return how long a cell takes to measure, as far as one can tell."""
+        return expected_run_s(self.plan.typical_cell_s, elapsed_s - self.probes.spent_s, self.runs)
+
+    def _looks_left_s(self, expected: float) -> float:
+        """Return how long the looks at the cells that are not measured will take."""
+        if self.is_ended or not self.plan.probes:
+            return 0.0
+        done = len(self.probes.found)
+        look_s = expected_run_s(START_S + PROBE_S, self.probes.spent_s, done)
+        return max(len(self.grid) - expected - done, 0.0) * look_s
 
     def _expected_count(self, tried: set[int]) -> float:
         """Return how many cells will have been tried in the end, as far as one can tell."""
@@ -237,6 +310,9 @@ class _Session:
             cells=cells,
             checked=self.check.measured,
             within=self.check.within,
+            most_beyond=self.check.most_beyond,
+            probed=self.earlier[0] + len(self.probes.found),
+            stood_apart=self.earlier[1] + len(self.probes.suspicious),
             elapsed_s=self.runner.clock() - self.began_s,
         )
         outcome: dict[str, Any] = asdict(found)

@@ -11,18 +11,16 @@ from fathom._errors import InvalidRequestError
 from fathom._run import parse
 from fathom.experiments._axes import Axis, Grid, load_arguments
 from fathom.experiments._refine import Refinement
+from fathom.experiments._run_times import LEAST_RUN_S, START_S, TYPICAL_RUN_S
+from fathom.experiments._sweep_probe import PROBE_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["Forecast", "SweepPlan", "plan_sweep"]
 
-# Short, so that the 80 intervals that the stop rule asks for are over soon.
+# Short, so that a stall is seen as one, and not as a slow interval.
 INTERVAL_MS = 10
-_LEAST_INTERVALS = 80
-# A series whose neighbours have a correlation of 0.5 needs this many times the least.
-_TYPICAL = 3
-_START_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -106,12 +104,16 @@ class SweepPlan:
         return found
 
     @property
+    def probes(self) -> bool:
+        """Whether cells that are interpolated get a short look, which only our engine can do."""
+        return self.tolerance > 0 and self.runner == "fathom"
+
+    @property
     def typical_cell_s(self) -> float:
         """How long a cell takes by experience, in seconds, before any has been measured."""
         if self.mode == "fixed":
-            return _START_S + self.duration_s + self.warm_up_s
-        typical = _TYPICAL * _LEAST_INTERVALS * INTERVAL_MS / 1000
-        return _START_S + min(typical, self.duration_s) + self.warm_up_s
+            return START_S + self.duration_s + self.warm_up_s
+        return START_S + min(TYPICAL_RUN_S, self.duration_s) + self.warm_up_s
 
 
 @dataclass(frozen=True)
@@ -186,16 +188,17 @@ def _write_share(arguments: Sequence[str]) -> float:
 def _forecast(plan: SweepPlan, grid: Grid, shares: Sequence[float]) -> Forecast:
     measured = sum(one.expected_count(0) for one in plan.refinements(grid))
     cell_s = plan.typical_cell_s
-    longest = _START_S + plan.duration_s + plan.warm_up_s
+    longest = START_S + plan.duration_s + plan.warm_up_s
     shortest = longest
     if plan.mode == "adaptive":
-        shortest = _START_S + plan.warm_up_s + _LEAST_INTERVALS * INTERVAL_MS / 1000
+        shortest = START_S + plan.warm_up_s + LEAST_RUN_S
     least = sum(one.design for one in plan.refinements(grid))
     writing = [share for share in shares if share > 0]
+    looks_s = (len(grid) - measured) * (START_S + PROBE_S) if plan.probes else 0.0
     return Forecast(
         cells=len(grid),
         measured_cells=round(measured),
-        seconds=measured * cell_s,
+        seconds=measured * cell_s + looks_s,
         least_s=least * min(shortest, longest),
         most_s=len(grid) * longest,
         writing_s=measured * cell_s * len(writing) / len(shares),

@@ -65,7 +65,13 @@ class Sweep:
         All of them, in the order of their parameters.
     checked, within
         How many cells that could have been interpolated were measured all the same, and how many of
-        them lay within the tolerance.
+        them lay within the tolerance; of all checks, also those after which more was measured.
+    most_beyond
+        The greatest share of interpolated cells that may lie beyond the tolerance, by these checks,
+        at 95 %; None without checks.
+    probed, stood_apart
+        At how many cells there was a short look, and how many of these stood apart and were
+        measured.
     elapsed_s
         How long this session took, in seconds.
 
@@ -76,6 +82,9 @@ class Sweep:
     checked: int
     within: int
     elapsed_s: float
+    most_beyond: float | None = None
+    probed: int = 0
+    stood_apart: int = 0
 
     def count(self, source: Source) -> int:
         """Return how many cells have this source."""

@@ -10,6 +10,7 @@ from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
 from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._progress import Progress
+from fathom.experiments._run_times import expected_run_s
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments._tune_left import (
     ExpectedRuns,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["TunePlan", "TunedPoint", "Tuning", "plan_tune", "resume_tune", "tune"]
 
 _LEAST_LOADS = 4
+_MOST_GROWTHS = 2
+# So many loads more than foreseen may have been searched before a range grows no more.
+_GROWTH_LOADS = 5
 Key = tuple[str, int, int, int]
 """Role, threads, depth, and which attempt to confirm it is."""
 
@@ -111,6 +115,7 @@ class _Session:
     expected: float = 0.0
     expected_runs: ExpectedRuns = field(default_factory=ExpectedRuns)
     durations_s: list[float] = field(default_factory=list)
+    growths: int = 0
 
     def __post_init__(self) -> None:
         self.began_s = self.runner.clock()
@@ -165,13 +170,24 @@ class _Session:
 
     def _searched(self, search: KneeSearch) -> Load | None:
         """Measure until the best is known, and return it."""
-        while loads := search.next_loads():
+        while loads := search.next_loads() or self._grown(search):
             for load in loads:
                 tried = len({(point.threads, point.depth) for point in self.points})
                 self.expected = self._expected_runs(max(self.plan.expected_loads(), tried + 1))
                 self.expected_runs = runs_of_search(search, tried + 1, self._confirming_runs())
                 search.add(load, self._measured(load, "search", 0))
         return search.best()
+
+    def _grown(self, search: KneeSearch) -> list[Load]:
+        """Widen the range where the best lies at its end, if time allows; what to measure there."""
+        searched = sum(point.role == "search" for point in self.points)
+        if not self.plan.grow or self.growths >= _MOST_GROWTHS:
+            return []
+        # Only what was measured decides, so that it is the same again after a kill.
+        if searched > self.plan.expected_loads() + _GROWTH_LOADS or not search.grow():
+            return []
+        self.growths += 1
+        return search.next_loads()
 
     def _expected_runs(self, loads: int) -> float:
         return loads + self._confirming_runs() + 3 * LEAST_ROUNDS
@@ -215,7 +231,8 @@ class _Session:
             expected=max(self.expected, len(self.points)),
             failed=sum(one.figures is None for one in self.points),
             elapsed_s=elapsed_s,
-            remaining_s=left * elapsed_s / len(self.durations_s),
+            remaining_s=left
+            * expected_run_s(self.plan.typical_run_s, elapsed_s, len(self.durations_s)),
             label=f"{point.role} threads={point.threads} depth={point.depth}",
             failure=point.failure,
             remaining_low_s=low_s,
@@ -280,7 +297,7 @@ class _Session:
             latency_ns=latency_ns,
             confirmation=confirmation,
             knee_range=_knee_range(search, confirmation),
-            reasons=reasons(self.plan, search, best, law),
+            reasons=reasons(search, best, law),
             law=law,
             points=self.points,
             loads=_loads(search),

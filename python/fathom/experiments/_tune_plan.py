@@ -10,6 +10,7 @@ from fathom._run import parse
 from fathom.experiments._axes import load_arguments, parse_axes
 from fathom.experiments._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, MOST_ROUNDS
 from fathom.experiments._knee_search import Goal, KneeSearch
+from fathom.experiments._run_times import LEAST_RUN_S, START_S, TYPICAL_RUN_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["TuneForecast", "TunePlan", "plan_tune"]
 
 _INTERVAL_MS = 10
-_LEAST_INTERVALS = 80
-# A series whose neighbours have a correlation of 0.5 needs this many times the least.
-_TYPICAL = 3
-_START_S = 0.05
 # How many loads are measured at most times beyond those of the design.
 _TYPICAL_MORE = 5
 
@@ -63,6 +60,9 @@ class TunePlan:
         Each run ends once its mean is known at this level to within this share.
     runner, tool_version
         What measures, as ``--runner`` names it, and its version; ours if it is empty.
+    grow
+        Whether the range of an axis is doubled, twice at most, where the best lies at its end and
+        the throughput still rises there, as long as the runs are no more than were foreseen.
 
     """
 
@@ -75,6 +75,7 @@ class TunePlan:
     precision: float = 0.02
     runner: str = "fathom"
     tool_version: str = ""
+    grow: bool = False
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -109,11 +110,16 @@ class TunePlan:
         search = self.search()
         return min(len(search.design()) + _TYPICAL_MORE, len(search.loads))
 
+    @property
+    def typical_run_s(self) -> float:
+        """How long a run takes by experience, in seconds, before any has been made."""
+        return START_S + min(TYPICAL_RUN_S, self.longest_s)
+
     def forecast(self) -> TuneForecast:
         """Say what it will take."""
         search = self.search()
-        shortest = min(_LEAST_INTERVALS * _INTERVAL_MS / 1000, self.longest_s)
-        typical = _START_S + min(_TYPICAL * shortest, self.longest_s)
+        shortest = min(LEAST_RUN_S, self.longest_s)
+        typical = self.typical_run_s
         least = len(search.design()) + LEAST_ROUNDS
         runs = self.expected_loads() + 3 * LEAST_ROUNDS
         most = len(search.loads) + 3 * MOST_ROUNDS * MOST_ATTEMPTS
@@ -125,8 +131,8 @@ class TunePlan:
             least_runs=least,
             most_runs=most,
             seconds=runs * typical,
-            least_s=least * (_START_S + shortest),
-            most_s=most * (_START_S + self.longest_s),
+            least_s=least * (START_S + shortest),
+            most_s=most * (START_S + self.longest_s),
             writing_s=runs * typical if share else 0.0,
             write_share=share,
         )

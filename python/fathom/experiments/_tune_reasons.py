@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.stats import GREATEST_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from fathom.experiments._knee_search import KneeSearch, Load
-    from fathom.experiments._tune_plan import TunePlan
     from fathom.stats import ScalabilityLaw
 
 __all__ = ["reasons"]
@@ -20,54 +17,58 @@ _BUSY_PERCENT = 95.0
 _NANOS_PER_MILLI = 1_000_000
 
 
-def reasons(
-    plan: TunePlan, search: KneeSearch, best: Load | None, law: ScalabilityLaw | None
-) -> list[str]:
+def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[str]:
     """Return why a load is the best of a search, or why there is none."""
     if best is None:
         if not search.measured:
             return ["No run could be made."]
         return ["No load that was measured keeps the latency; even the least one is slower."]
-    points = search.expected()
     return [
         one
         for one in (
-            _next_step(plan, points, best),
+            _next_step(search, best),
             _core_words(search, best),
-            _edge_words(plan, best),
+            *_edge_words(search, best),
             _law_words(law, math.prod(best)),
         )
         if one is not None
     ]
 
 
-def _next_step(plan: TunePlan, points: dict[Load, tuple[float, float]], best: Load) -> str | None:
-    """Say what twice the load would bring: a plateau, a loss, or too high a latency."""
-    deeper = (best[0], _after(plan.depths, best[1]))
-    wider = (_after(plan.threads, best[0]), best[1])
+def _next_step(search: KneeSearch, best: Load) -> str | None:
+    """Say what the next load would bring: a plateau, a loss, more, or what cannot be told."""
+    points, goal = search.expected(), search.goal
     more = [
-        load for load in (deeper, wider) if load in points and math.prod(load) > math.prod(best)
+        load
+        for load in search.next_steps(best)
+        if load in points and math.prod(load) > math.prod(best)
     ]
     if not more:
         return None
     threads, depth = max(more, key=lambda load: points[load][0])
-    iops, ns = points[threads, depth]
-    gain, rise = 100 * (iops / points[best][0] - 1), 100 * (ns / points[best][1] - 1)
+    _, ns = points[threads, depth]
+    gain, low, high = search.change((threads, depth), best)
+    rise = 100 * (ns / points[best][1] - 1)
     words = (
-        f"with {threads} threads and depth {depth}, throughput changes by {gain:+.1f} %, and "
-        f"latency by {rise:+.0f} %"
+        f"with {threads} threads and depth {depth}, throughput changes by {100 * gain:+.1f} % "
+        f"({100 * low:+.1f} to {100 * high:+.1f} %), and latency by {rise:+.0f} %"
     )
-    limit_ns = plan.goal.limit_ns
+    limit_ns = goal.limit_ns
     if limit_ns is not None and ns > limit_ns:
         limit = f"{limit_ns / _NANOS_PER_MILLI:g} ms"
-        return f"Latency rising: {words}, beyond the {plan.goal.metric} of {limit}."
-    kind = "Past the peak" if gain < -100 * plan.goal.share else "Plateau"
-    return f"{kind}: {words}." if gain <= 100 * plan.goal.share else f"Latency rising: {words}."
+        return f"Latency rising: {words}, beyond the {goal.metric} of {limit}."
+    return f"{_kind(low, high, goal.share)}: {words}."
 
 
-def _after(values: Sequence[int], value: int) -> int:
-    place = values.index(value)
-    return values[min(place + 1, len(values) - 1)]
+def _kind(low: float, high: float, share: float) -> str:
+    """Return the word for a step whose change has this interval; none that it does not carry."""
+    if high < 0 and low < -share:
+        return "Past the peak"
+    if low >= -share and high <= share:
+        return "Plateau"
+    if low > 0:
+        return "Still rising"
+    return "Plateau, rise or fall, which these runs do not tell"
 
 
 def _core_words(search: KneeSearch, best: Load) -> str | None:
@@ -84,20 +85,35 @@ def _core_words(search: KneeSearch, best: Load) -> str | None:
     )
 
 
-def _edge_words(plan: TunePlan, best: Load) -> str | None:
-    # Where less of one may be made up for by more of the other, the end of one says nothing.
-    free = [
-        (name, values, value)
-        for name, values, value in (
-            ("threads", plan.threads, best[0]),
-            ("depth", plan.depths, best[1]),
+def _edge_words(search: KneeSearch, best: Load) -> list[str]:
+    """Say of each axis that it ends at the best, and whether throughput still rises there."""
+    found = []
+    for axis, name in enumerate(("threads", "depth")):
+        values = search.axes[axis]
+        if len(values) == 1 or best[axis] != values[-1]:
+            continue
+        words = f"{best[axis]} is the end of the range of {name}"
+        less = search.step(best, axis, -1)
+        low, high = search.change(best, less)[1:] if less is not None else (0.0, 0.0)
+        if high <= search.goal.share:
+            words += ", where more of it no longer brings more"
+        elif low > 0:
+            words += ", and throughput still rises there: a wider range may have better"
+        else:
+            words += ": a wider range may have better"
+        found.append(f"{words}.")
+    return found
+
+
+def _peak_words(law: ScalabilityLaw) -> str:
+    """Say where the peak is as far as the points tell it."""
+    if law.has_peak:
+        return (
+            f"its peak is at {law.best_load:.0f} outstanding ({law.peak_low:.0f} to "
+            f"{law.peak_high:.0f})"
         )
-        if len(values) > 1
-    ]
-    if any(value != values[-1] for _, values, value in free):
-        return None
-    names = " and ".join(name for name, _, _ in free)
-    return f"This is the end of the range of {names}: a wider range may have better."
+    least = min(law.peak_low, law.greatest_load)
+    return f"its peak is not known: it may be at any load from {least:.0f} outstanding on, or none"
 
 
 def _law_words(law: ScalabilityLaw | None, outstanding: int) -> str | None:
@@ -110,11 +126,7 @@ def _law_words(law: ScalabilityLaw | None, outstanding: int) -> str | None:
             f"{law.worst_load:.0f} outstanding {100 * law.worst_share:+.0f} % from the law): it is "
             f"not used where it is more than {100 * GREATEST_ERROR:.0f} % off."
         )
-    peak = "it has no peak"
-    if not math.isinf(law.best_load):
-        peak = f"its peak is at {law.best_load:.0f} outstanding"
-        if law.best_load > law.greatest_load:
-            peak += ", beyond what was measured"
+    peak = _peak_words(law)
     return (
         f"Universal Scalability Law: contention {law.contention:.3g}, coherence "
         f"{law.coherence:.2g} ({quality}); {peak}, and at {outstanding} it gives "

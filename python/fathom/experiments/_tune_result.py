@@ -112,9 +112,12 @@ class Tuning:
         """Return all of it for JSON, with what follows from it."""
         found = asdict(self) | {"is_confirmed": self.is_confirmed}
         if self.law is not None:
-            peak = self.law.best_load
+            law = self.law
+            limits = {"peak_low": law.peak_low, "peak_high": law.peak_high}
             found["law"] |= {
-                "is_fitting": self.law.is_fitting,
-                "peak_load": None if math.isinf(peak) else peak,
+                "is_fitting": law.is_fitting,
+                # A peak that the points do not show is none, however exactly the law has it.
+                "peak_load": law.best_load if law.has_peak else None,
+                **{name: None if math.isinf(one) else one for name, one in limits.items()},
             }
         return found

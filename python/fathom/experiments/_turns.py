@@ -161,6 +161,10 @@ def _experiment(store: Store, experiment_id: int) -> Experiment:
     return found
 
 
+# So many pairs tell of the spread at all.
+_LEAST_TOLD = 3
+
+
 @dataclass
 class _Session:
     store: Store
@@ -212,6 +216,24 @@ class _Session:
             if sides is not None:
                 self.planned = max(self.planned, self.plan.planned_pairs(*sides))
 
+    def _pairs_between(self) -> tuple[int, int]:
+        """Return between which numbers of pairs there will be, in nine of ten cases.
+
+        The pilot decides it, or what it has planned so far; its spread is known before its end.
+        """
+        low, high = self.planned, self.plan.most
+        if len(self.pairs) < _LEAST_TOLD:
+            return low, high
+        columns = _columns(self.store, self.experiment_id, self.pairs)
+        told = [
+            self.plan.foreseen_pairs(*sides)
+            for metric in self.plan.deciding
+            if (sides := columns(metric)) is not None
+        ]
+        if not told:
+            return low, low
+        return max(low, *(one[0] for one in told)), max(low, *(one[1] for one in told))
+
     def _pair(self) -> str | None:
         """Run both sides of the next pair; return why one failed."""
         order = self.plan.order(self.begun)
@@ -252,16 +274,19 @@ class _Session:
     def _tell(self, words: str, failure: str | None) -> None:
         done = 2 * len(self.pairs) + 1 + (self.runs % 2 == 0)
         elapsed_s = self.runner.clock() - self.began_s
-        left = max(2 * self.planned - done, 0)
+        each_s = elapsed_s / self.runs
+        low, high = self._pairs_between()
         self.on_progress(
             Progress(
                 done=done,
-                expected=2 * self.planned,
+                expected=2 * low,
                 failed=int(failure is not None),
                 elapsed_s=elapsed_s,
-                remaining_s=left * elapsed_s / self.runs,
+                remaining_s=max(2 * low - done, 0) * each_s,
                 label=words,
                 failure=failure,
+                remaining_low_s=max(2 * low - done, 0) * each_s,
+                remaining_high_s=max(2 * high - done, 0) * each_s,
             )
         )
 

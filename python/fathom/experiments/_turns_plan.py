@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from scipy.special import chdtri
 
 from fathom.experiments._compare import DEFAULT_METRICS, parse_condition
 from fathom.experiments._metrics import metric_column
@@ -100,6 +101,22 @@ class TurnsPlan:
         """Return which side of a pair comes first, and which then."""
         is_b_first = np.random.default_rng([self.seed, pair]).integers(2)
         return ("b", "a") if is_b_first else ("a", "b")
+
+    def foreseen_pairs(self, a: Values, b: Values) -> tuple[int, int]:
+        """Return how many pairs there may be in the end, by those so far: 10 and 90 %."""
+        differences = np.log(np.asarray(b, float)) - np.log(np.asarray(a, float))
+        freedom = differences.size - 1
+        deviation = float(differences.std(ddof=1))
+        half = math.log1p(self.relative_half_width)
+
+        def count(share: float) -> int:
+            """Return the number for a spread that these differences exceed in such a share."""
+            wide = deviation * math.sqrt(freedom / chdtri(freedom, share))
+            spread = PooledSpread(wide, max(self.pilot - 1, freedom))
+            return spread.count_for(half, 1, confidence=self.confidence)
+
+        low, high = (min(max(count(one), self.pilot), self.most) for one in (0.1, 0.9))
+        return low, high
 
     def planned_pairs(self, a: Values, b: Values) -> int:
         """Return how many pairs make the change known, by one figure of all runs so far.

@@ -172,6 +172,11 @@ def _sweep_sentences(
             f"Of {outcome['checked']} cells that could have been interpolated and were measured "
             f"to check, {outcome['within']} lay within the tolerance."
         )
+    if outcome.get("probed"):
+        more.append(
+            f"{outcome['probed']} of the others got a short look, by which "
+            f"{outcome['stood_apart']} stood apart and were measured."
+        )
     return f"At most {count_words(most.iops)} I/Os a second ({most.label}).", tuple(more)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, nnls
+from scipy.special import stdtrit
 
 from fathom.stats._types import as_values
 
@@ -21,6 +22,10 @@ _PARAMETERS = 3
 # Our choice: three times the share by which the knee is told.
 GREATEST_ERROR = 0.10
 KNEE_SHARE = 0.03
+_DRAWS = 199
+_NORMAL = 1.96
+# So many times the greatest load a peak may lie beyond it and be told, as axes double.
+_NEAR = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,9 @@ class ScalabilityLaw:
         Where the points lie farthest from the law, and by what share of it.
     greatest_load
         The greatest load among the points; beyond it the law is a guess.
+    peak_low, peak_high
+        Between which loads the greatest throughput is, at 95 % (bootstrap of the residuals);
+        infinite where the points do not show that it ever falls.
 
     """
 
@@ -57,6 +65,13 @@ class ScalabilityLaw:
     worst_load: float
     worst_share: float
     greatest_load: float
+    peak_low: float = 1.0
+    peak_high: float = float("inf")
+
+    @property
+    def has_peak(self) -> bool:
+        """Whether the points show a peak: its interval ends within what was measured, or near."""
+        return self.is_fitting and self.peak_high <= _NEAR * self.greatest_load
 
     @property
     def is_fitting(self) -> bool:
@@ -123,6 +138,7 @@ def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
     height = np.log(throughput)
     spread = float(((height - height.mean()) ** 2).sum())
     worst = int(np.argmax(np.abs(found)))
+    low, high = _peak_limits(load, height + found, found)
     return ScalabilityLaw(
         rate=float(np.exp(best.x[0])),
         contention=float(best.x[1]),
@@ -133,7 +149,31 @@ def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
         # The residuals are logarithms of law by point.
         worst_share=float(np.expm1(-found[worst])),
         greatest_load=float(load.max()),
+        peak_low=low,
+        peak_high=high,
     )
+
+
+def _peak_limits(load: FloatArray, law: FloatArray, found: FloatArray) -> tuple[float, float]:
+    """Return the interval of the peak: residuals are drawn anew and put to the law's logarithms.
+
+    Each draw is fitted in the form that is linear in the parameters, load by throughput, with all
+    of them at least 0.
+    """
+    random = np.random.default_rng(0)
+    # Residuals are smaller than the errors behind them, as the law follows these; and few of them
+    # do not tell how great these are (Student).
+    freedom = load.size - _PARAMETERS
+    scale = np.sqrt(load.size / freedom) * stdtrit(freedom, 0.975) / _NORMAL
+    centred = (found - found.mean()) * scale
+    design = np.column_stack((np.ones(load.size), load - 1, load * (load - 1)))
+    peaks = []
+    for drawn in random.choice(centred, (_DRAWS, load.size)):
+        weights = np.exp(law + drawn) / load
+        base, waiting, pairs = nnls(design * weights[:, None], np.ones(load.size))[0]
+        peaks.append(np.sqrt(max(base - waiting, 0.0) / pairs) if pairs > 0 else np.inf)
+    low, high = np.sort(peaks)[[int(_DRAWS * 0.025), int(_DRAWS * 0.975)]]
+    return max(float(low), 1.0), max(float(high), 1.0)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import _style as style
-from fathom.report._figure import Figure, LeftOut, Table, View
+from fathom.report._figure import Column, Figure, LeftOut, Table, View
 from fathom.report._words import count_words
 from fathom.report.figures._common import (
     LATENCIES,
@@ -38,8 +38,10 @@ def by_depth(material: Material) -> Figure | LeftOut | None:
     if not known:
         return None
     choices = [choice for choice, _ in known]
+    is_mixed = any(not point.is_measured for _, family in known for point in family.points)
+    more = (Column("Source"),) if is_mixed else ()
     rows = tuple(
-        (*choice.values(), *point_cells(point))
+        (*choice.values(), *point_cells(point), *((_source(point),) if is_mixed else ()))
         for choice, family in known
         for point in family.points
     )
@@ -48,8 +50,12 @@ def by_depth(material: Material) -> Figure | LeftOut | None:
         "Throughput and latency by queue depth",
         _CAPTION,
         [View(_spec(family.points), choice) for choice, family in known],
-        Table((*side_columns(choices), *POINT_COLUMNS), rows),
+        Table((*side_columns(choices), *POINT_COLUMNS, *more), rows),
     )
+
+
+def _source(point: Point) -> str:
+    return "measured" if point.is_measured else "interpolated"
 
 
 def _spec(points: Sequence[Point]) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def _rates(points: Sequence[Point], x: dict[str, Any]) -> dict[str, Any]:
             "iops": round(one.iops, 3),
             "rate": count_words(one.iops),
             "load": f"{one.threads} x {one.depth}",
-            "known": "measured" if one.is_measured else "interpolated",
+            "known": _source(one),
         }
         for one in points
     ]

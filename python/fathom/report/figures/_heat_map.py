@@ -18,13 +18,22 @@ if TYPE_CHECKING:
 __all__ = ["heat_map"]
 
 _CAPTION = (
-    "Each cell is one combination; more is darker. Cells whose number stands in brackets were "
-    "not measured, but follow from their neighbours; empty cells failed or are still to be "
-    "measured. Choose above what the colour shows{slices}."
+    "Each cell is one combination; more is darker. Cells whose number stands in brackets, or that "
+    "have a ring where there is no room for numbers, were not measured, but follow from their "
+    "neighbours; empty cells failed or are still to be measured. Choose above what the colour "
+    "shows{slices}."
 )
 # What is upright, and what goes from left to right, if a sweep varies it.
 _PREFERENCE = ("block", "write", "threads", "depth")
 _ROW_HEIGHT = 30
+_NARROW = "bandwidth('x') < 44"
+_INK = {
+    "condition": {
+        "test": "luminance(scale('color', datum.value)) < 0.35",
+        "value": "#ffffff",
+    },
+    "value": "#0b1a2b",
+}
 
 
 class _Shown(NamedTuple):
@@ -136,6 +145,7 @@ def _spec(side: Side, cells: Sequence[GridCell], shown: _Shown) -> dict[str, Any
                         "encoding": {**place, "color": _colour(known), "tooltip": _tooltip(side)},
                     },
                     _numbers(place, _tooltip(side)),
+                    _rings(place, _tooltip(side)),
                 ]
             },
             {"step": _ROW_HEIGHT},
@@ -174,6 +184,7 @@ def _row(cell: GridCell, shown: _Shown, upright: str, across: str) -> dict[str, 
         "value": round(value, 3) if value else None,
         "words": words if is_known or not words else f"({words})",
         "short": _short(value, shown) if is_known or not value else f"({_short(value, shown)})",
+        "inferred": bool(value) and not is_known,
         "source": cell.source if not cell.failure else f"{cell.source}: {cell.failure}",
     }
 
@@ -197,21 +208,30 @@ def _numbers(place: dict[str, Any], tooltip: list[dict[str, str]]) -> dict[str, 
         "mark": {
             "type": "text",
             "fontSize": 11,
-            "opacity": {"expr": "bandwidth('x') < 44 ? 0 : 1"},
+            "opacity": {"expr": f"{_NARROW} ? 0 : 1"},
         },
         "encoding": {
             **place,
             "text": {"field": "short"},
             # The number lies above its cell, and would keep the pointer from it.
             "tooltip": tooltip,
-            "color": {
-                "condition": {
-                    "test": "luminance(scale('color', datum.value)) < 0.35",
-                    "value": "#ffffff",
-                },
-                "value": "#0b1a2b",
-            },
+            "color": _INK,
         },
+    }
+
+
+def _rings(place: dict[str, Any], tooltip: list[dict[str, str]]) -> dict[str, Any]:
+    """Return the marks of cells that were not measured, where these are too narrow for numbers."""
+    return {
+        "transform": [{"filter": "datum.inferred"}],
+        "mark": {
+            "type": "point",
+            "filled": False,
+            "size": 26,
+            "strokeWidth": 1.5,
+            "opacity": {"expr": f"{_NARROW} ? 1 : 0"},
+        },
+        "encoding": {**place, "tooltip": tooltip, "stroke": _INK},
     }
 
 

@@ -1,0 +1,169 @@
+"""What a tuning says: ends of ranges, peaks, words that its runs carry, and the time it takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from fathom.experiments._axes import parse_axes
+from fathom.experiments._confirm import Confirming
+from fathom.experiments._knee_search import Goal, KneeSearch
+from fathom.experiments._run_times import LEAST_RUN_S, expected_run_s
+from fathom.experiments._sweep_plan import plan_sweep
+from fathom.experiments._tune import plan_tune, tune
+from fathom.experiments._tune_reasons import reasons
+from fathom.experiments._turns_plan import TurnsPlan
+from fathom.stats import fit_scalability
+from fathom.store import Store
+from simulated_device import Load, SimulatedDevice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fathom.experiments._knee_search import Load as SearchedLoad
+
+LOADS = np.array([1, 2, 4, 8, 16, 32, 64, 128], float)
+
+
+def by_threads(load: Load) -> float:
+    """Return a rate that only threads raise, and that depth does not."""
+    return 5000.0 * load.threads
+
+
+def searched(
+    shape: Callable[[Load], float], threads: str, depths: str, loads: list[SearchedLoad]
+) -> KneeSearch:
+    """Return a search that has measured these loads exactly."""
+    plan = plan_tune(["-b4K", "-r", "x"], threads, depths)
+    search, device = plan.search(), SimulatedDevice(shape)
+    for load in loads:
+        search.add(load, device.true_figures(Load(4096, *load)))
+    return search
+
+
+def test_the_end_of_a_range_is_said_of_each_axis() -> None:
+    # Defect 8: of a best at the end of the threads alone nothing was said.
+    everywhere = [(threads, depth) for threads in (1, 2, 4, 8) for depth in (1, 2, 4)]
+    search = searched(by_threads, "1..8", "1..4", everywhere)
+    assert search.best() == (8, 1)
+    said = " ".join(reasons(search, (8, 1), None))
+    assert "8 is the end of the range of threads, and throughput still rises there" in said
+    assert "range of depth" not in said
+    flat = searched(lambda _load: 5000.0, "1..8", "1..4", everywhere)
+    said = " ".join(reasons(flat, (8, 4), None))
+    assert "range of threads, where more of it no longer brings more" in said
+    assert "range of depth, where more of it no longer brings more" in said
+
+
+def test_a_range_grows_where_throughput_still_rises_at_its_end(tmp_path: Path) -> None:
+    def shape(load: Load) -> float:
+        return 5000.0 * min(load.threads, 8)
+
+    found = {}
+    for grow in (False, True):
+        with Store(tmp_path / f"{grow}.sqlite") as store:
+            plan = plan_tune(["-b4K", "-r", "-o4", "x"], "1..4", "1..4", grow=grow)
+            found[grow] = tune(store, SimulatedDevice(shape), plan)
+    assert (found[False].threads, found[True].threads) == (4, 8)
+    assert {load.threads for load in found[True].loads} == {1, 2, 4, 8, 16}
+    said = " ".join(found[False].reasons)
+    assert "4 is the end of the range of threads" in said
+
+
+def test_a_peak_that_no_point_shows_has_no_number() -> None:
+    # Defect 8: a peak at 9.0e12 outstanding.
+    random = np.random.default_rng(2)
+    for _ in range(10):
+        rates = 1000 * LOADS / (1 + 0.1 * (LOADS - 1)) * np.exp(0.02 * random.standard_normal(8))
+        law = fit_scalability(LOADS, rates)
+        assert law.is_fitting
+        assert not law.has_peak
+        search = searched(by_threads, "1,2", "1", [(1, 1), (2, 1)])
+        (words,) = [one for one in reasons(search, (2, 1), law) if "Scalability" in one]
+        assert "its peak is not known" in words
+        assert "e+" not in words.partition("its peak")[2]
+
+
+def test_the_interval_of_a_peak_holds_it() -> None:
+    random = np.random.default_rng(5)
+    truth = 1000 * LOADS / (1 + 0.05 * (LOADS - 1) + 5e-4 * LOADS * (LOADS - 1))
+    peak, held = np.sqrt(0.95 / 5e-4), 0
+    for _ in range(40):
+        law = fit_scalability(LOADS, truth * np.exp(0.02 * random.standard_normal(8)))
+        assert law.has_peak
+        held += law.peak_low <= peak <= law.peak_high
+    assert held >= 36
+
+
+@pytest.mark.parametrize(
+    ("factor", "noise", "word"),
+    [
+        (1.0, 0.001, "Plateau:"),
+        (0.8, 0.001, "Past the peak:"),
+        (1.2, 0.001, "Still rising:"),
+        (1.0, 0.08, "Plateau, rise or fall, which these runs do not tell:"),
+    ],
+)
+def test_a_word_for_the_next_step_is_one_that_the_interval_carries(
+    factor: float, noise: float, word: str
+) -> None:
+    random = np.random.default_rng(1)
+    said = [next_step(random, factor, noise) for _ in range(1 if noise < 0.01 else 8)]
+    assert sum(one.startswith(word) for one in said) >= 0.6 * len(said)
+
+
+def next_step(random: np.random.Generator, factor: float, noise: float) -> str:
+    """Return what is said of twice the load, beyond which each step changes by a factor."""
+
+    def shape(load: Load) -> float:
+        rate = 1000.0 * min(load.depth, 8) * factor ** max(np.log2(load.depth / 8), 0)
+        return float(rate * np.exp(noise * random.standard_normal()))
+
+    search = searched(shape, "1", "1..64", [(1, 2**at) for at in range(7)] * 2)
+    found = [one for one in reasons(search, (1, 8), None) if "throughput changes by" in one]
+    return found[0]
+
+
+def test_a_load_of_a_quarter_is_run_unless_the_search_excludes_it() -> None:
+    # Defect 8: 3 of 418 confirmed knees were 4 times too deep.
+    def nearly_flat(load: Load) -> float:
+        return 1000.0 * (1 - 0.09 / load.depth)
+
+    random = np.random.default_rng(3)
+    search = KneeSearch([1], [1, 2, 4, 8, 16], Goal())
+    device = SimulatedDevice(nearly_flat)
+    for depth in (1, 2, 4, 8, 16):
+        figures = device.run(
+            [f"-o{depth}", "-t1", "-b4K", "-d4", "-W0"], label=str(random.random())
+        ).figures
+        search.add((1, depth), figures)
+    confirming = Confirming.of(search, (1, 8))
+    assert min(depth for _, depth in confirming.loads) <= 2
+    # What is far too slow is not run.
+    steep = searched(lambda load: 1000.0 * load.depth, "1", "1..16", [(1, 2**n) for n in range(5)])
+    assert min(depth for _, depth in Confirming.of(steep, (1, 16)).loads) >= 8
+
+
+def test_the_time_foreseen_counts_with_the_shortest_run_that_there_is() -> None:
+    # The stop rule asks for 2 s; runs of 0.8 s were foreseen.
+    forecast = plan_tune(["x"], "1..8", "1..64").forecast()
+    assert forecast.least_s >= forecast.least_runs * LEAST_RUN_S
+    assert forecast.seconds >= forecast.runs * LEAST_RUN_S
+    assert forecast.least_s < forecast.seconds < forecast.most_s
+    axes = plan_sweep(["x"], parse_axes({"threads": "1..8", "depth": "1..64"}))[1]
+    assert axes.seconds >= axes.measured_cells * LEAST_RUN_S
+    assert expected_run_s(2.8, 0.0, 0) == pytest.approx(2.8)
+    assert expected_run_s(2.8, 100.0, 10) == pytest.approx(8.34, abs=0.1)
+
+
+@pytest.mark.parametrize("deviation", [0.005, 0.02, 0.05])
+def test_how_many_pairs_there_will_be_is_told_before_the_pilot_has_ended(deviation: float) -> None:
+    plan, held = TurnsPlan(("a",), ("b",)), 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        a, b = 1000 * np.exp(deviation / np.sqrt(2) * random.standard_normal((2, 60)))
+        low, high = plan.foreseen_pairs(a[:6], b[:6])
+        held += low <= plan.planned_pairs(a[:10], b[:10]) <= high
+    assert held >= 48
