@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fabricated import fabricated
 from fathom._claims import FORBIDDING, WEAKENING, Claim, Evidence
 from fathom.assess import EFFORTS, AssessmentInterrupted, assess
-from fathom.findings import RULES
+from fathom.findings import RULES, find
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from fathom import Result
     from fathom.assess import TargetAssessment
 
 MIB = 1 << 20
@@ -130,3 +131,45 @@ def test_a_claim_of_what_is_not_known_is_refused(value: float) -> None:
         Claim("x", "It is so.", (Evidence(1, "iops", value, "IOPS"),))
     with pytest.raises(ValueError, match="not known"):
         Claim("x", f"It gave {value:,.0f} IOPS.")
+
+
+def test_a_target_without_a_device_is_neither_the_best_nor_a_yardstick(tmp_path: Path) -> None:
+    truths = {
+        "slow/": replace(CLEAN, read_us=300.0),
+        "quick/": CLEAN,
+        "ram/": Truth(read_us=3.0, doubts=(("not_the_device", "None reached a device."),)),
+    }
+    folders = [str(tmp_path / name.rstrip("/")) for name in truths]
+    for folder in folders:
+        Path(folder).mkdir()
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runner = SimulatedStorage(store, truths, size_bytes=QUICK.size_bytes)
+        found = assess(store, runner, folders, QUICK).comparison
+    assert found is not None
+    assert folders[2] not in found.headline
+    assert all(2 not in figure.best and figure.factors[2] is None for figure in found.figures)
+    assert any(note.startswith(f"{folders[2]} takes no part") for note in found.notes)
+    assert found.doubts[0] == found.doubts[1] == []
+
+
+def cell(threads: int, depth: int, iops: float, *, bound: bool = False) -> Result:
+    """Return a run; one that is ``bound`` had a core at its limit."""
+    doubts = [("core_saturated", "CPU 0 was 99.7 % busy.")] if bound else []
+    idle = (0.3, 97.0, 97.0, 97.0)
+    return fabricated(threads=threads, depth=depth, rates=iops, idle_percent=idle, warnings=doubts)
+
+
+def core_finding(*results: Result) -> list[str]:
+    return [one.evidence for one in find(results) if one.rule == "core-bound"]
+
+
+def test_a_full_core_is_compared_with_more_threads_at_the_same_depth_alone() -> None:
+    (other,) = core_finding(cell(1, 4, 40e3, bound=True), cell(2, 64, 90e3))
+    assert "threads with" not in other
+    (same,) = core_finding(cell(1, 4, 40e3, bound=True), cell(2, 4, 76e3), cell(2, 64, 90e3))
+    assert "2 threads with 4 outstanding each gave 1.90 times its 40,000 IOPS" in same
+
+
+def test_the_host_is_not_blamed_for_what_others_took() -> None:
+    doubts = [("core_saturated", "CPU 0 was 99 % busy."), ("cpu_contended", "Others had 60 %.")]
+    assert core_finding(fabricated(idle_percent=(0.3, 97.0), warnings=doubts)) == []

@@ -189,7 +189,7 @@ def test_one_command_runs_both_by_turns_and_keeps_one_experiment(
     change = found.comparison.metrics["iops"]
     assert (change.in_turns, change.is_different) == (True, True)
     assert change.low < -0.03 < change.high
-    assert found.comparison.differences == ["The load differs: outstanding is 8 in A and 16 in B."]
+    assert found.comparison.differences == ["The load differs: depth is 8 in A and 16 in B."]
     experiment = kept.experiments.get(found.experiment_id)
     assert (experiment.verb, experiment.state, experiment.name) == ("compare", "complete", "night")
     assert experiment.run_count == len(made.sides) == 2 * len(found.a_run_ids)

@@ -197,7 +197,7 @@ def test_what_differs_besides_is_told(store: Store) -> None:
     b = repeated(store, 1, 2, block_bytes=65536)
     (sentence,) = compare_runs(store, a, b).differences
     block = RESULT.raw["profile"]["time_spans"][0]["targets"][0]["block_bytes"]
-    assert sentence == f"The load differs: block_bytes is {block} in A and 65536 in B."
+    assert sentence == f"The load differs: block size (bytes) is {block} in A and 65536 in B."
     raw: dict[str, Any] = json.loads(TEXT)
     raw["host"]["kernel"] = "Linux 9.9"
     store.runs.save(fathom.Result.from_json(json.dumps(raw)), ["x"], label="other")

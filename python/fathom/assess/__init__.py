@@ -8,6 +8,7 @@
 
 from fathom.assess._assess import Assessment, AssessmentInterrupted, TargetAssessment, assess
 from fathom.assess._cell import EFFORTS, Cell, Effort
+from fathom.assess._claim_maker import marks_of
 from fathom.assess._key_figures import KeyFigure, key_figures
 from fathom.assess._outcome import outcome_of
 from fathom.assess._plan import plan_cells
@@ -33,6 +34,7 @@ __all__ = [
     "Verdict",
     "assess",
     "key_figures",
+    "marks_of",
     "opened_target",
     "outcome_of",
     "plan_cells",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fathom._errors import FathomError
 from fathom._hanging import must_answer
@@ -22,7 +22,7 @@ from fathom.experiments._ending import end_noted
 from fathom.findings import Finding, find
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fathom.assess._cell import Effort
@@ -142,7 +142,8 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     with ExitStack() as stack:
         targets = _opened(stack, names, effort, on_abandoned, writes=writes)
         plans = [_planned(one, effort, steady_seconds) for one in targets]
-        experiment_id = _begin(store, names, effort, plans)
+        asked = {"writes": writes, "steady_seconds": steady_seconds}
+        experiment_id = _begin(store, names, effort, plans, asked)
         writer = runner.permitted(Permission(overwrite, tuple(allow_write)))
         measurement = Measurement(store, runner, writer, effort, experiment_id, on_cell)
         try:
@@ -186,8 +187,14 @@ def _planned(target: AssessedTarget, effort: Effort, steady_seconds: int) -> Tar
     return TargetCells(target, sorted(cells, key=lambda one: one.cell.place))
 
 
-def _begin(store: Store, names: Sequence[str], effort: Effort, plans: list[TargetCells]) -> int:
-    plan = {"targets": [*names], "effort": asdict(effort)}
+def _begin(
+    store: Store,
+    names: Sequence[str],
+    effort: Effort,
+    plans: list[TargetCells],
+    asked: Mapping[str, Any],
+) -> int:
+    plan = {"targets": [*names], "effort": asdict(effort), **asked}
     steps = [
         (
             f"{one.target.name}: {cell.cell.label}",
@@ -215,7 +222,8 @@ def _concluded(
     assessed = [_judged(one, interrupted=interrupted) for one in plans]
     failed = any(one.lost or any(c.state == "failed" for c in one.cells) for one in plans)
     state: State = "interrupted" if interrupted else "failed" if failed else "complete"
-    found = Assessment(experiment_id, effort, state, assessed, side_by_side(plans))
+    compared = side_by_side(plans, [one.findings for one in assessed])
+    found = Assessment(experiment_id, effort, state, assessed, compared)
     failure = "; ".join(f"{cell}: {why}" for cell, why in found.failures.items()) or None
     try:
         store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome_of(found))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fathom.findings import Finding
     from fathom.runners import Figures
 
-__all__ = ["ClaimMaker", "Parameters", "conditions_of", "parameters_of", "rules_of"]
+__all__ = ["ClaimMaker", "Parameters", "conditions_of", "marks_of", "parameters_of", "rules_of"]
 
 Parameters = dict[str, int | float | str | bool]
 
@@ -50,6 +50,12 @@ def rules_of(one: AssessedCell) -> tuple[str, ...]:
     if one.result is None or not one.cell.for_findings:
         return ()
     return tuple(dict.fromkeys(found.rule for found in find([one.result])))
+
+
+def marks_of(one: AssessedCell) -> tuple[str, ...]:
+    """Return the rules that this run alone gives and that speak against its figures."""
+    weak, forbidding = doubts_of(rules_of(one))
+    return (*forbidding, *weak)
 
 
 class ClaimMaker:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fathom._claims import FORBIDDING, WEAKENING
 from fathom.assess._key_figures import KeyFigure, key_figures, value_of, value_words
 from fathom.assess._verdict import suited_for
 from fathom.findings._observed import size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from fathom.assess._key_figures import Unit
     from fathom.assess._session import TargetCells
+    from fathom.findings import Finding
 
 __all__ = ["ComparedFigure", "SideBySide", "side_by_side"]
 
@@ -56,31 +58,65 @@ class ComparedFigure:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """What comparing targets found; ``notes`` say what keeps them from being comparable."""
+    """What comparing targets found; ``notes`` say what keeps them from being comparable.
+
+    ``doubts`` are the findings that speak against the numbers of each target.
+    """
 
     targets: list[str]
     headline: str
     sentences: list[str]
     notes: list[str]
     figures: list[ComparedFigure]
+    doubts: list[list[str]] = field(default_factory=list)
 
 
-def side_by_side(plans: Sequence[TargetCells]) -> SideBySide | None:
-    """Compare targets; None if there is only one."""
+def side_by_side(
+    plans: Sequence[TargetCells], findings: Sequence[Sequence[Finding]] = ()
+) -> SideBySide | None:
+    """Compare targets; None if there is only one. ``findings`` are those of each.
+
+    A target whose numbers are not a device's is shown, and is neither the best nor a yardstick.
+    """
     if len(plans) < _SEVERAL:
         return None
     names = [one.target.name for one in plans]
     columns = [[*key_figures(one), *_workload_figures(one)] for one in plans]
-    figures = [_compared(row) for row in zip(*columns, strict=True)]
+    doubts = [_doubts(one) for one in findings] or [([], []) for _ in plans]
+    barred = {at for at, (forbidding, _) in enumerate(doubts) if forbidding}
+    figures = [_compared(row, barred) for row in zip(*columns, strict=True)]
     known = [one for one in figures if sum(value is not None for value in one.values) > 1]
     sentences = [sentence for one in known for sentence in _sentence(names, one)]
     return SideBySide(
         names,
-        _headline(names, known),
-        [*sentences, *_uses(plans)],
-        _notes(plans),
+        _headline(names, known, barred),
+        [*sentences, *_uses(plans, barred)],
+        [*_doubt_notes(names, doubts), *_notes(plans)],
         figures,
+        [[*forbidding, *weakening] for forbidding, weakening in doubts],
     )
+
+
+def _doubts(findings: Sequence[Finding]) -> tuple[list[str], list[str]]:
+    """Return what forbids a judgement on a target, and what weakens it."""
+    sure = [one for one in findings if one.confidence != "possible"]
+    titles = [
+        [f"{one.title} ({one.confidence})" for one in sure if one.rule in rules]
+        for rules in (FORBIDDING, WEAKENING)
+    ]
+    return [*dict.fromkeys(titles[0])], [*dict.fromkeys(titles[1])]
+
+
+def _doubt_notes(names: Sequence[str], doubts: Sequence[tuple[list[str], list[str]]]) -> list[str]:
+    notes = []
+    for name, (forbidding, weakening) in zip(names, doubts, strict=True):
+        if forbidding:
+            notes.append(
+                f"{name} takes no part, as its numbers are no device's: {'; '.join(forbidding)}."
+            )
+        elif weakening:
+            notes.append(f"{name}: {'; '.join(weakening)}.")
+    return notes
 
 
 def _workload_figures(plan: TargetCells) -> list[KeyFigure]:
@@ -93,14 +129,14 @@ def _workload_figures(plan: TargetCells) -> list[KeyFigure]:
     return found
 
 
-def _compared(row: Sequence[KeyFigure]) -> ComparedFigure:
+def _compared(row: Sequence[KeyFigure], barred: Collection[int]) -> ComparedFigure:
     first = row[0]
     values = [one.value for one in row]
-    known = [value for value in values if value]
+    known = [value for at, value in enumerate(values) if value and at not in barred]
     best = (max if first.higher_is_better else min)(known, default=None)
     factors = [
-        None if not value or best is None else max(value, best) / min(value, best)
-        for value in values
+        None if not value or best is None or at in barred else max(value, best) / min(value, best)
+        for at, value in enumerate(values)
     ]
     return ComparedFigure(
         name=first.name,
@@ -113,14 +149,20 @@ def _compared(row: Sequence[KeyFigure]) -> ComparedFigure:
     )
 
 
-def _headline(names: Sequence[str], figures: Sequence[ComparedFigure]) -> str:
+def _headline(
+    names: Sequence[str], figures: Sequence[ComparedFigure], barred: Collection[int]
+) -> str:
     """Name the target that is best in most numbers."""
+    if len(names) - len(barred) < _SEVERAL:
+        words = " and ".join(names[at] for at in sorted(barred))
+        return f"No comparison of devices: the numbers of {words} are not a device's."
     if not figures:
         return "There is nothing that was measured on more than one of them."
     wins = [sum(at in one.best for one in figures) for at in range(len(names))]
     alone = [sum(one.best == [at] for one in figures) for at in range(len(names))]
-    first = max(range(len(names)), key=lambda at: (wins[at], alone[at]))
-    rivals = [at for at in range(len(names)) if at != first and wins[at] == wins[first]]
+    allowed = [at for at in range(len(names)) if at not in barred]
+    first = max(allowed, key=lambda at: (wins[at], alone[at]))
+    rivals = [at for at in allowed if at != first and wins[at] == wins[first]]
     if rivals:
         words = " and ".join(names[at] for at in sorted([first, *rivals]))
         return f"None is the fastest: {words} lead in {wins[first]} of {len(figures)} numbers each."
@@ -135,6 +177,8 @@ def _headline(names: Sequence[str], figures: Sequence[ComparedFigure]) -> str:
 def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
     """Return the targets from the best to the worst, each with its distance to the best."""
     known = [(factor, at) for at, factor in enumerate(figure.factors) if factor is not None]
+    if not known:
+        return []
     known.sort()
     parts = []
     for factor, at in known:
@@ -153,11 +197,15 @@ def _factor_words(factor: float, unit: Unit) -> str:
     return f"{share} of the best"
 
 
-def _uses(plans: Sequence[TargetCells]) -> list[str]:
+def _uses(plans: Sequence[TargetCells], barred: Collection[int]) -> list[str]:
     """Tell what each is good for, where that differs."""
     sentences = []
     for key, use in (("oltp", "a transaction database"), ("log", "a database's log")):
-        words = [(one.target.name, suited_for(key, one.figures())) for one in plans]
+        words = [
+            (one.target.name, suited_for(key, one.figures()))
+            for at, one in enumerate(plans)
+            if at not in barred
+        ]
         known = [f"{name} is {how}" for name, how in words if how is not None]
         if len({how for _, how in words if how is not None}) > 1:
             sentences.append(f"For {use} {', '.join(known)}.")

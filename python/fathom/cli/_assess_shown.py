@@ -63,7 +63,8 @@ def _show_verdict(one: TargetAssessment) -> None:
     _write(verdict.headline)
     typer.echo()
     figures = key_figures(one.plan)
-    _print(_table(("", ""), [(f"  {figure.label}", f" {figure.text}") for figure in figures]))
+    rows = [(f"  {one.label}", f" {one.text}", f" {one.conditions}") for one in figures]
+    _print(_table(("", "", ""), rows))
     typer.echo()
     for sentence in verdict.sentences:
         _write(sentence, "- ")
@@ -108,7 +109,7 @@ def _row(one: AssessedCell) -> list[str]:
 
     run = "-" if one.run_id is None else str(one.run_id)
     figures = one.figures
-    failed = ": failed" if figures is None else ""
+    failed = ": failed" if figures is None else _marks(one)
     label = textwrap.fill(
         one.cell.label + failed,
         _LABEL_COLUMNS,
@@ -122,6 +123,14 @@ def _row(one: AssessedCell) -> list[str]:
         for time_ns in (figures.latency_mean_ns, figures.latency_p99_ns)
     ]
     return [label, f"{figures.iops:,.0f}", f"{figures.mib_per_s:,.1f}", *times, run]
+
+
+def _marks(one: AssessedCell) -> str:
+    """Return which findings this run alone gives, of those that speak against its figures."""
+    from fathom.assess import marks_of  # noqa: PLC0415 - Loads NumPy.
+
+    found = marks_of(one)
+    return f" [{', '.join(found)}]" if found else ""
 
 
 def _show_rounds(one: TargetAssessment) -> None:

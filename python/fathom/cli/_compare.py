@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathom._digits import interval_words, known_words, measured_place, place_words
+from fathom._p_values import p_equation, p_text
 from fathom._permission import typed
 from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
@@ -33,6 +35,8 @@ _ONE_AFTER_THE_OTHER = (
     "A and B were not measured in turns: what changed between them is not told apart from B, and "
     "few runs (below 10 of each) often do not show it."
 )
+# From here on a distance is told as a factor.
+_FACTOR_FROM = 1.5
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
@@ -174,7 +178,7 @@ def show_comparison(found: RunComparison) -> None:
                 *(place_words(mean / unit, _place(one, mean / unit)) for mean in means),
                 known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True),
                 interval_words(100 * one.low, 100 * one.high, sign=True),
-                f"{one.p_value if one.family_p_value is None else one.family_p_value:.4f}",
+                p_text(one.p_value if one.family_p_value is None else one.family_p_value),
                 found.word(name),
             ]
         )
@@ -217,15 +221,21 @@ def _latency_sentence(latency: DistributionComparison) -> str:
     certainty = "one side has a single run, so that chance cannot be told: repeat it"
     p_value = latency.p_value if latency.family_p_value is None else latency.family_p_value
     if p_value is not None:
-        certainty = f"p = {p_value:.4f}"
+        certainty = f"p {p_equation(p_value)}"
         if p_value >= _LEVEL:
             # A distance is never negative, so that of equals is above 0 by chance.
             return f"Latency as a whole: no difference of the distributions is shown ({certainty})."
     return (
         f"Latency as a whole: an I/O of B is slower than one of A with probability "
-        f"{latency.slower_share:.2f}; the distributions are {100 * latency.log_shift:.1f} % apart "
-        f"({certainty})."
+        f"{latency.slower_share:.2f}; the distributions are {_apart_words(latency.log_shift)} "
+        f"apart ({certainty})."
     )
+
+
+def _apart_words(log_shift: float) -> str:
+    """Return a distance on a logarithmic scale; percent would mislead where it is large."""
+    factor = math.exp(log_shift)
+    return f"{100 * (factor - 1):.1f} %" if factor < _FACTOR_FROM else f"a factor of {factor:.3g}"
 
 
 def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
@@ -268,6 +278,7 @@ def _cannot_tell(one: Verdict) -> str:
     if not why:
         why = (
             f"the change is {100 * (one.change or 0):+.2f} %, and neither beyond the limit "
-            f"(p = {one.p_value:.3f}) nor within it (p = {one.pass_p_value:.3f}) is shown"
+            f"(p {p_equation(one.p_value)}) nor within it (p {p_equation(one.pass_p_value)}) is "
+            "shown"
         )
     return f"{one.condition}: cannot tell, as {why}; measure more runs, A and B in turns"

@@ -44,6 +44,7 @@ def show_report(material: Material) -> None:
     from fathom.report import figures_of  # noqa: PLC0415 - Slow to import.
 
     terminal = console()
+    _compared(terminal, material)
     for side in material.sides:
         _side(terminal, side)
     figures, left_out = figures_of(material)
@@ -54,11 +55,24 @@ def show_report(material: Material) -> None:
         terminal.print(plain_text(f"{one.title}: {one.why}"), soft_wrap=True)
 
 
+def _compared(terminal: Console, material: Material) -> None:
+    """Print the targets of one assessment side by side."""
+    found = material.compared
+    if found is None:
+        return
+    terminal.print(plain_text(found.headline, style="bold"), soft_wrap=True)
+    columns = ["", *(f"{name}>" for name in found.names)]
+    caption = "*: the best, or within 5 % of it."
+    terminal.print(text_table("", columns, found.marked(), caption=caption))
+    for sentence in (*found.sentences, *found.notes):
+        terminal.print(plain_text(f"- {sentence}"), soft_wrap=True)
+
+
 def _side(terminal: Console, side: Side) -> None:
     terminal.print(plain_text(side.name, style="bold"), soft_wrap=True)
     if side.verdict:
         terminal.print(plain_text(side.verdict.headline), soft_wrap=True)
-    terminal.print(facts_table("", {one.label: one.text for one in side.numbers}))
+    terminal.print(facts_table("", {one.title: one.text for one in side.numbers}))
     for one in side.advice:
         terminal.print(
             plain_text(f"- {one.title} ({one.confidence}). {one.evidence}"), soft_wrap=True

@@ -106,7 +106,8 @@ class WholeTable:
         return 3 * count + 1 if self.is_boxed else self.gap * max(count - 1, 0)
 
     def _table(self, kept: Sequence[int], width: int) -> Table:
-        table = Table(show_edge=self.is_boxed)
+        has_titles = any(self.columns[at].title for at in kept)
+        table = Table(show_edge=self.is_boxed, show_header=has_titles)
         if not self.is_boxed:
             table.box, table.pad_edge, table.padding = None, False, (0, self.gap, 0, 0)
         for at, column_width in zip(kept, self._widths(kept, width), strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["named_workload", "single_step", "split_rest"]
 
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
 
 def named_workload(arguments: list[str]) -> Workload | None:
     """Return the workload that the first argument names, if it names one."""
@@ -22,12 +26,25 @@ def named_workload(arguments: list[str]) -> Workload | None:
 
     name = arguments[0]
     if name not in workload_names():
+        _refuse_misspelt(arguments, workload_names())
         return None
     if Path(name).exists():
         fail(f"{name} is a workload and a file: write ./{name} for the file", EXIT_INVALID)
     if not split_rest(arguments)[1]:
         fail(f"the workload {name} needs a target: fathom run {name} FILE", EXIT_INVALID)
     return find_workload(name)
+
+
+def _refuse_misspelt(arguments: list[str], names: list[str]) -> None:
+    """Refuse what looks like a workload's name and is neither one nor a file to be measured."""
+    name = arguments[0]
+    _, others = split_rest(arguments)
+    creates = any(one.startswith(("-c", "/c")) for one in arguments)
+    if creates or not others or not _NAME.fullmatch(name) or Path(name).exists():
+        return
+    near = get_close_matches(name, names, n=3)
+    meant = f": did you mean {' or '.join(near)}?" if near else ""
+    fail(f"{name} is neither a workload (fathom workloads) nor a file{meant}", EXIT_INVALID)
 
 
 def split_rest(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom._errors import FathomError, InvalidRequestError
 from fathom.experiments._compare_imported import imported_differences, told_figures
+from fathom.experiments._compare_words import setting, term
 from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments._gate import FailCondition, Verdict, parse_condition, verdict
 from fathom.experiments._metrics import (
@@ -266,7 +267,7 @@ def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
         if a_values == b_values:
             return None
         sides = (", ".join(sorted(one)) or "unknown" for one in (a_values, b_values))
-        return f"{what} differs: {key} is {' in A and '.join(sides)} in B."
+        return f"{what} differs: {term(key)} is {' in A and '.join(sides)} in B."
 
     sentences: list[str | None] = []
     if any(run.imported is not None for run in (*a, *b)):
@@ -300,7 +301,11 @@ def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
     """Return the names of the settings that differ, with their values."""
     flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
     keys = sorted(key for key in {*flat[0], *flat[1]} if flat[0].get(key) != flat[1].get(key))
-    parts = [f"{key} is {flat[0].get(key)} in A and {flat[1].get(key)} in B" for key in keys]
+    parts = [
+        f"{term(key)} is {setting(key, flat[0].get(key))} in A and "
+        f"{setting(key, flat[1].get(key))} in B"
+        for key in keys
+    ]
     return "; ".join(parts) or "the runs of one side differ among themselves"
 
 

@@ -15,11 +15,12 @@ __all__ = ["RULE"]
 
 _IDLE_PERCENT = 50.0
 _HELPED = 1.10
+_OTHERS = ("cpu_contended", "cpu_throttled", "cpu_stolen")
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Take the engine's word for it, and add whether cores idled and more threads help."""
-    bound = [one for one in evidence.observed if _warning(one) is not None]
+    bound = [one for one in evidence.observed if _warning(one) is not None and not _others(one)]
     if not bound:
         return
     # Best is a run of which others tell what more threads gave.
@@ -45,6 +46,11 @@ def _warning(one: Observed) -> tuple[str, str] | None:
     return (found[0].evidence, found[0].remedy) if found else None
 
 
+def _others(one: Observed) -> bool:
+    """Whether somebody else had the core: the host is not blamed for that."""
+    return any(warning.kind in _OTHERS for warning in one.result.warnings)
+
+
 def _cpus(one: Observed) -> list[float]:
     return [float(cpu["idle_percent"]) for cpu in one.result.raw["time_spans"][0]["cpu"]]
 
@@ -54,14 +60,18 @@ def _idle(one: Observed) -> int:
 
 
 def _more(evidence: TargetEvidence, worst: Observed) -> list[Observed]:
-    """Return the runs of the same load with more threads, or with it divided among more."""
+    """Return the runs with more threads at the same depth of each, or with it divided among more.
+
+    Nothing else tells what threads gave: with another depth, the depth may have given it.
+    """
     load = worst.load
     return [
         one
         for family in evidence.families("threads", "depth")
         if worst in family
         for one in family
-        if one.load.threads > load.threads and one.load.outstanding >= load.outstanding
+        if one.load.threads > load.threads
+        and (one.load.depth == load.depth or one.load.outstanding == load.outstanding)
     ]
 
 
@@ -73,7 +83,10 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
     if more:
         best = max(more, key=lambda one: one.iops)
         gain = best.iops / worst.iops
-        words = f"{best.load.threads} threads gave {gain:.2f} times its {worst.iops:,.0f} IOPS"
+        words = (
+            f"{best.load.threads} threads with {best.load.depth} outstanding each gave {gain:.2f} "
+            f"times its {worst.iops:,.0f} IOPS"
+        )
         if gain >= _HELPED:
             return (
                 f"{words}: more threads help.",

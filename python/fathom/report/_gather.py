@@ -14,7 +14,8 @@ from fathom._files import read_text
 from fathom._references import experiment_number
 from fathom._result import Result
 from fathom._text import json_of
-from fathom.report._gather_assess import assess_sides, planned_cells
+from fathom.report._again import again
+from fathom.report._gather_assess import assess_sides, planned_cells, targets_compared
 from fathom.report._gather_compare import changes_of, compare_sides
 from fathom.report._gather_prepare import look_side, settled_side, written_side
 from fathom.report._gather_runs import repeat_side, runs_side
@@ -26,7 +27,7 @@ from fathom.store._damage import damage_told
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.report._material import Change, ReportedRun, Side
+    from fathom.report._material import Change, ReportedRun, Side, TargetsCompared
     from fathom.store import Experiment, RunSummary, Store
 
 __all__ = ["ReportError", "gather"]
@@ -71,7 +72,17 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         happened=_period(times),
         changes=changes,
         differences=differences,
+        compared=_compared(store, wanted),
     )
+
+
+def _compared(store: Store | None, references: Sequence[str]) -> TargetsCompared | None:
+    """Return the comparison of an assessment's targets, if the report is of that alone."""
+    if store is None or len(references) != 1 or Path(references[0]).is_file():
+        return None
+    experiment = _experiment(store, references[0])
+    is_one = experiment is not None and experiment.verb == "assess"
+    return targets_compared(experiment) if is_one and experiment is not None else None
 
 
 def _told_apart(sides: Sequence[Side]) -> list[Side]:
@@ -183,7 +194,7 @@ def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
         return [*compare_sides(experiment, compared_in_turns(store, experiment.id), by_id)]
     if experiment.verb == "repeat":
         name = experiment.name if experiment.name != "repeat" else f"repetition e{experiment.id}"
-        return [repeat_side(name, experiment.outcome, runs)]
+        return [repeat_side(name, experiment.outcome, runs, again(experiment))]
     return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
 
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom.report._again import again
 from fathom.report._gather_runs import device_facts, run_command, tool_of
-from fathom.report._material import Advice, Family, KeyNumber, Rounds, Side, Verdict
+from fathom.report._material import (
+    Advice,
+    Family,
+    KeyNumber,
+    Rounds,
+    Side,
+    TargetsCompared,
+    Verdict,
+)
 from fathom.report._points import families_of
 from fathom.report._words import count_words, time_words
 
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
     from fathom.report._material import Point, ReportedRun
     from fathom.store import Experiment
 
-__all__ = ["assess_sides", "planned_cells"]
+__all__ = ["assess_sides", "planned_cells", "targets_compared"]
 
 _LEAST_ROUNDS = 5
 CellPlan = tuple[str, str, str]
@@ -46,13 +55,38 @@ def assess_sides(experiment: Experiment, runs: Sequence[ReportedRun]) -> tuple[S
     return _sides_of_runs(experiment, outcome, runs)
 
 
+def targets_compared(experiment: Experiment) -> TargetsCompared | None:
+    """Return the targets of an assessment side by side; None of one target."""
+    found = (experiment.outcome or {}).get("comparison")
+    if not found:
+        return None
+    figures = found["figures"]
+    return TargetsCompared(
+        names=tuple(found["targets"]),
+        headline=found["headline"],
+        sentences=tuple(found["sentences"]),
+        notes=tuple(found["notes"]),
+        rows=tuple((one["label"], *one["texts"]) for one in figures),
+        best=tuple(tuple(one["best"]) for one in figures),
+    )
+
+
 def _side(
     experiment: Experiment, target: Mapping[str, Any], by_id: Mapping[int | None, ReportedRun]
 ) -> Side:
-    runs = [by_id[cell["run_id"]] for cell in target["cells"] if cell["run_id"] in by_id]
+    runs = [
+        replace(by_id[cell["run_id"]], marks=tuple(cell.get("findings", ())))
+        for cell in target["cells"]
+        if cell["run_id"] in by_id
+    ]
     verdict = target["verdict"]
     numbers = tuple(
-        KeyNumber(one["label"], one["text"].replace(" us", " µs"), one["value"])
+        KeyNumber(
+            one["label"],
+            one["text"].replace(" us", " µs"),
+            one["value"],
+            one.get("conditions", ""),
+        )
         for one in target["key_figures"]
     )
     notes = [verdict.get("partial"), target.get("lost"), (experiment.outcome or {}).get("partial")]
@@ -88,14 +122,7 @@ def _advice(findings: Sequence[Mapping[str, Any]]) -> tuple[Advice, ...]:
 
 
 def _commands(experiment: Experiment, runs: Sequence[ReportedRun]) -> tuple[str, ...]:
-    plan = experiment.plan
-    effort = plan.get("effort", {})
-    words = ["fathom", "assess"]
-    if "seconds" in effort:
-        words += ["--seconds", f"{effort['seconds']:g}"]
-        words += ["--size-mib", str(effort["size_bytes"] >> 20)]
-    command = shlex.join([*words, *plan["targets"]])
-    return (command, *(run_command(one) for one in runs))
+    return (again(experiment), *(run_command(one) for one in runs))
 
 
 def _saturations(runs: Sequence[ReportedRun]) -> tuple[Family, ...]:

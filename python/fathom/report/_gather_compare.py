@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fathom.report._again import again
 from fathom.report._gather_runs import repeat_side, run_command
 from fathom.report._material import Change, KeyNumber, Verdict
 from fathom.report._words import count_words, time_words
-from fathom.runners import OWN_RUNNER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fathom.report._material import ReportedRun, Side
     from fathom.store import Experiment
 
-__all__ = ["changes_of", "compare_sides"]
+__all__ = ["change_sentence", "changes_of", "compare_sides"]
 
 _FIGURES = {
     "iops": "I/Os per second",
@@ -42,9 +42,10 @@ def changes_of(found: RunComparison) -> tuple[Change, ...]:
             percent=100 * one.change,
             low_percent=100 * one.low,
             high_percent=100 * one.high,
-            p_value=one.p_value,
-            is_different=one.is_different,
-            is_better=one.is_different and name not in worse,
+            p_value=one.p_value if one.family_p_value is None else one.family_p_value,
+            # Where drift or steps forbid a verdict, the page has none either.
+            is_different=one.is_different and one.can_tell,
+            is_better=one.is_different and one.can_tell and name not in worse,
             a_mean=one.a_mean,
             b_mean=one.b_mean,
             verdict=found.word(name),
@@ -64,7 +65,7 @@ def compare_sides(
         if not mine:
             continue
         verdict = Verdict(name, *_sentences(side, mine, found))
-        commands = (_command(experiment.plan), run_command(mine[0]))
+        commands = (again(experiment), run_command(mine[0]))
         notes = (f"The comparison ended early: {found.failure}",) if found.failure else ()
         made = repeat_side(name, None, mine)
         numbers = tuple(one for one in made.numbers if one.value is not None)
@@ -121,7 +122,7 @@ def _sentences(
         iops = found.comparison.metrics.get("iops")
         rate = "" if iops is None else f" gave {count_words(iops.b_mean)} IOPS on average"
         return f"{len(runs)} runs{rate}, each beside one of A.", ()
-    told = [_change_sentence(one) for one in changes_of(found.comparison)]
+    told = [change_sentence(one) for one in changes_of(found.comparison)]
     judged = [
         f"{one.condition}: {'it is so' if one.is_met else one.why_not or 'it is not so'}."
         for one in found.comparison.verdicts
@@ -131,14 +132,7 @@ def _sentences(
     return (told[0] if told else "No figure can be compared."), rest
 
 
-def _change_sentence(change: Change) -> str:
+def change_sentence(change: Change) -> str:
+    """Return a change in a sentence."""
     name = _FIGURES.get(change.metric, change.metric)
     return f"B against A, {name}: {change.words}: {change.verdict}."
-
-
-def _command(plan: Mapping[str, Any]) -> str:
-    runner = plan.get("runner", OWN_RUNNER)
-    other = [] if runner == OWN_RUNNER else ["--runner", runner]
-    conditions = [word for one in plan["conditions"] for word in ("--fail-if", one)]
-    sides = [shlex.join(plan[side]) for side in "ab"]
-    return shlex.join(["fathom", "compare", "--run", *sides, *conditions, *other])

@@ -231,7 +231,9 @@ def _stop_rounds(run: ReportedRun) -> Iterable[Rounds]:
     )
 
 
-def repeat_side(name: str, outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun]) -> Side:
+def repeat_side(
+    name: str, outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun], command: str = ""
+) -> Side:
     """Return the side of repetitions of one run."""
     metrics = (outcome or {}).get("metrics", {})
     rates = tuple(one.point.iops for one in runs)
@@ -249,9 +251,12 @@ def repeat_side(name: str, outcome: Mapping[str, Any] | None, runs: Sequence[Rep
         tool=tool_of(runs),
         rounds=rounds,
         device=device_facts(runs),
-        commands=tuple(
-            f"{command}  # {len(list(group))} times"
-            for command, group in groupby(run_command(one) for one in runs)
+        commands=(
+            *([command] if command else []),
+            *(
+                f"{one}  # {len(list(group))} times"
+                for one, group in groupby(run_command(one) for one in runs)
+            ),
         ),
     )
 

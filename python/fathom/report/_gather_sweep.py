@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import TYPE_CHECKING, Any
 
+from fathom.report._again import again
 from fathom.report._gather_runs import advice_of, device_facts, is_judged, tool_of
 from fathom.report._material import GridCell, KeyNumber, Point, Side, Verdict
 from fathom.report._points import families_of, point_of_figures
 from fathom.report._words import count_words, time_words
-from fathom.runners import OWN_RUNNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from fathom.report._material import ReportedRun
     from fathom.store import Experiment
 
-__all__ = ["shown_runs", "sweep_side", "tune_side"]
+__all__ = ["shown_runs", "sweep_sentences", "sweep_side", "tune_sentences", "tune_side"]
 
 # More whole runs than this take time and tell nobody more: then those of notable cells are shown.
 _MOST_RUNS = 24
@@ -96,7 +95,7 @@ def sweep_side(
     return Side(
         name=name,
         verb="sweep",
-        verdict=Verdict(name, *_sweep_sentences(grid, points, outcome)),
+        verdict=Verdict(name, *sweep_sentences(grid, points, outcome)),
         numbers=_sweep_numbers(grid, points),
         grid=grid,
         axes=axes,
@@ -105,7 +104,7 @@ def sweep_side(
         **_judged(experiment, runs),
         tool=_tool(experiment.plan, sample),
         device=device_facts([sample] if sample else []),
-        commands=(_sweep_command(experiment.plan), *commands),
+        commands=(again(experiment), *commands),
         notes=tuple(notes),
     )
 
@@ -151,7 +150,7 @@ def _with_choice(
             yield {name.capitalize(): value for name, value in held.items()}, cell.point
 
 
-def _sweep_sentences(
+def sweep_sentences(
     grid: Sequence[GridCell], points: Sequence[Point], outcome: Mapping[str, Any]
 ) -> tuple[str, tuple[str, ...]]:
     if not points:
@@ -200,29 +199,10 @@ def _least(label: str, values_ns: Sequence[float]) -> KeyNumber:
     return KeyNumber(label, "not measured" if least is None else time_words(least), least)
 
 
-def _sweep_command(plan: Mapping[str, Any]) -> str:
-    known = {"block", "threads", "depth", "write"}
-    words = ["fathom", "sweep", *_runner_words(plan)]
-    for axis in plan["axes"]:
-        values = ",".join(axis["values"])
-        named = axis["name"] in known
-        words += (
-            [f"--{axis['name']}", values] if named else ["--vary", f"{axis['option']}={values}"]
-        )
-    if plan.get("mode") == "fixed":
-        words += ["--duration", str(plan["duration_s"]), "--warm-up", str(plan["warm_up_s"])]
-    return shlex.join([*words, "--seed", str(plan["seed"]), *plan["arguments"]])
-
-
 def _tool(plan: Mapping[str, Any], sample: ReportedRun | None) -> str:
     if plan.get("tool_version"):
         return str(plan["tool_version"])
     return tool_of([sample]) if sample else "Fathom"
-
-
-def _runner_words(plan: Mapping[str, Any]) -> list[str]:
-    runner = plan.get("runner", OWN_RUNNER)
-    return [] if runner == OWN_RUNNER else ["--runner", runner]
 
 
 def tune_side(
@@ -239,7 +219,7 @@ def tune_side(
     return Side(
         name=name,
         verb="tune",
-        verdict=Verdict(name, *_tune_sentences(outcome)),
+        verdict=Verdict(name, *tune_sentences(outcome)),
         numbers=_tune_numbers(outcome, plan),
         families=families_of(pairs),
         grid=_tuned_grid([point for _, point in pairs]),
@@ -248,7 +228,7 @@ def tune_side(
         **_judged(experiment, runs),
         tool=_tool(experiment.plan, sample),
         device=device_facts([sample] if sample else []),
-        commands=(_tune_command(plan), *commands),
+        commands=(again(experiment), *commands),
     )
 
 
@@ -275,7 +255,7 @@ def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:
     )
 
 
-def _tune_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+def tune_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     reasons = tuple(outcome.get("reasons", ()))
     if outcome.get("threads") is None:
         return "No load will do.", reasons
@@ -299,20 +279,3 @@ def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[
         ),
         KeyNumber("Runs", str(len(outcome["points"])), len(outcome["points"])),
     )
-
-
-def _tune_command(plan: Mapping[str, Any]) -> str:
-    goal = plan["goal"]
-    limit = [f"--{goal['metric']}", f"{goal['limit_ns'] / 1000:g}us"] if goal["limit_ns"] else []
-    ranges = [(f"--{name}", ",".join(map(str, plan[key]))) for name, key in _RANGES]
-    words = [
-        "fathom",
-        "tune",
-        *_runner_words(plan),
-        *(word for pair in ranges for word in pair),
-        *limit,
-    ]
-    return shlex.join([*words, *plan["arguments"]])
-
-
-_RANGES = (("threads", "threads"), ("depth", "depths"))

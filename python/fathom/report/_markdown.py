@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fathom.report._figure import Table
-    from fathom.report._material import Material, Side
+    from fathom.report._material import Material, Side, TargetsCompared
 
 __all__ = ["markdown"]
 
@@ -27,6 +27,7 @@ def markdown(material: Material) -> str:
     """Return the report as GitHub-flavoured Markdown."""
     figures, left_out = figures_of(material)
     parts = [f"# {_escaped(material.title)}", material.happened]
+    parts += _compared(material.compared)
     for side in material.sides:
         parts += _side(side, several=len(material.sides) > 1)
     for figure in figures:
@@ -49,12 +50,25 @@ def _list(sentences: Iterable[str]) -> str:
     return "\n".join(f"- {one}" for one in sentences)
 
 
+def _compared(found: TargetsCompared | None) -> list[str]:
+    """Return the targets side by side, which stand before each of them."""
+    if found is None:
+        return []
+    return [
+        "## Comparison",
+        f"**{_escaped(found.headline)}**",
+        _rows(("Number", *found.names), found.marked()),
+        "\\*: the best, or within 5 % of it.",
+        _list(_escaped(one) for one in (*found.sentences, *found.notes)),
+    ]
+
+
 def _side(side: Side, *, several: bool) -> list[str]:
     parts = [f"## {_escaped(side.name)}"] if several else []
     if side.verdict:
         parts.append(f"**{_escaped(side.verdict.headline)}**")
     parts += [_escaped(note) for note in side.notes]
-    parts.append(_rows(("Number", "Value"), [(one.label, one.text) for one in side.numbers]))
+    parts.append(_rows(("Number", "Value"), [(one.title, one.text) for one in side.numbers]))
     if side.verdict:
         parts.append(_list(_escaped(one) for one in side.verdict.sentences))
     if side.advice:

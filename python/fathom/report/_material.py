@@ -24,6 +24,7 @@ __all__ = [
     "ReportedRun",
     "Rounds",
     "Side",
+    "TargetsCompared",
     "Verdict",
     "WrittenPiece",
 ]
@@ -95,6 +96,8 @@ class ReportedRun:
         What the store's summary has, or what can be told of a result from a file.
     beneath
         What lies beneath each of its targets.
+    marks
+        The rules of the findings that this run alone gives, as far as that was looked at.
 
     """
 
@@ -107,6 +110,7 @@ class ReportedRun:
     run_id: int | None
     facts: Mapping[str, Any] = field(repr=False)
     beneath: Sequence[Mapping[str, Any]] = field(repr=False, default=())
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,11 +124,20 @@ class Verdict:
 
 @dataclass(frozen=True)
 class KeyNumber:
-    """A number of the first screen, as text with its unit; ``value`` is the same as a number."""
+    """A number of the first screen, as text with its unit; ``value`` is the same as a number.
+
+    ``conditions`` say at which depth and past which caches it was measured, where that is known.
+    """
 
     label: str
     text: str
     value: float | None = None
+    conditions: str = ""
+
+    @property
+    def title(self) -> str:
+        """The label with the conditions."""
+        return f"{self.label} ({self.conditions})" if self.conditions else self.label
 
 
 @dataclass(frozen=True)
@@ -266,6 +279,38 @@ class Change:
 
 
 @dataclass(frozen=True)
+class TargetsCompared:
+    """Targets of one assessment side by side: what stands before all else.
+
+    Attributes
+    ----------
+    names
+        Of the targets.
+    headline, sentences, notes
+        Which is the best, the figures in words, and what keeps them from being comparable.
+    rows
+        A label, and a text for each target.
+    best
+        Of each row, the places of the best.
+
+    """
+
+    names: tuple[str, ...]
+    headline: str
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    best: tuple[tuple[int, ...], ...]
+
+    def marked(self) -> list[list[str]]:
+        """Return the rows with a mark at the best of each."""
+        return [
+            [row[0], *(f"{text} *" if at in best else text for at, text in enumerate(row[1:]))]
+            for row, best in zip(self.rows, self.best, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
 class Material:
     """All of a report.
 
@@ -281,6 +326,8 @@ class Material:
         When, in words.
     changes, differences
         Of two sides: how the figures changed, and what else differs, as sentences.
+    compared
+        Of several targets of one assessment.
 
     """
 
@@ -290,6 +337,7 @@ class Material:
     happened: str
     changes: tuple[Change, ...] = ()
     differences: tuple[str, ...] = ()
+    compared: TargetsCompared | None = None
 
     @property
     def runs(self) -> list[tuple[Side, ReportedRun]]:

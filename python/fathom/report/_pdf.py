@@ -33,6 +33,7 @@ def pdf_pages(material: Material) -> bytes:
     require_pictures()
     figures, left_out = figures_of(material)
     paper = _Paper(material)
+    paper.compared(material)
     for side in material.sides:
         paper.side(side, several=len(material.sides) > 1)
     for figure in figures:
@@ -75,6 +76,19 @@ class _Paper:
         """Write a paragraph."""
         self._text(words, _BODY)
 
+    def compared(self, material: Material) -> None:
+        """Write the targets of one assessment side by side."""
+        found = material.compared
+        if found is None:
+            return
+        self.heading("Comparison")
+        self._text(found.headline, _HEADING)
+        self._pdf.ln(2)
+        self._rows([("Number", *found.names)], found.marked())
+        self._text("*: the best, or within 5 % of it.", _SMALL)
+        for sentence in (*found.sentences, *found.notes):
+            self.line(f"- {sentence}")
+
     def side(self, side: Side, *, several: bool) -> None:
         """Write what stands on the first screen."""
         if several:
@@ -85,7 +99,7 @@ class _Paper:
         for note in side.notes:
             self.line(note)
         self._pdf.ln(2)
-        self._rows([("", "")], [(one.label, one.text) for one in side.numbers])
+        self._rows([("", "")], [(one.title, one.text) for one in side.numbers])
         self._findings(side)
         for sentence in side.verdict.sentences if side.verdict else ():
             self.line(f"- {sentence}")

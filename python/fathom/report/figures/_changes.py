@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom._digits import interval_words, known_words, measured_place, place_words
+from fathom._p_values import p_text
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
 from fathom.report._shared_loads import shared_loads
@@ -75,7 +76,7 @@ def _row(one: Change) -> tuple[Cell, ...]:
         known_words(one.percent, one.low_percent, one.high_percent, sign=True),
         low,
         high,
-        one.p_value,
+        p_text(one.p_value),
         one.verdict,
     )
 

@@ -18,13 +18,14 @@ from fathom.report.figures._common import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fathom.report._material import Material, Point
 
 __all__ = ["knee_of", "load_curve"]
 
 _NAME, _TITLE = "load-curve", "Load curve"
+_ALL = "all together"
 _CAPTION = (
     "Each point is one load; from left to right, more I/Os are under way at once. As long as the "
     "curves run flat, more load brings more I/Os for the same latency; where they turn upwards, "
@@ -57,9 +58,49 @@ def load_curve(material: Material) -> Figure | LeftOut | None:
         _NAME,
         _TITLE,
         _CAPTION,
-        [View(_spec(points), choice) for choice, points in known],
+        [*_together(known), *(View(_spec(points), choice) for choice, points in known)],
         Table((*side_columns(choices), *POINT_COLUMNS), rows),
     )
+
+
+def _together(known: Sequence[tuple[dict[str, str], list[Point]]]) -> list[View]:
+    """Return the curves of all targets in one picture, for each load that several have."""
+    loads: dict[tuple[tuple[str, str], ...], dict[str, list[Point]]] = {}
+    for choice, points in known:
+        if "Of" in choice:
+            load = tuple((name, value) for name, value in choice.items() if name != "Of")
+            loads.setdefault(load, {})[choice["Of"]] = points
+    return [
+        View(_spec_of_all(curves), {"Of": _ALL, **dict(load)})
+        for load, curves in loads.items()
+        if len(curves) > 1
+    ]
+
+
+def _spec_of_all(curves: Mapping[str, Sequence[Point]]) -> dict[str, Any]:
+    rows = [
+        row
+        for name, points in curves.items()
+        for row in latency_rows(points, ["mean"], series=name)
+    ]
+    shared = {
+        "x": style.metric("iops", style.count_axis("I/Os per second"), ticks=6),
+        "y": style.log_latency("ns", [row["ns"] for row in rows]),
+        "order": {"field": "outstanding"},
+        **style.colour_by("series", list(curves), entry_width=220),
+        "tooltip": [
+            {"field": "series", "title": "of"},
+            {"field": "time", "title": "mean latency"},
+            {"field": "rate", "title": "IOPS"},
+            {"field": "load", "title": "threads x depth"},
+        ],
+    }
+    line = {key: value for key, value in shared.items() if key != "shape"}
+    layers = [
+        {"mark": {"type": "line"}, "encoding": line},
+        {"mark": {"type": "point"}, "encoding": shared},
+    ]
+    return style.whole(style.sized({"layer": layers}, 300), rows) | {"transform": [*TOLD]}
 
 
 def knee_of(points: Sequence[Point]) -> Point:

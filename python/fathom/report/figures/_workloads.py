@@ -32,13 +32,16 @@ def workloads(material: Material) -> Figure | LeftOut | None:
         return None
     mine = [(name, run) for name, run in runs if run.part == "workloads"]
     shown, what = (mine, "the workloads of applications") if mine else (runs, "all runs")
-    columns = (Column("Run"), Column("Number"), Column("Part"), *POINT_COLUMNS)
+    # What a finding touches has its mark beside its figures.
+    marks = (Column("Findings"),) if any(run.marks for _, run in runs) else ()
+    columns = (Column("Run"), Column("Number"), Column("Part"), *POINT_COLUMNS, *marks)
     rows = tuple(
         (
             name,
             "" if run.run_id is None else str(run.run_id),
             run.part,
             *point_cells(run.point),
+            *([", ".join(run.marks)] if marks else []),
         )
         for name, run in runs
     )

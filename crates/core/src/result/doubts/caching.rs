@@ -103,10 +103,16 @@ fn cached_reads(
     Some(page_cache(evidence, either(&remedies)))
 }
 
+/// A log that syncs behind each write has it on the device before the next.
+fn syncs_each_write(target: &TargetPlan) -> bool {
+    let sync = target.mix.as_ref().and_then(|mix| mix.sync);
+    sync.is_some_and(|cadence| cadence.every_writes == 1)
+}
+
 fn cached_writes(target: &TargetPlan, counts: &Counts) -> Option<Warning> {
     let open = target.open;
     let reaches_device = if open.mapped { open.flush.is_some() } else { open.write_through };
-    if counts.write_ios == 0 || reaches_device {
+    if counts.write_ios == 0 || reaches_device || syncs_each_write(target) {
         return None;
     }
     let evidence = format!(

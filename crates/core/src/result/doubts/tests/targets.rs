@@ -4,10 +4,10 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::{Case, direction, has, lacks};
-use crate::plan::mix::{MixPlan, StreamPlan};
+use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
 use crate::plan::{FilePlan, OffsetPlan, TargetKind};
 use crate::result::doubts::{before, before_span, residency};
-use crate::result::{Warning, WarningKind};
+use crate::result::{ThreadTargetResult, Warning, WarningKind};
 use crate::units::{GIB, MIB};
 
 /// A case whose target is a real file of 1 MiB, and that file.
@@ -131,4 +131,28 @@ fn reads_beside_trims_are_doubted_unless_they_go_elsewhere() {
     assert_eq!(case.all(), []);
     case.target().mix = Some(MixPlan { read: stream(0, GIB), ..mix });
     assert_eq!(case.all().len(), 1);
+}
+
+#[test]
+fn writes_that_are_synced_one_by_one_are_not_late() {
+    let mut case = Case::new(1);
+    case.target().open.direct = false;
+    *case.used(0) = ThreadTargetResult {
+        target: 0,
+        read: direction(0),
+        write: direction(512),
+        ..ThreadTargetResult::default()
+    };
+    let stream = StreamPlan { offsets: case.target().offsets.clone(), sizes: Vec::new() };
+    for (every_writes, doubts) in [(1, 0), (2, 1)] {
+        case.target().mix = Some(MixPlan {
+            exact: false,
+            trim_percent: 0,
+            sync: Some(SyncCadence { every_writes, data_only: true }),
+            separate: false,
+            read: stream.clone(),
+            write: stream.clone(),
+        });
+        assert_eq!(case.all().len(), doubts);
+    }
 }
