@@ -145,7 +145,7 @@ def test_two_repetitions_side_by_side_say_what_changed(kept: Store) -> None:
     material = gather(kept, [f"e{a}", f"e{b}"])
     changes = figures(material)["changes"]
     change = dict(zip(column(changes, "Figure"), column(changes, "Change"), strict=True))
-    assert change["I/Os per second"] == pytest.approx(20, abs=0.5)
+    assert float(str(change["I/Os per second"])) == pytest.approx(20, abs=0.5)
     assert column(changes, "Verdict")[0] == "better"
     assert "side-by-side" in figures(material)
 
