@@ -11,6 +11,7 @@ const CAP_SYS_BOOT: u32 = 22;
 const CAP_SYS_TIME: u32 = 25;
 const CAP_SYS_NICE: u32 = 23;
 const CAP_DAC_OVERRIDE: u32 = 1;
+const CAP_LEASE: u32 = 28;
 
 fn field(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -41,7 +42,7 @@ fn a_run_gives_up_privileges_that_it_does_not_need() {
                 assert!(!has(set, dropped), "{dropped} in {status}");
             }
         }
-        for kept in [CAP_SYS_NICE, CAP_DAC_OVERRIDE] {
+        for kept in [CAP_SYS_NICE, CAP_DAC_OVERRIDE, CAP_LEASE] {
             assert_eq!(has(field(&status, "CapEff"), kept), has(had, kept), "{kept} in {status}");
         }
     }

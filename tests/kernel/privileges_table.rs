@@ -23,7 +23,12 @@ const CASES: &[(&str, &str, &str)] = &[
     ("io_uring, memory", "NOBODY_WITHOUT_MEMLOCK", "--engine=uring t.dat"),
     ("the best engine", "DENY 425", "t.dat"),
     ("any asynchronous engine", "DENY 425,206", "-Su t.dat"),
+    ("io_uring with a kernel thread (`--sqpoll`)", "NOBODY_WITHOUT_MEMLOCK", "--sqpoll t.dat"),
     ("threads (`-t`, `-F`)", "NOBODY_WITHOUT_THREADS", "-t4 t.dat"),
+    ("open files (targets times threads)", "NOBODY_WITHOUT_FILES", "-t4 t.dat"),
+    ("buffers (`-b` times `-o`)", "NOBODY_WITHOUT_ADDRESSES", "-b64K -o4096 t.dat"),
+    ("who uses a file", NOBODY, "-w100 zeros.dat"),
+    ("who uses a file, for certain (`--strict`)", NOBODY, "-w100 --strict zeros.dat"),
     ("large pages (`-l`)", "", "-l t.dat"),
     ("a CPU (`-a`)", "taskset -c 0", "-a1 t.dat"),
     ("I/O priority (`-I1`, `-I2`)", "DENY 251", "-I1 t.dat"),
@@ -71,8 +76,10 @@ fn folder() -> tempfile::TempDir {
         |path: PathBuf, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     fs::copy(env!("CARGO_BIN_EXE_diskspd"), place("diskspd")).unwrap();
     fs::create_dir(place("closed")).unwrap();
-    for (name, mode) in [("t.dat", 0o644), ("secret.dat", 0o600)] {
-        fs::write(place(name), vec![7; 1 << 20]).unwrap();
+    for (name, mode, byte) in
+        [("t.dat", 0o644, 7), ("secret.dat", 0o600, 7), ("zeros.dat", 0o666, 0)]
+    {
+        fs::write(place(name), vec![byte; 1 << 20]).unwrap();
         set(place(name), mode);
     }
     fs::write(place("deny.py"), DENY).unwrap();
@@ -98,6 +105,8 @@ fn told(folder: &Path, without: &str, args: &str) -> Option<String> {
     let without = match without.split_once(' ') {
         Some(("DENY", numbers)) => format!("python3 deny.py {numbers}"),
         _ if without == "NOBODY_WITHOUT_MEMLOCK" => format!("{NOBODY} prlimit --memlock=0"),
+        _ if without == "NOBODY_WITHOUT_FILES" => format!("{NOBODY} prlimit --nofile=12:12"),
+        _ if without == "NOBODY_WITHOUT_ADDRESSES" => format!("{NOBODY} prlimit --as=200000000"),
         _ if without == "NOBODY_WITHOUT_THREADS" => format!("{NOBODY} prlimit --nproc=1"),
         _ => without.to_owned(),
     };

@@ -6,11 +6,12 @@ use caps::{CapSet, Capability, CapsHashSet};
 
 /// What some part of the program needs, where it has it: opening what the user may open, extended attributes,
 /// looking at who else uses a target, priorities, locked memory, limits, kernel counters, devices.
-const NEEDED: [Capability; 9] = [
+const NEEDED: [Capability; 10] = [
     Capability::CAP_DAC_OVERRIDE,
     Capability::CAP_DAC_READ_SEARCH,
     Capability::CAP_FOWNER,
     Capability::CAP_IPC_LOCK,
+    Capability::CAP_LEASE,
     Capability::CAP_PERFMON,
     Capability::CAP_SYS_ADMIN,
     Capability::CAP_SYS_NICE,
