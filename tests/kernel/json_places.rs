@@ -136,3 +136,90 @@ fn a_result_that_somebody_has_added_to_was_replaced() {
     assert_eq!(output.status.code(), Some(2), "{}", told(&output));
     assert!(bytes(&place) == added.as_bytes());
 }
+
+/// Where the result is, as it is told.
+fn kept(told: &str) -> PathBuf {
+    let from = told.find("the result is in '").map(|at| at + "the result is in '".len()).unwrap();
+    told[from..].split('\'').next().unwrap().into()
+}
+
+fn is_result(place: &std::path::Path) -> bool {
+    let result: Value = serde_json::from_slice(&bytes(place)).unwrap();
+    result["tool"]["name"] == "Fathom diskspd"
+}
+
+const WHILE: &str = "-W0 -d1 -b4K t.dat";
+
+/// What somebody does to a result in mid-run, with content of theirs.
+type Meanwhile = fn(&std::path::Path, &[u8]);
+
+#[test]
+fn a_file_that_took_the_place_of_the_result_in_mid_run_was_replaced() {
+    let foreign = b"Dear Ada, these are my notes";
+    let meanwhile: [Meanwhile; 3] = [
+        // Another file at the name, an earlier result that somebody writes into, and a link to another file.
+        |place, content| {
+            fs::write(place.with_extension("new"), content).unwrap();
+            fs::rename(place.with_extension("new"), place).unwrap();
+        },
+        |place, content| fs::write(place, content).unwrap(),
+        |place, content| {
+            fs::write(place.with_extension("new"), content).unwrap();
+            let _absent = fs::remove_file(place);
+            std::os::unix::fs::symlink(place.with_extension("new"), place).unwrap();
+        },
+    ];
+    for (number, meanwhile) in meanwhile.iter().enumerate() {
+        for is_there in [false, true] {
+            let bench = Bench::new();
+            let place = bench.path("r.json");
+            if is_there {
+                assert!(bench.run(&format!("--json=r.json {LOAD}")).status.success());
+            }
+            let running = bench.start(&format!("--json=r.json {WHILE}"));
+            meanwhile(&place, foreign);
+            let ended = running.wait();
+            let case = format!("{number}, {is_there}: {}", ended.stderr);
+            assert_eq!(ended.code, Some(1), "{case}");
+            assert_eq!(bytes(&place), foreign, "{case}");
+            assert!(ended.stderr.contains("'r.json'"), "{case}");
+            assert!(is_result(&kept(&ended.stderr)), "{case}");
+            assert!(!bench.path(".r.json.unfinished").exists(), "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_exchanged_in_mid_run_did_not_lose_what_stands_in_the_other() {
+    for is_there in [false, true] {
+        let bench = Bench::new();
+        let (folder, moved) = (bench.path("out"), bench.path("moved"));
+        fs::create_dir(&folder).unwrap();
+        if is_there {
+            assert!(bench.run(&format!("--json=out/r.json {LOAD}")).status.success());
+        }
+        let running = bench.start(&format!("--json=out/r.json {WHILE}"));
+        fs::rename(&folder, &moved).unwrap();
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("r.json"), "precious").unwrap();
+        let ended = running.wait();
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert_eq!(kept(&ended.stderr), moved.join("r.json"), "{}", ended.stderr);
+        assert!(is_result(&moved.join("r.json")));
+        assert_eq!(bytes(&folder.join("r.json")), b"precious");
+        for folder in [folder, moved] {
+            assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_result_that_was_removed_in_mid_run_is_written_again() {
+    let bench = Bench::new();
+    assert!(bench.run(&format!("--json=r.json {LOAD}")).status.success());
+    let running = bench.start(&format!("--json=r.json {WHILE}"));
+    fs::remove_file(bench.path("r.json")).unwrap();
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(is_result(&bench.path("r.json")));
+}

@@ -1,20 +1,23 @@
 //! Where a result is to go: asked before anything is measured, so that a long test is not in vain and
 //! nothing of value is written over.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fathom_core::report::json;
-use fathom_sys::file::{may_write, open_pipe_to_write};
-use fathom_sys::identity;
+use fathom_sys::file::{may_write, open_stream_to_write};
+use fathom_sys::identity::{self, Identity};
 
 use crate::output::{Code, complain};
+use crate::whole_file::{Place, folder_of};
 
 /// Names of standard output, which is written to as it stands.
 const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+
+/// `ENXIO` of Linux: nobody has opened the pipe for reading.
+const NO_READER: i32 = 6;
 
 /// Why a result cannot go there.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,10 +33,10 @@ enum Obstacle {
 pub enum Destination {
     /// Nowhere: none was asked for.
     None,
-    /// To a file, or a device that takes text.
-    File(PathBuf),
-    /// To a pipe, which is open since before the run, so that its reader waits for what comes.
-    Pipe(PathBuf, File),
+    /// To a file, which is held with its folder since before the run.
+    File(Place),
+    /// To a pipe or a device that takes text, open since before the run, so that a reader waits for it.
+    Stream(PathBuf, File),
     /// To standard output, behind what else goes there.
     Stdout,
 }
@@ -49,8 +52,7 @@ pub fn destination<'a>(
         return Ok(Destination::Stdout);
     }
     let place = path.display();
-    let found = look(path, targets, may_overwrite);
-    match found.map_or_else(|| opened(path), Err) {
+    match look(path, targets, may_overwrite) {
         Ok(destination) => Ok(destination),
         Err(Obstacle::Refused(why)) => {
             complain(&format!("REFUSED: --json={place}: {why}"));
@@ -63,93 +65,84 @@ pub fn destination<'a>(
     }
 }
 
-/// Opens a pipe, which nobody waits for: whoever is to read it is there, or there is no use in running.
-fn opened(path: &Path) -> Result<Destination, Obstacle> {
-    if !fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
-        return Ok(Destination::File(path.to_owned()));
-    }
-    let pipe = open_pipe_to_write(path).map_err(|error| {
-        Obstacle::Wrong(match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => error.to_string(),
-            _ => {
-                "it is a pipe that nobody reads; start its reader first, or name a file".to_owned()
-            }
-        })
-    })?;
-    Ok(Destination::Pipe(path.to_owned(), pipe))
-}
-
 fn look<'a>(
     path: &Path,
     targets: impl IntoIterator<Item = &'a str>,
     may_overwrite: bool,
-) -> Option<Obstacle> {
-    let found = match fs::metadata(path) {
-        Ok(found) => Some(found),
+) -> Result<Destination, Obstacle> {
+    let wrong = |error: io::Error| Obstacle::Wrong(format!("{error}; correct the path"));
+    let kind = match fs::metadata(path) {
+        Ok(found) => Some(found.file_type()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Some(Obstacle::Wrong(format!("{error}; correct the path"))),
+        Err(error) => return Err(wrong(error)),
     };
-    let kind = found.as_ref().map(fs::Metadata::file_type);
+    if kind.is_none() {
+        check_folder(path)?;
+    }
+    let is_file = kind.is_none_or(|kind| kind.is_file());
+    let place = is_file.then(|| Place::look(path, may_overwrite)).transpose().map_err(wrong)?;
     // A target may hang: it is looked at only where its name, or what stands there, does not tell.
-    let is_doubtful =
-        found.is_some_and(|found| found.is_file() && (may_overwrite || found.len() == 0));
-    if targets.into_iter().any(|target| is_same(path, Path::new(target), is_doubtful)) {
+    let doubtful = place.as_ref().filter(|place| may_overwrite || place.is_empty());
+    let object = doubtful.and_then(Place::object);
+    if targets.into_iter().any(|target| is_same(path, Path::new(target), object)) {
         let why = "it is a target of this run; name another file for the result";
-        return Some(Obstacle::Refused(why.to_owned()));
+        return Err(Obstacle::Refused(why.to_owned()));
     }
-    let Some(kind) = kind else { return without_folder(path) };
-    if kind.is_block_device() {
-        let why = "it is a block device, whose data would be lost; name a file for the result";
-        return Some(Obstacle::Refused(why.to_owned()));
+    match (place, kind) {
+        (Some(place), _) if place.may_be_replaced() => Ok(Destination::File(place)),
+        (None, Some(kind)) => stream(path, kind),
+        _ => {
+            let why = "the file is there, and no result of this tool; name another file, or give \
+                       --overwrite if it may be replaced";
+            Err(Obstacle::Refused(why.to_owned()))
+        }
     }
-    if kind.is_dir() {
-        return Some(Obstacle::Wrong("it is a directory; name a file in it".to_owned()));
-    }
-    if kind.is_socket() {
-        return Some(Obstacle::Wrong("it is a socket; name a file, or a pipe".to_owned()));
-    }
-    let is_others = kind.is_file() && !may_overwrite && !is_result(path);
-    is_others.then(|| {
-        let why = "the file is there, and no result of this tool; name another file, or give --overwrite \
-                   if it may be replaced";
-        Obstacle::Refused(why.to_owned())
-    })
 }
 
-/// Whether both names lead to the same place, or, if that is doubtful, to the same object.
-fn is_same(path: &Path, target: &Path, is_doubtful: bool) -> bool {
+/// Opens what is no file, if it takes text. A pipe is not waited for: whoever is to read it is there, or
+/// there is no use in running.
+fn stream(path: &Path, kind: FileType) -> Result<Destination, Obstacle> {
+    let wrong = |why: &str| Err(Obstacle::Wrong(why.to_owned()));
+    if kind.is_block_device() {
+        let why = "it is a block device, whose data would be lost; name a file for the result";
+        return Err(Obstacle::Refused(why.to_owned()));
+    }
+    if kind.is_dir() {
+        return wrong("it is a directory; name a file in it");
+    }
+    if kind.is_socket() {
+        return wrong("it is a socket; name a file, or a pipe");
+    }
+    match open_stream_to_write(path) {
+        Ok(stream) => Ok(Destination::Stream(path.to_owned(), stream)),
+        Err(error) if kind.is_fifo() && error.raw_os_error() == Some(NO_READER) => {
+            wrong("it is a pipe that nobody reads; start its reader first, or name a file")
+        }
+        Err(error) => wrong(&format!("{error}; name another place")),
+    }
+}
+
+/// Whether both names lead to the same place, or, if that is doubtful, the target to this object.
+fn is_same(path: &Path, target: &Path, doubtful: Option<Identity>) -> bool {
     let folder = |path| fs::canonicalize(folder_of(path)).ok();
     let is_named_so = path.file_name() == target.file_name()
         && folder(path).is_some_and(|place| folder(target) == Some(place));
     is_named_so
-        || is_doubtful
-            && identity::of(path)
-                .is_ok_and(|object| identity::of(target).is_ok_and(|other| object == other))
+        || doubtful.is_some_and(|object| identity::of(target).is_ok_and(|other| object == other))
 }
 
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
-fn without_folder(path: &Path) -> Option<Obstacle> {
+/// Asks whether a file may be made at a path.
+fn check_folder(path: &Path) -> Result<(), Obstacle> {
     let folder = folder_of(path);
-    let shown = folder.display();
     if !folder.is_dir() {
+        let shown = folder.display();
         let why = format!("there is no folder '{shown}'; make it, or correct the path");
-        return Some(Obstacle::Wrong(why));
+        return Err(Obstacle::Wrong(why));
     }
-    let error = may_write(folder).err()?;
-    let why = format!("its folder may not be written to ({error}); name another place");
-    Some(Obstacle::Wrong(why))
-}
-
-/// Whether a file holds a result of ours with nothing added, or nothing at all. One that may not be read,
-/// such as a drop box, is none of ours.
-fn is_result(path: &Path) -> bool {
-    fs::read(path).is_ok_and(|text| text.is_empty() || json::is_ours(&text))
+    may_write(folder).map_err(|error| {
+        let why = format!("its folder may not be written to ({error}); name another place");
+        Obstacle::Wrong(why)
+    })
 }
 
 #[cfg(test)]
@@ -157,7 +150,7 @@ mod tests {
     use super::*;
 
     fn found(path: &Path, target: &Path, may_overwrite: bool) -> Option<Obstacle> {
-        look(path, [target.to_str().unwrap()], may_overwrite)
+        look(path, [target.to_str().unwrap()], may_overwrite).err()
     }
 
     fn is_refused(found: Option<&Obstacle>, words: &str) -> bool {

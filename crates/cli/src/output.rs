@@ -19,7 +19,6 @@ use fathom_core::shown::{from_os, shown};
 use fathom_sys::clock::now_ns;
 
 use crate::destination::Destination;
-use crate::whole_file;
 
 /// Exit codes; they are documented in the usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +108,15 @@ pub fn save(destination: &Destination, json: &str, stop: &AtomicBool) -> Option<
     let (path, written) = match destination {
         Destination::None => return None,
         Destination::Stdout => return Some(print(json)).filter(|code| *code != ExitCode::SUCCESS),
-        Destination::File(path) => (path, whole_file::write(path, json.as_bytes())),
-        Destination::Pipe(path, pipe) => (path, pour(pipe, json.as_bytes(), stop)),
+        Destination::File(place) => (place.path(), place.write(json.as_bytes())),
+        Destination::Stream(path, stream) => (path.as_path(), pour(stream, json.as_bytes(), stop)),
     };
     let error = written.err()?;
     complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));
     Some(Code::Failed.into())
 }
 
-/// Writes to a pipe that takes what it has room for and does not wait itself.
+/// Writes to a pipe or a device that takes what it has room for and does not wait itself.
 fn pour(mut pipe: &File, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<()> {
     const PAUSE: Duration = Duration::from_millis(5);
     /// Whoever pressed Ctrl-C waits for it.

@@ -48,23 +48,19 @@ pub struct TargetFile {
     is_device: bool,
 }
 
-/// Opens a file for writing as it stands, and makes it if there is none. A symbolic link in its place is not
-/// followed (`ELOOP`), and a pipe that nobody reads is not waited for (`ENXIO`).
-pub fn open_in_place(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(false).mode(0o600);
-    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
-}
-
-/// Opens a pipe for writing, which then takes what it has room for and never waits.
+/// Opens a pipe, or a device that takes text, for writing; it takes what it has room for and never waits.
 ///
 /// # Errors
-/// If nobody reads it (`ENXIO`), or it is none.
-pub fn open_pipe_to_write(path: &Path) -> io::Result<File> {
+/// If it is a pipe that nobody reads (`ENXIO`), or neither.
+pub fn open_stream_to_write(path: &Path) -> io::Result<File> {
     let mut options = File::options();
-    let file = options.write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    let is_pipe = file.metadata()?.file_type().is_fifo();
-    if is_pipe { Ok(file) } else { Err(io::Error::other("it is a pipe no longer")) }
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = options.write(true).custom_flags(flags).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_fifo() || kind.is_char_device() {
+        return Ok(file);
+    }
+    Err(io::Error::other("something else has taken its place"))
 }
 
 /// Whether this process may write to what stands at a path, be it a file or a folder.

@@ -171,10 +171,11 @@ impl Directory {
         self.open(name, flags, mode)
     }
 
-    /// Opens a file for reading and writing as it stands. No symbolic link is followed, and no pipe waited
-    /// for.
-    pub fn open_in_place(&self, name: &OsStr) -> io::Result<File> {
-        self.open(name, libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY, 0)
+    /// Opens a file for writing as it stands, and makes it if there is none. No symbolic link is followed
+    /// (`ELOOP`), and a pipe that nobody reads is not waited for (`ENXIO`).
+    pub fn open_or_create(&self, name: &OsStr, mode: u32) -> io::Result<File> {
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW;
+        self.open(name, flags | libc::O_NONBLOCK | libc::O_NOCTTY, mode)
     }
 
     /// Opens a file for reading as it stands. No symbolic link is followed, and no pipe waited for.
@@ -210,14 +211,43 @@ impl Directory {
         self.rename(&aside, name, libc::RENAME_NOREPLACE).map(|()| Removal::Replaced)
     }
 
-    /// Puts `from` in the place of `to` in one step, whatever stands there.
-    pub fn put_in_place(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
-        self.rename(from, to, 0)
+    /// Gives `from` the name `to`, at which nothing may stand (`AlreadyExists`).
+    pub fn put(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+        match self.rename(from, to, libc::RENAME_NOREPLACE) {
+            // An old file system moves nothing without replacing: then the look a moment ago must do.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => match self.hold(to) {
+                Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(_) => self.rename(from, to, 0),
+            },
+            put => put,
+        }
     }
 
-    /// Brings the names of the directory to stable storage.
-    pub fn sync(&self) -> io::Result<()> {
-        self.open(OsStr::new("."), libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
+    /// Puts `from` in the place of `what`, which `may_go`, at `to`. They change places first, so that
+    /// whatever else stands at `to` by then goes back there, and `from` keeps its name.
+    pub fn replace(
+        &self,
+        from: &OsStr,
+        to: &OsStr,
+        what: &Held,
+        may_go: impl Fn() -> bool,
+    ) -> io::Result<Removal> {
+        let is_at = |name| self.hold(name).is_ok_and(|found| found.object == what.object);
+        if !is_at(to) || !may_go() {
+            return Ok(Removal::Replaced);
+        }
+        match self.rename(from, to, libc::RENAME_EXCHANGE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Removal::Replaced),
+            // As above.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                return self.rename(from, to, 0).map(|()| Removal::Removed);
+            }
+            exchanged => exchanged?,
+        }
+        if is_at(from) && may_go() {
+            return self.unlink(from).map(|()| Removal::Removed);
+        }
+        self.rename(from, to, libc::RENAME_EXCHANGE).map(|()| Removal::Replaced)
     }
 
     fn open(&self, name: &OsStr, flags: libc::c_int, mode: u32) -> io::Result<File> {
@@ -328,8 +358,35 @@ mod tests {
         assert_eq!(directory.remove(name, made).expect("a look"), Removal::Absent);
         std::os::unix::fs::symlink(&one, home.path().join("link")).expect("a link");
         assert!(directory.create_new(OsStr::new("link"), 0o600).is_err());
-        assert!(directory.open_in_place(OsStr::new("link")).is_err());
+        assert!(directory.open_or_create(OsStr::new("link"), 0o600).is_err());
         assert!(one.exists() && other.exists());
         assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 3);
+    }
+
+    #[test]
+    fn what_takes_a_place_meanwhile_goes_back_to_it() {
+        let (home, one, other) = two();
+        let directory = Directory::take(home.path()).expect("held");
+        let (new, name) = (OsStr::new("new"), OsStr::new("one"));
+        fs::write(home.path().join(new), "new").expect("a file");
+        let held = directory.hold(name).expect("held");
+        assert!(directory.put(new, name).is_err());
+        let changes_in_the_last_moment = std::cell::Cell::new(0);
+        let may_go = || changes_in_the_last_moment.replace(1) == 0;
+        for refused in [
+            directory.replace(new, OsStr::new("other"), &held, || true),
+            directory.replace(new, name, &held, || false),
+            directory.replace(new, name, &held, may_go),
+        ] {
+            assert_eq!(refused.expect("a look"), Removal::Replaced);
+            for (file, holds) in [(&one, "one"), (&other, "other"), (&home.path().join(new), "new")]
+            {
+                assert_eq!(fs::read_to_string(file).expect("read"), holds);
+            }
+        }
+        let done = directory.replace(new, name, &held, || true);
+        assert_eq!(done.expect("replaced"), Removal::Removed);
+        assert_eq!(fs::read_to_string(&one).expect("read"), "new");
+        assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 2);
     }
 }
