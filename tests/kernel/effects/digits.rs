@@ -17,7 +17,9 @@ fn totals(text: &str, title: &str) -> Vec<String> {
 fn computed(result: &Value, directions: &[&str]) -> Vec<String> {
     let all = || directions.iter().flat_map(|direction| records(result, direction));
     let sum = |number: &str| all().map(|one| one[number].as_u64().unwrap()).sum::<u64>();
-    let latency_ns = all().map(|one| one["latency"]["sum_ns"].as_u64().unwrap()).sum::<u64>();
+    // An I/O in flight at the end is in the latencies with its age where it has taken longest.
+    let latency = |number: &str| all().map(|one| one["latency"][number].as_u64().unwrap()).sum();
+    let (latency_ns, latencies): (u64, u64) = (latency("sum_ns"), latency("count"));
     let seconds = result["time_spans"][0]["measured_ns"].as_u64().unwrap() as f64 / 1e9;
     let (bytes, ios) = (sum("bytes"), sum("ios"));
     vec![
@@ -25,7 +27,7 @@ fn computed(result: &Value, directions: &[&str]) -> Vec<String> {
         ios.to_string(),
         format!("{:.2}", bytes as f64 / 1_048_576.0 / seconds),
         format!("{:.2}", ios as f64 / seconds),
-        format!("{:.3}", latency_ns as f64 / ios as f64 / 1e6),
+        format!("{:.3}", latency_ns as f64 / latencies as f64 / 1e6),
     ]
 }
 

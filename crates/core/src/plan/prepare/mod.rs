@@ -216,13 +216,19 @@ impl Making<'_> {
             io::ErrorKind::AlreadyExists => refused(self.path, "create the file", replaced()),
             _ => refused(self.path, "create the file", error),
         })?;
-        // What others have written to it before is written over.
-        alone.add(&file);
-        let made = identity::of_open(&file);
-        alone.begin(made.map_err(|error| refused(self.path, "look at the file", error))?);
-        self.or_remove(&file, self.fill(&file))?;
+        self.tell_beginning();
+        let watched = self.watch(&file, alone);
+        self.or_remove(&file, watched.and_then(|()| self.fill(&file)))?;
         self.tell("created");
         Ok((Created::Made, file))
+    }
+
+    /// Watches a file that was made just now. What others have written to it before is written over.
+    fn watch(&self, file: &File, alone: &Alone) -> Result<(), PrepareError> {
+        alone.add(file);
+        let made = identity::of_open(file);
+        alone.begin(made.map_err(|error| refused(self.path, "look at the file", error))?);
+        Ok(())
     }
 
     fn keep_or_remake(&self, file: &File, overwrite: bool) -> Result<Created, PrepareError> {

@@ -21,17 +21,19 @@ impl Making<'_> {
         let mut done_bytes = 0;
         while done_bytes < self.size_bytes {
             let end_bytes = self.size_bytes.min(done_bytes.saturating_add(PORTION_BYTES));
-            (self.sink)(Event::Filling {
-                name: self.path.display().to_string(),
-                done_bytes: 0,
-                total_bytes: self.size_bytes,
-            });
+            self.tell_beginning();
             match self.portion(file, done_bytes..end_bytes)? {
                 Portion::Taken => done_bytes = end_bytes,
                 Portion::Unsupported => return self.set_size(file),
             }
         }
         Ok(())
+    }
+
+    /// From now on there is a file that is not complete.
+    pub(super) fn tell_beginning(&self) {
+        let (name, total_bytes) = (self.path.display().to_string(), self.size_bytes);
+        (self.sink)(Event::Filling { name, done_bytes: 0, total_bytes });
     }
 
     fn portion(&self, file: &File, range: Range<u64>) -> Result<Portion, PrepareError> {
