@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn an_overlong_value_is_not_ours() {
         let file = tempfile::NamedTempFile::new().expect("a temporary file");
-        for (bytes, is_ours) in [(300, true), (VALUE_BYTES_MAX, true), (VALUE_BYTES_MAX + 1, false)] {
+        for (bytes, is_ours) in [(300, true), (VALUE_BYTES_MAX, true), (VALUE_BYTES_MAX + 1, false)]
+        {
             // Some file systems keep no attributes, others none of this length.
             if set(file.as_file(), NAME, &vec![b'x'; bytes]).is_ok() {
                 let found = get(file.as_file(), NAME).expect("an answer");
