@@ -75,7 +75,7 @@ fn a_rate_that_spinners_keep_from_being_reached_is_told_as_theirs() {
         .flat_map(|&os_id| [os_id as usize; 2])
         .map(|os_id| Spinner::on(os_id, "-10"))
         .collect();
-    for args in ["-o1 -g200000i -L", "-o4 -t2 -g100000i -L"] {
+    for args in ["-o1 -g400000i -L", "-o4 -t2 -g400000i -L"] {
         let result = measure(folder.path(), args);
         let missed = told(&result, "rate_not_reached");
         assert_eq!(missed.len(), 1, "{args}: {}", result["warnings"]);
