@@ -46,7 +46,8 @@ class QuantileEstimate:
     ios
         In all histograms.
     ios_needed
-        As many I/Os would carry an interval, if these are too few.
+        As many I/Os would carry an interval, if these are too few; None, too, for the least and the
+        greatest latency, which no number of I/Os gives an interval.
     is_greatest
         The value is the greatest of all latencies, and tells no more than that.
     noise
@@ -153,12 +154,7 @@ class Histograms:
             confidence=confidence,
             between_runs=len(self.counts) > 1,
             ios=ios,
-            # Runs that differ much need more than independent I/Os do.
-            ios_needed=None
-            if ends or noise
-            else max(math.ceil(needed), 2 * ios)
-            if ios >= needed
-            else math.ceil(needed),
+            ios_needed=None if ends or noise else _more_ios(needed, ios),
             is_greatest=math.ceil(quantile * ios * (1 - 1e-12)) >= ios,
             noise=noise,
             widened=widened,
@@ -223,6 +219,14 @@ def _ios_needed(quantile: float, runs: int, confidence: float) -> float:
     if runs == 1:
         return math.log((1 - confidence) / 2) / math.log1p(-rare)
     return float(stdtrit(runs - 1, (1 + confidence) / 2)) ** 2 / rare
+
+
+def _more_ios(needed: float, ios: int) -> int | None:
+    """Return how many I/Os would carry an interval where these carry none."""
+    if math.isinf(needed):
+        return None
+    # Runs that differ much need more than independent I/Os do.
+    return max(math.ceil(needed), 2 * ios) if ios >= needed else math.ceil(needed)
 
 
 def _order_places(
