@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["FORBIDDING", "WEAKENING", "Claim", "Evidence", "Unit", "doubts_of"]
+__all__ = ["FORBIDDING", "MARKS", "WEAKENING", "Claim", "Evidence", "Unit", "doubts_of", "mark_of"]
 
 Unit = Literal["ns", "IOPS", "MiB/s"]
 
@@ -45,6 +45,12 @@ WEAKENING = (
     "provisioned-limit",
 )
 """Findings which say that the numbers may differ another time, or are a limit's."""
+
+MARKS = {
+    **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijk", strict=True)),
+}
+"""A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 
 _NO_NUMBER = re.compile(r"\b(nan|inf)\b", re.IGNORECASE)
 
@@ -94,6 +100,12 @@ class Claim:
         wrong = [one for one in self.evidence if not math.isfinite(one.value)]
         if wrong or _NO_NUMBER.search(self.text):
             raise ValueError(f"a claim of what is not known: {self.text} {wrong}")
+
+
+def mark_of(rules: Iterable[str]) -> str:
+    """Return the letters of the rules that speak against figures, such as ``Ad``."""
+    found = {*rules}
+    return "".join(mark for rule, mark in MARKS.items() if rule in found)
 
 
 def doubts_of(rules: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

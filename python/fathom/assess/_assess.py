@@ -235,9 +235,10 @@ def _concluded(
 
 def _judged(plan: TargetCells, *, interrupted: bool) -> TargetAssessment:
     telling = [
-        one.result
+        (one.result, one.run_id)
         for one in plan.done()
         if one.result is not None and (one.cell.for_findings or not plan.target.is_direct)
     ]
-    findings = [replace(one, target=plan.target.name) for one in find(telling)]
+    results, run_ids = [one for one, _ in telling], [run_id for _, run_id in telling]
+    findings = [replace(one, target=plan.target.name) for one in find(results, run_ids)]
     return TargetAssessment(plan, verdict_of(plan, findings, interrupted=interrupted), findings)

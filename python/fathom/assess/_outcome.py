@@ -19,7 +19,9 @@
         "key_figures": [five of {"name", "label", "unit": "ns" | "ios_per_s" | "mib_per_s",
                         "value": null | number, "text", "cell_key", "run_id",
                         "higher_is_better"}],
-        "findings": [{"rule", "title", "target", "evidence", "remedy", "confidence", "source"}],
+        "findings": [{"rule", "title", "target", "evidence", "remedy", "confidence", "source",
+                      "cases": [{"evidence", "run_ids"}], the worst first,
+                      "run_count", "judged_count"}], one of each rule,
         "knees": {"random": depth, "sequential": depth},
         "steady": null | {"rounds", "is_steady", "is_exhausted", "points": {
                    "4k" | "64k" | "1m": {"label", "iops": [one per round],

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
+from fathom._claims import MARKS, mark_of
 from fathom.cli._plain import unguarded
 from fathom.cli._shown import console, plain_text
 from fathom.cli._whole_table import WholeColumn, WholeTable
@@ -101,6 +102,7 @@ def _show_cells(one: TargetAssessment) -> None:
         rows.append(_row(cell))
     columns = ("", "IOPS>", "MiB/s>", "mean>", "99 %>", "run>")
     _print(_table(columns, rows, spare=("MiB/s", "mean"), headings=headings))
+    _show_legend(one)
     _show_rounds(one)
 
 
@@ -126,11 +128,23 @@ def _row(one: AssessedCell) -> list[str]:
 
 
 def _marks(one: AssessedCell) -> str:
-    """Return which findings this run alone gives, of those that speak against its figures."""
+    """Return a letter for each finding that this run alone gives against its figures."""
     from fathom.assess import marks_of  # noqa: PLC0415 - Loads NumPy.
 
-    found = marks_of(one)
-    return f" [{', '.join(found)}]" if found else ""
+    found = mark_of(marks_of(one))
+    return f" [{found}]" if found else ""
+
+
+def _show_legend(one: TargetAssessment) -> None:
+    """Say what the letters of the rows mean: those that stand there, and no others."""
+    from fathom.assess import marks_of  # noqa: PLC0415 - As above.
+    from fathom.findings import RULES  # noqa: PLC0415 - As above.
+
+    shown = {rule for cell in one.plan.cells if cell.state == "done" for rule in marks_of(cell)}
+    titles = {rule.name: rule.title for rule in RULES}
+    legend = [f"[{mark}] {titles[rule]}" for rule, mark in MARKS.items() if rule in shown]
+    if legend:
+        _write(f"{'; '.join(legend)}.", "")
 
 
 def _show_rounds(one: TargetAssessment) -> None:
@@ -159,6 +173,8 @@ def _show_findings(found: Assessment) -> None:
         about = f"{one.target}: " if several else ""
         _write(f"{about}{one.title} ({one.confidence})", "- ")
         _write(one.evidence, "    ", "    ")
+        if one.where:
+            _write(one.where, "    ", "    ")
         _write(f"What to do: {one.remedy}", "    ", "    ")
 
 

@@ -1,18 +1,19 @@
 """Findings: what results say about the storage, and about how far to believe them.
 
-One rule per file. A rule looks at all results of one target and returns findings with evidence in
-numbers, a confidence and a remedy.
+One rule per file. A rule looks at all results of one target and tells what it noticed; all of that
+is one finding, with the evidence of the worst case in numbers, a confidence and a remedy.
 
 >>> from fathom.findings import find  # doctest: +SKIP
 >>> find([result])  # doctest: +SKIP
 """
 
 from fathom.findings._find import RULES, find
-from fathom.findings._finding import Confidence, Finding, Rule
+from fathom.findings._finding import Case, Confidence, Finding, Rule
 from fathom.findings._observed import Load, Observed, TargetEvidence, raid_level, time_words
 
 __all__ = [
     "RULES",
+    "Case",
     "Confidence",
     "Finding",
     "Load",

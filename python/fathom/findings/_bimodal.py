@@ -25,10 +25,11 @@ _LEAST_DISTANCE = 3.0
 _VALLEY = 0.2
 _BINS_PER_OCTAVE = 4
 
+_REMEDY = "Judge by percentiles, not the mean; look for a cache or tier with hits and misses."
+
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Tell the run of which the two populations are farthest apart."""
-    best: tuple[float, str] | None = None
+    """Tell two populations; those that are farthest apart are the worst."""
     for one in evidence.observed:
         for name in ("read", "write"):
             latency: Latency | None = getattr(one.result, name).latency
@@ -41,11 +42,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 f"the {name}s took about {time_words(low_ns)}, {share:.0f} % about "
                 f"{time_words(high_ns)}."
             )
-            if best is None or high_ns / low_ns > best[0]:
-                best = (high_ns / low_ns, words)
-    if best is not None:
-        remedy = "Judge by percentiles, not the mean; look for a cache or tier with hits and misses"
-        yield Noticed(best[1], f"{remedy}.", "likely")
+            yield Noticed(words, _REMEDY, "likely", (one,), high_ns / low_ns)
 
 
 def _two(latency: Latency) -> tuple[float, float, float] | None:

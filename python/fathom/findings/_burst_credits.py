@@ -40,22 +40,26 @@ class _Step:
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Tell the deepest step down of all runs."""
-    pairs = [(one, step) for one in evidence.observed if (step := step_of(one)) is not None]
-    if not pairs:
-        return
-    one, step = min(pairs, key=lambda pair: pair[1].share)
+    """Tell each step down; the deepest is the worst."""
+    for one in evidence.observed:
+        step = step_of(one)
+        if step is not None:
+            yield _noticed(one, step)
+
+
+def _noticed(one: Observed, step: _Step) -> Noticed:
     interval_s = one.result.raw["time_spans"][0]["interval_ns"] / _NANOS_PER_SECOND
     writes = one.load.write_percent > 0
     other = " A cache of the device that filled looks the same." if writes else ""
-    count = len(pairs)
-    yield Noticed(
+    return Noticed(
         f"{one.load.words()}, {one.load.outstanding} outstanding: {step.before:,.0f} IOPS for "
         f"{step.at * interval_s:.1f} s, then {step.after:,.0f} IOPS ({100 * step.share:.0f} %)."
-        f"{other} {count} of {len(evidence.observed)} runs had such a step.",
+        f"{other}",
         "Measure until the credits are used up (-d), and rely on the rate behind the step; the "
         "provider tells the size and the refill of the credits.",
         "possible" if writes else "likely",
+        (one,),
+        1 / step.share if step.share else float("inf"),
     )
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings._finding import Noticed, Rule
+from fathom.findings._finding import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
+    from fathom.findings._finding import Noticed
     from fathom.findings._observed import TargetEvidence
 
 __all__ = ["RULE"]
 
 
-def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+def _look(evidence: TargetEvidence) -> Iterable[Noticed]:
     """Take the engine's word for it: it knows what it read."""
-    for warning in evidence.warnings("small_working_set"):
-        yield Noticed(warning.evidence, warning.remedy, "possible")
+    return evidence.warned("possible", "small_working_set")
 
 
 RULE = Rule(

@@ -30,14 +30,13 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         return
     told, remedy = _threads(worst, _more(evidence, worst), warning[1])
     load = worst.load
-    count = len(evidence.observed)
-    others = f" {len(bound)} of {count} runs were so." if count > 1 else ""
     yield Noticed(
         f"{load.words()}, {load.threads} x {load.depth} outstanding: {warning[0]}"
         f" {_idle(worst)} of {len(_cpus(worst))} cores were at least half idle."
-        f"{others} {told}",
+        f" {told}",
         remedy,
         "likely",
+        bound,
     )
 
 

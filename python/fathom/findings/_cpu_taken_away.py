@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings._finding import Noticed, Rule
+from fathom.findings._finding import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
+    from fathom.findings._finding import Noticed
     from fathom.findings._observed import TargetEvidence
 
 __all__ = ["RULE"]
 
 
-def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+def _look(evidence: TargetEvidence) -> Iterable[Noticed]:
     """Take the engine's word for it: each thing that it saw once, whatever the number of runs."""
-    for warning in evidence.warnings("affinity_changed", "cpu_offline"):
-        yield Noticed(warning.evidence, warning.remedy, "certain")
+    return evidence.warned("certain", "affinity_changed", "cpu_offline")
 
 
 RULE = Rule(

@@ -33,6 +33,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "Measure with a working set as large as the application's, and larger than the "
                 "cache of drive and array.",
                 "likely",
+                (small, large),
+                large_ns / small_ns,
             )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from fathom._provenance import memory_bytes
@@ -35,15 +36,19 @@ from fathom.findings import (
     _working_set_small,
     _write_through,
 )
-from fathom.findings._finding import Finding, Rule
+from fathom.findings._finding import Case, Finding, Noticed, Rule
 from fathom.findings._observed import Observed, TargetEvidence, observe, raid_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from fathom._result import Result
+    from fathom.findings._finding import Confidence
 
 __all__ = ["RULES", "apply", "find"]
+
+# From the surest to the least.
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 # What spoils the numbers stands before what they say.
 RULES: tuple[Rule, ...] = (
@@ -78,16 +83,18 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def find(results: Iterable[Result]) -> list[Finding]:
+def find(results: Iterable[Result], run_ids: Iterable[int | None] = ()) -> list[Finding]:
     """Return the findings of results of any targets; those of several targets are left out.
+
+    Of each target a rule gives one finding at most. ``run_ids`` are those of the results.
 
     Imported results are left out, too: what they were asked for is not known.
 
     Asks this machine for its memory, and for the array that a target lies on.
     """
     targets: dict[str, list[Observed]] = {}
-    for result in results:
-        observed = observe(result)
+    for result, run_id in zip(results, chain(run_ids, repeat(None)), strict=False):
+        observed = observe(result, run_id)
         if observed is not None:
             path = result.raw["time_spans"][0]["targets"][0]["path"]
             targets.setdefault(path, []).append(observed)
@@ -101,16 +108,27 @@ def find(results: Iterable[Result]) -> list[Finding]:
 
 def apply(evidence: TargetEvidence) -> list[Finding]:
     """Return the findings of one target."""
-    return [
-        Finding(
-            rule=rule.name,
-            title=rule.title,
-            target=evidence.target,
-            evidence=noticed.evidence,
-            remedy=noticed.remedy,
-            confidence=noticed.confidence,
-            source=rule.source,
-        )
-        for rule in RULES
-        for noticed in rule.look(evidence)
-    ]
+    pairs = [(rule, [*rule.look(evidence)]) for rule in RULES]
+    return [_finding(rule, noticed, evidence) for rule, noticed in pairs if noticed]
+
+
+def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -> Finding:
+    """Return all that a rule noticed as one finding, which tells the worst of it."""
+    ordered = sorted(noticed, key=lambda one: (CONFIDENCES.index(one.confidence), -one.weight))
+    worst = ordered[0]
+    cases: dict[str, dict[int, None]] = {}
+    for one in ordered:
+        ids = [run.run_id for run in one.runs if run.run_id is not None]
+        cases.setdefault(one.evidence, {}).update(dict.fromkeys(ids))
+    return Finding(
+        rule=rule.name,
+        title=rule.title,
+        target=evidence.target,
+        evidence=worst.evidence,
+        remedy=worst.remedy,
+        confidence=worst.confidence,
+        source=rule.source,
+        cases=tuple(Case(words, tuple(ids)) for words, ids in cases.items()),
+        run_count=len({id(run) for one in ordered for run in one.runs}),
+        judged_count=len(evidence.observed),
+    )

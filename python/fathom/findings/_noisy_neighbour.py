@@ -18,10 +18,7 @@ _CHANGED = 1.25
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Tell stolen CPU time, and runs of the same load that do not agree."""
-    stolen = evidence.warnings("cpu_stolen")
-    if stolen:
-        words = f" {len(stolen)} runs were so." if len(stolen) > 1 else ""
-        yield Noticed(stolen[0].evidence + words, stolen[0].remedy, "certain")
+    yield from evidence.warned("certain", "cpu_stolen", unit="%")
     for family in evidence.families():
         rates = [one.iops for one in family]
         if max(rates) >= _CHANGED * min(rates):
@@ -31,6 +28,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "Look for other load on this device or host, or a device that slows down when "
                 "warm or full; measure again when it is quiet.",
                 "possible",
+                family,
+                max(rates) / min(rates),
             )
 
 

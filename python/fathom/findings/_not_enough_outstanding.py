@@ -39,6 +39,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "Allow more outstanding I/O (-o) or threads (-t): this is not yet the device's "
                 "greatest rate.",
                 "likely",
+                (before, last),
+                gain,
             )
 
 

@@ -15,12 +15,10 @@ __all__ = ["RULE"]
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Take the engine's word for it: it looked while it measured; once for each kind."""
+    """Take the engine's word for it: it looked while it measured; zeros first."""
     for kind in ("all_zero_data", "unwritten_extents"):
-        warnings = evidence.warnings(kind)
-        if warnings:
-            # Runs that write leave less of it to those behind them, so the first tells most.
-            yield Noticed(warnings[0].evidence, warnings[0].remedy, "certain")
+        # Runs that write leave less of it to those behind them, so the first tells most.
+        yield from evidence.warned("certain", kind)
 
 
 RULE = Rule(

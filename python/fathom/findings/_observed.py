@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fathom.findings._finding import Noticed
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from fathom._result import Result, Warning_
+    from fathom.findings._finding import Confidence
 
 __all__ = [
     "Load",
@@ -61,10 +65,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Observed:
-    """One result with its load."""
+    """One result with its load; ``run_id`` is None unless it is in the store."""
 
     load: Load
     result: Result
+    run_id: int | None = None
 
     @property
     def iops(self) -> float:
@@ -91,15 +96,21 @@ class TargetEvidence:
     memory_bytes: int = 0
     raid: str | None = None
 
-    def warnings(self, *kinds: str) -> list[Warning_]:
-        """Return the engine's own warnings of these kinds, each wording once."""
-        found = {
-            one.evidence: one
+    def warnings(self, *kinds: str) -> list[tuple[Observed, Warning_]]:
+        """Return the engine's own warnings of these kinds, each with its run."""
+        return [
+            (observed, one)
             for observed in self.observed
             for one in observed.result.warnings
             if one.kind in kinds
-        }
-        return list(found.values())
+        ]
+
+    def warned(self, confidence: Confidence, *kinds: str, unit: str = "") -> list[Noticed]:
+        """Return what these warnings notice; the greatest number of this unit is the worst."""
+        return [
+            Noticed(one.evidence, one.remedy, confidence, (run,), _greatest(one.evidence, unit))
+            for run, one in self.warnings(*kinds)
+        ]
 
     def families(self, *free: str) -> Iterator[list[Observed]]:
         """Return sets of at least two results whose loads differ in these fields alone."""
@@ -110,7 +121,13 @@ class TargetEvidence:
         return (family for family in grouped.values() if len(family) > 1)
 
 
-def observe(result: Result) -> Observed | None:
+def _greatest(words: str, unit: str) -> float:
+    """Return the greatest number of a sentence that has a unit; 0 if there is none."""
+    found = re.findall(rf"([\d,]+(?:\.\d+)?) {unit}(?!\w)", words) if unit else []
+    return max((float(one.replace(",", "")) for one in found if one.strip(",")), default=0.0)
+
+
+def observe(result: Result, run_id: int | None = None) -> Observed | None:
     """Return a result with its load; None if rules cannot judge it.
 
     That is so if it has not exactly one target, if it measured nothing, and if it was imported:
@@ -135,7 +152,7 @@ def observe(result: Result) -> Observed | None:
         is_paced=asked["rate"] is not None,
         working_set_bytes=max(end - asked["base_bytes"], 0),
     )
-    return Observed(load, result)
+    return Observed(load, result, run_id)
 
 
 def size_words(size_bytes: float) -> str:

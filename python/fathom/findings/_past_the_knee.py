@@ -36,6 +36,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 f"give {most.throughput:,.0f} at {time_words(most.latency_ns)}.",
                 f"Keep about {knee.load:.0f} outstanding at once (-o); more only wait.",
                 "likely",
+                family,
+                most.latency_ns / knee.latency_ns,
             )
 
 

@@ -43,8 +43,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "Look for what runs at this period: flushing of caches, garbage collection of the "
                 "drive, snapshots, a scheduled task.",
                 "likely",
+                (one,),
+                float(stalled.mean()),
             )
-            return
 
 
 RULE = Rule(

@@ -76,7 +76,7 @@ def _noticed(flat: Sequence[Observed], unit: str, rate: Callable[[Observed], flo
         f"{size_words(min(blocks))} to {size_words(max(blocks))} all gave {min(rates):,.0f} to "
         f"{max(rates):,.0f} {unit}."
     )
-    return Noticed(words, _REMEDY, sure)
+    return Noticed(words, _REMEDY, sure, flat)
 
 
 RULE = Rule(

@@ -37,6 +37,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "A write-back cache absorbs the writes: write for longer, over more than the "
                 "cache holds, to see what the disks sustain.",
                 "likely",
+                (*reads, *writes),
             )
             return
 

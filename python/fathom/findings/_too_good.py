@@ -30,8 +30,10 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 f"half of them took less than {time_words(median_ns + 1)}; the quickest devices "
                 f"need {time_words(_LEAST_NS)}"
             )
+            weight = _LEAST_NS / (median_ns + 1)
         elif rate > _MOST_MIB_PER_S:
             words = f"{rate:,.0f} MiB/s is more than sixteen lanes of PCI Express 6.0 carry"
+            weight = rate / _MOST_MIB_PER_S
         else:
             continue
         yield Noticed(
@@ -39,8 +41,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             "Look at what answered: page cache, blocks that were never written, a RAM disk, or the "
             "cache of a hypervisor.",
             "likely",
+            (one,),
+            weight,
         )
-        return
 
 
 RULE = Rule(

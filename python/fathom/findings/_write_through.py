@@ -42,6 +42,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 "Make sure that drive or controller has power-loss protection, or turn its write "
                 "cache off; without either, an outage loses acknowledged writes.",
                 "possible",
+                single,
             )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom.findings._finding import Case, Finding
 from fathom.report._again import again
-from fathom.report._gather_runs import device_facts, run_command, tool_of
+from fathom.report._gather_runs import advice_of_finding, device_facts, run_command, tool_of
 from fathom.report._material import (
-    Advice,
     Family,
     KeyNumber,
     Rounds,
@@ -22,7 +22,7 @@ from fathom.report._words import count_words, time_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from fathom.report._material import Point, ReportedRun
+    from fathom.report._material import Advice, Point, ReportedRun
     from fathom.store import Experiment
 
 __all__ = ["assess_sides", "planned_cells", "targets_compared"]
@@ -117,8 +117,32 @@ def _rounds(steady: Mapping[str, Any] | None) -> tuple[Rounds, ...]:
 
 
 def _advice(findings: Sequence[Mapping[str, Any]]) -> tuple[Advice, ...]:
-    names = ("title", "evidence", "remedy", "confidence", "source")
-    return tuple(Advice(*(one[name] for name in names)) for one in findings)
+    """Return the findings of an outcome; older ones have a finding for each run."""
+    by_rule: dict[str, list[Mapping[str, Any]]] = {}
+    for one in findings:
+        by_rule.setdefault(one["rule"], []).append(one)
+    return tuple(advice_of_finding(_merged(mine)) for mine in by_rule.values())
+
+
+def _merged(mine: Sequence[Mapping[str, Any]]) -> Finding:
+    first = mine[0]
+    told = [
+        case
+        for one in mine
+        for case in one.get("cases") or [{"evidence": one["evidence"], "run_ids": []}]
+    ]
+    return Finding(
+        rule=first["rule"],
+        title=first["title"],
+        target=first["target"],
+        evidence=first["evidence"],
+        remedy=first["remedy"],
+        confidence=first["confidence"],
+        source=first["source"],
+        cases=tuple(Case(one["evidence"], tuple(one["run_ids"])) for one in told),
+        run_count=first.get("run_count", 0),
+        judged_count=first.get("judged_count", 0),
+    )
 
 
 def _commands(experiment: Experiment, runs: Sequence[ReportedRun]) -> tuple[str, ...]:

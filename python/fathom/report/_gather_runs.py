@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fathom._digits import known_words
+from fathom.findings._finding import numbers_words
 from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
 from fathom.report._words import bytes_words, count_words, size_words, time_words
@@ -17,6 +17,7 @@ from fathom.stats._steadiness import steadiness_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fathom.findings import Finding
     from fathom.report._material import ReportedRun
 
 __all__ = [
@@ -111,16 +112,25 @@ def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
     from fathom.findings import find  # noqa: PLC0415 - Loads NumPy.
 
     # Rules look at what was asked for and at intervals, which imported runs do not tell.
-    found = find(one.result for one in runs if _is_own(one))
-    counts = Counter((one.title, one.remedy) for one in found)
-    advice: dict[tuple[str, str], Advice] = {}
-    for one in found:
-        key = (one.title, one.remedy)
-        # Of repetitions that all tell the same, one is enough.
-        more = f" Noticed {counts[key]} times." if counts[key] > 1 else ""
-        told = Advice(one.title, one.evidence + more, one.remedy, one.confidence, one.source)
-        advice.setdefault(key, told)
-    return tuple(advice.values())
+    own = [one for one in runs if _is_own(one)]
+    found = find([one.result for one in own], [one.run_id for one in own])
+    several = len({one.target for one in found}) > 1
+    return tuple(advice_of_finding(one, about_target=several) for one in found)
+
+
+def advice_of_finding(one: Finding, *, about_target: bool = False) -> Advice:
+    """Return a finding as a report shows it: where it was seen, and each run's own evidence."""
+    about = f"{one.target}: " if about_target else ""
+    cases = [
+        f"{numbers_words(case.run_ids).capitalize()}: {case.evidence}"
+        if case.run_ids
+        else case.evidence
+        for case in one.cases
+    ]
+    more = tuple(cases) if len(cases) > 1 else ()
+    return Advice(
+        about + one.title, one.evidence, one.remedy, one.confidence, one.source, one.where, more
+    )
 
 
 def _is_own(run: ReportedRun) -> bool:

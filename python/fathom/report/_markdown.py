@@ -76,6 +76,7 @@ def _side(side: Side, *, several: bool) -> list[str]:
         parts.append(
             _list(
                 f"**{_escaped(one.title)}** ({one.confidence}). {_escaped(one.evidence)} "
+                f"{one.where + ' ' if one.where else ''}"
                 f"*What to do:* {_escaped(one.remedy)}"
                 for one in side.advice
             )

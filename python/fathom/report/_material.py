@@ -142,13 +142,18 @@ class KeyNumber:
 
 @dataclass(frozen=True)
 class Advice:
-    """A finding: what was noticed, on which evidence, and what to do about it."""
+    """A finding: what was noticed, on which evidence, and what to do about it.
+
+    ``where`` says in which runs; ``cases`` are all that was noticed, each with its runs.
+    """
 
     title: str
     evidence: str
     remedy: str
     confidence: str
     source: str = ""
+    where: str = ""
+    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

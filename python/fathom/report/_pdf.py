@@ -113,7 +113,7 @@ class _Paper:
             self._text("Findings", _SUBHEADING, bold=True)
         for one in side.advice:
             self._text(f"{one.title} ({one.confidence})", _BODY, bold=True)
-            self.line(one.evidence)
+            self.line(f"{one.evidence} {one.where}".strip())
             self.line(f"What to do: {one.remedy}")
             self._pdf.ln(1)
 
