@@ -35,6 +35,12 @@ fn the_usage_names_every_option() {
 }
 
 #[test]
+fn a_template_target_is_shown_as_one() {
+    let text = stdout(&diskspd(&["-Rptext", "*2"]));
+    assert!(text.contains("\n\tpath: template target '2'\n"), "{text}");
+}
+
+#[test]
 fn the_system_alone_is_shown_in_every_form() {
     let model = fathom_sys::cpu::model_name();
     for args in [&["-Rs"][..], &["-Rstext"]] {

@@ -275,6 +275,8 @@ fn every_form_of_the_result_has_syncs_and_trims_apart_from_the_tables() {
     assert_eq!(text.status.code(), Some(0), "{}", String::from_utf8_lossy(&text.stderr));
     let text = String::from_utf8(text.stdout).unwrap();
     let (tables, own) = text.split_once("\nSyncs and trims of timespan 1").unwrap();
+    // A trim may be in flight at the end, and then has a row of our own table of the ends.
+    let tables = tables.split("\nEnds of timespan 1").next().unwrap();
     assert!(!tables.contains("\nsync ") && !tables.contains("\ntrim "), "{tables}");
     for name in ["sync", "trim"] {
         let row = own.lines().find(|line| line.starts_with(name)).unwrap();

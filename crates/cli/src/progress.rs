@@ -27,7 +27,7 @@ impl Progress {
     pub fn show(&self, event: &Event) {
         match event {
             Event::Step(words) if self.verbose => {
-                let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S");
+                let now = jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S");
                 self.write(&format!("{now}: {}\n", shown(words)));
             }
             Event::Progress => self.write("."),

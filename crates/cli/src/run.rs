@@ -150,8 +150,9 @@ fn report(
     finished: &Finished,
     (destination, stop): (&Destination, &AtomicBool),
 ) -> ExitCode {
-    if request.profile.progress_every_ios > 0 && request.profile.format == ResultFormat::Text {
-        print("\n");
+    if request.profile.progress_every_ios > 0 && request.profile.format != ResultFormat::Text {
+        // The text begins with a line of its own; what follows dots on standard error does not.
+        complain("");
     }
     let interrupted = stop.load(Ordering::Relaxed);
     let printed = show(finished, destination, stop);

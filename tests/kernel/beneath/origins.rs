@@ -197,9 +197,9 @@ fn btrfs_that_compresses_is_told_by_its_bytes_and_without_it_is_clean() {
     fill(&hard, 72 * MIB);
     let result = measure(&bench, "-b128K -r -o4 -Su", &soft);
     assert!(["above_device", "partly_device"].contains(&answered_by(&result)), "{result}");
-    // Read ahead or all from the cache, by the kernel: the device saw some of it, or nothing.
+    // What the device saw is known by its own counters, or by those of this process.
     let told = evidence(&result, "not_the_device");
-    assert!(told.contains(" from any device") || told.contains(", 0 (0 bytes) reached "), "{told}");
+    assert!(told.contains(" came from any device") || told.contains(" reached "), "{told}");
     let result = measure(&bench, "-b128K -r -o4 -Su", &hard);
     assert!(!is_told(&result, "not_the_device"), "{:?}", doubts(&result));
 }

@@ -51,10 +51,40 @@ fn the_phases_are_told_in_their_order() {
     let output = bench.run("-v -W1 -C1 -d1 -b4K -r t.dat");
     let text = String::from_utf8(output.stdout).unwrap();
     let place = |words: &str| text.find(words).unwrap_or_else(|| panic!("no '{words}': {text}"));
-    let places = ["starting warm up", "starting measurements", "starting cool down"].map(place);
+    let places = [
+        "starting warm up",
+        "starting measurements",
+        "stopped measurements",
+        "starting cool down",
+        "finished test",
+    ]
+    .map(place);
     assert!(places.is_sorted(), "{places:?}");
     let quiet = bench.run("-W0 -d1 -b4K -r t.dat");
     assert!(!String::from_utf8(quiet.stdout).unwrap().contains("starting"));
+}
+
+/// What is told with `-v` before the report, without the time of day.
+fn told(text: &str) -> Vec<&str> {
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| line.split_once(": ").unwrap().1).collect()
+}
+
+/// Which thread speaks first is chance; what each says is not. Where `DiskSpd` asks Windows for its CPU
+/// times, and where we put buffers, is no part of it.
+#[test]
+fn what_a_run_tells_is_what_the_recorded_one_told() {
+    let recorded = include_str!("../../golden/diskspd/runs/16-affinity-v.txt");
+    let output = Bench::new().run("-W0 -d1 -ag0,0,1 -t2 -r -b4K -v t.dat");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let of = |text, who: &str| -> Vec<String> {
+        let lines = told(text).into_iter().filter(|line| line.starts_with(who));
+        let lines = lines.filter(|line| !line.contains("I/O buffers at"));
+        lines.map(|line| line.replace("1.01s", "1.00s")).collect()
+    };
+    for who in ["Generating", "creating", "thread 0", "thread 1", "start", "stop", "finish"] {
+        assert_eq!(of(&text, who), of(recorded, who), "{text}");
+    }
 }
 
 /// Dots before the report, and the report.
@@ -74,6 +104,10 @@ fn progress_is_a_dot_for_so_many_ios_of_each_thread() {
             records(&result, "read").map(|record| record["ios"].as_u64().unwrap() / every).sum();
         assert!(expected > 0 && shown.abs_diff(expected) <= 2, "{shown} dots, not {expected}");
     }
+    // The report follows on the next line, as DiskSpd's does.
+    let output = bench.run("-W0 -d1 -b4K -r -g1000i -P100 t.dat");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.trim_start_matches('.').starts_with("\nCommand Line"), "{text}");
     // Where a program reads the result the dots stay out of its way.
     let output = bench.run("-W0 -d1 -b4K -r -g1000i -P100 -Rjson t.dat");
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::affinity::order_in_words;
 use super::extensions;
 use super::number::show_size;
+use super::profile_xml::template;
 use crate::profile::{
     BufferSeparation, Caching, Distribution, DistributionRange, FlushMode, Priority, Profile, Rate,
     RingBatch, Target, TimeSpan, Tuning, WriteSource,
@@ -100,7 +101,10 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         lines.add(format!("number of outstanding I/O operations per thread: {outstanding}"));
     }
     for target in &span.targets {
-        lines.add(format!("path: '{}'", target.path));
+        lines.add(match target.path.strip_prefix(template::PREFIX) {
+            Some(number) => format!("path: template target '{number}'"),
+            None => format!("path: '{}'", target.path),
+        });
         write_target(lines.text, span, target);
     }
 }

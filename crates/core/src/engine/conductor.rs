@@ -242,11 +242,18 @@ impl<'a> Conductor<'a> {
         self.tracer.end();
         self.look_beneath(Edge::End);
         let after = (self.control.cpu_times)();
+        self.tell_measured(&schedule);
         if self.crew.plan.cool_down_ns > 0 && !self.crew.halt.load(Ordering::Relaxed) {
             self.phase(Phase::CoolDown, self.crew.plan.cool_down_ns);
         }
         self.sleep_until(|| schedule.stop_ns);
         (cpu_difference(&before, &after), schedule)
+    }
+
+    fn tell_measured(&self, schedule: &Schedule) {
+        let until_ns = RealClock.now_ns().min(schedule.measure_until_ns);
+        let seconds = until_ns.saturating_sub(schedule.measure_from_ns) as f64 / 1e9;
+        self.step(|| format!("stopped measurements, total measured time {seconds:.2}s..."));
     }
 
     fn look_beneath(&self, edge: Edge) {
@@ -321,8 +328,7 @@ impl<'a> Conductor<'a> {
         }
         let measured_ns = until_ns - schedule.measure_from_ns;
         let is_whole = until_ns == schedule.measure_until_ns;
-        let seconds = measured_ns as f64 / 1e9;
-        self.step(|| format!("stopped measurements, total measured time {seconds:.2}s..."));
+        self.step(|| "finished test...".to_owned());
         let otherwise = if is_whole { StopCause::Duration } else { StopCause::Interruption };
         for thread in &mut threads {
             thread.cut_series(measured_ns, self.crew.plan.interval_ns);

@@ -7,7 +7,7 @@ use super::fields::{FieldError, error};
 use crate::profile::Profile;
 
 /// What every template path begins with.
-const PREFIX: char = '*';
+pub const PREFIX: char = '*';
 
 /// The number of a template target, from 1; nothing if the path is none or names no number.
 #[must_use]

@@ -14,7 +14,7 @@ use super::super::worker::{Ledger, Worker, WorkerSetup};
 use super::crew::Crew;
 use super::place::Place;
 use crate::measure::Event;
-use crate::plan::{EngineKind, ThreadPlan};
+use crate::plan::{EngineKind, Order, ThreadPlan};
 
 impl Crew {
     /// One thread of load, from its set-up to its books.
@@ -39,6 +39,7 @@ impl Crew {
                 format!("thread {thread}: affinitizing to Group {group} / CPU {cpu}")
             });
         }
+        self.tell_loads(thread);
         Ok(SlotLayout::new(&self.plan, thread))
     }
 
@@ -93,6 +94,21 @@ impl Crew {
         }
     }
 
+    /// What the thread will do with each of its targets, in the words of `DiskSpd` 2.2.
+    fn tell_loads(&self, thread: &ThreadPlan) {
+        for lane in &thread.assignments {
+            let (index, relative, target) =
+                (thread.index, lane.relative_thread, &self.plan.targets[lane.target]);
+            self.step(|| {
+                let (name, seed) = (&target.name, thread.seed);
+                format!(
+                    "thread {index}: file '{name}' relative thread {relative} (random seed: {seed})"
+                )
+            });
+            self.step(|| format!("thread {index}: {}", order_in_words(target.offsets.order)));
+        }
+    }
+
     fn tell_buffers(&self, thread: &ThreadPlan, address: usize) {
         self.step(|| {
             let apart = match thread.tuning.buffer_separation_bytes {
@@ -115,7 +131,9 @@ impl Crew {
         self.post(thread.index, watcher);
         let clock = LoopClock::default();
         ready.tell(Ok(()));
+        self.step(|| format!("thread {}: waiting for a signal to start", thread.index));
         let Some(schedule) = self.gate.wait() else { return Ok(()) };
+        self.step(|| format!("thread {}: received signal to start", thread.index));
         let context = LaneContext {
             plan: &self.plan,
             targets: &self.targets,
@@ -140,5 +158,15 @@ impl Crew {
         RealClock.sleep_until_ns(schedule.start_ns);
         Worker::new(setup, schedule).run(ledger).map_err(|error| error.to_string())?;
         Ok(())
+    }
+}
+
+/// In the words of `DiskSpd` 2.2.
+fn order_in_words(order: Order) -> String {
+    match order {
+        Order::Random => "100% random IO".to_owned(),
+        Order::Mixed { random_percent } => format!("{random_percent}% random IO"),
+        Order::Interlocked => "interlocked sequential IO".to_owned(),
+        Order::Sequential | Order::SameOffset => "sequential IO".to_owned(),
     }
 }
