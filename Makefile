@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench demo soak false-alarms statistics sbom audit clean dist dist-check dist-test release
+.PHONY: help build check test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test release
 
 PYTHON ?= python3
 VENV := .venv
@@ -94,6 +94,9 @@ docs: $(BIN)/.ready ## Generate reference, manual page, usage and schema; build 
 bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram-32-fio --pairs 9").
 	cargo build --release --locked --bin diskspd
 	@$(PYTHON) benches/bench.py --diskspd $(DISKSPD) $(BENCH)
+
+bench-start: build ## How long the commands of the lab take to begin, beside a Python that does nothing.
+	@$(BIN)/python benches/start.py --strict
 
 demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
 	$(BIN)/maturin develop --quiet --release --locked

@@ -25,6 +25,8 @@ try:
 finally:
     print("LOADED", *sorted(sys.modules))
 """
+# What help needs nothing of, and takes longer to import than all that it needs.
+HEAVY = {"rich.console", "numpy", "scipy", "sqlalchemy", "alembic", "fathom._result"}
 
 
 def command(*args: str, code: str = CODE) -> str:
@@ -60,8 +62,10 @@ def test_the_help_lists_each_verb_with_its_whole_text() -> None:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_each_verb_is_found_under_its_name(name: str) -> None:
-    words = command(name, "--help")
+def test_each_verb_is_found_under_its_name_and_its_help_loads_nothing_heavy(name: str) -> None:
+    words, _, modules = command(name, "--help", code=LOADED).rpartition("LOADED ")
+    assert not {*modules.split()} & HEAVY
+    assert "fathom.cli" in modules.split()
     assert f" {name} " in words.splitlines()[0]
     assert " ".join((load(name).help or "").split())[:40] in " ".join(words.split())
 

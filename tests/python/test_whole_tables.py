@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from fathom.cli import _shown
 from fathom.cli._experiment_line import ExperimentLine
+from fathom.cli._whole_console import WholeConsole
 from fathom.cli._whole_progress import whole_progress
 from fathom.cli._whole_table import fitting
 from fathom.experiments._progress import Progress
@@ -52,7 +53,7 @@ def drawn(
 ) -> str:
     """Return a table as a terminal of this width gets it."""
     screen = io.StringIO()
-    terminal = _shown._Whole(file=screen, width=width, force_terminal=True, color_system=None)
+    terminal = WholeConsole(file=screen, width=width, force_terminal=True, color_system=None)
     with mock.patch.object(_shown, "console", return_value=terminal):
         terminal.print(_shown.text_table("", columns, rows, spare=spare))
     return screen.getvalue()

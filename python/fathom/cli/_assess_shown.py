@@ -7,7 +7,6 @@ import textwrap
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from fathom._claims import MARKS, mark_of
 from fathom.cli._plain import unguarded
@@ -225,6 +224,8 @@ def _columns() -> int:
 
 def _print(table: WholeTable) -> None:
     # Also where the output goes to a file or another program: it is made for reading.
+    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
+
     terminal = Console(file=unguarded(sys.stdout), width=_columns())
     with terminal.capture() as captured:
         terminal.print(table, crop=False)

@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 import typer
-from rich.console import Console
 
 from fathom.cli._plain import plain, unguarded
-from fathom.cli._whole_progress import whole_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,6 +50,10 @@ class ExperimentLine:
 
         ``noun`` is what is counted, such as ``cells``.
         """
+        from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
+
+        from fathom.cli._whole_progress import whole_progress  # noqa: PLC0415 - Help draws nothing.
+
         terminal = Console(file=unguarded(sys.stderr))
         self._noun = noun
         self._told = 0

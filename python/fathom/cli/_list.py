@@ -10,9 +10,12 @@ import typer
 
 from fathom.cli._common import JsonOption, StoreOption, opened_store
 from fathom.cli._shown import console, local_time, runs_table, text_table
+from fathom.store._glance import newest_runs
 
 if TYPE_CHECKING:
-    from fathom.store import Store
+    from collections.abc import Sequence
+
+    from fathom.store import RunSummary, Store
 
 __all__ = ["list_"]
 
@@ -35,17 +38,26 @@ def list_(  # noqa: PLR0913 - Each is an option of the command.
     store: StoreOption = None,
 ) -> None:
     """List saved runs, or experiments, the newest first."""
+    all_runs = not experiments and label is None and device is None
+    if all_runs and (newest := newest_runs(store, limit)):
+        _runs(newest, as_json=as_json)
+        return
     with opened_store(store) as opened:
         if experiments:
             _experiments(opened, limit, as_json=as_json)
             return
         found = opened.runs.list(label=label, device=device, limit=limit)
-        if as_json:
-            typer.echo(json.dumps([{**run.columns} for run in found], indent=2))
-        elif found:
-            console().print(runs_table(found))
+        if found or as_json:
+            _runs(found, as_json=as_json)
         else:
             typer.echo(f"no such runs in {opened.name}")
+
+
+def _runs(found: Sequence[RunSummary], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([{**run.columns} for run in found], indent=2))
+    else:
+        console().print(runs_table(found))
 
 
 def _experiments(store: Store, limit: int, *, as_json: bool) -> None:

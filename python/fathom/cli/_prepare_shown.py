@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from fathom.cli._plain import plain, unguarded
-from fathom.cli._whole_progress import whole_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,6 +66,10 @@ def _progress_parts(one: Progress) -> list[str]:
 @contextmanager
 def writing_progress(what: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Return what draws how far writing is: a bar, or a line for each tenth of it."""
+    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
+
+    from fathom.cli._whole_progress import whole_progress  # noqa: PLC0415 - Help draws nothing.
+
     terminal = Console(file=unguarded(sys.stderr))
     if quiet:
         yield lambda _progress: None

@@ -6,10 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
 from fathom.cli._plain import plain, unguarded
-from fathom.cli._whole_progress import whole_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +29,10 @@ def live_progress(*, quiet: bool = False) -> Iterator[EventCallback | None]:
 
     It draws on the error output, so that the result alone goes to the standard output.
     """
+    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
+
+    from fathom.cli._whole_progress import whole_progress  # noqa: PLC0415 - Help draws nothing.
+
     terminal = Console(file=unguarded(sys.stderr))
     if quiet or not terminal.is_terminal:
         yield None

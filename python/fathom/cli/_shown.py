@@ -6,9 +6,6 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.text import Text
-
 from fathom._text import without_secrets
 from fathom.cli._plain import plain, unguarded
 from fathom.cli._stop_shown import stop_sentences
@@ -16,6 +13,9 @@ from fathom.cli._whole_table import WholeColumn, WholeTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rich.console import Console
+    from rich.text import Text
 
     from fathom import Direction, Latency, Result, TimeSpan
     from fathom.store import RunSummary
@@ -37,22 +37,19 @@ _KINDS = ("read", "write", "total")
 _WIDTH_OF_A_PIPE = 10_000
 
 
-class _Whole(Console):
-    """A terminal that cuts no line: what is too long for it is left to the terminal."""
-
-    def print(self, *objects: Any, crop: bool = False, **more: Any) -> None:  # noqa: ANN401 - Rich's.
-        super().print(*objects, crop=crop, **more)
-
-
 def console() -> Console:
     """Return the terminal, or a wide one in its place."""
+    from fathom.cli._whole_console import WholeConsole  # noqa: PLC0415 - Help draws nothing.
+
     file = unguarded(sys.stdout)
-    found = _Whole(file=file)
-    return found if found.is_terminal else _Whole(file=file, width=_WIDTH_OF_A_PIPE)
+    found = WholeConsole(file=file)
+    return found if found.is_terminal else WholeConsole(file=file, width=_WIDTH_OF_A_PIPE)
 
 
 def plain_text(words: str, style: str = "") -> Text:
     """Return words in which nothing is markup, nor a command to the terminal."""
+    from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
+
     return Text(plain(without_secrets(words)), style=style)
 
 

@@ -10,14 +10,12 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len
-from rich.table import Table
-from rich.text import Text
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
 __all__ = ["LEAST_BAR", "WholeColumn", "WholeTable", "fitting"]
 
@@ -106,6 +104,9 @@ class WholeTable:
         return 3 * count + 1 if self.is_boxed else self.gap * max(count - 1, 0)
 
     def _table(self, kept: Sequence[int], width: int) -> Table:
+        from rich.table import Table  # noqa: PLC0415 - Help draws nothing.
+        from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
+
         has_titles = any(self.columns[at].title for at in kept)
         table = Table(show_edge=self.is_boxed, show_header=has_titles)
         if not self.is_boxed:
@@ -149,7 +150,14 @@ class WholeTable:
                     yield _wrapped(words, width, indent)
                     indent = _INDENT
             if number + 1 < len(self.rows):
-                yield Text("")
+                yield _wrapped("", width)
+
+
+def _cells(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    from rich.cells import cell_len  # noqa: PLC0415 - Help draws nothing.
+
+    return cell_len(text)
 
 
 def fitting(parts: Sequence[str], room: int, gap: str = "  ") -> str:
@@ -157,7 +165,7 @@ def fitting(parts: Sequence[str], room: int, gap: str = "  ") -> str:
     line = ""
     for part in parts:
         longer = f"{line}{gap}{part}" if line else part
-        if cell_len(longer) > room:
+        if _cells(longer) > room:
             break
         line = longer
     return line
@@ -165,6 +173,8 @@ def fitting(parts: Sequence[str], room: int, gap: str = "  ") -> str:
 
 def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> Text:
     """Return text that folds at spaces alone; a word that is too long is left to the terminal."""
+    from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
+
     lines = textwrap.wrap(
         words,
         max(width, 1),
@@ -177,8 +187,8 @@ def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> Text:
 
 
 def _longest_word(text: str) -> int:
-    return max(map(cell_len, text.split()), default=0)
+    return max(map(_cells, text.split()), default=0)
 
 
 def _longest_line(text: str) -> int:
-    return max((cell_len(line.rstrip()) for line in text.split("\n")), default=0)
+    return max((_cells(line.rstrip()) for line in text.split("\n")), default=0)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fathom.importers import ImportedResult
 
 __all__ = [
+    "BULKY",
     "Baseline",
     "Experiment",
     "ExperimentState",
@@ -23,12 +24,16 @@ __all__ = [
     "StepState",
     "StoredRun",
     "pack_json",
+    "run_summary",
     "unpack_json",
 ]
 
 ExperimentState = Literal["running", "complete", "failed", "interrupted"]
 StepState = Literal["pending", "done", "failed", "skipped"]
 RunOutcome = Literal["complete", "failed", "interrupted"]
+
+# The columns of a run that no list has.
+BULKY = frozenset({"result_json_zlib", "profile_json", "arguments_json"})
 
 # Beyond 6 a histogram costs more time and gets hardly smaller.
 _ZLIB_LEVEL = 6
@@ -79,6 +84,20 @@ class RunSummary:
     failure: str | None
     started_at_unix_s: float | None
     columns: Mapping[str, Any] = field(repr=False)
+
+
+def run_summary(row: Mapping[Any, Any]) -> RunSummary:
+    """Return the line of a run of its columns."""
+    return RunSummary(
+        id=row["id"],
+        experiment_id=row["experiment_id"],
+        step_id=row["step_id"],
+        label=row["label"],
+        outcome=row["outcome"],
+        failure=row["failure"],
+        started_at_unix_s=row["started_at_unix_s"],
+        columns={name: value for name, value in row.items() if name not in BULKY},
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fathom.importers._view import result_view
 from fathom.store._damage import run_damage_told
 from fathom.store._errors import NotFoundError, StoreInUseError
 from fathom.store._imports import add_imported, drop_unused_sources
-from fathom.store._records import RunSummary, StoredRun, unpack_json
+from fathom.store._records import BULKY, StoredRun, run_summary, unpack_json
 from fathom.store._rows import add_run
 from fathom.store._summary import provenance_row, run_row, target_rows
 from fathom.store._tables import (
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, RowMapping
 
     from fathom.store._database import Database
+    from fathom.store._records import RunSummary
 
-__all__ = ["Runs"]
+__all__ = ["Runs", "summaries"]
 
-_BULKY = {"result_json_zlib", "profile_json", "arguments_json"}
-_LISTED = [column for column in runs.c if column.name not in _BULKY]
+_LISTED = [column for column in runs.c if column.name not in BULKY]
 # More in one statement than any database takes as parameters is asked for in pieces.
 _PIECE = 500
 
@@ -121,7 +121,7 @@ class Runs:
             Not more than this many.
 
         """
-        query = _summaries().order_by(runs.c.id.desc()).limit(limit)
+        query = summaries().order_by(runs.c.id.desc()).limit(limit)
         if label is not None:
             query = query.where(runs.c.label.like(_pattern(label), escape="\\"))
         if experiment_id is not None:
@@ -129,7 +129,7 @@ class Runs:
         if device is not None:
             query = query.where(runs.c.id.in_(_on_device(device)))
         with self._database.reading() as connection:
-            return [_summary(row) for row in connection.execute(query).mappings()]
+            return [run_summary(row) for row in connection.execute(query).mappings()]
 
     def get(self, run_id: int) -> StoredRun:
         """Return one run, whole.
@@ -143,7 +143,7 @@ class Runs:
 
         """
         with self._database.reading() as connection:
-            query = _summaries().add_columns(runs.c.arguments_json, runs.c.result_json_zlib)
+            query = summaries().add_columns(runs.c.arguments_json, runs.c.result_json_zlib)
             row = connection.execute(query.where(runs.c.id == run_id)).mappings().first()
             if row is None:
                 raise NotFoundError(f"there is no run {run_id} in {self._database.name}")
@@ -192,7 +192,7 @@ def _stored(row: RowMapping, targets: tuple[dict[str, Any], ...]) -> StoredRun:
     imported = None if row["origin"] == NATIVE else _imported(packed)
     result = Result.from_json(unpack_json(packed)) if imported is None else result_view(imported)
     return StoredRun(
-        summary=_summary(row),
+        summary=run_summary(row),
         # Earlier versions kept what was allowed, too.
         arguments=tuple(without_permissions([*map(str, json_of(row["arguments_json"]))])),
         result=result,
@@ -205,7 +205,8 @@ def _imported(packed: bytes) -> ImportedResult:
     return ImportedResult.from_dict(json_of(unpack_json(packed)))
 
 
-def _summaries() -> sa.Select[Any]:
+def summaries() -> sa.Select[Any]:
+    """Return the question for all that a list of runs has; `_glance` has the same in words."""
     first = sa.and_(run_targets.c.run_id == runs.c.id, run_targets.c.position == 0)
     beneath = [
         column.label(f"target_{column.name}") if "device" not in column.name else column
@@ -216,20 +217,6 @@ def _summaries() -> sa.Select[Any]:
     joined = runs.outerjoin(provenances).outerjoin(run_targets, first).outerjoin(import_sources)
     source = import_sources.c.name.label("source_name")
     return sa.select(*_LISTED, *host, *beneath, source).select_from(joined)
-
-
-def _summary(row: RowMapping) -> RunSummary:
-    columns = {name: value for name, value in row.items() if name not in _BULKY}
-    return RunSummary(
-        id=row["id"],
-        experiment_id=row["experiment_id"],
-        step_id=row["step_id"],
-        label=row["label"],
-        outcome=row["outcome"],
-        failure=row["failure"],
-        started_at_unix_s=row["started_at_unix_s"],
-        columns=columns,
-    )
 
 
 def _on_device(words: str) -> sa.Select[Any]:

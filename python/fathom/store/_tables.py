@@ -24,6 +24,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import BigInteger
 
+from fathom.store._revision import REVISION, VERSION_TABLE
+
 __all__ = [
     "DIRECTIONS",
     "NATIVE",
@@ -40,12 +42,6 @@ __all__ = [
     "runs",
     "steps",
 ]
-
-# The newest migration. It stands here so that an up-to-date store opens without Alembic, which is
-# slow to import; a test holds it to the migrations.
-REVISION = "0003"
-# A name of its own, because other programs in the same database may use Alembic too.
-VERSION_TABLE = "fathom_version"
 
 DIRECTIONS = ("read", "write", "total")
 # The origin of runs that Fathom measured.

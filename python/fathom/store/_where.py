@@ -13,11 +13,23 @@ from fathom.store._errors import StoreError
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-__all__ = ["ENVIRONMENT", "address_secrets", "default_store", "store_url"]
+__all__ = ["ENVIRONMENT", "address_secrets", "default_store", "store_file", "store_url"]
 
 # https://www.postgresql.org/docs/current/libpq-envars.html
 _SECRET_VARIABLES = ("PGPASSWORD", "PGSSLPASSWORD")
 _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the file that a store is asked for by its path; None if it is asked for by address."""
+    asked = _asked(where)
+    if "://" in asked:
+        return None
+    return (Path(asked).expanduser() if asked else default_store()).absolute()
+
+
+def _asked(where: str | os.PathLike[str] | None) -> str:
+    return os.fspath(where) if where else os.environ.get(ENVIRONMENT, "")
 
 
 def store_url(where: str | os.PathLike[str] | None = None) -> URL:
@@ -32,10 +44,9 @@ def store_url(where: str | os.PathLike[str] | None = None) -> URL:
     from sqlalchemy.engine import URL, make_url  # noqa: PLC0415 - Slow to import.
     from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - The same.
 
-    asked = os.fspath(where) if where else os.environ.get(ENVIRONMENT, "")
-    if "://" not in asked:
-        path = Path(asked).expanduser() if asked else default_store()
-        return URL.create("sqlite", database=str(path.absolute()))
+    file, asked = store_file(where), _asked(where)
+    if file is not None:
+        return URL.create("sqlite", database=str(file))
     try:
         url = make_url(asked)
     except (ArgumentError, ValueError) as error:
