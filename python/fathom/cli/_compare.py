@@ -192,7 +192,7 @@ def _place(one: Comparison, mean: float) -> int:
 
 
 def _sentences(found: RunComparison) -> list[str]:
-    sentences = list(found.differences)
+    sentences = [*found.differences, *found.notes]
     sentences += [f"{name} cannot be compared: {why}." for name, why in found.missing.items()]
     if found.latency is not None:
         sentences.append(_latency_sentence(found.latency))
@@ -213,7 +213,7 @@ def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
     which = f"Pair {index + 1}" if side == "pair" else f"Run {index + 1} of {side}"
     return (
         f"{which} is an outlier of {name}; it is counted. Without it the change would be "
-        f"{100 * change:+.2g} %. Of pairs, signs decide beside the means."
+        f"{100 * change:+.2g} %. Of drawn pairs, signs decide then."
     )
 
 

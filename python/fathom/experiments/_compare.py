@@ -16,9 +16,13 @@ from fathom.experiments._metrics import (
     higher_is_better,
     imported_series,
     interval_series,
+    quantile_of,
+    run_buckets,
     run_value,
 )
+from fathom.experiments._run_histograms import RunHistograms
 from fathom.stats import find_transient
+from fathom.stats._percentiles import TooFewIos, percentile_of_each_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,6 +72,8 @@ class RunComparison:
         What differs besides: load, machine, device. Each is a sentence.
     verdicts
         For each condition whether it is met.
+    notes
+        What is to be said of the figures: percentiles that are not those of all I/Os.
 
     """
 
@@ -76,6 +82,7 @@ class RunComparison:
     latency: DistributionComparison | None
     differences: Sequence[str]
     verdicts: Sequence[Verdict] = ()
+    notes: Sequence[str] = ()
 
     def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
         """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""
@@ -181,6 +188,11 @@ def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share
         whole.latency,
         _differences(a, b),
         [verdict(one, asked, len(conditions)) for one in conditions],
+        [
+            f"{name} is that of each run, of which the mean is compared, as a run has no histogram."
+            for name in whole.metrics
+            if quantile_of(name) and any(run_buckets(run.result, name) is None for run in (*a, *b))
+        ],
     )
 
 
@@ -198,8 +210,11 @@ def _in_turns(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> bool:
 def _figures(runs: Sequence[StoredRun], metrics: Sequence[str], pilot: int | None) -> SideFigures:
     latencies = [run.result.total.latency for run in runs]
     buckets = [one.buckets for one in latencies if one is not None]
+    histograms = RunHistograms(
+        [run.summary for run in runs], {run.summary.id: run.result for run in runs}.__getitem__
+    )
     return SideFigures(
-        {metric: _values(runs, metric) for metric in metrics},
+        {metric: _values(runs, metric, histograms) for metric in metrics},
         buckets if len(buckets) == len(runs) else None,
         pilot,
     )
@@ -232,11 +247,20 @@ def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
     return pilot if isinstance(pilot, int) and whole and len(runs) >= pilot else None
 
 
-def _values(runs: Sequence[StoredRun], metric: str) -> Sequence[Values] | str:
+def _values(
+    runs: Sequence[StoredRun], metric: str, histograms: RunHistograms
+) -> Sequence[Values] | TooFewIos | str:
     """Return one value of each run, or of a single run its intervals without the warm-up.
 
+    Those of a percentile are what each run says of that of all I/Os (``percentile_of_each_run``).
     In words why there is none, if a run has no such figure.
     """
+    merged, quantile = histograms.of(metric), quantile_of(metric)
+    if merged is not None and quantile is not None:
+        if len(runs) == 1:
+            return "one run tells nothing of how a percentile differs from run to run: repeat it"
+        found = percentile_of_each_run(merged, quantile)
+        return found if isinstance(found, TooFewIos) else [*found]
     if len(runs) == 1:
         imported = runs[0].imported
         series = (

@@ -92,6 +92,9 @@ class Verdict:
 
 def verdict(condition: FailCondition, asked: ComparedFigures, count: int) -> Verdict:
     """Decide on one of so many conditions."""
+    if condition.metric in asked.too_few:
+        doubts = (asked.missing[condition.metric],)
+        return Verdict(str(condition), None, None, is_met=False, why_not=None, doubts=doubts)
     if condition.metric not in asked.metrics:
         return Verdict(
             str(condition), None, None, is_met=False, why_not=asked.missing[condition.metric]

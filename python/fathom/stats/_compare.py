@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import bdtr, stdtr, stdtrit
+from scipy.special import stdtr, stdtrit
 
 from fathom.stats._contrast import Side, contrast, resemblance
 from fathom.stats._mean import LEAST_VALUES, long_run
+from fathom.stats._ranks import LEAST_FOR_RANKS, sign_p_value, signed_rank_p_value
 from fathom.stats._spread import find_outliers
 from fathom.stats._types import as_values
 
@@ -53,8 +54,12 @@ class Comparison:
     doubts
         What speaks against taking the runs as two samples, in words: nothing can be told of a
         difference then. Of runs in turns there is none.
+    t_p_value
+        That of Student's test; it counts unless drawn pairs have outliers.
+    signed_rank_p_value
+        Of pairs, that of Wilcoxon's signed ranks; of drawn ones with outliers it counts from 16 on.
     sign_p_value
-        That of signs, where drawn pairs have outliers: the lesser of both then counts.
+        That of signs, where drawn pairs have outliers: below 16 it counts.
     outliers
         The runs that stand apart from those of their side (of pairs: the pairs), as side and index
         from 0, with what the change would be without each.
@@ -78,6 +83,8 @@ class Comparison:
     error: float | None = None
     freedom: float | None = None
     doubts: tuple[str, ...] = ()
+    t_p_value: float | None = None
+    signed_rank_p_value: float | None = None
     sign_p_value: float | None = None
     outliers: tuple[tuple[str, int, float], ...] = ()
 
@@ -171,9 +178,13 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     pairs = b.values[:, 0] - a.values[:, 0] if in_turns else None
     outliers = _outliers(a.values[:, 0], b.values[:, 0], pairs)
     between = min(len(a.values), len(b.values)) > 1
-    signs = _sign_p_value(pairs) if outliers and is_drawn and pairs is not None else None
-    # Where an outlier hides the rest, the signs still see it.
-    p_value = found.p_value if signs is None else min(found.p_value, signs)
+    ranks = None if pairs is None else signed_rank_p_value(pairs)
+    signs = sign_p_value(pairs) if outliers and is_drawn and pairs is not None else None
+    p_value = found.p_value
+    if signs is not None and ranks is not None and pairs is not None:
+        # Where an outlier hides the rest from the mean, these still see it. One test counts and not
+        # the better one of several, which would find too much.
+        p_value = ranks if pairs.size >= LEAST_FOR_RANKS else signs
     return Comparison(
         change=float(np.expm1(difference)),
         low=float(np.expm1(difference - half)),
@@ -190,6 +201,8 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
         in_turns=in_turns,
         error=found.error,
         freedom=found.freedom,
+        t_p_value=found.p_value,
+        signed_rank_p_value=ranks,
         sign_p_value=signs,
         outliers=outliers,
     )
@@ -210,16 +223,6 @@ def _outliers(
             apart = float(np.delete(own, one.index).mean()) - float(other.mean())
             found.append((side, one.index, float(np.expm1(sign * apart))))
     return tuple(found)
-
-
-def _sign_p_value(pairs: FloatArray) -> float:
-    """Return that of the signs, which are as by the toss of a coin in drawn pairs of equals.
-
-    Signed ranks would give an outlier the greatest rank: of ten pairs it then hides the rest.
-    """
-    tossed = pairs[pairs != 0]
-    fewer = min(int((tossed > 0).sum()), int((tossed < 0).sum()))
-    return min(2 * float(bdtr(fewer, tossed.size, 0.5)), 1.0) if tossed.size else 1.0
 
 
 def deviations(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fathom.stats._types import FloatArray, Values
 
-__all__ = ["Histograms", "QuantileEstimate"]
+__all__ = ["Histograms", "QuantileEstimate", "bucket_widths_ns", "ios_needed"]
 
 _SUB_BUCKET_BITS = 10
 
@@ -103,9 +103,7 @@ class Histograms:
     @property
     def middle_ns(self) -> FloatArray:
         """The middle of each bucket in nanoseconds."""
-        exponents = np.frexp(self.lower_ns.astype(np.float64))[1] - 1 - _SUB_BUCKET_BITS
-        widths = np.exp2(np.maximum(exponents, 0))
-        return np.asarray(self.lower_ns + np.floor((widths - 1) / 2))
+        return np.asarray(self.lower_ns + np.floor((bucket_widths_ns(self.lower_ns) - 1) / 2))
 
     def shares(self) -> FloatArray:
         """Return, for each run, the share of I/Os up to and with each bucket."""
@@ -134,7 +132,7 @@ class Histograms:
         cumulated = np.cumsum(total)
         place = _place(cumulated, quantile)
         ios = int(cumulated[-1])
-        needed = _ios_needed(quantile, len(self.counts), confidence)
+        needed = ios_needed(quantile, len(self.counts), confidence)
         noise: tuple[Noise, ...] = ()
         widened = 1.0
         ends: tuple[int, int] | None = None
@@ -211,7 +209,13 @@ class Histograms:
         return int(np.argmax(apart.mean(axis=0) + student * error >= 0))
 
 
-def _ios_needed(quantile: float, runs: int, confidence: float) -> float:
+def bucket_widths_ns(lower_ns: npt.NDArray[np.int64]) -> FloatArray:
+    """Return how wide the buckets are that begin at these latencies, in nanoseconds."""
+    exponents = np.frexp(lower_ns.astype(np.float64))[1] - 1 - _SUB_BUCKET_BITS
+    return np.asarray(np.exp2(np.maximum(exponents, 0)))
+
+
+def ios_needed(quantile: float, runs: int, confidence: float) -> float:
     """Return how many independent I/Os carry an interval at least."""
     rare = min(quantile, 1 - quantile)
     if rare <= 0:

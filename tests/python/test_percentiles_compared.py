@@ -1,0 +1,157 @@
+"""Percentiles of two sides come from merged histograms, with intervals that hold their change."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import typer
+from fabricated import fabricated
+from fathom.cli._compare import _sentences, judge
+from fathom.cli._exit_codes import EXIT_CANNOT_TELL
+from fathom.experiments._compare import compare_runs, parse_condition
+from fathom.experiments._figures import SideFigures, compare_figures
+from fathom.experiments._gate import verdict
+from fathom.experiments._saving import save_run
+from fathom.stats import Histograms, compare_means
+from fathom.stats._histogram import from_values
+from fathom.stats._percentiles import TooFewIos, percentile_of_each_run
+from fathom.stats._ranks import sign_p_value, signed_rank_p_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.stats._types import FloatArray
+    from fathom.store import Store
+
+
+def sides(random: np.random.Generator, runs: int, ios: int) -> list[FloatArray]:
+    """Return what the runs of two equal sides say of their 99th percentile."""
+    found = []
+    for _ in "AB":
+        levels = 1e5 * np.exp(0.05 * random.standard_normal((runs, 1)))
+        rows = levels * random.lognormal(0, 0.4, (runs, ios))
+        one = percentile_of_each_run(Histograms([from_values(row) for row in rows]), 0.99)
+        assert not isinstance(one, TooFewIos)
+        found.append(one)
+    return found
+
+
+def test_defect_2_equals_differ_in_no_percentile_more_often_than_said() -> None:
+    random = np.random.default_rng(1)
+    wrong = held = 0
+    for _ in range(150):
+        a, b = sides(random, 10, 1000)
+        apart = compare_means([*a], [*b])
+        wrong += apart.is_different
+        held += apart.low <= 0 <= apart.high
+    assert wrong / 150 <= 0.05 + 2 * 0.018
+    assert held / 150 >= 0.93 - 2 * 0.018
+
+
+def saved(store: Store, rows: Sequence[FloatArray]) -> str:
+    ids = [save_run(store, fabricated(latency_ns=row), ["-b4K", "x.dat"]) for row in rows]
+    return ",".join(str(one) for one in ids)
+
+
+def test_defect_2_compare_shows_the_percentile_of_all_ios_and_not_the_mean_of_those_of_runs(
+    store: Store,
+) -> None:
+    random = np.random.default_rng(2)
+    # Some runs of A are slow: in these lies most of what is beyond the 99th percentile of all.
+    rows = [1e5 * random.lognormal(0, 0.2, 4000) for _ in range(24)]
+    for at in (3, 5, 8, 10):
+        rows[at] = rows[at] * 1.3
+    found = compare_runs(store, saved(store, rows[:12]), saved(store, rows[12:]), metrics=["p99"])
+    one = found.metrics["p99"]
+    pooled = [float(np.quantile(np.concatenate(side), 0.99)) for side in (rows[:12], rows[12:])]
+    assert [one.a_mean, one.b_mean] == pytest.approx(pooled, rel=0.002)
+    averaged = float(np.exp(np.mean([np.log(np.quantile(row, 0.99)) for row in rows[:12]])))
+    assert one.a_mean > 1.04 * averaged
+    assert one.change == pytest.approx(pooled[1] / pooled[0] - 1, abs=0.005)
+    assert not found.notes
+
+
+def test_defect_2_a_percentile_that_the_ios_do_not_carry_is_not_compared(store: Store) -> None:
+    random = np.random.default_rng(3)
+    rows = [1e5 * random.lognormal(0, 0.3, 30) for _ in range(20)]
+    found = compare_runs(
+        store,
+        saved(store, rows[:10]),
+        saved(store, rows[10:]),
+        metrics=["p50", "p999"],
+        conditions=[parse_condition("p999>+5%")],
+    )
+    assert [*found.metrics] == ["p50"]
+    sentence = next(one for one in _sentences(found) if one.startswith("p999"))
+    assert "A has 300 I/Os and needs more than 5,118" in sentence
+    assert "is the greatest of all latencies" in sentence
+    with pytest.raises(typer.Exit) as ended:
+        judge(found)
+    assert ended.value.exit_code == EXIT_CANNOT_TELL
+
+
+def test_one_run_has_no_change_of_a_percentile_and_says_why(store: Store) -> None:
+    row = 1e5 * np.random.default_rng(4).lognormal(0, 0.3, 4000)
+    found = compare_runs(store, saved(store, [row]), saved(store, [row]), metrics=["p99"])
+    assert not found.metrics
+    assert "one run tells nothing of how a percentile differs" in found.missing["p99"]
+
+
+def test_latencies_that_are_all_alike_differ_by_no_bucket() -> None:
+    runs = [{1024: 500, 1025: 500 + at} for at in range(6)]
+    found = percentile_of_each_run(Histograms(runs), 0.5)
+    assert not isinstance(found, TooFewIos)
+    one = compare_means([*found[:3]], [*found[3:]])
+    assert abs(one.change) < 0.001
+    same = [percentile_of_each_run(Histograms([{1024: 1000}] * 5), 0.99) for _ in "AB"]
+    assert not isinstance(same[0], TooFewIos)
+    assert not isinstance(same[1], TooFewIos)
+    assert not compare_means([*same[0]], [*same[1]]).is_different
+
+
+def test_a_gate_on_too_few_ios_cannot_tell_whatever_the_other_side_has() -> None:
+    few = TooFewIos(0.999, 1.2e6, 300, 5118, is_greatest=True)
+    figures = compare_figures(
+        SideFigures({"p999": few}, None), SideFigures({"p999": [1.0, 2.0, 3.0]}, None)
+    )
+    found = verdict(parse_condition("p999>+5%"), figures, 1)
+    assert (found.decision, found.why_not) == ("cannot tell", None)
+    judged: Any = SimpleNamespace(verdicts=[found])
+    with pytest.raises(typer.Exit) as ended:
+        judge(judged)
+    assert ended.value.exit_code == EXIT_CANNOT_TELL
+
+
+def test_signed_ranks_stand_beside_t_for_pairs_and_are_exact() -> None:
+    pairs = np.array([1.0, 2, 3, 4, 5, 6, 7, 8, 9, -10])
+    # W = 10 of 10 pairs: 43 of 1024 sums are as small (Wilcoxon 1945).
+    assert signed_rank_p_value(pairs) == pytest.approx(2 * 43 / 1024)
+    assert sign_p_value(pairs) == pytest.approx(2 * 11 / 1024)
+    assert signed_rank_p_value(np.zeros(5)) == 1
+    random = np.random.default_rng(5)
+    found = [signed_rank_p_value(random.standard_t(2, 12)) for _ in range(2000)]
+    assert np.mean([one < 0.05 for one in found]) <= 0.05 + 0.015
+    # Beyond 100 pairs by the normal distribution, which joins.
+    long = random.standard_normal(100) + 0.2
+    assert signed_rank_p_value(long) == pytest.approx(
+        signed_rank_p_value(np.append(long, [9e-9])), rel=0.15
+    )
+    one = compare_means([100.0, 101, 99], [103.0, 104, 101.5], in_turns=True, is_drawn=True)
+    assert one.signed_rank_p_value == pytest.approx(0.25)
+    assert one.p_value == one.t_p_value
+
+
+def test_pairs_of_equals_with_outliers_differ_no_more_often_than_said() -> None:
+    random = np.random.default_rng(6)
+    # The better one of two tests found a difference in 7.5 % and more.
+    for pairs in (10, 30):
+        wrong = 0
+        for _ in range(600):
+            logs = 0.02 * random.standard_t(2, (pairs, 2))
+            a, b = np.exp(logs).T
+            found = compare_means([*(1000 * a)], [*(1000 * b)], in_turns=True, is_drawn=True)
+            wrong += found.is_different
+        assert wrong / 600 <= 0.05 + 2 * 0.009
