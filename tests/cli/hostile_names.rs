@@ -59,7 +59,7 @@ fn printed(args: &[&str]) -> (String, Option<i32>) {
 /// Break 8: the name of a target, of a profile, of a journal and of a result, in results, explanations,
 /// steps, diagnoses and errors.
 #[test]
-fn a_name_with_control_characters_was_printed_raw() {
+fn break_8_a_name_with_control_characters_was_printed_raw() {
     for (name, words) in HOSTILE {
         let json = format!("--json={name}/r.json");
         let (profile, journal) = (format!("-X{name}.xml"), format!("--verify-journal={name}/j"));

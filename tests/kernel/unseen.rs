@@ -61,7 +61,7 @@ pub fn is_refused(output: &Output, words: &str, path: &Path, before: &[u8]) {
 }
 
 #[test]
-fn a_writer_outside_of_the_pid_namespace_was_not_seen() {
+fn break_6_a_writer_outside_of_the_pid_namespace_was_not_seen() {
     let bench = Bench::new();
     let path = bench.path("z.dat");
     zeros(&path);
@@ -135,7 +135,7 @@ impl Drop for Sender {
 }
 
 #[test]
-fn a_descriptor_on_its_way_through_a_socket_was_not_seen() {
+fn break_6_a_descriptor_on_its_way_through_a_socket_was_not_seen() {
     let bench = Bench::new();
     let path = bench.path("z.dat");
     zeros(&path);
@@ -212,7 +212,7 @@ fn try_to_write(target: &Path, more: &str) -> Output {
 }
 
 #[test]
-fn a_file_held_through_one_layer_of_an_overlay_was_written_through_another() {
+fn break_6_a_file_held_through_one_layer_of_an_overlay_was_written_through_another() {
     let Some(overlay) = Overlay::new() else { return };
     let before = bytes(&overlay.upper());
     let pairs = [(overlay.upper(), overlay.merged()), (overlay.merged(), overlay.upper())];
@@ -241,7 +241,7 @@ fn a_file_held_through_one_layer_of_an_overlay_was_written_through_another() {
 }
 
 #[test]
-fn a_loop_device_over_one_layer_of_an_overlay_was_written_through_another() {
+fn break_6_a_loop_device_over_one_layer_of_an_overlay_was_written_through_another() {
     let _turn = turn();
     let Some(overlay) = Overlay::new() else { return };
     let before = bytes(&overlay.upper());

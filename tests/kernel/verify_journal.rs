@@ -181,9 +181,9 @@ fn blames_nobody(folder: &Path, journal: &[u8], what: &str) -> bool {
     found.verification.damaged_words() > 0
 }
 
-/// Break 11: of 40 bits of the journal that flipped, 23 gave faults of the target.
+/// Of 40 bits of the journal that flipped, 23 gave faults of the target.
 #[test]
-fn a_flipped_bit_of_the_journal_blamed_the_target() {
+fn break_11_a_flipped_bit_of_the_journal_blamed_the_target() {
     let (bench, journal) = small();
     let folder = bench.path(".");
     assert!(!blames_nobody(&folder, &journal, "whole"));

@@ -34,8 +34,10 @@ def script() -> ModuleType:
 
 
 @pytest.mark.parametrize("name", ["files", "links", "parents"])
-def test_what_was_exchanged_during_a_run_was_written(name: str, tmp_path: Path) -> None:
-    """Issue 13, break 4: 8 of 695 runs wrote the database that took the place of the target."""
+def test_break_4_no_exchange_of_names_leads_a_run_to_another_file(
+    name: str, tmp_path: Path
+) -> None:
+    """8 of 695 runs wrote the database that took the place of the target."""
     exchanges = script()
     names = tmp_path / "a", tmp_path / "b"
     for one in names:

@@ -51,19 +51,19 @@ def _tool(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
-def test_a_file_system_that_was_made_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None:
+def test_break_1_a_file_system_that_was_made_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None:
     path = _made(tmp_path / "d.img")
     _tool("mkfs.ext4", "-qF", str(path))
     _must_be_refused(path)
 
 
-def test_a_swap_area_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None:
+def test_break_1_a_swap_area_in_a_file_of_ours_is_theirs(tmp_path: Path) -> None:
     path = _made(tmp_path / "d.img")
     _tool("mkswap", str(path))
     _must_be_refused(path)
 
 
-def test_a_database_in_a_copy_that_carries_the_mark_is_theirs(tmp_path: Path) -> None:
+def test_break_1_a_database_in_a_copy_that_carries_the_mark_is_theirs(tmp_path: Path) -> None:
     path, copy = _made(tmp_path / "d.img"), tmp_path / "copy"
     _tool("cp", "-a", str(path), str(copy))
     with sqlite3.connect(tmp_path / "db") as database:
@@ -139,7 +139,7 @@ def _of_others() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", sorted(_of_others()))
-def test_data_of_other_programs_are_refused_in_every_way_to_write(
+def test_break_5_data_of_other_programs_are_refused_in_every_way_to_write(
     name: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "theirs"

@@ -94,7 +94,7 @@ def test_a_terminal_gets_colours_of_ours_and_no_commands_of_others(evil: Path) -
     assert b"\\x1b[2J" in told
 
 
-def test_imported_lines_are_shown_as_plain_text(tmp_path: Path) -> None:
+def test_break_8_imported_lines_are_shown_as_plain_text(tmp_path: Path) -> None:
     source = tmp_path / "old.txt"
     lines = ["Command Line: diskspd \x1b[2J", "Results for timespan 1:", "\x1b[2J \x07"]
     source.write_text("\n".join(lines))

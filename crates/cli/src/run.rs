@@ -10,7 +10,9 @@ use fathom_core::explain::explain as explain_request;
 use fathom_core::profile::ResultFormat;
 use fathom_core::report::json;
 use fathom_core::result::Outcome;
-use fathom_core::run::{Finished, RunError, run as run_request, verify_only as verify_request};
+use fathom_core::run::{
+    Finished, RunError, Unfit, refusals, run as run_request, verify_only as verify_request,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::destination::{self, Destination};
@@ -31,11 +33,7 @@ pub fn explain(request: &Request) -> ExitCode {
     };
     let explanation = match explain_request(request) {
         Ok(explanation) => explanation,
-        Err(errors) => {
-            complain_all("ERROR", &errors.0);
-            let is_invalid = errors.has_request_error();
-            return if is_invalid { Code::Invalid.into() } else { Code::Failed.into() };
-        }
+        Err(unfit) => return unfitting(&unfit),
     };
     let printed = print(&output::explanation(&explanation, request.profile.format));
     let text = json::write_explanation(&explanation);
@@ -65,10 +63,7 @@ pub fn run(request: &Request) -> ExitCode {
     }
     match outcome {
         Ok(finished) => report(request, &finished, (&destination, &stop)),
-        Err(RunError::Invalid(errors)) => {
-            complain_all("ERROR", &errors.0);
-            Code::Invalid.into()
-        }
+        Err(RunError::Unfit(unfit)) => unfitting(&unfit),
         Err(RunError::TooManyFiles(error)) => {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()
@@ -89,6 +84,19 @@ pub fn run(request: &Request) -> ExitCode {
             complain_all("REFUSED", &refusals.0);
             Code::Refused.into()
         }
+    }
+}
+
+/// Tells what is wrong with a request. A refusal comes first, and decides: an error never hides it.
+fn unfitting(unfit: &Unfit) -> ExitCode {
+    complain_all("REFUSED", &unfit.refusals);
+    complain_all("ERROR", &unfit.errors.0);
+    if !unfit.refusals.is_empty() {
+        Code::Refused.into()
+    } else if unfit.errors.has_request_error() {
+        Code::Invalid.into()
+    } else {
+        Code::Failed.into()
     }
 }
 
@@ -113,12 +121,18 @@ pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     }
 }
 
-/// Where the JSON result goes. Complains, and gives the exit code, if it cannot go there.
+/// Where the JSON result goes. Complains, and gives the exit code, if it cannot go there; what would be
+/// refused of the targets is told then, too.
 fn destination(request: &Request) -> Result<Destination, ExitCode> {
     let spans = request.profile.time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
     let options = &request.options;
-    destination::destination(options.json_file.as_deref(), targets, options.overwrite)
+    let found = destination::destination(options.json_file.as_deref(), targets, options.overwrite);
+    found.map_err(|code| {
+        let refusals = refusals(request, &stop_flag());
+        complain_all("REFUSED", &refusals);
+        if refusals.is_empty() { code } else { Code::Refused.into() }
+    })
 }
 
 fn complain_all(word: &str, sentences: &[impl Display]) {

@@ -6,6 +6,7 @@
 
 mod account;
 mod spans;
+mod unfit;
 mod verify_only;
 
 use std::hash::{BuildHasher, RandomState};
@@ -23,9 +24,9 @@ use crate::diskspd::profile_xml::TEXT_LIMIT_BYTES;
 use crate::events::RunEvents;
 use crate::measure::EventSink;
 use crate::plan::facts::{self, EngineAvailability, HostFacts};
-use crate::plan::guard::{self, Checked, Refusals};
+use crate::plan::guard::{self, Checked, Refusal, Refusals};
 use crate::plan::limits::{TooManyFiles, check_open_files};
-use crate::plan::resolve::{self, ResolveErrors, Resolved};
+use crate::plan::resolve::{Resolved, resolve};
 use crate::plan::{Plan, prepare};
 use crate::profile::Profile;
 use crate::result::assemble::Provenance;
@@ -34,14 +35,16 @@ use crate::verify::Tables;
 use crate::verify::journal::JournalError;
 use account::Shared;
 use spans::Runner;
+pub use unfit::Unfit;
+pub(crate) use unfit::resolved;
 pub use verify_only::verify_only;
 
 /// Why nothing was run. A run that began and failed is a [`RunResult`] that says so.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The request does not fit this host.
-    #[error("{0}")]
-    Invalid(ResolveErrors),
+    /// The request does not fit this host, or a target is wrong, and perhaps refused besides.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     /// A target holds data that must not be lost, or is in use.
     #[error("{0}")]
     Refused(Refusals),
@@ -110,18 +113,19 @@ fn carry_out(
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
     let limit = fathom_sys::limits::raise_open_files();
     host.look_at_targets(&request.profile, sink);
-    let plan = match resolve::resolve(&request.profile, &request.options, &host) {
+    let plan = match resolved(&request.profile, &request.options, &host, sink) {
         Ok(Resolved { plan, warnings }) => {
             account.of().warnings = warnings;
             Arc::new(plan)
         }
-        Err(errors) => return unresolved(account, errors),
+        Err(unfit) => return unresolved(account, unfit),
     };
     account.of().plan = Some(Arc::clone(&plan));
-    if let (Ok(limit), Ok(open)) = (limit, fathom_sys::limits::open_files()) {
+    let open = fathom_sys::limits::open_files();
+    let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
+    if let (Ok(limit), Ok(open)) = (limit, open) {
         check_open_files(&plan, limit.saturating_sub(open))?;
     }
-    let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
     account.of().warnings.extend(users_unseen(&grant.unseen));
     let events = RunEvents::new(&request.profile.events)?;
     let overwrite = request.options.overwrite;
@@ -154,6 +158,19 @@ fn carry_out(
     Ok(())
 }
 
+/// What would be refused of a request that is not run, because its result has no place. A target that hangs
+/// tells nothing.
+pub fn refusals(request: &Request, stop: &AtomicBool) -> Vec<Refusal> {
+    let (patience_ns, request) = (patience_ns(&request.profile), Arc::new(request.clone()));
+    let found = attend(patience_ns, stop, &|_| {}, move |_, sink| {
+        let Request { profile, options, .. } = &*request;
+        let mut host = facts::of_host(profile, availability());
+        host.look_at_targets(profile, sink);
+        unfit::refusals(profile, options, &host, sink)
+    });
+    found.unwrap_or_default()
+}
+
 /// One warning for all that could not be seen of those who may use the targets.
 fn users_unseen(unseen: &[String]) -> Option<Warning> {
     (!unseen.is_empty()).then(|| Warning {
@@ -171,13 +188,13 @@ fn tables(plan: &Plan, sink: EventSink<'_>) -> Result<Option<Arc<Tables>>, Journ
     Ok(tables.transpose()?.map(Arc::new))
 }
 
-/// A request that is wrong for this host is refused; a target that cannot be used makes a run that
-/// failed before it began, with a report, as in `DiskSpd`.
-fn unresolved(account: &Shared, errors: ResolveErrors) -> Result<(), RunError> {
-    if errors.has_request_error() {
-        return Err(RunError::Invalid(errors));
+/// A request that is wrong for this host, or whose targets would be refused besides, is not run; a target
+/// that cannot be used makes a run that failed before it began, with a report, as in `DiskSpd`.
+fn unresolved(account: &Shared, unfit: Unfit) -> Result<(), RunError> {
+    if unfit.errors.has_request_error() || !unfit.refusals.is_empty() {
+        return Err(unfit.into());
     }
-    account.of().fail_before_plan(errors.0.iter().map(ToString::to_string).collect());
+    account.of().fail_before_plan(unfit.errors.0.iter().map(ToString::to_string).collect());
     Ok(())
 }
 
@@ -201,8 +218,9 @@ fn remove_made(checked: &Checked, account: &Shared, sink: EventSink<'_>) {
 /// If the request does not fit the host, or a target is in use, protected, or no file that can be marked.
 pub fn adopt(request: &Request) -> Result<(), RunError> {
     let host = facts::gather(&request.profile, &request.options, availability());
-    let resolved = resolve::resolve(&request.profile, &request.options, &host);
-    let plan = resolved.map_err(RunError::Invalid)?.plan;
+    // Data of others are what it is for, and speak against nothing.
+    let unfit = |errors| Unfit { errors, refusals: Vec::new() };
+    let plan = resolve(&request.profile, &request.options, &host).map_err(unfit)?.plan;
     prepare::adopt(&plan, &request.options).map_err(RunError::Refused)
 }
 

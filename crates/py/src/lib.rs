@@ -18,9 +18,8 @@ use fathom_core::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::Event;
 use fathom_core::plan::prepare;
-use fathom_core::plan::resolve::ResolveErrors;
 use fathom_core::report::json;
-use fathom_core::run::{Finished, RunError, adopt, read_profile, run};
+use fathom_core::run::{Finished, RunError, Unfit, adopt, read_profile, run};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;
@@ -94,7 +93,7 @@ fn explain_diskspd(
     protect: Vec<PathBuf>,
 ) -> PyResult<String> {
     let request = permitted(py, &args, permission, protect)?;
-    let wrong = |errors: ResolveErrors| InvalidRequestError::new_err(errors.to_string());
+    let wrong = |unfit: Unfit| translate(unfit.into());
     let explanation = py.detach(|| explain(&request)).map_err(wrong)?;
     Ok(json::write_explanation(&explanation))
 }
@@ -266,7 +265,10 @@ fn wait(
 
 fn translate(error: RunError) -> PyErr {
     match error {
-        RunError::Invalid(errors) => InvalidRequestError::new_err(errors.to_string()),
+        RunError::Unfit(unfit) if unfit.refusals.is_empty() => {
+            InvalidRequestError::new_err(unfit.to_string())
+        }
+        RunError::Unfit(unfit) => RefusedError::new_err(unfit.to_string()),
         RunError::TooManyFiles(error) => FathomError::new_err(error.to_string()),
         RunError::Event(error) => FathomError::new_err(error.to_string()),
         RunError::Journal(error) if error.is_refusal() => RefusedError::new_err(error.to_string()),

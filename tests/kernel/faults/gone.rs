@@ -174,9 +174,9 @@ fn a_file_that_is_deleted_is_used_to_the_end_and_that_is_told() {
     assert!(warnings(&result).iter().all(|(kind, _)| kind != "target_replaced"));
 }
 
-/// Break 10: most I/Os were short, yet the run ended well, and they were counted as if they were whole.
+/// Most I/Os were short, yet the run ended well, and they were counted as if they were whole.
 #[test]
-fn a_file_that_is_cut_in_mid_run_ends_it() {
+fn break_10_a_file_that_is_cut_in_mid_run_ends_it() {
     let bench = Bench::new();
     for engine in ["uring", "aio", "sync"] {
         for form in FORMS {

@@ -13,9 +13,10 @@ use crate::diskspd::parse::Request;
 use crate::plan::facts;
 use crate::plan::guard::{self, DeviceLabel, Finding, Judgement};
 use crate::plan::prepare::{self, Created};
-use crate::plan::resolve::{self, ResolveErrors, Resolved};
+use crate::plan::resolve::Resolved;
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
 use crate::result::Tool;
+use crate::run::{Unfit, resolved};
 pub use amount::WriteAmount;
 
 /// Version of this format. It grows with each change that an older reader would misread.
@@ -131,9 +132,9 @@ pub struct ExplainedVerdict {
 ///
 /// # Errors
 /// If the request does not fit the host, or a target cannot be used.
-pub fn explain(request: &Request) -> Result<Explanation, ResolveErrors> {
+pub fn explain(request: &Request) -> Result<Explanation, Unfit> {
     let host = facts::gather(&request.profile, &request.options, crate::run::availability());
-    let Resolved { plan, .. } = resolve::resolve(&request.profile, &request.options, &host)?;
+    let Resolved { plan, .. } = resolved(&request.profile, &request.options, &host, &|_| {})?;
     let judgement = guard::judge(&plan, &request.options);
     let labels = labels(&plan, &judgement);
     let spans = plan.spans.iter();

@@ -7,7 +7,8 @@ use crate::plan::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind, ThreadPlan};
 
 /// What a run means to do with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Intent {
+pub(crate) enum Intent {
+    /// Write in place.
     Write,
     /// Create also writes, and only a regular file can be created.
     Create,

@@ -11,6 +11,7 @@ mod finding;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod intents;
+mod judged;
 mod layers;
 pub(crate) mod machine;
 pub(crate) mod mounts;
@@ -51,8 +52,10 @@ pub(in crate::plan) use alone::Alone;
 pub use checked::{Checked, Found, Place};
 pub(in crate::plan) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
-use intents::{Intent, intents};
-pub(crate) use intents::{is_untouched, is_written};
+use intents::intents;
+pub(crate) use intents::{Intent, is_untouched, is_written};
+pub(crate) use judged::refusals_of;
+pub use judged::{Judgement, Verdict, judge};
 use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
@@ -73,24 +76,6 @@ pub struct WriteGrant {
     pub unseen: Vec<String>,
 }
 
-/// What the guard says of one path that would be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
-    /// What speaks against it; nothing if it may be written.
-    pub finding: Option<Finding>,
-    /// The device, if it is one.
-    pub label: Option<DeviceLabel>,
-}
-
-/// What the guard says of a plan.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Judgement {
-    /// Of each path that would be written.
-    pub verdicts: BTreeMap<PathBuf, Verdict>,
-    /// What could not be seen, as sentences.
-    pub unseen: Vec<String>,
-}
-
 /// Checks every target that `plan` would write to or create; those that are only read pass. Each look that
 /// may hang is told to `sink`.
 pub fn check(
@@ -107,31 +92,10 @@ pub fn check(
         alone: Some(Arc::clone(&checked.alone)),
         ..Guard::new(&machine, &found, options, sink)
     };
-    let refuse = |target: &Target<'_>| {
-        let doing = format!("look at what '{}' holds", target.path.display());
-        let finding = within(sink, doing, || guard.examine(target, &mut claims));
-        Some(Refusal { target: target.path.to_owned(), finding: finding? })
-    };
-    let refusals: Vec<Refusal> = found.iter().filter_map(refuse).collect();
+    let refusals = guard.refusals(&found, &mut claims, sink);
     let unseen = guard.doubts_of.take().into_iter().collect();
     let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
     if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
-}
-
-/// What [`check`] would say now, of each path; all claims are given back at once.
-#[must_use]
-pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
-    let machine = Machine::this();
-    let intents = intents(plan);
-    let (mut checked, mut claims) = (Checked::with_descriptors(spare(plan)), Claims::default());
-    let found = look(&mut checked, &intents, &|_| {});
-    let guard = Guard::new(&machine, &found, options, &|_| {});
-    let verdicts = found.iter().map(|target| {
-        let finding = guard.examine(target, &mut claims);
-        let label = target.identity().and_then(|identity| guard.label(identity));
-        (target.path.to_owned(), Verdict { finding, label })
-    });
-    Judgement { verdicts: verdicts.collect(), unseen: guard.unseen(&checked) }
 }
 
 /// Something that would be written, held.
@@ -224,6 +188,21 @@ impl<'a> Guard<'a> {
                 labels,
             }
         })
+    }
+
+    /// What speaks against writing to any of these. Each look that may hang is told to `sink`.
+    fn refusals(
+        &self,
+        found: &[Target<'_>],
+        claims: &mut Claims,
+        sink: EventSink<'_>,
+    ) -> Vec<Refusal> {
+        let refuse = |target: &Target<'_>| {
+            let doing = format!("look at what '{}' holds", target.path.display());
+            let finding = within(sink, doing, || self.examine(target, claims));
+            Some(Refusal { target: target.path.to_owned(), finding: finding? })
+        };
+        found.iter().filter_map(refuse).collect()
     }
 
     /// What speaks against writing to a target. All that is asked is asked of what is held.

@@ -1,0 +1,86 @@
+//! A request that does not fit this host, and what the guard would say of its targets all the same.
+//!
+//! An error never hides a refusal: who mends the error alone would be refused next, or would think that
+//! the file may be lost.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use fathom_sys::device::PathKind;
+
+use crate::measure::EventSink;
+use crate::plan::facts::HostFacts;
+use crate::plan::guard::{self, Intent, Refusal};
+use crate::plan::resolve::{ResolveErrors, Resolved, resolve};
+use crate::profile::{EngineChoice, Profile, RunOptions, Target};
+
+/// Why a request cannot be run on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit {
+    /// What is wrong with it.
+    pub errors: ResolveErrors,
+    /// What would be refused if nothing were wrong with it.
+    pub refusals: Vec<Refusal>,
+}
+
+impl std::error::Error for Unfit {}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for refusal in &self.refusals {
+            writeln!(out, "{refusal}")?;
+        }
+        self.errors.fmt(out)
+    }
+}
+
+/// Resolves a request; where that fails, its targets are asked about all the same. Each look that may hang
+/// is told to `sink`.
+///
+/// # Errors
+/// If the request does not fit the host.
+pub(crate) fn resolved(
+    profile: &Profile,
+    options: &RunOptions,
+    host: &HostFacts,
+    sink: EventSink<'_>,
+) -> Result<Resolved, Unfit> {
+    let unfit = |errors| Unfit { errors, refusals: refusals(profile, options, host, sink) };
+    resolve(profile, options, host).map_err(unfit)
+}
+
+/// What would be refused of a request, whatever is wrong with it.
+pub(super) fn refusals(
+    profile: &Profile,
+    options: &RunOptions,
+    host: &HostFacts,
+    sink: EventSink<'_>,
+) -> Vec<Refusal> {
+    guard::refusals_of(&wished(profile, options, host), options, sink)
+}
+
+/// What it would write if only its errors were mended. What no test can write to, such as a folder or
+/// what takes no writes, is left to them: another target has to be named anyway.
+fn wished(profile: &Profile, options: &RunOptions, host: &HostFacts) -> BTreeMap<PathBuf, Intent> {
+    if options.engine == Some(EngineChoice::Null) {
+        return BTreeMap::new();
+    }
+    let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
+    targets.filter_map(|target| wish(target, host)).collect()
+}
+
+fn wish(target: &Target, host: &HostFacts) -> Option<(PathBuf, Intent)> {
+    let creates = target.create_bytes.is_some_and(|bytes| bytes > 0);
+    let known = host.targets.get(&target.path)?.as_ref().ok()?;
+    if known.is_read_only || !(creates || target.is_changed()) {
+        return None;
+    }
+    let intent = match known.kind {
+        PathKind::File if creates => Intent::Create,
+        // A device is written without -c.
+        PathKind::File | PathKind::BlockDevice => Intent::Write,
+        _ => return None,
+    };
+    Some((known.path.clone(), intent))
+}
