@@ -30,7 +30,11 @@ def _command(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def _tests() -> set[str]:
     """Return the names of all tests that are named after a break."""
-    files = [*ROOT.glob("tests/**/*.rs"), *ROOT.glob("tests/python/test_*.py")]
+    files = [
+        *ROOT.glob("tests/**/*.rs"),
+        *ROOT.glob("crates/*/src/**/*.rs"),
+        *ROOT.glob("tests/python/test_*.py"),
+    ]
     return {found["name"] for file in files for found in _TEST.finditer(file.read_text())}
 
 

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_checked_is_given_out() {
+    fn break_4_only_what_was_checked_is_given_out() {
         for spare in [None, Some(0)] {
             let (home, path) = files();
             fs::write(&path, "test data").expect("a file");
