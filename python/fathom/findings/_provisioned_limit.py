@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from fathom.findings._finding import Noticed, Rule
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE"]
 
-_FLAT = 0.02
+_FLAT = 0.03
+# What a run is off by chance: what was in flight at either edge of a short one, up to this.
+_EDGES = 0.1
 _LEAST_RUNS = 3
 # So much more outstanding, and so much larger blocks, would change the rate of any device.
 _DEPTHS = 4
@@ -38,10 +41,26 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         ("MiB/s", lambda one: one.result.total.mib_per_s, True),
     )
     for unit, rate, is_throughput in rates:
-        most = max(map(rate, free), default=0.0)
-        flat = [one for one in free if rate(one) >= (1 - _FLAT) * most]
-        if most and _is_a_limit(flat, is_throughput=is_throughput):
+        flat = _plateau(free, rate)
+        if _is_a_limit(flat, is_throughput=is_throughput):
             yield _noticed(flat, unit, rate)
+
+
+def _plateau(free: Sequence[Observed], rate: Callable[[Observed], float]) -> list[Observed]:
+    """Return the runs that gave the same rate, if none gave more."""
+    most = max(map(rate, free), default=0.0)
+    near = [one for one in free if rate(one) >= (1 - _EDGES) * most]
+    if not near or most <= 0:
+        return []
+    level = median(map(rate, near))
+    if any(rate(one) > (1 + _off(one)) * level for one in near):
+        return []
+    return [one for one in near if rate(one) >= (1 - _off(one)) * level]
+
+
+def _off(one: Observed) -> float:
+    """Return by what share a run may miss its rate."""
+    return max(_FLAT, min(_EDGES, one.load.outstanding / one.result.total.ios))
 
 
 def _is_free(one: Observed) -> bool:

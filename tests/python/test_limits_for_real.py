@@ -1,0 +1,98 @@
+"""Limits that nothing tells: the kernel holds a device at a rate, and the run cannot see the group."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fathom._result import Result
+from fathom.findings import find
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOOP = Path("/dev/loop7")
+GROUPS = Path("/sys/fs/cgroup/blkio")
+# Slow, so that a busy processor is not the limit.
+RATE = 300
+COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
+
+
+class Group:
+    """A control group whose processes read from a loop device at a rate."""
+
+    def __init__(self) -> None:
+        self.path = GROUPS / f"fathom-limits-{os.getpid()}"
+        self.path.mkdir()
+
+    def limit(self, iops: int) -> None:
+        """Hold the device at a rate from now on."""
+        number = LOOP.stat().st_rdev
+        limit = f"{os.major(number)}:{os.minor(number)} {iops}"
+        (self.path / "blkio.throttle.read_iops_device").write_text(limit)
+
+    def read(self, *arguments: str) -> Result:
+        """Measure within the group, where control groups are not to be seen."""
+        script = f'echo 0 > {self.path}/tasks && umount -l /sys/fs/cgroup && exec "$@"'
+        command = [*COMMAND, "run", "--json", "--no-save", "-W0", "-L", "-Su", *arguments]
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", *command, str(LOOP)],
+            check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        return Result.from_json(done.stdout)
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    """Return a group, and a device that it can be held at a rate on."""
+    if os.getuid() != 0 or not LOOP.exists() or shutil.which("unshare") is None:
+        pytest.skip(f"needs root, unshare and {LOOP}")
+    if not (GROUPS / "blkio.throttle.read_iops_device").exists():
+        pytest.skip(f"the kernel has no throttling of block devices below {GROUPS}")
+    image = tmp_path / "image"
+    image.write_bytes(os.urandom(32 << 20))
+    losetup = shutil.which("losetup") or "losetup"
+    attach = [losetup, "--direct-io=on", str(LOOP), str(image)]
+    done = subprocess.run(attach, check=False, capture_output=True)
+    if done.returncode:
+        pytest.skip(f"{LOOP} is in use: {done.stderr.decode()}")
+    made = Group()
+    try:
+        yield made
+    finally:
+        subprocess.run([losetup, "-d", str(LOOP)], check=True)
+        made.path.rmdir()
+
+
+def test_a_limit_that_a_provider_sets_is_found_by_its_plateau(group: Group) -> None:
+    group.limit(RATE)
+    loads = [("-b4K", "-o2"), ("-b16K", "-o8"), ("-b64K", "-o32")]
+    found = find([group.read("-r", "-d3", *load) for load in loads])
+    evidence = [one.evidence for one in found if one.rule == "provisioned-limit"]
+    assert len(evidence) == 1, [one.rule for one in found]
+    assert "3 loads with 2 to 32 outstanding and blocks of 4 KiB to 64 KiB" in evidence[0]
+
+
+def test_credits_that_are_used_up_are_found_by_the_step_down(group: Group) -> None:
+    group.limit(4 * RATE)
+
+    def use_up() -> None:
+        time.sleep(4)
+        group.limit(RATE)
+
+    spender = threading.Thread(target=use_up)
+    spender.start()
+    result = group.read("-r", "-b4K", "-o4", "-d8", "-D200")
+    spender.join()
+    found = [one for one in find([result]) if one.rule == "burst-credits"]
+    assert len(found) == 1, result.raw["warnings"]
+    before, _, after = found[0].evidence.partition(" IOPS for ")
+    assert abs(float(before.rpartition(" ")[2].replace(",", "")) / (4 * RATE) - 1) < 0.3
+    assert abs(float(after.partition("then ")[2].partition(" ")[0]) / RATE - 1) < 0.3
