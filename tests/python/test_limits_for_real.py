@@ -1,4 +1,4 @@
-"""Limits that nothing tells: the kernel holds a device at a rate, and the run cannot see the group."""
+"""Limits that nothing tells: the kernel holds a device at a rate, which the run cannot see."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class Group:
     """A control group whose processes read from a loop device at a rate."""
 
     def __init__(self) -> None:
+        """Make the group, without a limit."""
         self.path = GROUPS / f"fathom-limits-{os.getpid()}"
         self.path.mkdir()
 
@@ -43,7 +44,7 @@ class Group:
         script = f'echo 0 > {self.path}/tasks && umount -l /sys/fs/cgroup && exec "$@"'
         command = [*COMMAND, "run", "--json", "--no-save", "-W0", "-L", "-Su", *arguments]
         done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", script, "sh", *command, str(LOOP)],
+            [shutil.which("unshare") or "unshare", "--mount", "sh", "-c", script, "sh", *command, str(LOOP)],
             check=True, capture_output=True, text=True,
         )  # fmt: skip
         return Result.from_json(done.stdout)
