@@ -43,10 +43,10 @@ class Group:
         """Measure within the group, where control groups are not to be seen."""
         script = f'echo 0 > {self.path}/tasks && umount -l /sys/fs/cgroup && exec "$@"'
         command = [*COMMAND, "run", "--json", "--no-save", "-W0", "-L", "-Su", *arguments]
+        apart = [shutil.which("unshare") or "unshare", "--mount", "sh", "-c", script, "sh"]
         done = subprocess.run(
-            [shutil.which("unshare") or "unshare", "--mount", "sh", "-c", script, "sh", *command, str(LOOP)],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
+            [*apart, *command, str(LOOP)], check=True, capture_output=True, text=True
+        )
         return Result.from_json(done.stdout)
 
 
