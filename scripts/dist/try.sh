@@ -5,7 +5,8 @@
 #     scripts/dist/try.sh [FOLDER]          of the artefacts; target/dist
 #
 # Needs root (chroot) and mmdebstrap. A line per artefact says what was done; what cannot be done here is
-# told as skipped.
+# told as skipped. ONLY="static image" tries these alone; PROFILE=quick builds sources without what makes the
+# compiler slow.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dist=$(cd "${1:-target/dist}" && pwd)
@@ -39,8 +40,21 @@ within() { # ROOT COMMAND: with /proc and a few devices, as a user who is not ro
         mount -t proc proc "$root/proc"
         mount --rbind /dev "$root/dev"
         mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+        if [[ -d $root/opt/rust ]]; then
+            mount --bind "$(rustc --print sysroot)" "$root/opt/rust"
+            mount -o remount,bind,ro "$root/opt/rust"
+        fi
         exec chroot --userspec="$user:$user" "$root" /usr/bin/env -i HOME=/tmp PATH=/usr/bin:/bin LC_ALL=C.UTF-8 \
-            PIP_CERT=/etc/ssl/certs/ca-certificates.crt /bin/bash -ec "cd /tmp; $command"'
+            SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt PIP_CERT=/etc/ssl/certs/ca-certificates.crt /bin/bash -ec "cd /tmp; $command"'
+}
+
+# A line of the README's section on installing, without its remark.
+readme_line() { sed -n '/^## Install/,/^## Two/p' README.md | grep -m1 "$1" | sed 's/ \{2,\}#.*//'; }
+
+registries() { # ROOT: what clients of package registries need to find them.
+    for one in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
+        if [[ -e $one ]]; then install -D -m 644 "$one" "$1$one"; fi
+    done
 }
 
 files_of() { (cd "$1" && find . -xdev \( -type f -o -type l \) ! -path './dev/*' ! -path './var/cache/*' \
@@ -74,10 +88,46 @@ static() {
     line=$(chroot --userspec=1234:1234 "$root" /bin/diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /tmp/x.dat |
         grep -m1 '^total:') || { fault static "in an empty root"; return; }
     told static "an empty root, nothing but the archive: $line"
-    # A thousand threads end: musl's own allocator took half a minute.
+    # A thousand threads end: with musl's own allocator that took 32 to 63 s.
     local began=$SECONDS
     chroot "$root" /bin/diskspd -c64M -b4K -r -o1 -t1000 -d1 -W0 /tmp/x.dat >/dev/null || fault static "1000 threads"
+    ((SECONDS - began < 25)) || fault static "1,000 threads for 1 s took $((SECONDS - began)) s"
     told static "1,000 threads for 1 s took $((SECONDS - began)) s"
+    # A write that libblkid alone would stop: it is in it.
+    head -c 1M /dev/zero >"$root/tmp/image"
+    printf '\xce\xfa\xad\x1b' | dd of="$root/tmp/image" conv=notrunc status=none
+    line=$(chroot "$root" /bin/diskspd -w100 -d1 -W0 /tmp/image 2>&1) && fault static "it wrote over bfs"
+    [[ $line == *bfs* ]] || fault static "it does not know bfs: $line"
+    told static "an image of bfs is refused by its name"
+    as_the_readme_says "$file"
+}
+
+as_the_readme_says() { # ARCHIVE: installed by a user, used, and removed as docs/artefacts.md says.
+    local root=$work/readme command remove line
+    command=$(readme_line linux-static.tar.gz)
+    remove=$(sed -n 's/^    \(tar -tzf .*\)$/\1/p' docs/artefacts.md)
+    [[ $command && $remove ]] || { fault "README, one binary" "no such line"; return; }
+    root_of bullseye "" readme
+    install -D -m 644 -t "$root/downloads" "$1"
+    line=$(within "$root" "cd /downloads; $command; cd /tmp; PATH=~/.local/bin:\$PATH; $measure; rm x.dat told
+        cd /downloads; $remove; find ~ -type f") || { fault "README, one binary" "$line"; return; }
+    [[ $(wc -l <<<"$line") == 1 ]] || fault "README, one binary" "it left $line"
+    told "README, one binary" "$command: $line; removed, nothing is left"
+}
+
+aarch64() {
+    local file root=$work/aarch64 line
+    file=$(one "diskspd-*-aarch64-linux-static.tar.gz")
+    [[ $file ]] && type -P qemu-aarch64-static >/dev/null ||
+        { echo "dist-test: aarch64: skipped: not built, or no qemu-aarch64-static here"; return; }
+    mkdir -p "$root/tmp"
+    chmod 1777 "$root/tmp"
+    tar -xzf "$file" -C "$root" --strip-components=1
+    cp "$(type -P qemu-aarch64-static)" "$root/qemu"
+    line=$(chroot --userspec=1234:1234 "$root" /qemu /bin/diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /tmp/x.dat |
+        grep -m1 '^total:') || { fault aarch64 "in an empty root"; return; }
+    chroot "$root" /qemu /bin/diskspd --verify -c1M -b4K -w100 -d1 -W0 /tmp/y.dat >/dev/null || fault aarch64 "--verify"
+    told aarch64 "under qemu, an empty root: $line; verified"
 }
 
 image() {
@@ -166,18 +216,45 @@ wheel() {
     file=$(one "fathom_storage-*_$arch.whl")
     [[ $file ]] || { echo "dist-test: wheel: skipped: not built"; return; }
     root_of bookworm "ca-certificates,python3,python3-venv,pipx" wheel
-    for one in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
-        [[ -e $one ]] && install -D -m 644 "$one" "$root$one"
-    done
+    registries "$root"
     install -D -m 644 "$file" "$root/wheels/$(basename "$file")"
-    local inside=/wheels/$(basename "$file")
+    local inside command
+    inside=/wheels/$(basename "$file")
     lab_in "wheel, pip" "$root" "python3 -m venv v; v/bin/pip -q install $inside; PATH=/tmp/v/bin:\$PATH
         echo size \$(du -sm v/lib | cut -f1) MiB >&2" "v/bin/pip -q uninstall -y fathom-storage; test ! -e v/bin/diskspd; du -sm v | cut -f1"
-    lab_in "wheel, pipx" "$root" "pipx install $inside >&2; PATH=/tmp/.local/bin:\$PATH" \
-        "pipx uninstall fathom-storage >&2; test ! -e .local/bin/fathom; echo gone"
+    command=$(readme_line "^pipx install")
+    [[ $command ]] || fault "README, the lab" "no such line"
+    lab_in "README, the lab" "$root" "cd /wheels; $command >&2; cd /tmp; PATH=/tmp/.local/bin:\$PATH" \
+        "pipx uninstall fathom-storage >&2; test ! -e .local/bin/fathom; test ! -e .local/bin/diskspd; echo $command"
+    [[ ${UV:=$(type -P uv)} ]] || { echo "dist-test: wheel, uv: skipped: no uv here (UV=...)"; return; }
+    install -m 755 "$UV" "$root/usr/bin/uv"
+    lab_in "wheel, uv" "$root" "uv --quiet tool install --python /usr/bin/python3 $inside; PATH=/tmp/.local/bin:\$PATH" \
+        "uv --quiet tool uninstall fathom-storage; test ! -e .local/bin/fathom; test ! -e .local/bin/diskspd; echo gone"
 }
 
-for artefact in tarball static image deb rpm_ wheel; do
+# From the source distribution alone, with a compiler and this machine's Rust: by pip, and diskspd by cargo.
+sources() {
+    local file line root=$work/sources quick=""
+    file=$(compgen -G "$dist/fathom_storage-*.tar.gz" | head -1)
+    [[ $file ]] || { echo "dist-test: sources: skipped: not built"; return; }
+    root_of bookworm "ca-certificates,gcc,libc6-dev,python3,python3-venv" sources
+    registries "$root"
+    mkdir -p "$root/opt/rust" "$root/build/source"
+    tar -xzf "$file" -C "$root/build/source" --strip-components=1
+    cp "$file" "$root/build"
+    chown -R 1234:1234 "$root/build"
+    [[ ${PROFILE:-release} == quick ]] && quick="export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_DEBUG=0
+        export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1"
+    local tools="export PATH=/opt/rust/bin:\$PATH CARGO_HOME=/build/cargo CARGO_TARGET_DIR=/build/target; $quick"
+    lab_in "sources, pip" "$root" "$tools; python3 -m venv v; v/bin/pip -q install /build/$(basename "$file")
+        PATH=/tmp/v/bin:\$PATH" "v/bin/pip -q uninstall -y fathom-storage; test ! -e v/bin/diskspd; echo removed"
+    line=$(within "$root" "$tools; cd /build/source; cargo install --quiet --locked --path crates/cli --root ~/c
+        cd /tmp; PATH=~/c/bin:\$PATH; $measure; cargo uninstall --quiet --root ~/c fathom-storage; test ! -e ~/c/bin/diskspd" \
+        2>"$work/err") || { tail -5 "$work/err"; fault "sources, cargo install" "see above"; return; }
+    told "sources, cargo install" "$line; cargo uninstall leaves no diskspd"
+}
+
+for artefact in tarball static image aarch64 deb rpm_ wheel sources; do
     if [[ -z ${ONLY:-} || " $ONLY " == *" $artefact "* ]]; then
         "$artefact"
     fi
