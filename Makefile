@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test release
+.PHONY: help build check test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard release
 
 PYTHON ?= python3
 VENV := .venv
@@ -117,6 +117,9 @@ dist-check: build $(BIN)/.dist ## Build twice in two folders, and compare every 
 
 dist-test: ## Install and use each artefact in a clean root file system (needs root and mmdebstrap).
 	scripts/dist/try.sh target/dist
+
+dist-guard: $(BIN)/.dist ## The whole guard suite with the static binary of `make dist` (needs root).
+	scripts/dist/guard.sh target/dist
 
 release: $(BIN)/.ready ## Hold VERSION to tag, manifests and changelog; write the notes.
 	$(BIN)/python scripts/release.py $(VERSION)

@@ -245,6 +245,8 @@ def sums(out: Path) -> None:
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     place = out / "SHA256SUMS"
     place.write_text("".join(lines))
+    # One of earlier sums would not hold for these.
+    place.with_name("SHA256SUMS.minisig").unlink(missing_ok=True)
     key = os.environ.get("FATHOM_SIGNING_KEY")
     if key:
         words = ["minisign", "-S", "-s", key, "-m", str(place), "-t", "SHA256SUMS of Fathom"]

@@ -15,7 +15,9 @@ LOOKS = 6_000
 
 
 def diskspd() -> Path:
-    """Return the command that cargo has built last."""
+    """Return the command that ``DISKSPD`` names, such as one to be released; else cargo's last."""
+    if named := os.environ.get("DISKSPD"):
+        return Path(named).resolve(strict=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parents[2] / "target"))
     built = [target / kind / "diskspd" for kind in ("debug", "release")]
     found = [path for path in built if path.exists()]

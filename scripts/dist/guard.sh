@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Runs the whole guard suite with the static binary of `make dist`.
+#
+#     scripts/dist/guard.sh [FOLDER]          of the artefacts; target/dist
+#
+# The tests themselves are built as static programs, too, with the same libblkid in them: those that ask the
+# guard in their own process ask the one of the static binary. Those that start diskspd start the very file
+# of the archive. Needs root, as `make test` does for loop devices and mounts.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+arch=$(uname -m)
+dist=$(cd "${1:-target/dist}" && pwd)
+archive=$(compgen -G "$dist/diskspd-*-$arch-linux-static.tar.gz" | head -1) ||
+    { echo "make dist first: $dist has no static archive" >&2; exit 1; }
+target=$arch-unknown-linux-musl
+bin=$PWD/.venv/bin
+carried=$PWD/target/libblkid/$arch
+cache=/var/tmp/fathom-zig
+suites=(--lib --test kernel --test cli)
+
+built=$(FATHOM_LIBBLKID=$carried CARGO_TARGET_DIR=target/static-tests CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
+    ZIG_GLOBAL_CACHE_DIR=$cache ZIG_LOCAL_CACHE_DIR=$cache CARGO_ZIGBUILD_CACHE_DIR=$cache/zigbuild PATH=$bin:$PATH \
+    cargo zigbuild --locked --tests --target "$target" -p fathom-storage -p fathom-storage-core "${suites[@]}" --bin diskspd \
+    --message-format=json | python3 -c '
+import json, sys
+for line in sys.stdin:
+    told = json.loads(line)
+    if told.get("executable"):
+        print(told["target"]["name"], told["profile"]["test"], told["executable"])')
+# Cargo gave the tests the path of its own build: there stands what is to be tried.
+own=$(awk '$1 == "diskspd" && $2 == "False" { print $3 }' <<<"$built")
+tar -xzOf "$archive" --wildcards '*/bin/diskspd' >"$own.tried"
+chmod 755 "$own.tried"
+mv "$own.tried" "$own"
+echo "dist-guard: $(sha256sum "$own" | cut -c1-16)... of $(basename "$archive")"
+
+failed=0
+suite() { # NAME FOLDER FILTERS...: each a part of a test's path.
+    local name=$1 folder=$2 program words
+    shift 2
+    program=$(awk -v name="$name" '$1 == name && $2 == "True" { print $3 }' <<<"$built")
+    (cd "$folder" && "$program" "$@") >target/dist-guard.out 2>&1 || failed=1
+    words=$(grep '^test result' target/dist-guard.out || tail -1 target/dist-guard.out)
+    echo "dist-guard: $name: $words"
+    grep -E '^(failures:|    [a-z_:]+$)|skipped' target/dist-guard.out | sort -u || true
+}
+
+suite fathom_core crates/core guard signature prepare
+suite kernel crates/cli danger:: guarded:: prepare:: unseen:: policy:: privileges
+suite cli crates/cli explain:: hostile_names::
+DISKSPD=$own "$bin/python" -m pytest -q tests/python/test_guard_corpus.py tests/python/test_guard_hunt.py \
+    tests/python/test_no_false_refusal.py tests/python/test_exchanges.py tests/python/test_meanwhile.py \
+    >target/dist-guard.out 2>&1 || failed=1
+echo "dist-guard: python: $(tail -1 target/dist-guard.out)"
+exit "$failed"

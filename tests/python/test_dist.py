@@ -1,0 +1,166 @@
+"""What is built for installing: sums, signature, bills, the image, and the README's lines."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_release import ROOT, script
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import ModuleType
+
+EPOCH = 1_000_000_000
+FILES = {"diskspd": (b"\x7fELF and so on", 0o755), "data/.keep": (b"", 0o644)}
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    return script("dist/build")
+
+
+def minisign(*words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run minisign."""
+    if (found := shutil.which("minisign")) is None:
+        pytest.skip("minisign is not installed")
+    return subprocess.run([found, *words], capture_output=True, text=True, check=check)
+
+
+@pytest.fixture
+def artefacts(tmp_path: Path) -> Path:
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    (folder / "one.tar.gz").write_bytes(b"one")
+    (folder / "one.tar.gz.cdx.json").write_text("{}")
+    return folder
+
+
+def test_the_sums_are_those_that_sha256sum_checks(build: ModuleType, artefacts: Path) -> None:
+    build.sums(artefacts)
+    words = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
+    done = subprocess.run(words, cwd=artefacts, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["one.tar.gz: OK", "one.tar.gz.cdx.json: OK"]
+    # What is signed or summed anew names itself never.
+    build.sums(artefacts)
+    assert "SHA256SUMS" not in (artefacts / "SHA256SUMS").read_text()
+
+
+def test_a_signature_holds_for_these_sums_and_this_key_alone(
+    build: ModuleType, artefacts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {name: (tmp_path / f"{name}.pub", tmp_path / f"{name}.key") for name in ("ours", "his")}
+    for public, secret in keys.values():
+        minisign("-G", "-W", "-p", public, "-s", secret)
+    monkeypatch.setenv("FATHOM_SIGNING_KEY", str(keys["ours"][1]))
+    build.sums(artefacts)
+    sums = artefacts / "SHA256SUMS"
+
+    def is_signed(name: str) -> bool:
+        return minisign("-V", "-p", keys[name][0], "-m", sums, check=False).returncode == 0
+
+    assert is_signed("ours")
+    assert not is_signed("his")
+    sums.write_text(sums.read_text().replace("one", "two"))
+    assert not is_signed("ours")
+    # A signature of an earlier build does not stay beside new sums.
+    monkeypatch.delenv("FATHOM_SIGNING_KEY")
+    build.sums(artefacts)
+    assert not sums.with_name("SHA256SUMS.minisig").exists()
+
+
+def test_a_bill_names_its_artefact_and_all_parts_once(artefacts: Path) -> None:
+    bill, crates = script("dist/bill"), script("dist/crates")
+    artefact = artefacts / "one.tar.gz"
+    parts = [crates.Crate("b", "1.0.0", "MIT", ""), crates.Crate("a", "2.0.0", "Zlib", "")]
+    carried = [bill.Carried("deb", "libblkid", "2.38", "LGPL-2.1-or-later")]
+
+    def written() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(
+            bill.write_bill(artefact, "1.2.3", EPOCH, parts, carried).read_text()
+        )
+        return found
+
+    told = written()
+    assert told == written()
+    root = told["metadata"]["component"]
+    assert root["name"] == "one.tar.gz"
+    assert root["hashes"][0]["content"] == hashlib.sha256(b"one").hexdigest()
+    named = [one["purl"] for one in told["components"]]
+    assert named == ["pkg:cargo/a@2.0.0", "pkg:cargo/b@1.0.0", "pkg:deb/libblkid@2.38"]
+    assert told["dependencies"] == [{"ref": root["bom-ref"], "dependsOn": named}]
+    artefact.write_bytes(b"another")
+    assert written()["serialNumber"] != told["serialNumber"]
+
+
+def test_an_image_has_what_its_digests_say(tmp_path: Path) -> None:
+    image = script("dist/image")
+    place = image.write_image(FILES, "aarch64", "1.2.3", EPOCH, tmp_path / "image.tar")
+    again = image.write_image(FILES, "aarch64", "1.2.3", EPOCH, tmp_path / "again.tar")
+    assert place.read_bytes() == again.read_bytes()
+    with tarfile.open(place) as archive:
+        archive.extractall(tmp_path / "layout", filter="data")
+
+    def blob(told: dict[str, Any]) -> bytes:
+        body: bytes = (tmp_path / "layout/blobs" / told["digest"].replace(":", "/")).read_bytes()
+        assert told["digest"] == f"sha256:{hashlib.sha256(body).hexdigest()}"
+        assert told["size"] == len(body)
+        return body
+
+    index = json.loads((tmp_path / "layout/index.json").read_text())
+    manifest = json.loads(blob(index["manifests"][0]))
+    config = json.loads(blob(manifest["config"]))
+    (layer,) = manifest["layers"]
+    (tmp_path / "layer.tar.gz").write_bytes(blob(layer))
+    with tarfile.open(tmp_path / "layer.tar.gz") as archive:
+        modes = {one.name: one.mode for one in archive if one.isfile()}
+    assert modes == {name: mode for name, (_, mode) in FILES.items()}
+    assert (config["architecture"], config["config"]["Entrypoint"]) == ("arm64", ["/diskspd"])
+
+
+def _install_lines() -> list[str]:
+    text = (ROOT / "README.md").read_text()
+    section = text[text.index("## Install") :].split("```")[1]
+    return [re.sub(r"\s{2,}#.*", "", line) for line in section.strip().splitlines()]
+
+
+def test_the_readme_has_a_line_for_each_kind_of_people_and_scripts_run_it() -> None:
+    one, lab, sources = _install_lines()
+    tried = (ROOT / "scripts/dist/try.sh").read_text()
+    # Each is read from the README there, by these words.
+    for words, line in (("linux-static.tar.gz", one), ("^pipx install", lab)):
+        assert re.search(words, line)
+        assert f'readme_line "{words}"' in tried or f"readme_line {words}" in tried
+    assert f'commands=("{sources}"' in (ROOT / "scripts/fresh.sh").read_text()
+
+
+def test_the_line_for_one_binary_installs_it_and_the_one_that_removes_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    stem = "diskspd-1.2.3-x86_64-linux-static"
+    home = tmp_path / "home"
+    home.mkdir()
+    names = ("bin/diskspd", "share/man/man1/diskspd.1")
+    members = {f"{stem}/{name}": (b"#!/bin/sh\necho here\n", 0o755) for name in names}
+    script("dist/archive").tar_gz(members, EPOCH, tmp_path / f"{stem}.tar.gz")
+    told = (ROOT / "docs/artefacts.md").read_text()
+    (remove,) = re.findall(r"^    (tar -tzf .*)$", told, re.MULTILINE)
+    environment = {**os.environ, "HOME": str(home)}
+
+    def files() -> list[str]:
+        return sorted(str(one.relative_to(home)) for one in home.rglob("*") if one.is_file())
+
+    line = _install_lines()[0]
+    subprocess.run(["sh", "-ec", line], cwd=tmp_path, env=environment, check=True)  # noqa: S607
+    assert files() == [f".local/{name}" for name in names]
+    mine = home / ".local/bin/another"
+    mine.write_text("")
+    subprocess.run(["sh", "-ec", remove], cwd=tmp_path, env=environment, check=True)  # noqa: S607
+    assert files() == [".local/bin/another"]
