@@ -47,6 +47,8 @@ def offsets_kib(ios: list[Io]) -> list[int]:
         ("-b64K", 0, 4096, 64),
         ("-b64K -B1M", 1024, 3072, 64),
         ("-b64K -f1M", 0, 1024, 64),
+        ("-c4M -b64K -f1M", 0, 1024, 64),
+        ("-c4M -b96K", 0, 4096, 96),
         ("-b8K -s16K -B512K:256K", 512, 256, 16),
         # A range, and a file, that end within a block: DiskSpd never begins one there.
         ("-b96K -f512K", 0, 512, 96),
@@ -90,6 +92,11 @@ def test_random_offsets_are_aligned_within_the_range_and_drawn_anew(target: Path
     # 1024 draws of 128 places: a permutation would have each exactly 8 times.
     assert max(places.values()) > 10
     assert len(places) > 110
+
+
+def test_random_offsets_stay_in_the_range_of_a_file_that_is_made_larger(target: Path) -> None:
+    (ios,) = trace("-c4M -b4K -r -o1 -f1M --stop-ios=500", target)
+    assert max(io.offset + io.length for io in ios) <= 1024 * KIB
 
 
 def test_random_offsets_with_an_alignment_of_their_own_stay_in_the_range(target: Path) -> None:

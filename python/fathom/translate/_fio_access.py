@@ -118,18 +118,23 @@ def range_options(target: Mapping[str, Any], notes: Notes) -> _Options:
     """Return the file's size and the range of it that is used."""
     options = {}
     created = target["create_bytes"]
-    if created:
+    base, end = target["base_bytes"], target["limit_bytes"] or created
+    used = used_bytes(target, end - base) if end else 0
+    if created and base + used == created:
         options["filesize"] = fio_size(created)
         notes.remark("-c", "fio keeps a larger file as it is, and fills a new one by its own "
                      "settings")  # fmt: skip
-    base, end = target["base_bytes"], target["limit_bytes"] or created
+    elif created:
+        # With filesize, fio uses all of the file, whatever size says.
+        notes.remark("-c", "fio makes a new file only as large as the range that is used, and "
+                     f"fills it by its own settings: make it with {created} bytes before")  # fmt: skip
     if base:
         options["offset"] = fio_size(base)
     more = target["extensions"]
     if end and (more["block_mix"] or more["read_block_mix"] or more["write_block_mix"]):
         notes.load("--block-mix", "the last I/O of a walk of fio may reach beyond the range")
     if end:
-        options["size"] = fio_size(used_bytes(target, end - base))
+        options["size"] = fio_size(used)
     return options
 
 
