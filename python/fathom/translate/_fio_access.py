@@ -127,7 +127,7 @@ def range_options(target: Mapping[str, Any], notes: Notes) -> _Options:
     elif created:
         # With filesize, fio uses all of the file, whatever size says.
         notes.remark("-c", "fio makes a new file only as large as the range that is used, and "
-                     f"fills it by its own settings: make it with {created} bytes before")  # fmt: skip
+                     f"fills it itself: make it with {created} bytes before")  # fmt: skip
     if base:
         options["offset"] = fio_size(base)
     more = target["extensions"]
