@@ -72,7 +72,8 @@ impl Held {
     /// Whether `path` leads to it now.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
-        Self::take(path).is_ok_and(|found| found.object == self.object)
+        let held = self.now();
+        Self::take(path).is_ok_and(|found| held.is_ok_and(|held| found.object == held))
     }
 
     /// Opens it for reading. A pipe is not waited for.
@@ -109,10 +110,13 @@ impl Held {
 
     /// Fails if what was opened is another object.
     fn same(&self, opened: &File) -> io::Result<()> {
-        let found = identity::object_of(opened)?;
-        // What is held may itself change its number: a file of an overlay that is copied up.
-        let held = self.descriptor.as_ref().map(identity::object_of).transpose()?;
-        if found == held.unwrap_or(self.object) { Ok(()) } else { Err(replaced()) }
+        if identity::object_of(opened)? == self.now()? { Ok(()) } else { Err(replaced()) }
+    }
+
+    /// What it is now: its number and its time of birth change when a file of an overlay is copied up.
+    fn now(&self) -> io::Result<Object> {
+        let now = self.descriptor.as_ref().map(identity::object_of).transpose()?;
+        Ok(now.unwrap_or(self.object))
     }
 
     pub(super) fn descriptor(&self) -> Option<&File> {
@@ -232,7 +236,8 @@ impl Directory {
         what: &Held,
         may_go: impl Fn() -> bool,
     ) -> io::Result<Removal> {
-        let is_at = |name| self.hold(name).is_ok_and(|found| found.object == what.object);
+        let is = |found: Held| what.now().is_ok_and(|what| found.object == what);
+        let is_at = |name| self.hold(name).is_ok_and(is);
         if !is_at(to) || !may_go() {
             return Ok(Removal::Replaced);
         }
