@@ -221,7 +221,9 @@ wheel() {
     local inside command
     inside=/wheels/$(basename "$file")
     lab_in "wheel, pip" "$root" "python3 -m venv v; v/bin/pip -q install $inside; PATH=/tmp/v/bin:\$PATH
-        echo size \$(du -sm v/lib | cut -f1) MiB >&2" "v/bin/pip -q uninstall -y fathom-storage; test ! -e v/bin/diskspd; du -sm v | cut -f1"
+        test -s v/share/man/man1/fathom.1 -a -s v/share/bash-completion/completions/fathom
+        du -sm v | cut -f1 > size" "v/bin/pip -q uninstall -y fathom-storage
+        test -z \"\$(find v -iname '*fathom*' -o -iname '*diskspd*')\"; echo \$(cat size) MiB"
     command=$(readme_line "^pipx install")
     [[ $command ]] || fault "README, the lab" "no such line"
     lab_in "README, the lab" "$root" "cd /wheels; $command >&2; cd /tmp; PATH=/tmp/.local/bin:\$PATH" \

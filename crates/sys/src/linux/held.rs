@@ -3,11 +3,12 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use super::bare::{open_at, without_access};
 use super::identity::{self, Identity, Object};
 
 /// An object of a file system. As long as its descriptor (`O_PATH`) is kept, nobody else gets its inode;
@@ -22,7 +23,7 @@ pub struct Held {
 impl Held {
     /// Holds what a path leads to, with symbolic links followed.
     pub fn take(path: &Path) -> io::Result<Self> {
-        Self::of(OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?)
+        Self::of(without_access(path, 0)?)
     }
 
     /// Holds what is open.
@@ -62,7 +63,7 @@ impl Held {
     /// Its metadata; `path` is only asked where no descriptor is kept.
     pub fn metadata(&self, path: &Path) -> io::Result<Metadata> {
         let Some(file) = &self.descriptor else {
-            let found = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path)?;
+            let found = without_access(path, 0)?;
             self.same(&found)?;
             return found.metadata();
         };
@@ -164,8 +165,7 @@ pub enum Removal {
 impl Directory {
     /// Holds the directory that a path leads to.
     pub fn take(path: &Path) -> io::Result<Self> {
-        let flags = libc::O_PATH | libc::O_DIRECTORY;
-        Ok(Self(OpenOptions::new().read(true).custom_flags(flags).open(path)?))
+        Ok(Self(without_access(path, libc::O_DIRECTORY)?))
     }
 
     /// Makes a file that must not be there yet, whatever stands in its place, and opens it for reading and
@@ -256,15 +256,7 @@ impl Directory {
     }
 
     fn open(&self, name: &OsStr, flags: libc::c_int, mode: u32) -> io::Result<File> {
-        let name = CString::new(name.as_bytes())?;
-        let flags = flags | libc::O_CLOEXEC;
-        // SAFETY: the name is NUL-terminated and outlives the call; the rest are integers.
-        let opened = unsafe { libc::openat(self.0.as_raw_fd(), name.as_ptr(), flags, mode) };
-        if opened < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the kernel has just given this descriptor, which nobody else owns.
-        Ok(unsafe { File::from_raw_fd(opened) })
+        open_at(self.0.as_raw_fd(), name, flags, mode)
     }
 
     fn rename(&self, from: &OsStr, to: &OsStr, flags: libc::c_uint) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 pub mod aio;
 pub mod attributes;
+mod bare;
 pub mod blkid;
 pub mod buffers;
 mod bus_error;
