@@ -9,13 +9,25 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["FORBIDDING", "MARKS", "WEAKENING", "Claim", "Evidence", "Unit", "doubts_of", "mark_of"]
+__all__ = [
+    "FORBIDDING",
+    "MARKS",
+    "WEAKENING",
+    "Claim",
+    "Doubt",
+    "Evidence",
+    "ToldRun",
+    "ToldRuns",
+    "Unit",
+    "doubts_of",
+    "mark_of",
+]
 
 Unit = Literal["ns", "IOPS", "MiB/s"]
 
@@ -115,3 +127,89 @@ def doubts_of(rules: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         tuple(one for one in found if one in WEAKENING),
         tuple(one for one in found if one in FORBIDDING),
     )
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A finding about one run that speaks against its figures."""
+
+    rule: str
+    title: str
+    confidence: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it stands in headlines: what has other causes, too, does not, but for data."""
+        return self.confidence != "possible" or self.rule == "constant-data"
+
+    @property
+    def words(self) -> str:
+        """The title within a sentence, with how sure it is."""
+        return f"{self.title[:1].lower()}{self.title[1:]} ({self.confidence})"
+
+
+@dataclass(frozen=True)
+class ToldRun:
+    """A run on which claims rest: how it was asked, and what speaks against its figures."""
+
+    threads: int
+    depth: int
+    caching: str
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def rules(self) -> list[str]:
+        """The rules that speak against its figures: what its row is marked with."""
+        return [one.rule for one in self.doubts]
+
+
+@dataclass(frozen=True)
+class ToldRuns:
+    """The runs of an experiment by their ids, as far as they are known, and claims about them."""
+
+    by_id: Mapping[int, ToldRun] = field(default_factory=dict)
+
+    def doubts(self, run_ids: Iterable[int | None], *, forbids: bool) -> tuple[Doubt, ...]:
+        """Return what surely forbids a judgement on these runs, or what weakens it, each once."""
+        rules = FORBIDDING if forbids else WEAKENING
+        known = [self.by_id[one] for one in run_ids if one is not None and one in self.by_id]
+        found = {
+            (one.rule, one.confidence): one
+            for run in known
+            for one in run.doubts
+            if one.rule in rules and one.is_sure
+        }
+        return tuple(found.values())
+
+    def evidence(self, run_id: int | None, name: str, value: float, unit: Unit) -> Evidence:
+        """Return a figure of a run with the conditions under which it was measured."""
+        run = None if run_id is None else self.by_id.get(run_id)
+        if run is None:
+            return Evidence(run_id, name, value, unit)
+        return Evidence(run_id, name, value, unit, run.threads, run.depth, run.caching)
+
+    def claim(
+        self, key: str, judged: str, evidence: Iterable[Evidence] = (), *, plain: str = ""
+    ) -> Claim:
+        """Return a claim; where a finding forbids a judgement, its text is ``plain``, if given."""
+        rests = tuple(evidence)
+        ids = [one.run_id for one in rests]
+        weak = tuple(one.rule for one in self.doubts(ids, forbids=False))
+        forbidding = tuple(one.rule for one in self.doubts(ids, forbids=True))
+        text = plain if forbidding and plain else judged
+        return Claim(key, text, rests, tuple(dict.fromkeys(weak)), tuple(dict.fromkeys(forbidding)))
+
+    def headline(self, judged: str, plain: str, evidence: Iterable[Evidence]) -> Claim:
+        """Return the first sentence: what speaks against its figures stands in it.
+
+        ``judged`` and ``plain`` have no full stop; ``plain`` only tells numbers.
+        """
+        rests = tuple(evidence)
+        ids = [one.run_id for one in rests]
+        forbidding = self.doubts(ids, forbids=True)
+        if forbidding:
+            why = "; ".join(one.words for one in forbidding)
+            text = f"No verdict on a device, as these are not its numbers: {why}. {plain}."
+            return self.claim("headline", text, rests)
+        weak = "; ".join(one.words for one in self.doubts(ids, forbids=False))
+        return self.claim("headline", f"{judged}; but {weak}." if weak else f"{judged}.", rests)

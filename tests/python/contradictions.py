@@ -9,7 +9,6 @@ of each sentence is computed again from the figures.
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import re
 import sys
@@ -17,8 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contradictions_drawn import drawn_figures, hold, number_in
+from contradictions_experiments import Experiments
 from fathom._claims import FORBIDDING, WEAKENING
-from fathom._p_values import p_text
 from fathom.assess import (
     EFFORTS,
     AssessedCell,
@@ -29,58 +29,17 @@ from fathom.assess import (
     verdict_of,
 )
 from fathom.assess._side_by_side import side_by_side
-from fathom.experiments._compare import RunComparison
 from fathom.findings import RULES, Finding, time_words
-from fathom.report._gather_compare import change_sentence, changes_of
-from fathom.report._gather_sweep import sweep_sentences, tune_sentences
-from fathom.report._material import GridCell, Point
-from fathom.runners import Figures
-from fathom.stats import compare_means
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.assess._side_by_side import SideBySide
     from fathom.findings import Confidence
-    from fathom.report._material import Source
 
 GIB = 1 << 30
-NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\d,.]*\d)")
 EFFORT = replace(EFFORTS["quick"], depths=(4, 16, 64))
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
-
-
-SOURCES: tuple[Source, ...] = ("measured", "measured", "interpolated", "failed", "pending")
-
-
-class ContradictionError(AssertionError):
-    """A sentence says what its figures do not."""
-
-
-def hold(condition: object, *told: object) -> None:
-    """Fail with what was told unless the condition holds."""
-    if not condition:
-        raise ContradictionError(told)
-
-
-def drawn_figures(draw: random.Random, block_bytes: int) -> Figures:
-    """Return figures of a run, over all that storage does: 1 to 10 million IOPS."""
-    iops = 10 ** draw.uniform(0, 7)
-    mean_ns = 10 ** draw.uniform(2.5, 10)
-    p99_ns = mean_ns * 10 ** draw.uniform(-0.5, 2)
-    return Figures(
-        iops=iops,
-        mib_per_s=iops * block_bytes / (1 << 20),
-        relative_half_width=draw.choice((None, draw.uniform(0, 0.4))),
-        measured_s=draw.uniform(0.1, 30),
-        latency_mean_ns=draw.choice((mean_ns, mean_ns, mean_ns, None)),
-        latency_p50_ns=mean_ns,
-        latency_p95_ns=p99_ns,
-        latency_p99_ns=p99_ns,
-        latency_p999_ns=p99_ns,
-        cpu_percent=None,
-        busiest_cpu_percent=None,
-    )
 
 
 def drawn_target(draw: random.Random, name: str) -> TargetCells:
@@ -123,11 +82,6 @@ def drawn_findings(draw: random.Random) -> list[Finding]:
         Finding(rule.name, rule.title, "x", "It was so.", "Mend it.", draw.choice(CONFIDENCES), "-")
         for rule in chosen
     ]
-
-
-def number_in(text: str) -> list[float]:
-    """Return the numbers of a sentence."""
-    return [float(one.replace(",", "")) for one in NUMBER.findall(text)]
 
 
 @dataclass
@@ -268,78 +222,6 @@ def judge_side_by_side(
         hold(("everything" in found.headline) == (wins[at] == compared), found.headline, wins)
 
 
-def judge_sweep(draw: random.Random) -> None:
-    """Hold the sentences of a sweep's and a tuning's report against their cells."""
-    grid = []
-    for number in range(draw.randint(1, 8)):
-        figures = drawn_figures(draw, 4096)
-        label = f"depth {number}"
-        point = Point(label, 1, number, 4096.0, 0.0, figures.iops, figures.mib_per_s)
-        source = draw.choice(SOURCES)
-        is_there = source in ("measured", "interpolated")
-        grid.append(GridCell({"depth": str(number)}, source, point if is_there else None))
-    points = [one.point for one in grid if one.point is not None]
-    headline, more = sweep_sentences(grid, points, {})
-    if not points:
-        hold("No cell" in headline, headline)
-        return
-    best = max(points, key=lambda one: one.iops)
-    hold(best.label in headline, headline)
-    told = number_in(headline)[0]
-    hold(abs(told - best.iops) <= 0.006 * best.iops + 0.5, headline, best)
-    told_sources = [one.source for one in grid]
-    for kind in ("measured", "failed"):
-        count = told_sources.count(kind)
-        hold((f"{count} {kind}" in " ".join(more)) == bool(count), more)
-
-
-def judge_tune(draw: random.Random) -> None:
-    """Hold the headline of a tuning against its outcome."""
-    outcome = {
-        "threads": draw.choice((None, 1, 8)),
-        "depth": draw.choice((1, 32)),
-        "is_confirmed": draw.random() < 0.5,
-        "reasons": ["It was so."],
-    }
-    headline, reasons = tune_sentences(outcome)
-    hold(("No load" in headline) == (outcome["threads"] is None), headline)
-    if outcome["threads"] is not None:
-        hold(("no run confirmed" in headline) == (not outcome["is_confirmed"]), headline)
-        hold([outcome["threads"], outcome["depth"]] == number_in(headline)[:2], headline)
-    hold(reasons == ("It was so.",), reasons)
-
-
-def judge_compare(draw: random.Random) -> None:
-    """Hold the words of a comparison, in the terminal and on the page, against its interval."""
-    level, spread = 10 ** draw.uniform(0, 6), draw.choice((0.001, 0.02, 0.3, 1.5))
-    factor = draw.choice((1.0, 1.0, 1.02, 0.5, 3.0))
-    a, b = (
-        [level * by * math.exp(spread * draw.gauss(0, 1)) for _ in range(draw.randint(3, 12))]
-        for by in (1.0, factor)
-    )
-    metric = draw.choice(("iops", "mib_per_s", "mean", "p99"))
-    found = RunComparison({metric: compare_means(a, b)}, {}, None, ())
-    (change,) = changes_of(found)
-    one = found.metrics[metric]
-    hold(-1 < one.low <= one.change <= one.high, one)
-    rose = one.change > 0
-    good = rose == (metric in ("iops", "mib_per_s"))
-    word, sentence = found.word(metric), change_sentence(change)
-    holds_none = one.low <= 0 <= one.high
-    hold(not (holds_none and change.is_different), sentence, one)
-    hold(change.is_different == (word in ("better", "worse")), sentence, word)
-    hold(sentence.endswith(f"{word}."), sentence, word)
-    if change.is_different:
-        hold(word == ("better" if good else "worse"), word, one)
-        hold(word in sentence, sentence)
-    told = number_in(sentence.partition(":")[2].replace("+", ""))
-    expected = [100 * one.change, 100 * one.low, 100 * one.high]
-    for text, value in zip(told, expected, strict=False):
-        # As many digits as half of the interval allows.
-        hold(abs(text - value) <= max(0.0501, 50 * (one.high - one.low)), sentence, expected)
-    hold("0.0000" not in p_text(one.p_value), one)
-
-
 def judge_one(draw: random.Random) -> None:
     """Draw a set of results, and judge every sentence that is made of it."""
     count = draw.choice((1, 2, 3))
@@ -351,9 +233,10 @@ def judge_one(draw: random.Random) -> None:
     hold((found is None) == (count == 1), found)
     if found is not None:
         judge_side_by_side(plans, findings, found)
-    judge_sweep(draw)
-    judge_tune(draw)
-    judge_compare(draw)
+    experiments = Experiments(draw)
+    experiments.judge_sweep()
+    experiments.judge_tune()
+    experiments.judge_compare()
 
 
 def judge_many(count: int, seed: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 from fathom._p_values import p_equation, p_text
 from fathom.assess import EFFORTS, assess
 from fathom.cli import main
-from fathom.cli._compare import _apart_words
+from fathom.experiments._compare_claims import _apart_words
 from fathom.experiments._compare_words import setting, term
 from fathom.experiments._repeat import RepeatPolicy, begin_repeat
 from fathom.report._again import again

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from contradictions import ContradictionError, Judge, drawn_target, judge_many
+from contradictions import Judge, drawn_target, judge_many
+from contradictions_drawn import ContradictionError
 from fathom.assess import verdict_of
 
 SETS = 150

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import typer
 from fabricated import fabricated
-from fathom.cli._compare import _sentences, judge
+from fathom.cli._compare import judge
 from fathom.cli._exit_codes import EXIT_CANNOT_TELL
 from fathom.experiments._compare import compare_runs, parse_condition
 from fathom.experiments._figures import SideFigures, compare_figures
@@ -85,7 +85,7 @@ def test_defect_2_a_percentile_that_the_ios_do_not_carry_is_not_compared(store: 
         conditions=[parse_condition("p999>+5%")],
     )
     assert [*found.metrics] == ["p50"]
-    sentence = next(one for one in _sentences(found) if one.startswith("p999"))
+    sentence = next(one for one in [one.text for one in found.claims] if one.startswith("p999"))
     assert "A has 300 I/Os and needs more than 5,118" in sentence
     assert "is the greatest of all latencies" in sentence
     with pytest.raises(typer.Exit) as ended:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from fathom.cli._compare import _neighbour_sentences
+from fathom.experiments._compare_claims import _neighbour_sentences
 from fathom.experiments._noise_words import estimate_sentences
 from fathom.stats import compare_means, runs_mean
 

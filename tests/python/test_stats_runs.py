@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from fathom._digits import interval_words, known_words, place_words
-from fathom.cli._compare import _latency_sentence
+from fathom.experiments._compare_claims import _latency_sentence
 from fathom.experiments._noise_words import estimate_sentences, shown_figure
 from fathom.stats import (
     DistributionComparison,

@@ -72,6 +72,15 @@ def test_a_range_grows_where_throughput_still_rises_at_its_end(tmp_path: Path) -
     assert "4 is the end of the range of threads" in said
 
 
+def test_an_interval_without_an_end_is_not_told() -> None:
+    """It was told as "-100.0 to +inf %": a load without enough runs around it."""
+    search = searched(by_threads, "1..2", "1..2", [(1, 1), (1, 2)])
+    said = " ".join(reasons(search, (1, 1), None))
+    assert "throughput changes by" in said
+    assert "inf" not in said
+    assert "how much of that is chance, so few runs do not tell" in said
+
+
 def test_a_peak_that_no_point_shows_has_no_number() -> None:
     # Defect 8: a peak at 9.0e12 outstanding.
     random = np.random.default_rng(2)

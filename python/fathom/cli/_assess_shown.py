@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from fathom._claims import MARKS, mark_of
+from fathom.cli._claims_shown import legend_of, row_mark
 from fathom.cli._plain import unguarded
 from fathom.cli._shown import console, plain_text
 from fathom.cli._whole_table import WholeColumn, WholeTable
@@ -130,20 +130,17 @@ def _marks(one: AssessedCell) -> str:
     """Return a letter for each finding that this run alone gives against its figures."""
     from fathom.assess import marks_of  # noqa: PLC0415 - Loads NumPy.
 
-    found = mark_of(marks_of(one))
-    return f" [{found}]" if found else ""
+    return row_mark(marks_of(one))
 
 
 def _show_legend(one: TargetAssessment) -> None:
     """Say what the letters of the rows mean: those that stand there, and no others."""
     from fathom.assess import marks_of  # noqa: PLC0415 - As above.
-    from fathom.findings import RULES  # noqa: PLC0415 - As above.
 
-    shown = {rule for cell in one.plan.cells if cell.state == "done" for rule in marks_of(cell)}
-    titles = {rule.name: rule.title for rule in RULES}
-    legend = [f"[{mark}] {titles[rule]}" for rule, mark in MARKS.items() if rule in shown]
-    if legend:
-        _write(f"{'; '.join(legend)}.", "")
+    done = [cell for cell in one.plan.cells if cell.state == "done"]
+    words = legend_of(rule for cell in done for rule in marks_of(cell))
+    if words:
+        _write(words, "")
 
 
 def _show_rounds(one: TargetAssessment) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,31 +11,21 @@ import typer
 from fathom._digits import interval_words, known_words, measured_place, place_words
 from fathom._p_values import p_equation, p_text
 from fathom._permission import typed
+from fathom.cli._claims_shown import row_mark, show_legend
 from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
 from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli._shown import console, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from fathom.experiments._compare import FailCondition, RunComparison, Verdict
-    from fathom.stats import Comparison, DistributionComparison
+    from fathom.stats import Comparison
 
 __all__ = ["compare", "judge", "show_comparison"]
 
 _NANOS_PER_MILLI = 1_000_000
 _RATES = ("iops", "mib_per_s")
-# From here on it is told that neighbouring runs resemble each other: twice the standard error of
-# the coefficient of 2 x 10 independent runs. Fewer runs tell nothing of it.
-_TOLD_RESEMBLANCE = 0.45
-_LEAST_FOR_RESEMBLANCE = 8
-_LEVEL = 0.05
-_ONE_AFTER_THE_OTHER = (
-    "A and B were not measured in turns: what changed between them is not told apart from B, and "
-    "few runs (below 10 of each) often do not show it."
-)
-# From here on a distance is told as a factor.
-_FACTOR_FROM = 1.5
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
@@ -179,80 +168,21 @@ def show_comparison(found: RunComparison) -> None:
                 known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True),
                 interval_words(100 * one.low, 100 * one.high, sign=True),
                 p_text(one.p_value if one.family_p_value is None else one.family_p_value),
-                found.word(name),
+                found.word(name) + row_mark(found.rules),
             ]
         )
+    if found.claims:
+        typer.echo(found.claims[0].text)
     console().print(text_table("", columns, rows))
-    for sentence in _sentences(found):
-        typer.echo(sentence)
+    show_legend([found.rules])
+    for claim in found.claims:
+        # The table above has the changes of all figures.
+        if claim.key != "headline" and not claim.key.startswith("change-"):
+            typer.echo(claim.text)
 
 
 def _place(one: Comparison, mean: float) -> int:
     return measured_place(mean, mean * (one.high - one.low) / 2)
-
-
-def _sentences(found: RunComparison) -> list[str]:
-    sentences = [*found.differences, *found.notes]
-    sentences += [f"{name} cannot be compared: {why}." for name, why in found.missing.items()]
-    if found.latency is not None:
-        sentences.append(_latency_sentence(found.latency))
-    if any(not one.between_runs for one in found.metrics.values()):
-        sentences.append(
-            "One side has a single run: differences between runs are not in its interval, which "
-            "may be too narrow. Repeat it."
-        )
-    for name, one in found.metrics.items():
-        sentences += [
-            f"{name}: {doubt}, so that no difference can be told." for doubt in one.doubts
-        ]
-        sentences += [_outlier_sentence(name, *outlier) for outlier in one.outliers]
-    return [*sentences, *_neighbour_sentences(found.metrics.values())]
-
-
-def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
-    which = f"Pair {index + 1}" if side == "pair" else f"Run {index + 1} of {side}"
-    return (
-        f"{which} is an outlier of {name}; it is counted. Without it the change would be "
-        f"{100 * change:+.2g} %. Of drawn pairs, signs decide then."
-    )
-
-
-def _latency_sentence(latency: DistributionComparison) -> str:
-    certainty = "one side has a single run, so that chance cannot be told: repeat it"
-    p_value = latency.p_value if latency.family_p_value is None else latency.family_p_value
-    if p_value is not None:
-        certainty = f"p {p_equation(p_value)}"
-        if p_value >= _LEVEL:
-            # A distance is never negative, so that of equals is above 0 by chance.
-            return f"Latency as a whole: no difference of the distributions is shown ({certainty})."
-    return (
-        f"Latency as a whole: an I/O of B is slower than one of A with probability "
-        f"{latency.slower_share:.2f}; the distributions are {_apart_words(latency.log_shift)} "
-        f"apart ({certainty})."
-    )
-
-
-def _apart_words(log_shift: float) -> str:
-    """Return a distance on a logarithmic scale; percent would mislead where it is large."""
-    factor = math.exp(log_shift)
-    return f"{100 * (factor - 1):.1f} %" if factor < _FACTOR_FROM else f"a factor of {factor:.3g}"
-
-
-def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
-    """Say what the order of the runs tells."""
-    if any(one.in_turns for one in figures):
-        return ["The runs were made in turns, and are compared pair by pair."]
-    told = [_ONE_AFTER_THE_OTHER] if figures else []
-    most = max((one.resemblance for one in figures), default=0.0)
-    few = min((min(one.a_runs, one.b_runs) for one in figures), default=0)
-    if most < _TOLD_RESEMBLANCE or few < _LEAST_FOR_RESEMBLANCE:
-        return told
-    words = (
-        f"Neighbouring runs resemble each other (by {most:.2f}, where 0 is not at all): something "
-        "else changed meanwhile, and the intervals are wider for it. Measure A and B in turns, "
-        "one run each, to see smaller differences."
-    )
-    return [words, *told]
 
 
 def judge(found: RunComparison) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom.cli._claims_shown import row_mark, show_legend
 from fathom.cli._experiment_line import time_words
 from fathom.cli._shown import console, local_time, text_table
 
@@ -75,31 +76,10 @@ def show_sweep(found: Sweep) -> None:
     columns = (*(f"{name}>" for name in names), "IOPS>", "+/- %>", "MiB/s>", "mean ms>", "p99 ms>")
     rows = [[*cell.parameters.values(), *_figures(cell)] for cell in found.cells]
     console().print(text_table("", (*columns, "source"), rows, spare=_SPARE))
-    parts = [
-        f"{found.count(source)} {source}"
-        for source in ("measured", "interpolated", "failed", "pending")
-        if found.count(source)
-    ]
-    typer.echo(f"{len(found.cells)} cells: {', '.join(parts)}, in {time_words(found.elapsed_s)}.")
-    if found.count("interpolated"):
-        typer.echo(_interpolated_words(found))
-    if found.checked:
-        typer.echo(
-            f"Of {found.checked} cells that could have been interpolated and were measured to "
-            f"check, {found.within} lay within the tolerance: of those that are interpolated at "
-            f"most {100 * (found.most_beyond or 0):.0f} % lie beyond it (95 %)."
-        )
-    if found.probed:
-        typer.echo(
-            f"{found.probed} of the others got a short look, which finds a cell that is slow or "
-            f"fast by itself: {found.stood_apart} stood apart and were measured."
-        )
-    wide = sum(cell.is_precise is False for cell in found.cells)
-    if wide:
-        typer.echo(
-            f"{wide} measured cells are not as precise as asked for (marked ~): allow more time "
-            "(--longest)."
-        )
+    show_legend(cell.findings for cell in found.cells)
+    for claim in found.claims:
+        typer.echo(claim.text)
+    typer.echo(f"It took {time_words(found.elapsed_s)}.")
 
 
 def _figures(cell: SweptCell) -> list[str]:
@@ -113,7 +93,7 @@ def _figures(cell: SweptCell) -> list[str]:
         width,
         f"{cell.mib_per_s:,.2f}",
         *(_latency(cell, name) for name in _SHOWN_LATENCIES),
-        cell.source + (" ~" if cell.is_precise is False else ""),
+        cell.source + (" ~" if cell.is_precise is False else "") + row_mark(cell.findings),
     ]
 
 
@@ -127,22 +107,4 @@ def _latency(cell: SweptCell, name: str) -> str:
         "-"
         if estimated is None
         else f"\N{ALMOST EQUAL TO}{estimated.value_ns / _NANOS_PER_MILLI:.3f}"
-    )
-
-
-def _interpolated_words(found: Sweep) -> str:
-    """Say what the figures of cells that were not measured are worth."""
-    latencies = [
-        cell.estimated_latency[_SHOWN_LATENCIES[-1]]
-        for cell in found.cells
-        if cell.estimated_latency and _SHOWN_LATENCIES[-1] in cell.estimated_latency
-    ]
-    if not latencies:
-        return "Interpolated cells were not measured: they have no latencies."
-    widths = sorted(one.high_ns / one.value_ns - 1 for one in latencies)
-    return (
-        "Interpolated cells were not measured: their rates are known as far as +/- % says, their "
-        "latencies (\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
-        f"to within {100 * widths[len(widths) // 2]:.0f} % at the median, "
-        f"{100 * widths[-1]:.0f} % at most (95 %)."
     )

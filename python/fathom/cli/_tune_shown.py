@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom.cli._claims_shown import row_mark, show_legend
 from fathom.cli._experiment_line import time_words
 from fathom.cli._shown import console, local_time, text_table
 
@@ -73,43 +74,9 @@ def show_tune(found: Tuning) -> None:
     columns = ("threads>", "depth>", "IOPS>", "+/- %>", "MiB/s>", "mean ms>", "p99 ms>", "run")
     ordered = sorted(found.points, key=lambda one: (one.threads, one.depth))
     console().print(text_table("", columns, [_row(point) for point in ordered], spare=_SPARE))
-    if found.threads is not None and found.iops is not None and found.latency_ns is not None:
-        typer.echo(
-            f"Best: {found.threads} threads, depth {found.depth} (-t{found.threads} "
-            f"-o{found.depth}): {found.iops:,.0f} IOPS, {found.goal.metric} "
-            f"{found.latency_ns / _NANOS_PER_MILLI:.3f} ms."
-        )
-        typer.echo(_confirmation_words(found))
-    if found.knee_range is not None:
-        typer.echo(_range_words(found))
-    for reason in found.reasons:
-        typer.echo(reason)
-
-
-def _confirmation_words(found: Tuning) -> str:
-    confirmation = found.confirmation
-    if confirmation is None:
-        return "NOT confirmed: no run of its own could be made."
-    evidence = "; ".join(confirmation.evidence)
-    return f"{'Confirmed' if confirmation.is_supported else 'NOT confirmed'}: {evidence}."
-
-
-def _range_words(found: Tuning) -> str:
-    where, noise = found.knee_range, found.confirmation and found.confirmation.noise
-    assert where is not None  # noqa: S101 - The caller asked.
-    words = (
-        f"Warning: this machine is noisier (+/- {100 * (noise or 0):.0f} %) than the "
-        f"{100 * found.goal.share:g} % by which the knee is told"
-    )
-    if where.is_one:
-        return f"{words}; all the same, no other load comes into question."
-    low = f"{where.low_threads} threads, depth {where.low_depth}"
-    high = f"{where.high_threads} threads, depth {where.high_depth}"
-    return (
-        f"{words}: it lies between {low} ({where.low_threads * where.low_depth} outstanding) and "
-        f"{high} ({where.high_threads * where.high_depth}). Quieten the machine (diskspd --doctor "
-        "says how), or let runs take longer (--longest, --precision)."
-    )
+    show_legend(point.findings for point in found.points)
+    for claim in found.claims:
+        typer.echo(claim.text)
 
 
 def _row(point: TunedPoint) -> list[str]:
@@ -125,5 +92,5 @@ def _row(point: TunedPoint) -> list[str]:
         "-" if half is None else f"{100 * half:.1f}",
         f"{figures.mib_per_s:,.2f}",
         *("-" if one is None else f"{one / _NANOS_PER_MILLI:.3f}" for one in latencies),
-        point.role,
+        point.role + row_mark(point.findings),
     ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom._errors import FathomError, InvalidRequestError
+from fathom.experiments._compare_claims import with_claims
 from fathom.experiments._compare_imported import imported_differences, told_figures
 from fathom.experiments._compare_words import setting, term
 from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
@@ -27,6 +28,7 @@ from fathom.stats._percentiles import TooFewIos, percentile_of_each_run
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fathom._claims import Claim
     from fathom.stats import Comparison, DistributionComparison
     from fathom.stats._types import FloatArray, Values
     from fathom.store import Store, StoredRun
@@ -74,6 +76,8 @@ class RunComparison:
         For each condition whether it is met.
     notes
         What is to be said of the figures: percentiles that are not those of all I/Os.
+    claims
+        What it says, the headline first; each with the runs that it rests on.
 
     """
 
@@ -83,6 +87,13 @@ class RunComparison:
     differences: Sequence[str]
     verdicts: Sequence[Verdict] = ()
     notes: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
+
+    @property
+    def rules(self) -> list[str]:
+        """The findings that speak against the runs: what the figures are marked with."""
+        found = (rule for one in self.claims for rule in (*one.forbidden_by, *one.weakened_by))
+        return [*dict.fromkeys(found)]
 
     def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
         """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""
@@ -137,7 +148,8 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
     a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
     pilots = (_pilot(store, a), _pilot(store, b))
     pairing = _Pairing(in_turns=_in_turns(a, b))
-    return _compared((a, b), pilots, pairing, metrics, confidence, conditions)
+    found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
+    return with_claims(found, (a, b))
 
 
 def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have defaults and names.
@@ -156,7 +168,9 @@ def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have default
     """
     sides = tuple([store.runs.get(run_id) for run_id in side] for side in zip(*pairs, strict=True))
     pairing = _Pairing(in_turns=True, is_drawn=True)
-    return _compared((sides[0], sides[1]), (pilot, pilot), pairing, metrics, confidence, conditions)
+    both = sides[0], sides[1]
+    found = _compared(both, (pilot, pilot), pairing, metrics, confidence, conditions)
+    return with_claims(found, both)
 
 
 def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share.

@@ -14,6 +14,7 @@ from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._progress import Progress
 from fathom.experiments._refine import Check
 from fathom.experiments._run_times import START_S, expected_run_s
+from fathom.experiments._sweep_claims import told_sweep
 from fathom.experiments._sweep_latency import estimate_latencies
 from fathom.experiments._sweep_plan import SweepPlan
 from fathom.experiments._sweep_probe import PROBE_S, Probes, probe_arguments
@@ -315,6 +316,7 @@ class _Session:
             stood_apart=self.earlier[1] + len(self.probes.suspicious),
             elapsed_s=self.runner.clock() - self.began_s,
         )
+        found = told_sweep(self.store, found)
         outcome: dict[str, Any] = asdict(found)
         failed = len(self.failures)
         words = "1 cell failed" if failed == 1 else f"{failed} cells failed"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from fathom._claims import Claim
     from fathom.experiments._sweep_latency import Latencies
     from fathom.runners import Figures
 
@@ -37,6 +38,8 @@ class SweptCell:
         they have in ``figures``.
     run_id, failure
         Its run in the store; why it failed.
+    findings
+        The rules that its run breaks and that speak against its figures.
 
     """
 
@@ -51,6 +54,7 @@ class SweptCell:
     estimated_latency: Latencies | None = None
     run_id: int | None = None
     failure: str | None = None
+    findings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Sweep:
         measured.
     elapsed_s
         How long this session took, in seconds.
+    claims
+        What it says, the headline first; each with the runs that it rests on.
 
     """
 
@@ -85,6 +91,7 @@ class Sweep:
     most_beyond: float | None = None
     probed: int = 0
     stood_apart: int = 0
+    claims: list[Claim] = field(default_factory=list)
 
     def count(self, source: Source) -> int:
         """Return how many cells have this source."""

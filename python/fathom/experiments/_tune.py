@@ -12,6 +12,7 @@ from fathom.experiments._ending import end_noted, is_of_the_store
 from fathom.experiments._progress import Progress
 from fathom.experiments._run_times import expected_run_s
 from fathom.experiments._target_trouble import refuse_a_bad_target
+from fathom.experiments._tune_claims import told_tuning
 from fathom.experiments._tune_left import (
     ExpectedRuns,
     runs_of_confirmation,
@@ -138,7 +139,7 @@ class _Session:
 
     def run(self) -> Tuning:
         with end_noted(self.store, self.experiment_id):
-            found = self._run()
+            found = told_tuning(self.store, self._run())
         self._finish(found)
         return found
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from fathom._claims import Claim
     from fathom.experiments._confirm import Confirmation
     from fathom.experiments._knee_search import Estimate, Goal
     from fathom.runners import Figures
@@ -20,7 +21,7 @@ class TunedPoint:
     """One run; ``figures`` is None if it failed.
 
     ``role`` is ``search``, ``confirm`` (of the best load) or ``compare`` (of the fastest one, in
-    turns with those that confirm).
+    turns with those that confirm). ``findings`` are the rules that speak against its figures.
     """
 
     threads: int
@@ -29,6 +30,7 @@ class TunedPoint:
     figures: Figures | None
     run_id: int | None
     failure: str | None
+    findings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,8 @@ class Tuning:
         All loads that there were to choose from.
     elapsed_s
         How long this session took, in seconds.
+    claims
+        What it says, the headline first; each with the runs that it rests on.
 
     """
 
@@ -101,6 +105,7 @@ class Tuning:
     points: list[TunedPoint]
     loads: list[TunedLoad]
     elapsed_s: float
+    claims: list[Claim] = field(default_factory=list)
 
     @property
     def is_confirmed(self) -> bool:

@@ -127,16 +127,17 @@ def _greatest(words: str, unit: str) -> float:
     return max((float(one.replace(",", "")) for one in found if one.strip(",")), default=0.0)
 
 
-def observe(result: Result, run_id: int | None = None) -> Observed | None:
+def observe(result: Result, run_id: int | None = None, *, several: bool = False) -> Observed | None:
     """Return a result with its load; None if rules cannot judge it.
 
-    That is so if it has not exactly one target, if it measured nothing, and if it was imported:
+    That is so if it has not exactly one target (unless ``several`` may be: then the load is that of
+    the first), if it measured nothing, and if it was imported:
     another tool's text has no profile that would tell what was asked for.
     """
     spans = result.raw["profile"]["time_spans"]
     if not spans or not result.time_spans or not result.total.ios:
         return None
-    if len(spans[0]["targets"]) != 1:
+    if len(spans[0]["targets"]) != 1 and not several:
         return None
     asked: Mapping[str, Any] = spans[0]["targets"][0]
     size = result.raw["time_spans"][0]["targets"][0]["size_bytes"]

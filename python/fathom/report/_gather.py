@@ -16,7 +16,7 @@ from fathom._result import Result
 from fathom._text import json_of
 from fathom.report._again import again
 from fathom.report._gather_assess import assess_sides, planned_cells, targets_compared
-from fathom.report._gather_compare import changes_of, compare_sides
+from fathom.report._gather_compare import changes_of, compare_sides, told_changes
 from fathom.report._gather_prepare import look_side, settled_side, written_side
 from fathom.report._gather_runs import repeat_side, runs_side
 from fathom.report._gather_sweep import shown_runs, sweep_side, tune_side
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from fathom.report._material import Change, ReportedRun, Side, TargetsCompared
     from fathom.store import Experiment, RunSummary, Store
+
+    _Changed = tuple[tuple[Change, ...], tuple[str, ...], tuple[str, ...]]
 
 __all__ = ["ReportError", "gather"]
 
@@ -64,7 +66,7 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         sides += found
         times += happened
     sides = _told_apart(sides)
-    changes, differences = _changes(store, wanted)
+    changes, differences, told = _changes(store, wanted)
     return Material(
         title=" and ".join(dict.fromkeys(one.name for one in sides)),
         command=shlex.join(["fathom", "report", *wanted]),
@@ -73,6 +75,7 @@ def gather(store: Store | None, references: Sequence[str]) -> Material:
         changes=changes,
         differences=differences,
         compared=_compared(store, wanted),
+        told=told,
     )
 
 
@@ -244,32 +247,36 @@ def _period(times: Sequence[float]) -> str:
     return begun if last.timestamp() - first.timestamp() < 1 else f"{begun} to {ended}"
 
 
-def _changes(
-    store: Store | None, references: Sequence[str]
-) -> tuple[tuple[Change, ...], tuple[str, ...]]:
-    """Return how figures changed from one reference to the other, if both are of one load."""
+def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
+    """Return how figures changed from one reference to the other, if both are of one load.
+
+    With that, what else differs, and what is said of both.
+    """
     if store is None or any(Path(one).is_file() for one in references):
-        return (), ()
+        return (), (), ()
     if len(references) == 1:
         return _changes_in_turns(store, references[0])
     if len(references) != _PAIR:
-        return (), ()
+        return (), (), ()
     from fathom.experiments._compare import compare_runs  # noqa: PLC0415 - Loads SciPy.
 
     try:
         found = compare_runs(store, *references)
     except FathomError:
-        return (), ()
+        return (), (), ()
     if any("load" in one for one in found.differences):
-        return (), tuple(found.differences)
-    return changes_of(found), tuple(found.differences)
+        return (), tuple(found.differences), ()
+    return changes_of(found), tuple(found.differences), tuple(told_changes(found))
 
 
-def _changes_in_turns(store: Store, reference: str) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+def _changes_in_turns(store: Store, reference: str) -> _Changed:
     experiment = _experiment(store, reference)
     if experiment is None or experiment.verb != "compare":
-        return (), ()
+        return (), (), ()
     from fathom.experiments._turns import compared_in_turns  # noqa: PLC0415 - As above.
 
     found = compared_in_turns(store, experiment.id).comparison
-    return ((), ()) if found is None else (changes_of(found), tuple(found.differences))
+    if found is None:
+        return (), (), ()
+    # Its sentences are those of side A.
+    return changes_of(found), tuple(found.differences), ()

@@ -75,7 +75,11 @@ def _side(
     experiment: Experiment, target: Mapping[str, Any], by_id: Mapping[int | None, ReportedRun]
 ) -> Side:
     runs = [
-        replace(by_id[cell["run_id"]], marks=tuple(cell.get("findings", ())))
+        replace(
+            by_id[cell["run_id"]],
+            marks=tuple(cell.get("findings", ())),
+            point=replace(by_id[cell["run_id"]].point, marks=tuple(cell.get("findings", ()))),
+        )
         for cell in target["cells"]
         if cell["run_id"] in by_id
     ]

@@ -6,6 +6,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fathom.experiments._compare_claims import FIGURES
 from fathom.report._again import again
 from fathom.report._gather_runs import repeat_side, run_command
 from fathom.report._material import Change, KeyNumber, Verdict
@@ -19,18 +20,7 @@ if TYPE_CHECKING:
     from fathom.report._material import ReportedRun, Side
     from fathom.store import Experiment
 
-__all__ = ["change_sentence", "changes_of", "compare_sides"]
-
-_FIGURES = {
-    "iops": "I/Os per second",
-    "mib_per_s": "throughput",
-    "mean": "mean latency",
-    "p50": "median latency",
-    "p95": "95th percentile",
-    "p99": "99th percentile",
-    "p999": "99.9th percentile",
-    "max": "slowest I/O",
-}
+__all__ = ["changes_of", "compare_sides", "told_changes"]
 
 
 def changes_of(found: RunComparison) -> tuple[Change, ...]:
@@ -49,6 +39,7 @@ def changes_of(found: RunComparison) -> tuple[Change, ...]:
             a_mean=one.a_mean,
             b_mean=one.b_mean,
             verdict=found.word(name),
+            marks=tuple(found.rules),
         )
         for name, one in found.metrics.items()
     )
@@ -95,7 +86,7 @@ def _means(side: str, found: TurnsComparison) -> tuple[KeyNumber, ...]:
     known = found.comparison.metrics if found.comparison else {}
     pairs = [(name, one.a_mean if side == "a" else one.b_mean) for name, one in known.items()]
     return tuple(
-        KeyNumber(_titled(_FIGURES.get(name, name)), _text(name, value), value)
+        KeyNumber(_titled(FIGURES.get(name, name)), _text(name, value), value)
         for name, value in pairs
         if name in ("iops", "mib_per_s", "mean", "p99")
     )
@@ -119,20 +110,17 @@ def _sentences(
     if found.comparison is None:
         return f"{len(runs)} runs, which are too few to compare.", ()
     if side == "b":
-        iops = found.comparison.metrics.get("iops")
-        rate = "" if iops is None else f" gave {count_words(iops.b_mean)} IOPS on average"
-        return f"{len(runs)} runs{rate}, each beside one of A.", ()
-    told = [change_sentence(one) for one in changes_of(found.comparison)]
+        return f"{len(runs)} runs, each beside one of A.", ()
+    told = told_changes(found.comparison)
     judged = [
         f"{one.condition}: {'it is so' if one.is_met else one.why_not or 'it is not so'}."
         for one in found.comparison.verdicts
     ]
     precise = () if found.is_precise else ("The change is known less well than was asked for.",)
-    rest = (*told[1:], *judged, *found.comparison.differences, *precise)
-    return (told[0] if told else "No figure can be compared."), rest
+    return told[0], (*told[1:], *judged, *precise)
 
 
-def change_sentence(change: Change) -> str:
-    """Return a change in a sentence."""
-    name = _FIGURES.get(change.metric, change.metric)
-    return f"B against A, {name}: {change.words}: {change.verdict}."
+def told_changes(found: RunComparison) -> list[str]:
+    """Return what a comparison says; the first sentence has the first figure's change."""
+    first = f"change-{next(iter(found.metrics), '')}"
+    return [one.text for one in found.claims if one.key != first]

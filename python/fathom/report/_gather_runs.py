@@ -6,7 +6,9 @@ import shlex
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from fathom._claims import ToldRuns
 from fathom._digits import known_words
+from fathom.experiments._told_runs import told_run
 from fathom.findings._finding import numbers_words
 from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
@@ -17,6 +19,7 @@ from fathom.stats._steadiness import steadiness_words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from fathom._claims import Claim
     from fathom.findings import Finding
     from fathom.report._material import ReportedRun
 
@@ -147,7 +150,8 @@ def is_judged(runs: Sequence[ReportedRun]) -> bool:
 def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
     """Return the side of one run, or of several that nobody planned together."""
     first = runs[0]
-    verdict = Verdict(name, _run_sentence(first), tuple(_run_sentence(one) for one in runs[1:]))
+    told = tuple(_run_claim(one).text for one in runs)
+    verdict = Verdict(name, told[0], told[1:])
     return Side(
         name=name,
         verb="run",
@@ -174,14 +178,21 @@ def _load_choice(run: ReportedRun) -> dict[str, str]:
     return {"Target": path, "Load": load}
 
 
-def _run_sentence(run: ReportedRun) -> str:
+def _run_claim(run: ReportedRun) -> Claim:
+    """Return what a run gave, and what speaks against it; of a file the run has no number."""
+    words, number = _run_words(run), run.run_id or 0
+    told = ToldRuns({number: told_run(run.result, number)} if _is_own(run) else {})
+    return told.headline(words, words, [told.evidence(number, "iops", run.point.iops, "IOPS")])
+
+
+def _run_words(run: ReportedRun) -> str:
     point = run.point
     words = f"{run.label}: {count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
     if point.mean_ns is not None:
         words += f", {time_words(point.mean_ns)} on average"
     if point.p99_ns is not None:
         words += f", 99 of 100 within {time_words(point.p99_ns)}"
-    return f"{words}."
+    return words
 
 
 def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:

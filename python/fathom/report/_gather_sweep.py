@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom._claims import ToldRuns
+from fathom.experiments._sweep_claims import sweep_claims
+from fathom.experiments._tune_claims import best_points, tune_claims
 from fathom.report._again import again
 from fathom.report._gather_runs import advice_of, device_facts, is_judged, tool_of
 from fathom.report._material import GridCell, KeyNumber, Point, Side, Verdict
@@ -12,12 +18,19 @@ from fathom.report._points import families_of, point_of_figures
 from fathom.report._words import count_words, time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fathom.report._material import ReportedRun
     from fathom.store import Experiment
 
-__all__ = ["shown_runs", "sweep_sentences", "sweep_side", "tune_sentences", "tune_side"]
+__all__ = [
+    "shown_runs",
+    "sweep_sentences",
+    "sweep_side",
+    "told_sentences",
+    "tune_sentences",
+    "tune_side",
+]
 
 # More whole runs than this take time and tell nobody more: then those of notable cells are shown.
 _MOST_RUNS = 24
@@ -95,7 +108,7 @@ def sweep_side(
     return Side(
         name=name,
         verb="sweep",
-        verdict=Verdict(name, *sweep_sentences(grid, points, outcome)),
+        verdict=Verdict(name, *sweep_sentences(outcome)),
         numbers=_sweep_numbers(grid, points),
         grid=grid,
         axes=axes,
@@ -125,7 +138,8 @@ def _cell(cell: Mapping[str, Any], asked: Mapping[str, str]) -> GridCell:
     }
     point = None
     if cell.get("figures"):
-        point = point_of_figures(cell["figures"], load, cell.get("run_id"))
+        marks = tuple(cell.get("findings", ()))
+        point = replace(point_of_figures(cell["figures"], load, cell.get("run_id")), marks=marks)
     elif cell.get("iops") is not None:
         figures = {"iops": cell["iops"], "mib_per_s": cell["mib_per_s"]}
         point = Point(**load, **figures, is_measured=False)
@@ -150,33 +164,15 @@ def _with_choice(
             yield {name.capitalize(): value for name, value in held.items()}, cell.point
 
 
-def sweep_sentences(
-    grid: Sequence[GridCell], points: Sequence[Point], outcome: Mapping[str, Any]
-) -> tuple[str, tuple[str, ...]]:
-    if not points:
-        return "No cell of the sweep was measured.", ()
-    most = max(points, key=lambda one: one.iops)
-    widest = max(points, key=lambda one: one.mib_per_s)
-    counts = {
-        source: sum(one.source == source for one in grid)
-        for source in ("measured", "interpolated", "failed", "pending")
-    }
-    parts = ", ".join(f"{count} {source}" for source, count in counts.items() if count)
-    more = [
-        f"The greatest throughput is {count_words(widest.mib_per_s)} MiB/s ({widest.label}).",
-        f"{len(grid)} cells: {parts}.",
-    ]
-    if outcome.get("checked"):
-        more.append(
-            f"Of {outcome['checked']} cells that could have been interpolated and were measured "
-            f"to check, {outcome['within']} lay within the tolerance."
-        )
-    if outcome.get("probed"):
-        more.append(
-            f"{outcome['probed']} of the others got a short look, by which "
-            f"{outcome['stood_apart']} stood apart and were measured."
-        )
-    return f"At most {count_words(most.iops)} I/Os a second ({most.label}).", tuple(more)
+def told_sentences(claims: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the headline and the rest of claims, as they were made or as they are stored."""
+    texts = [one["text"] if isinstance(one, Mapping) else one.text for one in claims]
+    return texts[0], tuple(texts[1:])
+
+
+def sweep_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return what a sweep says; older outcomes have no claims, so that these are made now."""
+    return told_sentences(outcome.get("claims") or sweep_claims(outcome, ToldRuns()))
 
 
 def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[KeyNumber, ...]:
@@ -214,7 +210,7 @@ def tune_side(
     """Return the side of a tuning; its parts are those of a sweep."""
     outcome, plan = experiment.outcome or {}, experiment.plan
     asked = _asked(plan.get("arguments", ()))
-    pairs = [pair for one in outcome.get("points", ()) if (pair := _tuned(one, asked))]
+    pairs = _tuned(outcome, asked)
     name = experiment.name if experiment.name != "tune" else f"tuning e{experiment.id}"
     return Side(
         name=name,
@@ -232,36 +228,60 @@ def tune_side(
     )
 
 
-def _tuned(one: Mapping[str, Any], asked: Mapping[str, str]) -> tuple[dict[str, str], Point] | None:
-    if not one.get("figures"):
-        return None
-    load = {
-        "label": f"{one['threads']} x {one['depth']}",
-        "threads": one["threads"],
-        "depth": one["depth"],
-        "block_bytes": _size_bytes(asked.get("-b", "64K")),
-        "write_percent": float(asked.get("-w") or 0),
+def _tuned(
+    outcome: Mapping[str, Any], asked: Mapping[str, str]
+) -> list[tuple[dict[str, str], Point]]:
+    """Return one point of each load, in rising order.
+
+    That of the best has the figures that the tuning told; others have the mean of their runs.
+    """
+    loads: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for one in outcome.get("points", ()):
+        if one.get("figures"):
+            loads.setdefault((one["threads"], one["depth"]), []).append(one)
+    best = outcome.get("threads"), outcome.get("depth")
+    found = []
+    for (threads, depth), mine in sorted(loads.items()):
+        is_best = (threads, depth) == best
+        runs = best_points(outcome) if is_best else mine
+        figures = _mean_figures([one["figures"] for one in runs])
+        if is_best and outcome.get("iops") is not None:
+            figures |= {"iops": outcome["iops"]}
+            figures |= {f"latency_{outcome['goal']['metric']}_ns": outcome["latency_ns"]}
+        several = f", mean of {len(runs)} runs" if len(runs) > 1 else ""
+        load = {
+            "label": f"{threads} x {depth}{several}",
+            "threads": threads,
+            "depth": depth,
+            "block_bytes": _size_bytes(asked.get("-b", "64K")),
+            "write_percent": float(asked.get("-w") or 0),
+        }
+        run_id = runs[0].get("run_id") if len(runs) == 1 else None
+        marks = tuple(dict.fromkeys(rule for one in runs for rule in one.get("findings", ())))
+        point = replace(point_of_figures(figures, load, run_id), marks=marks)
+        found.append(({"Threads": str(threads)}, point))
+    return found
+
+
+def _mean_figures(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the geometric mean of each figure that all runs have."""
+    names = [name for name in figures[0] if all(one.get(name) for one in figures)]
+    return {
+        name: math.exp(sum(math.log(one[name]) for one in figures) / len(figures)) for name in names
     }
-    point = point_of_figures(one["figures"], load, one.get("run_id"))
-    return {"Threads": str(one["threads"])}, point
 
 
 def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:
-    """Return the loads in rising order; of one that was measured twice, the last counts."""
-    by_load = {(one.threads, one.depth): one for one in points}
+    """Return the loads in rising order."""
     return tuple(
-        GridCell({"threads": str(load[0]), "depth": str(load[1])}, "measured", point)
-        for load, point in sorted(by_load.items())
+        GridCell({"threads": str(one.threads), "depth": str(one.depth)}, "measured", one)
+        for one in points
     )
 
 
 def tune_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    reasons = tuple(outcome.get("reasons", ()))
-    if outcome.get("threads") is None:
-        return "No load will do.", reasons
-    confirmed = "a run confirmed it" if outcome["is_confirmed"] else "no run confirmed it"
-    load = f"{outcome['threads']} threads with {outcome['depth']} I/Os outstanding each"
-    return f"{load} serve best; {confirmed}.", reasons
+    """Return what a tuning says, as that of a sweep."""
+    return told_sentences(outcome.get("claims") or tune_claims(outcome, ToldRuns()))
 
 
 def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[KeyNumber, ...]:

@@ -28,6 +28,9 @@ def markdown(material: Material) -> str:
     figures, left_out = figures_of(material)
     parts = [f"# {_escaped(material.title)}", material.happened]
     parts += _compared(material.compared)
+    if material.told:
+        parts += ["## Comparison", f"**{_escaped(material.told[0])}**"]
+        parts.append(_list(_escaped(one) for one in material.told[1:]))
     for side in material.sides:
         parts += _side(side, several=len(material.sides) > 1)
     for figure in figures:

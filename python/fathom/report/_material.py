@@ -37,7 +37,8 @@ class Point:
     """One load and what was measured at it; what is not known is None.
 
     Latencies are in nanoseconds, of the whole measured time; ``label`` says in words what it is.
-    Threads and depth are 0 where they are not known, as of a run that another tool made.
+    Threads and depth are 0 where they are not known, as of a run that another tool made. ``marks``
+    are the rules of findings that speak against its figures.
     """
 
     label: str
@@ -55,6 +56,7 @@ class Point:
     cpu_percent: float | None = None
     is_measured: bool = True
     run_id: int | None = None
+    marks: tuple[str, ...] = ()
 
     @property
     def outstanding(self) -> int:
@@ -274,6 +276,8 @@ class Change:
     b_mean: float
     verdict: str
     """``better``, ``worse``, ``equal`` or ``cannot tell``."""
+    marks: tuple[str, ...] = ()
+    """The rules of findings that speak against the runs."""
 
     @property
     def words(self) -> str:
@@ -333,6 +337,8 @@ class Material:
         Of two sides: how the figures changed, and what else differs, as sentences.
     compared
         Of several targets of one assessment.
+    told
+        Of a comparison of saved runs: what it says, the headline first.
 
     """
 
@@ -343,6 +349,7 @@ class Material:
     changes: tuple[Change, ...] = ()
     differences: tuple[str, ...] = ()
     compared: TargetsCompared | None = None
+    told: tuple[str, ...] = ()
 
     @property
     def runs(self) -> list[tuple[Side, ReportedRun]]:

@@ -78,6 +78,11 @@ class _Paper:
 
     def compared(self, material: Material) -> None:
         """Write the targets of one assessment side by side."""
+        if material.told:
+            self.heading("Comparison")
+            self._text(material.told[0], _HEADING)
+            for sentence in material.told[1:]:
+                self.line(f"- {sentence}")
         found = material.compared
         if found is None:
             return

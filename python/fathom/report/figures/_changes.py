@@ -8,6 +8,7 @@ from fathom._digits import interval_words, known_words, measured_place, place_wo
 from fathom._p_values import p_text
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
+from fathom.report._marked import marked
 from fathom.report._shared_loads import shared_loads
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def changes(material: Material) -> Figure | LeftOut | None:
     rows = tuple(_row(one) for one in material.changes)
     view = View(_spec(material.changes))
     caption = " ".join([_CAPTION, *material.differences])
-    return Figure("changes", "What changed", caption, [view], Table(columns, rows))
+    figure = Figure("changes", "What changed", caption, [view], Table(columns, rows))
+    return marked(figure, [one.marks for one in material.changes])
 
 
 def _row(one: Change) -> tuple[Cell, ...]:

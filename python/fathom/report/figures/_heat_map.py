@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
+from fathom.report._marked import marked
 from fathom.report._words import count_words, time_words
 from fathom.report.figures._common import POINT_COLUMNS, choice_of, point_cells
 
@@ -74,7 +75,9 @@ def heat_map(material: Material) -> Figure | LeftOut | None:
     )
     upright, across = _pair(first)
     title = f"{upright.capitalize()} x {across}"
-    return Figure("heat-map", title, _CAPTION.format(slices=slices), views, Table(columns, rows))
+    caption = _CAPTION.format(slices=slices)
+    figure = Figure("heat-map", title, caption, views, Table(columns, rows))
+    return marked(figure, [cell.point.marks if cell.point else () for _, cell in cells])
 
 
 def _cells(side: Side, cell: GridCell) -> tuple[Any, ...]:

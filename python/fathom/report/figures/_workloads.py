@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom._claims import MARKS, mark_of
-from fathom.findings import RULES
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
+from fathom.report._marked import marked
 from fathom.report._words import count_words, time_words
 from fathom.report.figures._bars import lying_bars
 from fathom.report.figures._common import POINT_COLUMNS, point_cells, run_choice
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from fathom.report._material import Material, ReportedRun
 
@@ -21,9 +20,8 @@ __all__ = ["workloads"]
 
 _CAPTION = (
     "I/Os per second of {what}. The table has all runs, with their latencies; the number of a "
-    "run is that in the store.{legend}"
+    "run is that in the store."
 )
-_LEGEND = " Findings about a run: {legend}."
 
 
 def workloads(material: Material) -> Figure | LeftOut | None:
@@ -35,29 +33,19 @@ def workloads(material: Material) -> Figure | LeftOut | None:
         return None
     mine = [(name, run) for name, run in runs if run.part == "workloads"]
     shown, what = (mine, "the workloads of applications") if mine else (runs, "all runs")
-    # What a finding touches has its mark beside its figures.
-    told = {rule for _, run in runs for rule in run.marks if rule in MARKS}
-    marks = (Column("Findings"),) if told else ()
-    columns = (Column("Run"), Column("Number"), Column("Part"), *POINT_COLUMNS, *marks)
+    columns = (Column("Run"), Column("Number"), Column("Part"), *POINT_COLUMNS)
     rows = tuple(
         (
             name,
             "" if run.run_id is None else str(run.run_id),
             run.part,
             *point_cells(run.point),
-            *([mark_of(run.marks)] if marks else []),
         )
         for name, run in runs
     )
-    caption = _CAPTION.format(what=what, legend=_legend(told))
-    return Figure("workloads", "Workloads", caption, [View(_spec(shown))], Table(columns, rows))
-
-
-def _legend(told: Collection[str]) -> str:
-    """Return what the letters of the table mean: those that stand in it."""
-    titles = {rule.name: rule.title for rule in RULES}
-    words = [f"{mark} {titles[rule]}" for rule, mark in MARKS.items() if rule in told]
-    return _LEGEND.format(legend="; ".join(words)) if words else ""
+    caption = _CAPTION.format(what=what)
+    figure = Figure("workloads", "Workloads", caption, [View(_spec(shown))], Table(columns, rows))
+    return marked(figure, [run.marks for _, run in runs])
 
 
 def _spec(shown: Sequence[tuple[str, ReportedRun]]) -> dict[str, Any]:

@@ -1,0 +1,38 @@
+"""Marks of rows on the terminal, and what they mean."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import typer
+
+from fathom._claims import MARKS, mark_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+__all__ = ["legend_of", "row_mark", "show_legend"]
+
+
+def row_mark(rules: Collection[str]) -> str:
+    """Return a letter for each finding that speaks against the figures of a row: `` [Ad]``."""
+    found = mark_of(rules)
+    return f" [{found}]" if found else ""
+
+
+def legend_of(rules: Iterable[str]) -> str:
+    """Return what the letters mean: those of these rules, and no others."""
+    from fathom.findings import RULES  # noqa: PLC0415 - Loads NumPy.
+
+    shown = {*rules}
+    titles = {rule.name: rule.title for rule in RULES}
+    parts = [f"[{mark}] {titles[rule]}" for rule, mark in MARKS.items() if rule in shown]
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def show_legend(rows: Iterable[Iterable[str]]) -> None:
+    """Print what the letters of a table mean, if there are any."""
+    words = legend_of(chain.from_iterable(rows))
+    if words:
+        typer.echo(words)
