@@ -6,9 +6,9 @@ process (flock(2)): the next assessment in the same place finds it unlocked and 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-import shutil
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,8 +51,16 @@ def scratch_file(name: str, folder: Path) -> Iterator[Path]:
     try:
         yield path
     finally:
-        shutil.rmtree(path.parent, ignore_errors=True)
+        _remove(path.parent)
         os.close(lock)
+
+
+def _remove(folder: Path) -> None:
+    """Remove what is ours; a folder in which somebody has put something stays."""
+    with contextlib.suppress(OSError):
+        for name in (_FILE, _LOCK):
+            (folder / name).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _locked_folder(folder: Path) -> tuple[Path, int]:
@@ -64,7 +72,7 @@ def _locked_folder(folder: Path) -> tuple[Path, int]:
         path = made / _FILE
         path.open("xb").close()
     except OSError:
-        shutil.rmtree(made, ignore_errors=True)
+        _remove(made)
         raise
     return path, lock
 
@@ -94,7 +102,7 @@ def _removed_bytes(folder: Path) -> int | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         size = (folder / _FILE).stat().st_size if _FILE in names else 0
-        shutil.rmtree(folder)
+        _remove(folder)
     except OSError:
         # Somebody holds the lock, or nothing can be locked or removed here.
         return None

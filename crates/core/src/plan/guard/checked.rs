@@ -34,7 +34,7 @@ pub struct Place {
 pub(in crate::plan) struct MadeFile {
     pub(in crate::plan) path: PathBuf,
     pub(in crate::plan) place: Place,
-    held: Arc<Held>,
+    pub(in crate::plan) held: Arc<Held>,
 }
 
 /// What each path that may be written led to when it was checked. A path that nobody has checked, because
