@@ -338,6 +338,8 @@ def rendered(results: dict[str, dict[str, dict[str, dict[str, int]]]]) -> str:
 def _cell(claim: Claim, cell: dict[str, int]) -> str:
     count, right, wrong = cell["experiments"], cell["right"], cell["wrong"]
     told = right + wrong
+    if not told:
+        return "cannot tell"
     share = f"{100 * wrong / count:.1f} % wrong"
     known = f"{100 * told / count:.0f} % told"
     mark = "" if is_within(claim, cell) else " (!)"

@@ -60,13 +60,13 @@ def decided(noise: str, change: float) -> list[str]:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_the_gate_tests_against_its_limit_and_not_against_zero(noise: str) -> None:
+def test_defect_3_the_gate_tests_against_its_limit_and_not_against_zero(noise: str) -> None:
     # Half of a percent within the limit: where 0 was the limit, up to 21 % failed.
     assert decided(noise, -0.025).count("fails") / PAIRS <= MOST
     assert decided(noise, 2 * LIMIT).count("passes") / PAIRS <= MOST
 
 
-def test_the_gate_finds_and_passes_what_is_clear() -> None:
+def test_defect_3_the_gate_finds_and_passes_what_is_clear() -> None:
     assert decided("independent", 0.0).count("passes") / PAIRS > 0.95
     assert decided("independent", 2 * LIMIT).count("fails") / PAIRS > 0.95
 
@@ -85,7 +85,9 @@ def gated(a: list[float], b: list[float]) -> Any:  # noqa: ANN401 - Stands for a
         ([1000.0, 600, 1400, 800, 1200], [1300.0, 700, 900, 1100, 1000], EXIT_CANNOT_TELL),
     ],
 )
-def test_the_exit_code_says_which_of_three(a: list[float], b: list[float], code: int) -> None:
+def test_defect_3_the_exit_code_says_which_of_three(
+    a: list[float], b: list[float], code: int
+) -> None:
     if code == 0:
         judge(gated(a, b))
         return
@@ -94,7 +96,7 @@ def test_the_exit_code_says_which_of_three(a: list[float], b: list[float], code:
     assert ended.value.exit_code == code
 
 
-def test_a_drift_of_the_machine_is_no_failure_of_b() -> None:
+def test_defect_6_a_drift_of_the_machine_is_no_failure_of_b() -> None:
     random = np.random.default_rng(5)
     alarms = told = 0
     for _ in range(100):
@@ -107,7 +109,7 @@ def test_a_drift_of_the_machine_is_no_failure_of_b() -> None:
     assert told >= 95
 
 
-def test_an_outlier_is_named_and_does_not_blind_a_comparison() -> None:
+def test_defect_6_an_outlier_is_named_and_does_not_blind_a_comparison() -> None:
     random = np.random.default_rng(6)
     a = 1000 * (1 + 0.01 * random.standard_normal(10))
     b = 900 * (1 + 0.01 * random.standard_normal(10))

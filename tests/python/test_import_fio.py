@@ -171,7 +171,7 @@ def test_several_imported_runs_compare_by_their_percentiles(store: Store) -> Non
     for factor in (1.0, 1.5):
         told = document()
         ids = []
-        for spread in (0.99, 1.0, 1.01):
+        for spread in (1.0, 0.99, 1.01, 0.995, 1.005):
             percentiles = told["jobs"][0]["read"]["clat_ns"]["percentile"]
             percentiles["99.000000"] = 8000 * factor * spread
             content = json.dumps(told).encode()
@@ -180,6 +180,8 @@ def test_several_imported_runs_compare_by_their_percentiles(store: Store) -> Non
     found = compare_runs(store, *sides, metrics=["p99", "p999"])
     assert found.metrics["p99"].change == pytest.approx(0.5)
     assert found.worse() == ["p99"]
+    (note,) = found.notes
+    assert note.startswith("p99 is that of each run")
     # This source has no such percentile, and none is made up.
     assert "no such figure" in found.missing["p999"]
 

@@ -53,7 +53,7 @@ def nothing_is_hidden(span: TimeSpan, stalled_from_ns: int) -> None:
         assert known.transient_ns or low <= span.total.iops <= high, (known, span.total.iops)
 
 
-def test_a_process_that_was_stopped_for_200_ms_does_not_lose_them() -> None:
+def test_defect_1_a_process_that_was_stopped_for_200_ms_does_not_lose_them() -> None:
     process = started("--engine=null", "-d5", "x.dat")
     # Begun, but not measured for the 800 ms after which the rule once ended the run.
     time.sleep(0.5)
@@ -67,7 +67,7 @@ def test_a_process_that_was_stopped_for_200_ms_does_not_lose_them() -> None:
     assert span.stop.cause == "duration" or span.measured_ns >= 2 * SECOND_NS
 
 
-def test_a_file_system_that_stalls_every_two_seconds_is_not_reported_without_its_stalls(
+def test_defect_1_a_file_system_that_stalls_every_two_seconds_is_not_reported_without_its_stalls(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "stalling"
@@ -79,7 +79,7 @@ def test_a_file_system_that_stalls_every_two_seconds_is_not_reported_without_its
     assert span.stop.cause == "duration"
 
 
-def test_a_limit_of_cpu_time_is_part_of_the_mean() -> None:
+def test_defect_1_a_limit_of_cpu_time_is_part_of_the_mean() -> None:
     group = CPU / f"fathom-stalls-{os.getpid()}"
     try:
         group.mkdir()

@@ -13,6 +13,7 @@ import pytest
 from fathom.experiments._compare_claims import _neighbour_sentences
 from fathom.experiments._noise_words import estimate_sentences
 from fathom.stats import compare_means, runs_mean
+from fathom.stats._noise import LEAST_RUNS
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -62,27 +63,31 @@ def test_a_share_is_simulated_again(name: str, noise: str, runs: int) -> None:
     assert found["wrong"] / found["experiments"] <= most
 
 
-def test_what_is_outside_of_a_limit_is_where_its_sentence_says() -> None:
-    for claim in CLAIMS.CLAIMS:
-        for noise, rows in RESULTS[claim.name].items():
-            for runs, cell in rows.items():
-                if CLAIMS.is_within(claim, cell):
-                    continue
-                assert noise != "independent"
-                assert claim.note, (claim.name, noise, runs)
+def test_no_claim_is_wrong_more_often_than_it_says_under_any_noise() -> None:
+    outside = [
+        (claim.name, noise, runs)
+        for claim in CLAIMS.CLAIMS
+        for noise, rows in RESULTS[claim.name].items()
+        for runs, cell in rows.items()
+        if not CLAIMS.is_within(claim, cell)
+    ]
+    assert outside == []
 
 
 def test_independent_runs_have_intervals_that_cover() -> None:
     for runs, cell in RESULTS["mean"]["independent"].items():
         told = cell["right"] + cell["wrong"]
-        assert told / cell["experiments"] >= 0.85, runs
+        if int(runs) < LEAST_RUNS:
+            assert not told, runs
+            continue
+        assert told / cell["experiments"] >= (0.65 if int(runs) <= 12 else 0.85), runs
         assert 0.93 - 0.02 <= cell["right"] / told <= 0.97 + 0.015, runs
 
 
-def test_the_sentences_of_what_is_outside_are_in_the_output() -> None:
+def test_what_is_taken_for_granted_is_said_in_the_output() -> None:
     notes = {one.name: one.note for one in CLAIMS.CLAIMS}
     random = np.random.default_rng(2)
-    calm = 1000 + random.standard_normal(12)
+    calm = 1000 + random.standard_normal(20)
     assert notes["mean"] in " ".join(estimate_sentences({"iops": runs_mean(calm)}))
     few = " ".join(estimate_sentences({"iops": runs_mean(calm[:5])}))
     assert "5 runs are too few to see what noise they have" in few

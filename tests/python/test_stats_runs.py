@@ -41,19 +41,21 @@ def told(noise: Noise, runs: int, truth: float) -> tuple[float, float, float]:
     return share, covered / max(len(given), 1), (len(given) - covered) / EXPERIMENTS
 
 
-@pytest.mark.parametrize("runs", [8, 12, 30])
-def test_defect_5_independent_runs_have_their_interval(runs: int) -> None:
+@pytest.mark.parametrize(("runs", "least"), [(10, 0.65), (12, 0.65), (20, 0.85), (30, 0.85)])
+def test_defect_5_independent_runs_have_their_interval(runs: int, least: float) -> None:
     given, covered, _ = told(lambda random, n: 100 + random.standard_normal(n), runs, 100)
-    assert given >= 0.85
+    assert given >= least
     # 93 to 97 %, of which so many experiments may miss by two of their deviations.
     assert 0.93 - 0.025 <= covered <= 0.97 + 0.02
 
 
+@pytest.mark.parametrize("runs", [10, 12, 20])
 @pytest.mark.parametrize("coefficient", [0.3, 0.7, 0.9])
-def test_defect_5_memory_of_runs_is_seldom_a_wrong_interval(coefficient: float) -> None:
+def test_defect_5_memory_of_runs_is_seldom_a_wrong_interval(coefficient: float, runs: int) -> None:
     # Student's alone is wrong in 13, 41 and 68 of 100.
-    _, _, wrong = told(lambda random, n: 100 + autoregressive(random, coefficient, (n,)), 20, 100)
-    assert wrong <= 0.09
+    _, _, wrong = told(lambda random, n: 100 + autoregressive(random, coefficient, (n,)), runs, 100)
+    # 7 %, of which so many experiments may miss by two of their deviations.
+    assert wrong <= 0.07 + 0.03
 
 
 def test_defect_5_skewed_runs_and_two_states_cannot_be_told_from_few() -> None:
@@ -88,16 +90,20 @@ def test_what_runs_have_is_named(values: FloatArray, kind: str) -> None:
     assert "cannot tell the mean from so few runs" in sentence
 
 
-def test_below_8_runs_a_sentence_says_what_is_taken_for_granted() -> None:
+def test_defect_5_below_10_runs_no_interval_is_told_and_the_number_that_would_do_is() -> None:
     found = runs_mean([100.0, 101, 99, 100.5])
-    assert found.can_tell
-    assert not found.is_tested
+    assert (found.can_tell, found.is_tested, found.needed) == (False, False, 10)
     (sentence,) = estimate_sentences({"iops": found})
     assert sentence.startswith("4 runs are too few to see what noise they have")
+    assert sentence.endswith("make at least 10.")
+    random = np.random.default_rng(8)
+    percentile = runs_percentile(histograms(random, 9, 1000, 0.01), 0.5)
+    assert (percentile.can_tell, percentile.needed) == (False, 10)
 
 
 def test_what_is_never_negative_has_no_negative_limit() -> None:
-    found = runs_mean([4258.0, 2200, 22_000])
+    values = [4258.0, 2200, 9000, 100, 12_000, 700, 6000, 90, 14_000, 500, 7000, 300]
+    found = runs_mean(values, confidence=0.9999)
     assert found.low == 0
     assert found.high is not None
 
@@ -134,7 +140,7 @@ def test_defect_2_the_interval_of_a_percentile_covers_that_of_all_ios() -> None:
         if found.low is not None and found.high is not None:
             given += 1
             covered += found.low * (1 - 1 / 1024) <= truth <= found.high * (1 + 1 / 1024)
-    assert given >= 150
+    assert given >= 110
     assert covered / given >= 0.93 - 0.03
 
 

@@ -38,14 +38,14 @@ def verdicts(course: FloatArray, *, noise: float = 0.01, series: int = 40) -> li
 
 
 @pytest.mark.parametrize("course", UNSTEADY)
-def test_what_does_not_stay_is_never_called_steady(course: str) -> None:
+def test_defect_4_what_does_not_stay_is_never_called_steady(course: str) -> None:
     found = verdicts(UNSTEADY[course])
     assert found.count("steady") == 0
     assert found.count("not steady") >= 0.7 * len(found)
 
 
-def test_an_approach_that_keeps_the_snias_rule_is_not_steady() -> None:
-    # Defect 4: a time constant of 20 rounds, 122 % above its end where the rule is kept.
+def test_defect_4_an_approach_that_keeps_the_snias_rule_is_not_steady() -> None:
+    # It was so: a time constant of 20 rounds, 122 % above its end where the rule is kept.
     for rounds in (8, 12, 25):
         course = 1000 * (1 + 1.22 * np.exp(-np.arange(rounds) / 20))
         assert find_steady_state({"iops": course}).is_steady
@@ -53,8 +53,8 @@ def test_an_approach_that_keeps_the_snias_rule_is_not_steady() -> None:
         assert (found.verdict, found.kind) in (("not steady", "trend"), ("not steady", "range"))
 
 
-def test_a_cliff_after_21_of_30_rounds_is_told_with_its_round() -> None:
-    # Defect 4: "steady" in 500 of 500.
+def test_defect_4_a_cliff_after_21_of_30_rounds_is_told_with_its_round() -> None:
+    # It was so: "steady" in 500 of 500.
     found = find_steadiness([1000.0] * 21 + [400.0] * 9)
     assert found.verdict == "not steady"
     assert "those after round 21 by -60 % from those before" in found.reason

@@ -43,8 +43,8 @@ def swept(store: Store, shape: Callable[[Load], float]) -> Sweep:
     return sweep(store, SimulatedDevice(shape, seed=3), plan)
 
 
-def test_odd_threads_that_are_slower_are_inferred_as_such(kept: Store) -> None:
-    # Defect 7: 32 % of the inferred cells beyond 5 %, intervals that cover 46 %, "28 of 30".
+def test_defect_7_odd_threads_that_are_slower_are_inferred_as_such(kept: Store) -> None:
+    # It was so: 32 % of the inferred cells beyond 5 %, intervals that cover 46 %, "28 of 30".
     found = swept(kept, odd)
     errors = [(cell.iops or 0) / odd(load_of(cell.parameters)) - 1 for cell in found.cells]
     assert np.mean(np.abs(errors) <= 0.05) >= 0.98
@@ -58,8 +58,8 @@ def test_odd_threads_that_are_slower_are_inferred_as_such(kept: Store) -> None:
     assert sum(covers) >= 0.9 * len(covers)
 
 
-def test_a_single_broken_cell_is_found_and_measured(kept: Store) -> None:
-    # Defect 7: no neighbour tells of it, and the surface was sure.
+def test_defect_7_a_single_broken_cell_is_found_and_measured(kept: Store) -> None:
+    # It was so: no neighbour tells of it, and the surface was sure.
     calm = swept(kept, SHAPES["saturation"])
     inferred = [cell for cell in calm.cells if cell.source == "interpolated"]
     assert len(inferred) >= 50
@@ -78,7 +78,7 @@ def test_a_single_broken_cell_is_found_and_measured(kept: Store) -> None:
     assert found.probed >= found.count("interpolated")
 
 
-def test_all_checks_count_also_those_after_which_it_went_on() -> None:
+def test_defect_7_all_checks_count_also_those_after_which_it_went_on() -> None:
     axis = np.arange(100.0)
     refinement = Refinement(axis[:, None], list(range(100)), 0.05, whole=False)
     random = np.random.default_rng(1)
@@ -102,7 +102,7 @@ def test_how_many_may_lie_beyond_is_the_binomial_limit(
     assert Check().most_beyond is None
 
 
-def test_inferred_cells_are_marked_in_csv_json_and_narrow_maps(
+def test_defect_7_inferred_cells_are_marked_in_csv_json_and_narrow_maps(
     kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = {"depth": ",".join(str(one) for one in range(1, 33)), "threads": "1,2,4"}

@@ -43,8 +43,8 @@ def searched(
     return search
 
 
-def test_the_end_of_a_range_is_said_of_each_axis() -> None:
-    # Defect 8: of a best at the end of the threads alone nothing was said.
+def test_defect_8_the_end_of_a_range_is_said_of_each_axis() -> None:
+    # It was so: of a best at the end of the threads alone nothing was said.
     everywhere = [(threads, depth) for threads in (1, 2, 4, 8) for depth in (1, 2, 4)]
     search = searched(by_threads, "1..8", "1..4", everywhere)
     assert search.best() == (8, 1)
@@ -81,8 +81,8 @@ def test_an_interval_without_an_end_is_not_told() -> None:
     assert "how much of that is chance, so few runs do not tell" in said
 
 
-def test_a_peak_that_no_point_shows_has_no_number() -> None:
-    # Defect 8: a peak at 9.0e12 outstanding.
+def test_defect_8_a_peak_that_no_point_shows_has_no_number() -> None:
+    # It was so: a peak at 9.0e12 outstanding.
     random = np.random.default_rng(2)
     for _ in range(10):
         rates = 1000 * LOADS / (1 + 0.1 * (LOADS - 1)) * np.exp(0.02 * random.standard_normal(8))
@@ -115,7 +115,7 @@ def test_the_interval_of_a_peak_holds_it() -> None:
         (1.0, 0.08, "Plateau, rise or fall, which these runs do not tell:"),
     ],
 )
-def test_a_word_for_the_next_step_is_one_that_the_interval_carries(
+def test_defect_8_a_word_for_the_next_step_is_one_that_the_interval_carries(
     factor: float, noise: float, word: str
 ) -> None:
     random = np.random.default_rng(1)
@@ -135,8 +135,8 @@ def next_step(random: np.random.Generator, factor: float, noise: float) -> str:
     return found[0]
 
 
-def test_a_load_of_a_quarter_is_run_unless_the_search_excludes_it() -> None:
-    # Defect 8: 3 of 418 confirmed knees were 4 times too deep.
+def test_defect_8_a_load_of_a_quarter_is_run_unless_the_search_excludes_it() -> None:
+    # It was so: 3 of 418 confirmed knees were 4 times too deep.
     def nearly_flat(load: Load) -> float:
         return 1000.0 * (1 - 0.09 / load.depth)
 

@@ -164,11 +164,15 @@ def _rest(found: RunComparison) -> list[tuple[str, str]]:
             "may be too narrow. Repeat it."
         )
         claims.append(("single", words))
+    doubted: dict[str, list[str]] = {}
     for name, one in found.metrics.items():
-        claims += [
-            ("doubt", f"{name}: {doubt}, so that no difference can be told.")
-            for doubt in one.doubts
-        ]
+        for doubt in one.doubts:
+            doubted.setdefault(doubt, []).append(name)
+    claims += [
+        ("doubt", f"{', '.join(names)}: {doubt}, so that no difference can be told.")
+        for doubt, names in doubted.items()
+    ]
+    for name, one in found.metrics.items():
         claims += [("outlier", _outlier_sentence(name, *outlier)) for outlier in one.outliers]
     return [*claims, *(("order", one) for one in _neighbour_sentences(found.metrics.values()))]
 

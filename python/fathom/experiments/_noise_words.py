@@ -30,6 +30,12 @@ def estimate_sentences(figures: Mapping[str, RunsEstimate]) -> list[str]:
     """Return why figures have no interval, and what the others take for granted."""
     sentences = [one for name, found in figures.items() for one in _own(name, found)]
     given = [one for one in figures.values() if one.can_tell]
+    untested = [one for one in figures.values() if not one.is_tested]
+    if untested:
+        sentences.append(
+            f"{untested[0].runs} runs are too few to see what noise they have, so that no interval "
+            f"can be told: make at least {untested[0].needed}."
+        )
     if given:
         sentences.append(_granted(given))
     return sentences
@@ -45,7 +51,7 @@ def _own(name: str, found: RunsEstimate) -> list[str]:
     sentences = []
     if found.noise:
         sentences.append(_cannot_tell(name, found))
-    elif found.ios_needed is not None:
+    elif found.ios_needed is not None and (found.is_tested or found.is_greatest):
         needs = f"more runs, or at least {found.ios_needed:,} I/Os in all"
         what = (
             "is the greatest of all latencies and tells no more than that: an interval needs "
@@ -85,12 +91,6 @@ def _reason(one: Noise) -> str:
 def _granted(given: Sequence[RunsEstimate]) -> str:
     least = min(given, key=lambda one: one.runs)
     level = f"{100 * least.confidence:g} %"
-    if not least.is_tested:
-        return (
-            f"{least.runs} runs are too few to see what noise they have: the intervals hold at "
-            f"{level} only if runs are independent and normal. From 8 runs on that is tested, and "
-            f"what comes in fewer than {100 * least.unseen_share:.0f} % of runs may be missing."
-        )
     return (
         f"The intervals hold at {level} for runs that are independent. So few runs often do not "
         f"show memory of less than {least.unseen_resemblance:.2f} from run to run, skewness, nor "

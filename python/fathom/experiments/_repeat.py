@@ -340,7 +340,7 @@ def _extended(store: Store, experiment_id: int, policy: RepeatPolicy, done: int)
         return done
     found = runs_mean(known, confidence=policy.confidence, pilot=policy.pilot)
     wanted = float(done)
-    if found.noise:
+    if found.noise or not found.is_tested:
         wanted = found.needed or done
     elif found.relative_half_width > policy.relative_half_width * _ROUNDING:
         wanted = done * (found.relative_half_width / policy.relative_half_width) ** 2

@@ -141,7 +141,8 @@ class Histograms:
                 ends = _order_places(cumulated, quantile, confidence)
             else:
                 levels = self.levels(place)
-                noise, widened = recognise(levels), inflation(levels)
+                body = self.levels(_place(cumulated, 0.5))
+                noise, widened = recognise(levels, memory_in=body), inflation(levels)
                 ends = None if noise else self._ends(quantile, place, confidence, widened)
         middle = self.middle_ns
         return QuantileEstimate(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEAST_RUNS", "Noise", "NoiseKind", "inflation", "recognise"]
 
-LEAST_RUNS = 8
+LEAST_RUNS = 10
 """Fewer runs have too few orders and shapes to tell anything."""
 
 NoiseKind = Literal["memory", "drift", "cliff", "two states", "heavy tail", "stalls"]
@@ -32,6 +32,9 @@ NoiseKind = Literal["memory", "drift", "cliff", "two states", "heavy tail", "sta
 _DRAWS = 4000
 # So often independent normal runs are taken for others, by each test. All together it is 1 in 12.
 _LEVEL = 0.025
+# Memory hides best in few runs: up to 12 are taken for such a process more readily, from 20 on as
+# by the other tests. An interval of AR(1) runs is then wrong in 8 % at most (docs/statistics.md).
+_MEMORY_LEVEL, _MEMORY_LEVEL_UP_TO, _LEVEL_FROM = 0.25, 12, 20
 # The mean of skewed values is as good as normal from 25 times the square of their skewness on
 # (Cochran, "Sampling Techniques", 1977, 2.15), and a state that was seen less than five times may
 # come twice as often.
@@ -68,33 +71,48 @@ class Noise:
     needed: int | None
 
 
-def recognise(values: Values) -> tuple[Noise, ...]:
+def recognise(values: Values, *, memory_in: Values | None = None) -> tuple[Noise, ...]:
     """Return what speaks against independent normal runs, which are in the order of time.
 
-    Fewer than 8 tell nothing.
+    Fewer than 10 tell nothing. ``memory_in`` are other values of the same runs that show memory
+    better: the body of the latencies where a tail is judged, which few I/Os blur.
     """
     series = as_values(values)
     if series.size < LEAST_RUNS or float(np.ptp(series)) <= 1e-12 * float(np.abs(series).max()):
         return ()
-    return (*_order(series), *_shape(series))
+    if memory_in is None:
+        return (*_order(series, _memory_level(series.size)), *_shape(series))
+    order = _order(series, _LEVEL)
+    body = as_values(memory_in)
+    beside = [] if order else _memory(body, _memory_level(body.size))
+    return (*order, *beside, *_shape(series))
 
 
-def _order(series: FloatArray) -> list[Noise]:
+def _order(series: FloatArray, memory_level: float) -> list[Noise]:
     """Return what the order of the values tells; one that moves once has no memory beside."""
-    count = series.size
     trend, change = permuted_p_values([series])
     if min(trend, change) < _LEVEL:
         if trend <= change:
             return [Noise("drift", "permutations of the slope", trend, None)]
         return [Noise("cliff", "permutation CUSUM", change, None)]
+    return _memory(series, memory_level)
+
+
+def _memory(series: FloatArray, level: float) -> list[Noise]:
+    count = series.size
     alike = resemblance([Side(series[:, None])])
     by_chance = _reference(count)[0]
     p_value = _beyond(by_chance, alike)
-    if p_value >= _LEVEL:
+    if p_value >= level:
         return []
     bounded = min(alike, _GREATEST_RESEMBLANCE)
     needed = math.ceil(_LEAST_EFFECTIVE * (1 + bounded) / (1 - bounded))
     return [Noise("memory", "lag-1 autocorrelation", p_value, max(needed, 2 * count))]
+
+
+def _memory_level(count: int) -> float:
+    near = (_LEVEL_FROM - count) / (_LEVEL_FROM - _MEMORY_LEVEL_UP_TO)
+    return _LEVEL + (_MEMORY_LEVEL - _LEVEL) * min(max(near, 0.0), 1.0)
 
 
 def _shape(series: FloatArray) -> list[Noise]:
@@ -124,8 +142,8 @@ def inflation(values: Values) -> float:
     """Return by how much the interval of independent runs is to be wider, at least 1.
 
     The ratio of the deviations of a mean of runs that resemble each other (AR(1)) and of
-    independent ones that spread as much. The coefficient is taken greater by three quarters of its
-    standard error, as it is known badly; where it is not above 0 nothing speaks for memory.
+    independent ones that spread as much. The coefficient is taken greater by one and a half of its
+    standard errors, as it is known badly; where it is not above 0 nothing speaks for memory.
     """
     series = as_values(values)
     count = series.size
@@ -134,7 +152,7 @@ def inflation(values: Values) -> float:
     alike = resemblance([Side(series[:, None])])
     if alike <= 0:
         return 1.0
-    bounded = min(alike + 0.75 / math.sqrt(count), _GREATEST_RESEMBLANCE)
+    bounded = min(alike + 1.5 / math.sqrt(count), _GREATEST_RESEMBLANCE)
     lags = np.arange(1, count)
     of_mean = (1 + 2 * float(((1 - lags / count) * bounded**lags).sum())) / count
     of_spread = (1 - of_mean) * count / (count - 1)

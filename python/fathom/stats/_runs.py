@@ -43,7 +43,7 @@ class RunsEstimate:
     needed
         How many runs would carry an interval; None where no number is known, or none is needed.
     is_tested
-        There are enough runs to test them: at least 8.
+        There are enough runs to test them, at least 10; fewer have no interval.
     median_low, median_high
         The interval of the median run by order statistics, where the mean has none.
     ios_needed
@@ -92,7 +92,7 @@ def runs_mean(
 
     Student's interval, wider where neighbours resemble each other (``inflation``); none where the
     runs drift, change level, remember, have two states, stall or are skewed, and are too few for
-    that. Of fewer than 8 runs nothing of the kind can be told.
+    that. Of fewer than 10 runs nothing of the kind can be told, and there is none.
 
     Parameters
     ----------
@@ -113,20 +113,22 @@ def runs_mean(
     series = as_values(values, least=2)
     plain = independent_mean(series, confidence=confidence, pilot=pilot)
     noise = recognise(series)
+    is_tested = series.size >= LEAST_RUNS
+    is_told = is_tested and not noise
     median = order_interval(series, confidence=confidence) if noise else None
-    widened = 1.0 if noise else inflation(series)
+    widened = inflation(series) if is_told else 1.0
     half = (plain.high - plain.low) / 2 * widened
     return RunsEstimate(
         plain.mean,
         # The mean of what is never below 0 is not, either.
-        None if noise else max(plain.mean - half, 0.0 if series.min() >= 0 else -math.inf),
-        None if noise else plain.mean + half,
+        max(plain.mean - half, 0.0 if series.min() >= 0 else -math.inf) if is_told else None,
+        plain.mean + half if is_told else None,
         confidence,
         series.size,
         widened=widened,
         noise=noise,
-        needed=needed_runs(noise),
-        is_tested=series.size >= LEAST_RUNS,
+        needed=needed_runs(noise) if is_tested else LEAST_RUNS,
+        is_tested=is_tested,
         median_low=median[0] if median else None,
         median_high=median[1] if median else None,
         unseen_share=unseen_share(series.size),
@@ -140,16 +142,17 @@ def runs_percentile(
     """Return a percentile in nanoseconds of all I/Os of several runs (``Histograms.quantile``)."""
     found = histograms.quantile(quantile, confidence=confidence)
     runs = len(histograms.counts)
+    is_tested = runs >= LEAST_RUNS
     return RunsEstimate(
         found.value_ns,
-        found.low_ns,
-        found.high_ns,
+        found.low_ns if is_tested else None,
+        found.high_ns if is_tested else None,
         confidence,
         runs,
         widened=found.widened,
         noise=found.noise,
-        needed=needed_runs(found.noise),
-        is_tested=runs >= LEAST_RUNS,
+        needed=needed_runs(found.noise) if is_tested else LEAST_RUNS,
+        is_tested=is_tested,
         ios_needed=found.ios_needed,
         is_greatest=found.is_greatest,
         unseen_share=unseen_share(runs),

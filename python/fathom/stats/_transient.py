@@ -43,7 +43,8 @@ _CLEARLY = 0.7
 class Transient:
     """So many values belong to the warm-up; ``is_over`` is false if its end is not in sight.
 
-    The best cut then lies in the second half; ``mean`` is that of what is cut, None if nothing is.
+    The best cut then lies in the second half, or there are fewer than 25 values. ``mean`` is that
+    of what is cut, None if nothing is.
     """
 
     count: int
@@ -70,7 +71,7 @@ def find_transient(values: Values) -> Transient:
 def _cut(batches: FloatArray) -> tuple[int, bool]:
     """Return the best cut at which the head is an approach, and whether it is in the first half."""
     if batches.size < _LEAST_REST:
-        return 0, True
+        return 0, False
     centred = batches - batches[-1]
     # From here to the end: how many, their sum, and the sum of their squares.
     left = np.arange(centred.size, 0, -1)

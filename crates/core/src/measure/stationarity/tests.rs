@@ -58,6 +58,24 @@ fn a_transient_is_cut_where_it_ends() {
 }
 
 #[test]
+fn defect_9_transients_are_those_that_the_lab_finds() {
+    // The lab has the same rule in Python, and its tests read the same file.
+    let text = include_str!("../../../../../tests/golden/transients.json");
+    let cases: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+    assert!(cases.len() >= 15);
+    for case in cases {
+        let series: Vec<f64> = case["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(serde_json::Value::as_f64)
+            .collect();
+        let found = transient(&series).map(|count| count as u64);
+        assert_eq!(found, case["transient"].as_u64(), "{}", case["name"]);
+    }
+}
+
+#[test]
 fn a_series_that_still_falls_has_no_mean() {
     let falling: Vec<f64> = (0..400).map(|index| 10_000.0 - 20.0 * f64::from(index)).collect();
     assert_eq!(transient(&falling), None);
