@@ -20,7 +20,7 @@ suites=(--lib --test kernel --test cli)
 
 built=$(FATHOM_LIBBLKID=$carried CARGO_TARGET_DIR=target/static-tests CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
     ZIG_GLOBAL_CACHE_DIR=$cache ZIG_LOCAL_CACHE_DIR=$cache CARGO_ZIGBUILD_CACHE_DIR=$cache/zigbuild PATH=$bin:$PATH \
-    cargo zigbuild --locked --tests --target "$target" -p fathom-storage -p fathom-storage-core "${suites[@]}" --bin diskspd \
+    cargo-zigbuild test --no-run --locked --target "$target" -p fathom-storage -p fathom-storage-core "${suites[@]}" \
     --message-format=json | python3 -c '
 import json, sys
 for line in sys.stdin:
