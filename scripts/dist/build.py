@@ -55,6 +55,8 @@ class Work:
     version: str
     epoch: int
     profile: str
+    # What is committed while it is built comes into no artefact.
+    commit: str
 
     @property
     def source(self) -> Path:
@@ -88,7 +90,7 @@ def export(work: Work) -> None:
     """Put what is committed into the folder of the build, with the bundle of the page."""
     shutil.rmtree(work.source, ignore_errors=True)
     work.source.mkdir(parents=True)
-    command = ["git", "-C", str(ROOT), "archive", "HEAD"]
+    command = ["git", "-C", str(ROOT), "archive", work.commit]
     packed = subprocess.run(command, check=True, capture_output=True).stdout  # noqa: S603
     with tarfile.open(fileobj=BytesIO(packed)) as archive:
         archive.extractall(work.source, filter="data")
@@ -269,17 +271,17 @@ def main() -> int:
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     told = subprocess.run(
-        ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"],  # noqa: S607
+        ["git", "-C", str(ROOT), "log", "-1", "--format=%H %ct"],  # noqa: S607
         check=True,
         capture_output=True,
         text=True,
     )
+    commit, epoch = told.stdout.split()
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     for arch in asked.arch or ["x86_64", "aarch64"]:
         folder = asked.work.absolute()
-        work = Work(
-            asked.out.absolute(), folder, arch, version, int(told.stdout), asked.profile
-        )
+        out = asked.out.absolute()
+        work = Work(out, folder, arch, version, int(epoch), asked.profile, commit)
         export(work)
         for kind in asked.only.split(","):
             KINDS[kind](work)
