@@ -8,15 +8,32 @@ beside it, by identity, and the device that holds them.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from fathom._errors import RefusedError
 
-__all__ = ["ENVIRONMENT", "default_store", "note_store", "own_stores", "refuse_own_store"]
+__all__ = [
+    "ENVIRONMENT",
+    "default_store",
+    "is_nearly_an_address",
+    "note_store",
+    "own_stores",
+    "refuse_own_store",
+]
 
 ENVIRONMENT = "FATHOM_STORE"
 # https://sqlite.org/tempfiles.html
 _BESIDE = ("", "-wal", "-shm", "-journal")
+
+# What is meant for an address of a database and is none, so that it would be taken for a file: a
+# slash or colon too few, a user's name with a password, parameters of libpq.
+_NEARLY_AN_ADDRESS = re.compile(
+    r"^\s*[A-Za-z][\w+.-]*:/|^\s*(?:post|pg|psql|sqlite)[\w+.-]*(?:://?|//)|:[^@]*@"
+    r"|(?:^|\s)(?:host|hostaddr|port|user|dbname|service|sslmode|options)\s*="
+    r"|(?:passw|passphrase|secret|token|passfile)\w*\s*=",
+    re.IGNORECASE,
+)
 
 _noted: dict[str, None] = {}
 
@@ -26,6 +43,11 @@ def default_store() -> Path:
     import platformdirs  # noqa: PLC0415 - Only needed where no store is named.
 
     return Path(platformdirs.user_data_dir("fathom", appauthor=False)) / "runs.sqlite"
+
+
+def is_nearly_an_address(asked: str) -> bool:
+    """Whether this is no address of a database, and yet meant as one: it may hold a password."""
+    return "://" not in asked and _NEARLY_AN_ADDRESS.search(asked) is not None
 
 
 def note_store(where: str | os.PathLike[str] | None) -> None:
@@ -74,6 +96,8 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _file(address: str) -> Path | None:
     """Return the file of a store's address; None if it has none, or the address is wrong."""
+    if is_nearly_an_address(address):
+        return None
     if "://" not in address:
         return Path(address).expanduser().absolute()
     from fathom.store._errors import StoreError  # noqa: PLC0415 - Slow to import.

@@ -8,9 +8,12 @@ name is replaced wherever it stands.
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,6 +44,8 @@ _SHAPES = (
     ("path", re.compile(r"(?:(?<![\w/:.<-])|(?<=-[A-Za-z]))(?:\.{0,2}/|~/)[^\s'\",;:()<>&|]+")),
     ("path", re.compile(r"\b[A-Za-z]:\\[^\s'\",;<>|]+|\\\\[\w.$-]+\\[^\s'\",;<>|]+")),
 )
+# What people write as they like, which may hold names of hosts and users in other words.
+_FREE = re.compile(r"(^|_)(labels?|notes?|comments?|titles?|descriptions?|names?|words)$")
 # A sentence that is one letter long would be no sentence.
 _LEAST = 2
 _HOME = re.compile(r"^/(?:home|Users)/([^/]+)(?:/|$)")
@@ -54,6 +59,9 @@ class Pseudonyms:
         self._names: dict[str, str] = {}
         self._counts: dict[str, int] = {}
         self._known: re.Pattern[str] | None = None
+        # Names of hosts and users in small letters, and texts that may hold them.
+        self._people: dict[str, str] = {}
+        self._free: set[str] = set()
 
     def learn(self, kind: str, value: str) -> None:
         """Take a value as one that is not for others."""
@@ -63,6 +71,10 @@ class Pseudonyms:
         self._names[value] = self._new(kind)
         # The word of --allow-write has no blanks.
         self._names.setdefault(value.replace(" ", "_"), self._names[value])
+        if kind in ("host", "user"):
+            self._people.setdefault(value.lower(), self._names[value])
+            # A host is known by the first part of its name, too.
+            self._people.setdefault(value.lower().split(".")[0], self._names[value])
         if kind == "path" and (user := _HOME.match(value)) is not None:
             self.learn("user", user[1])
         self._known = None
@@ -80,6 +92,9 @@ class Pseudonyms:
             kind = next((kind for kind, fits in _FIELDS if fits.search(name.lower())), None)
             if kind is not None:
                 self.learn(kind, data)
+            elif _FREE.search(name.lower()):
+                self._free.add(data)
+                self._known = None
 
     def _new(self, kind: str) -> str:
         self._counts[kind] = self._counts.get(kind, 0) + 1
@@ -89,12 +104,28 @@ class Pseudonyms:
         """Return a text with names in place of what is not for others."""
         if self._names:
             if self._known is None:
+                self._learn_free()
                 ways = "|".join(map(re.escape, sorted(self._names, key=len, reverse=True)))
                 self._known = re.compile(rf"(?<![\w.-])(?:{ways})(?![\w-])")
             words = self._known.sub(lambda found: self._names[found[0]], words)
+            words = self._without_people(words, r"(?<![^\W_])(?:{})(?![^\W_])")
         for kind, shape in _SHAPES:
             words = shape.sub(partial(self._found, kind), words)
         return words
+
+    def _learn_free(self) -> None:
+        """Take texts that hold the name of a host or user anywhere, as in ``vmada``."""
+        for one in self._free - self._names.keys():
+            told = self._without_people(one, "(?:{})")
+            if told != one:
+                self._names[one] = told
+
+    def _without_people(self, words: str, shape: str) -> str:
+        names = sorted((one for one in self._people if len(one) >= _LEAST), key=len, reverse=True)
+        if not names:
+            return words
+        pattern = re.compile(shape.format("|".join(map(re.escape, names))), re.IGNORECASE)
+        return pattern.sub(lambda found: self._people[found[0].lower()], words)
 
     def _found(self, kind: str, found: re.Match[str]) -> str:
         return self._shaped(kind, found[0])
@@ -129,4 +160,10 @@ def pseudonyms_of(rows: Iterable[Mapping[str, Any]]) -> Pseudonyms:
     found = Pseudonyms()
     for row in rows:
         found.learn_fields(dict(row))
+    # Who exports may have written their own names anywhere; these two are nobody's.
+    if (host := socket.gethostname()) != "localhost":
+        found.learn("host", host)
+    with suppress(KeyError, OSError):
+        if (user := getpass.getuser()) != "root":
+            found.learn("user", user)
     return found

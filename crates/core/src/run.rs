@@ -215,13 +215,14 @@ fn remove_made(checked: &Checked, account: &Shared, sink: EventSink<'_>) {
 /// Makes scratch files of the targets that a request would write: from now on their data may be lost.
 ///
 /// # Errors
-/// If the request does not fit the host, or a target is in use, protected, or no file that can be marked.
-pub fn adopt(request: &Request) -> Result<(), RunError> {
+/// If the request does not fit the host, or a target is in use, protected, no file that can be marked, or
+/// not as it was `seen`.
+pub fn adopt(request: &Request, seen: &prepare::Seen) -> Result<(), RunError> {
     let host = facts::gather(&request.profile, &request.options, availability());
     // Data of others are what it is for, and speak against nothing.
     let unfit = |errors| Unfit { errors, refusals: Vec::new() };
     let plan = resolve(&request.profile, &request.options, &host).map_err(unfit)?.plan;
-    prepare::adopt(&plan, &request.options).map_err(RunError::Refused)
+    prepare::adopt(&plan, &request.options, seen).map_err(RunError::Refused)
 }
 
 /// Reads a profile file, and of a file that is larger than any profile no more than shows that it is.

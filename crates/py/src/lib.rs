@@ -121,12 +121,33 @@ fn run_diskspd(
     Ok((text, finished.failures, interruption.or(late)))
 }
 
-/// Makes scratch files of the targets that the arguments would write. What `protect` names is refused.
+/// A file as a person was shown it.
+#[pyclass(frozen)]
+struct Seen(prepare::Seen);
+
+#[pymethods]
+impl Seen {
+    /// Looks at the file, and watches it from now on.
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        Ok(Self(py.detach(|| prepare::Seen::look(&path))?))
+    }
+}
+
+/// Makes scratch files of the targets that the arguments would write, if they are as they were seen. What
+/// `protect` names is refused.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn adopt_targets(py: Python<'_>, args: Vec<String>, protect: Vec<PathBuf>) -> PyResult<()> {
+fn adopt_targets(
+    py: Python<'_>,
+    args: Vec<String>,
+    protect: Vec<PathBuf>,
+    seen: &Bound<'_, Seen>,
+) -> PyResult<()> {
     let request = permitted(py, &args, Permission::default(), protect)?;
-    py.detach(|| adopt(&request)).map_err(translate)
+    let seen = seen.get();
+    py.detach(|| adopt(&request, &seen.0)).map_err(translate)
 }
 
 /// Files of ours that another program writes on our behalf.
@@ -288,6 +309,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_class::<Entrusted>()?;
+    module.add_class::<Seen>()?;
     let py = module.py();
     module.add("FathomError", py.get_type::<FathomError>())?;
     module.add("InvalidRequestError", py.get_type::<InvalidRequestError>())?;

@@ -13,6 +13,7 @@ import fathom
 from fathom._permission import Permission
 from fathom.cli._common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli._exit_codes import EXIT_INVALID
+from fathom.cli._verbs import Passing
 
 if TYPE_CHECKING:
     from fathom.prepare import Asked
@@ -150,10 +151,12 @@ def adopt(
     from pathlib import Path  # noqa: PLC0415 - The same.
 
     from fathom.prepare import adopt as make_scratch  # noqa: PLC0415 - Loads NumPy.
-    from fathom.prepare import described  # noqa: PLC0415 - The same.
+    from fathom.prepare import described, seen  # noqa: PLC0415 - The same.
 
     try:
         reason = described(target)
+        # Held from before it is shown: what is written meanwhile was seen by nobody.
+        shown = seen(target)
         status = Path(target).stat()
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))
         typer.echo(f"{target}: {status.st_size:,} bytes, changed {when}; {reason or 'not refused'}")
@@ -161,7 +164,7 @@ def adopt(
             fail("nobody can be asked here: give its name with --lose NAME", EXIT_INVALID)
         if lose is None:
             lose = typer.prompt("Its data may be lost from now on. Type its name to agree")
-        make_scratch(target, lose=lose)
+        make_scratch(target, lose=lose, shown=shown)
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     typer.echo(f"{target} is a scratch file now")
@@ -169,6 +172,7 @@ def adopt(
 
 @app.command(
     "condition",
+    cls=Passing,
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
     options_metavar="[OPTIONS] TARGET...|[WORKLOAD] DISKSPD_ARGUMENTS...",
 )

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["VERBS", "Verb", "VerbGroup", "load"]
+__all__ = ["VERBS", "Passing", "Verb", "VerbGroup", "load"]
 
 
 class Verb(NamedTuple):
@@ -35,6 +35,8 @@ class Verb(NamedTuple):
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
+# Verbs whose arguments are those of a load.
+_PASSING = ("run", "repeat", "sweep", "tune", "compare", "translate")
 _WORKLOAD_OR_ARGUMENTS = "[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS..."
 _TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
 
@@ -132,6 +134,32 @@ def _context_settings(more: Mapping[str, bool]) -> dict[str, object]:
     return {**more, "terminal_width": width}
 
 
+# What the engine and the verbs take for more than the name of a file.
+_MORE_THAN_A_NAME = ("-", "#", "*", "/?")
+
+
+def _only_names(arguments: list[str]) -> list[str]:
+    """Return arguments of which those behind ``--`` can be nothing but paths of targets."""
+    if "--" not in arguments:
+        return arguments
+    end = arguments.index("--") + 1
+    return [*arguments[:end], *map(_path, arguments[end:])]
+
+
+def _path(name: str) -> str:
+    # A bare name may be that of a workload, too; who writes a folder before it means a file.
+    is_plain = "/" in name and not name.startswith(_MORE_THAN_A_NAME)
+    return name if is_plain else f"./{name}"
+
+
+class Passing(TyperCommand):
+    """Passes arguments on, in which a name behind ``--`` would look like an option again."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer's.
+        """Let no name behind ``--`` be an option."""
+        return super().parse_args(ctx, _only_names(args))
+
+
 def load(name: str) -> TyperCommand | TyperGroup:
     """Import a verb's module, and return the verb."""
     verb = VERBS[name]
@@ -141,7 +169,13 @@ def load(name: str) -> TyperCommand | TyperGroup:
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=_markup_mode())
     settings = _context_settings(verb.settings)
-    alone.command(name, options_metavar=verb.options_metavar, context_settings=settings)(found)
+    passes_on = name in _PASSING
+    alone.command(
+        name,
+        cls=Passing if passes_on else TyperCommand,
+        options_metavar=verb.options_metavar,
+        context_settings=settings,
+    )(found)
     return cast("TyperCommand", typer.main.get_command(alone))
 
 

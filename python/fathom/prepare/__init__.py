@@ -8,7 +8,7 @@ has it. What writes is planned first, as an experiment of the store, and can be 
 
 from __future__ import annotations
 
-from fathom.prepare._adopt import adopt, described
+from fathom.prepare._adopt import adopt, described, seen
 from fathom.prepare._condition import (
     Estimate,
     estimate_settling,
@@ -45,6 +45,7 @@ __all__ = [
     "plan_precondition",
     "plan_settling",
     "precondition",
+    "seen",
     "settle",
     "target_facts",
 ]

@@ -14,7 +14,7 @@ from fathom.prepare._target import target_facts
 if TYPE_CHECKING:
     import os
 
-__all__ = ["adopt", "described"]
+__all__ = ["adopt", "described", "seen"]
 
 
 def _load(path: str) -> list[str]:
@@ -42,7 +42,25 @@ def described(path: str | os.PathLike[str]) -> str | None:
     return None
 
 
-def adopt(path: str | os.PathLike[str], *, lose: str) -> None:
+def seen(path: str | os.PathLike[str]) -> _fathom.Seen:
+    """Hold and watch a file, from before a person is shown what it holds until it is adopted.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it cannot be opened, or is no regular file.
+
+    """
+    target = target_facts(Path(path))
+    if target.is_device:
+        raise InvalidRequestError(f"{target.path} is a device, and no file")
+    try:
+        return _fathom.Seen(target.path)
+    except OSError as error:
+        raise InvalidRequestError(f"{target.path}: {error.strerror or error}") from error
+
+
+def adopt(path: str | os.PathLike[str], *, lose: str, shown: _fathom.Seen | None = None) -> None:
     """Make a scratch file of a file: from now on its data may be lost.
 
     Not a byte of it is written; it is marked in the state in which it is. Who changes it afterwards
@@ -54,11 +72,14 @@ def adopt(path: str | os.PathLike[str], *, lose: str) -> None:
         A regular file with data.
     lose
         The name of the file, without its folder, as a person has typed it.
+    shown
+        The file as this person was shown it; otherwise as it is at this moment.
 
     Raises
     ------
     RefusedError
-        If the name is another one, or the file is in use, a store of results, or cannot be marked.
+        If the name is another one, or the file is in use, a store of results, cannot be marked, or
+        was changed since it was shown.
 
     """
     target = target_facts(Path(path))
@@ -66,4 +87,5 @@ def adopt(path: str | os.PathLike[str], *, lose: str) -> None:
         raise RefusedError(
             f"{target.path} was not adopted: its name, {Path(path).name}, was not given"
         )
-    _fathom.adopt_targets(_load(target.path), own_stores())
+    looked = seen(target.path) if shown is None else shown
+    _fathom.adopt_targets(_load(target.path), own_stores(), looked)

@@ -100,12 +100,18 @@ def _check_that_it_is_free(tables: set[str], connection: Connection, database: D
     foreign = bool(tables) if database.is_sqlite else bool(tables & set(metadata.tables))
     if database.is_sqlite:
         mark = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-        foreign = foreign or mark not in (0, _APPLICATION_ID)
+        foreign = foreign or mark not in (0, _APPLICATION_ID) or _was_used(connection)
     if foreign:
         raise NotAStoreError(
             f"{database.name} holds the tables of another program, and was not changed: "
             "name another store with --store"
         )
+
+
+def _was_used(connection: Connection) -> bool:
+    """Whether a file without tables has a number or views of another program, or had tables."""
+    asked = ("PRAGMA user_version", "PRAGMA schema_version", "SELECT count(*) FROM sqlite_master")
+    return any(connection.exec_driver_sql(one).scalar_one() for one in asked)
 
 
 def _let_readers_and_writer_pass(database: Database) -> None:

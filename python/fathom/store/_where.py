@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom._own_stores import ENVIRONMENT, default_store
+from fathom._own_stores import ENVIRONMENT, default_store, is_nearly_an_address
 from fathom._text import is_secret, secrets_of, without_secrets
 from fathom.store._errors import StoreError
 
@@ -21,8 +22,21 @@ _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
 
 
 def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the file that a store is asked for by its path; None if it is asked for by address."""
+    """Return the file that a store is asked for by its path; None if it is asked for by address.
+
+    Raises
+    ------
+    StoreError
+        If it looks like an address that is mistyped, whose password would be a file's name.
+
+    """
     asked = _asked(where)
+    if is_nearly_an_address(asked):
+        raise StoreError(
+            "what is given for the store looks like a mistyped address, and is not shown since it "
+            "may hold a password: write postgresql://user@host/database, or for a file of such a "
+            "name sqlite:////its/path"
+        )
     if "://" in asked:
         return None
     return (Path(asked).expanduser() if asked else default_store()).absolute()
@@ -51,8 +65,13 @@ def store_url(where: str | os.PathLike[str] | None = None) -> URL:
         url = make_url(asked)
     except (ArgumentError, ValueError) as error:
         raise StoreError(
-            f"{_kind(asked)}... is not the address of a store: {without_secrets(str(error))}"
+            f"{_kind(asked)}... is not the address of a store: {_told(error)}"
         ) from None
+    in_its_place = url.drivername != "sqlite" and not url.host
+    if in_its_place and re.search(":.*@", url.database or ""):
+        raise StoreError(
+            "the address of the store has a slash too many: postgresql://user@host/database"
+        )
     if "@" in (url.host or ""):
         # What stands before the last @ is the password's, and not to be looked up as a host.
         raise StoreError("the address of the store has several @: write those of a password as %40")
@@ -79,4 +98,11 @@ def address_secrets(url: URL) -> tuple[str, ...]:
 
 def _kind(address: str) -> str:
     """Return the part of an address that holds no password."""
-    return address.split("://", maxsplit=1)[0] + "://"
+    kind = address.split("://", maxsplit=1)[0]
+    return f"{kind}://" if re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", kind) else "it"
+
+
+def _told(error: Exception) -> str:
+    """Return the words of an error that may quote the address."""
+    quoted = re.search(r"(?:given URL string|invalid literal)", str(error))
+    return "it cannot be read" if quoted else without_secrets(str(error))

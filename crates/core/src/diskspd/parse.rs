@@ -127,6 +127,7 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
         return Ok(Invocation::Nothing);
     }
     let (switches, targets) = split(args)?;
+    let targets = targets.as_slice();
     let mut draft = Draft { fresh_seed: outside.fresh_seed, ..Draft::default() };
     let options = first_pass(&switches, &mut draft)?;
     second_pass(&options, &mut draft)?;
@@ -183,14 +184,18 @@ fn only_shown(
     }
 }
 
-/// All options come before the first target. `/` never begins an option, because it begins paths.
-fn split(args: &[String]) -> Result<(Vec<&str>, &[String]), ParseError> {
+/// All options come before the first target, and before `--`, behind which all are targets. `/` never begins
+/// an option, because it begins paths.
+fn split(args: &[String]) -> Result<(Vec<&str>, Vec<String>), ParseError> {
+    let end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let (args, behind) = args.split_at(end);
     let first_target = args.iter().position(|arg| !arg.starts_with('-')).unwrap_or(args.len());
     let (switches, targets) = args.split_at(first_target);
     if let Some(late) = targets.iter().find(|arg| arg.starts_with('-') && arg.len() > 1) {
         let error = format!("option '{late}' must come before the targets");
         return Err(error.into());
     }
+    let targets = targets.iter().chain(behind.iter().skip(1)).cloned().collect();
     Ok((switches.iter().map(String::as_str).collect(), targets))
 }
 

@@ -37,7 +37,7 @@ use super::guard::{Alone, Checked, Found, Place, folder_of, real_path};
 use super::signature;
 use super::{FilePlan, Reduction};
 use crate::measure::{Event, EventSink};
-pub use adopt::adopt;
+pub use adopt::{Seen, adopt};
 pub(crate) use content::Content;
 pub use entrusted::Entrusted;
 pub use error::PrepareError;
