@@ -63,7 +63,8 @@ impl Seen {
 }
 
 /// Marks each file that `plan` would write as one whose data may be lost, in the state in which it is; not a
-/// byte of it is written. What is in use, protected or no file is refused, and then none is marked. So is what has changed since it was `seen`.
+/// byte of it is written. What is in use, protected or no file is refused, and then none is marked. So
+/// is what has changed since it was `seen`.
 ///
 /// # Errors
 /// If one of them cannot be marked.
