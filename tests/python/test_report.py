@@ -140,8 +140,9 @@ def test_repetitions_have_boxes_and_the_window_in_which_they_were_steady(kept: S
 
 
 def test_two_repetitions_side_by_side_say_what_changed(kept: Store) -> None:
-    a = saved_repetition(kept, [10_000.0, 10_050.0, 9_950.0, 10_020.0])
-    b = saved_repetition(kept, [12_000.0, 12_050.0, 11_950.0, 12_020.0])
+    rates = [10_000.0, 10_050.0, 9_950.0, 10_020.0, 9_980.0, 10_010.0]
+    a = saved_repetition(kept, rates)
+    b = saved_repetition(kept, [one + 2_000 for one in rates])
     material = gather(kept, [f"e{a}", f"e{b}"])
     changes = figures(material)["changes"]
     change = dict(zip(column(changes, "Figure"), column(changes, "Change"), strict=True))

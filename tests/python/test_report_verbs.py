@@ -47,9 +47,9 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
     assert column(changes, "Change") == shown
     assert column(changes, "Verdict")[0] == "better"
     assert a.verdict is not None
-    assert a.verdict.headline.startswith("B against A, I/Os per second: +2")
+    assert a.verdict.headline.startswith("B against A, IOPS: +2")
     assert a.numbers[0].value == known["iops"].a_mean
-    assert a.numbers[0].label == "I/Os per second"
+    assert a.numbers[0].label == "IOPS"
     assert b.numbers[0].value == known["iops"].b_mean
     assert a.commands[0].startswith(
         "fathom compare --run '-b4K -r -Su -o8 -d2 -W0 -L -D100 old.dat'"
