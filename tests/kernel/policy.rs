@@ -119,3 +119,36 @@ fn the_store_of_the_user_was_written_by_a_load() {
         assert!(told(&output).contains("is protected"), "{target}: {}", told(&output));
     }
 }
+
+#[test]
+fn a_result_took_the_place_of_what_is_protected() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path("home")).unwrap();
+    for name in ["store.sqlite", "kept.dat"] {
+        fs::write(bench.path(name), "Dear Ada").unwrap();
+    }
+    fs::hard_link(bench.path("store.sqlite"), bench.path("hard")).unwrap();
+    symlink(bench.path("store.sqlite"), bench.path("soft")).unwrap();
+    for place in ["store.sqlite", "store.sqlite-wal", "hard", "soft", "kept.dat"] {
+        let args = format!("-w0 -d1 -W0 --overwrite --protect=kept.dat --json={place} x.dat");
+        let mut command = bench.command(&args);
+        command.env("HOME", bench.path("home")).env("FATHOM_STORE", "store.sqlite");
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{place}: {}", told(&output));
+        assert!(told(&output).contains("is protected"), "{place}: {}", told(&output));
+    }
+    for name in ["store.sqlite", "kept.dat"] {
+        assert_eq!(fs::read_to_string(bench.path(name)).unwrap(), "Dear Ada");
+    }
+    assert!(!bench.path("store.sqlite-wal").exists());
+}
+
+#[test]
+fn a_result_took_the_place_of_what_the_policy_protects() {
+    let bench = Bench::new();
+    fs::write(bench.path("f.dat"), "Dear Ada").unwrap();
+    let below = format!("protect = [\"{}\"]", bench.path("").display());
+    let args = "-w0 -d1 -W0 --overwrite --json=f.dat /dev/null";
+    let Some(output) = under_policy(&bench, &below, 0o644, args) else { return };
+    is_refused(&output, "it lies below that", &bench.path("f.dat"), b"Dear Ada");
+}

@@ -7,6 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use fathom_core::plan::guard::forbidden_place;
 use fathom_sys::file::{may_write, open_stream_to_write};
 use fathom_sys::identity::{self, Identity};
 
@@ -45,14 +46,14 @@ pub enum Destination {
 pub fn destination<'a>(
     path: Option<&Path>,
     targets: impl IntoIterator<Item = &'a str>,
-    may_overwrite: bool,
+    (may_overwrite, protect): (bool, &[PathBuf]),
 ) -> Result<Destination, ExitCode> {
     let Some(path) = path else { return Ok(Destination::None) };
     if STDOUT.iter().any(|name| path == Path::new(name)) {
         return Ok(Destination::Stdout);
     }
     let place = path.display();
-    match look(path, targets, may_overwrite) {
+    match look(path, targets, (may_overwrite, protect)) {
         Ok(destination) => Ok(destination),
         Err(Obstacle::Refused(why)) => {
             complain(&format!("REFUSED: --json={place}: {why}"));
@@ -68,7 +69,7 @@ pub fn destination<'a>(
 fn look<'a>(
     path: &Path,
     targets: impl IntoIterator<Item = &'a str>,
-    may_overwrite: bool,
+    (may_overwrite, protect): (bool, &[PathBuf]),
 ) -> Result<Destination, Obstacle> {
     let wrong = |error: io::Error| Obstacle::Wrong(format!("{error}; correct the path"));
     let kind = match fs::metadata(path) {
@@ -81,6 +82,11 @@ fn look<'a>(
     }
     let is_file = kind.is_none_or(|kind| kind.is_file());
     let place = is_file.then(|| Place::look(path, may_overwrite)).transpose().map_err(wrong)?;
+    // Before anything that was given is looked at.
+    let object = place.as_ref().and_then(Place::object);
+    if let Some(finding) = forbidden_place(path, object, protect) {
+        return Err(Obstacle::Refused(format!("{finding}; name another file for the result")));
+    }
     // A target may hang: it is looked at only where its name, or what stands there, does not tell.
     let doubtful = place.as_ref().filter(|place| may_overwrite || place.is_empty());
     let object = doubtful.and_then(Place::object);
@@ -150,7 +156,7 @@ mod tests {
     use super::*;
 
     fn found(path: &Path, target: &Path, may_overwrite: bool) -> Option<Obstacle> {
-        look(path, [target.to_str().unwrap()], may_overwrite).err()
+        look(path, [target.to_str().unwrap()], (may_overwrite, &[])).err()
     }
 
     fn is_refused(found: Option<&Obstacle>, words: &str) -> bool {

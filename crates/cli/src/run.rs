@@ -103,10 +103,11 @@ fn unfitting(unfit: &Unfit) -> ExitCode {
 /// Verifies what an earlier run has left, prints what it found, and gives the exit code.
 pub fn verify_only(request: &VerifyRequest) -> ExitCode {
     let (file, targets) = (request.json_file.as_deref(), request.targets.iter());
-    let destination = match destination::destination(file, targets.map(String::as_str), false) {
-        Ok(destination) => destination,
-        Err(code) => return code,
-    };
+    let destination =
+        match destination::destination(file, targets.map(String::as_str), (false, &[])) {
+            Ok(destination) => destination,
+            Err(code) => return code,
+        };
     let stop = stop_flag();
     let progress = Progress::new(request.format == ResultFormat::Text, false);
     match verify_request(request, &stop, &|event| progress.show(&event)) {
@@ -127,7 +128,11 @@ fn destination(request: &Request) -> Result<Destination, ExitCode> {
     let spans = request.profile.time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
     let options = &request.options;
-    let found = destination::destination(options.json_file.as_deref(), targets, options.overwrite);
+    let found = destination::destination(
+        options.json_file.as_deref(),
+        targets,
+        (options.overwrite, &options.protect),
+    );
     found.map_err(|code| {
         let refusals = refusals(request, &stop_flag());
         complain_all("REFUSED", &refusals);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_sys::identity::Identity;
 
 use super::blocks::Blocks;
+use super::checked::{folder_of, real_path};
 use super::layers::Layer;
 use super::machine::{Machine, Number};
 use super::mounts::{self, Mounted, Table};
@@ -56,8 +57,25 @@ pub(super) struct Sight<'a> {
 /// Something that was named as never to be written.
 struct Protected {
     path: PathBuf,
-    /// The file itself, and those that a database keeps beside it.
+    /// The names of the file itself, and of those that a database keeps beside it.
+    names: [PathBuf; 4],
+    /// What stands there.
     files: Vec<Identity>,
+}
+
+/// The use of a place for a result: it is one of `protect`, or would be, by name or by what stands there.
+pub(super) fn protected_by(
+    machine: &Machine,
+    protect: &[PathBuf],
+    place: &Path,
+    object: Option<Identity>,
+) -> Option<Use> {
+    let is_it = |one: &Protected| {
+        one.names.iter().any(|name| name == place)
+            || object.is_some_and(|object| one.files.contains(&object))
+    };
+    let found = protect.iter().map(|path| Protected::new(machine, path)).find(is_it)?;
+    Some(Use::Protected(format!("it is protected: {}", found.path.display())))
 }
 
 impl<'a> Sight<'a> {
@@ -195,7 +213,7 @@ impl<'a> Sight<'a> {
 
 impl Protected {
     fn new(machine: &Machine, path: &Path) -> Self {
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = named(path);
         // SQLite keeps the rest of a database in these (sqlite.org/tempfiles.html).
         let names = ["", "-wal", "-shm", "-journal"].map(|end| {
             let mut name = path.clone().into_os_string();
@@ -204,6 +222,13 @@ impl Protected {
         });
         let files = names.iter().filter_map(|name| machine.identity(name));
         let files = files.filter(|found| *found != Identity::Other).collect();
-        Self { path, files }
+        Self { path, names, files }
     }
+}
+
+/// A path with no link in it, also of a file that is not there yet.
+pub(super) fn named(path: &Path) -> PathBuf {
+    let real = real_path(path);
+    let folder = std::fs::canonicalize(folder_of(&real));
+    folder.ok().zip(real.file_name()).map_or(real.clone(), |(folder, name)| folder.join(name))
 }
