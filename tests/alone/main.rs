@@ -2,6 +2,7 @@
 
 mod offline;
 mod others;
+mod sysctls;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

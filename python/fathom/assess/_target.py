@@ -134,7 +134,8 @@ def _size(name: str, path: Path) -> int:
         with path.open("rb") as opened:
             return opened.seek(0, os.SEEK_END)
     except OSError as error:
-        raise TargetError(f"{name} cannot be read: {error.strerror}") from error
+        remedy = "; use an account that may" if isinstance(error, PermissionError) else ""
+        raise TargetError(f"{name} cannot be read: {error.strerror}{remedy}") from error
 
 
 def _must_be_writable(name: str, path: Path) -> None:

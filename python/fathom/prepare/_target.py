@@ -67,7 +67,8 @@ class TargetFacts:
 
 def described_error(path: str, what: str, error: OSError) -> FathomError:
     """Return an error of the system in our words."""
-    return FathomError(f"{path}: {what}: {error.strerror or error}")
+    remedy = "; use an account that may" if isinstance(error, PermissionError) else ""
+    return FathomError(f"{path}: {what}: {error.strerror or error}{remedy}")
 
 
 def target_facts(path: str | os.PathLike[str]) -> TargetFacts:

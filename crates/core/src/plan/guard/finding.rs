@@ -55,6 +55,8 @@ pub enum Finding {
     KernelFile(&'static str),
     /// Something that could not be looked at; why, in words.
     Unreadable(String),
+    /// A file that cannot be made a scratch file; why, in words.
+    NotMarked(String),
     /// The policy of this machine gives no permission; why, with the key that says so.
     Forbidden(String),
     /// It is not certain that nobody else uses it, and that was not to be taken; what cannot be seen.
@@ -103,6 +105,9 @@ impl Finding {
             Self::Unreadable(_) => {
                 "use an account that may read it, so that its data are known to be safe".to_owned()
             }
+            Self::NotMarked(_) => "use an account that may write to it, on a file system with extended \
+                                   attributes, or give --overwrite to each run"
+                .to_owned(),
             Self::Forbidden(_) => {
                 "name another target, or ask who administers the machine; no option \
                                    overrides this"
@@ -139,6 +144,7 @@ impl fmt::Display for Finding {
             Self::Unseen(what) => {
                 write!(out, "it is not certain that nobody uses it: {}", what.trim_end_matches('.'))
             }
+            Self::NotMarked(why) => write!(out, "it cannot be made a scratch file: {why}"),
             Self::Unreadable(why) => {
                 write!(out, "it cannot be examined before it is written: {why}")
             }

@@ -82,7 +82,7 @@ pub fn adopt(plan: &Plan, options: &RunOptions, seen: &Seen) -> Result<(), Refus
     mark::let_time_pass();
     let mark = |path: &PathBuf| {
         let error = adopt_one(path, seen).err()?;
-        Some(Refusal { target: path.clone(), finding: Finding::Unreadable(error.to_string()) })
+        Some(Refusal { target: path.clone(), finding: Finding::NotMarked(error.to_string()) })
     };
     let failed: Vec<Refusal> = paths.iter().filter_map(mark).collect();
     mark::let_time_pass();
@@ -98,6 +98,7 @@ fn adopt_one(path: &Path, seen: &Seen) -> io::Result<()> {
     if !seen.is_still(&file)? {
         return Err(changed());
     }
+    mark::try_to_set(&file)?;
     let mark = Mark::adopted();
     mark.set(&file);
     if lease::writers(&file) == Writers::Some {
@@ -111,7 +112,5 @@ fn adopt_one(path: &Path, seen: &Seen) -> io::Result<()> {
     if Mark::of(&file).holds(&file)? {
         return Ok(());
     }
-    Err(io::Error::other(
-        "its file system keeps no extended attributes, or its time stamps are coarse",
-    ))
+    Err(io::Error::other("the time stamps of its file system are coarse"))
 }

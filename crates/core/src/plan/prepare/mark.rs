@@ -227,6 +227,14 @@ impl Mark {
     }
 }
 
+/// Sets a mark that says nothing.
+///
+/// # Errors
+/// If the file system keeps no such attributes, or this account may not write to the file.
+pub(super) fn try_to_set(file: &File) -> io::Result<()> {
+    attributes::set(file, NAME, Mark::default().to_text(FileState::default()).as_bytes())
+}
+
 /// Waits until what anybody changes afterwards has a later time than what was changed before.
 pub(super) fn let_time_pass() {
     std::thread::sleep(Duration::from_nanos((TICK_NS + SETTING_NS + 1_000_000).cast_unsigned()));
