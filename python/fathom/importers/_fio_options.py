@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from fathom.importers._imported import ImportedLoad, ImportedTarget
+from fathom.translate import files_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -99,7 +100,7 @@ def _seconds(value: object) -> float | None:
 def targets_of(options: Sequence[Mapping[str, Any]]) -> tuple[ImportedTarget, ...]:
     """Return the files that jobs name."""
     # Several files of one job are parted by colons, of which a name may hold escaped ones.
-    names = [re.split(r"(?<!\\):", str(one["filename"])) for one in options if "filename" in one]
-    paths = dict.fromkeys(path.replace("\\:", ":") for several in names for path in several)
+    names = [files_of(str(one["filename"])) for one in options if "filename" in one]
+    paths = dict.fromkeys(path for several in names for path in several)
     size = _count(options[0].get("size"))
     return tuple(ImportedTarget(path, size if len(paths) == 1 else None) for path in paths)

@@ -17,7 +17,7 @@ from fathom._errors import InvalidRequestError
 from fathom._text import json_of
 from fathom.runners._foreign import ToolSpan
 from fathom.runners._known_mean import known_mean
-from fathom.translate import FioJob, to_fio
+from fathom.translate import FioJob, files_of, is_plain, to_fio
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,11 +75,12 @@ class Fio:
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """Write the job file, and return the command; see ``Tool.command``."""
-        jobs, notes = to_fio(load, cpus=sorted(os.sched_getaffinity(0)))
+        names = _names(load)
+        jobs, notes = to_fio(load, cpus=sorted(os.sched_getaffinity(0)), names=names)
         other = [str(note) for note in notes if note.changes_load]
         if other:
             raise InvalidRequestError(f"fio cannot make this load: {'; '.join(other)}")
-        del folder
+        _link(names, folder)
         report = ["--output-format=json+", f"--output={_REPORT}", "--eta=never"]
         return [self._path, *report, *(one for job in jobs for one in _own_options(job))]
 
@@ -100,7 +101,8 @@ class Fio:
         whole = sum(job[kind]["total_ios"] for job in jobs for kind in ("read", "write"))
         if not (failure or whole or run.interrupted):
             failure = "fio measured no I/O"
-        threads = [_thread(index, job, span) for index, job in enumerate(jobs)]
+        names = _names(load)
+        threads = [_thread(index, job, span, names) for index, job in enumerate(jobs)]
         series = _series(folder, runtime_ms)
         return ToolSpan(
             runtime_ms * _NS_PER_MS, threads, known_mean(series, _LOG_MS, span), failure
@@ -110,8 +112,6 @@ class Fio:
 def _own_options(job: FioJob) -> list[str]:
     """Return a job as this runner needs it: each thread apart, in files that are there."""
     options = {key: value for key, value in job.options.items() if key != "group_reporting"}
-    # The command runs in a folder of its own.
-    options["filename"] = _absolute(options["filename"])
     options |= {
         # Our engine has made the files, behind its guard.
         "allow_file_create": "0",
@@ -124,8 +124,21 @@ def _own_options(job: FioJob) -> list[str]:
     return [f"--name={job.name}", *(f"--{key}={value}" for key, value in options.items())]
 
 
-def _absolute(filename: str) -> str:
-    return filename if filename.startswith("/") else f"{Path.cwd()}/{filename}".replace(":", "\\:")
+def _names(load: Load) -> dict[str, str]:
+    """Return what fio is told of each target: its path, or a link where fio would read another."""
+    paths = dict.fromkeys(target["path"] for target in load.profile["time_spans"][0]["targets"])
+    whole = {path: f"{Path.cwd() / path}" for path in paths}
+    return {
+        path: told if is_plain(told) else f"target-{index}"
+        for index, (path, told) in enumerate(whole.items())
+    }
+
+
+def _link(names: Mapping[str, str], folder: Path) -> None:
+    """Make the links in the folder in which the command runs."""
+    for path, told in names.items():
+        if not told.startswith("/"):
+            (folder / told).symlink_to(Path.cwd() / path)
 
 
 def _text(path: Path) -> str:
@@ -147,11 +160,12 @@ def _last_words(text: str) -> str:
     return "; ".join(dict.fromkeys(told[-3:])) or "without a word"
 
 
-def _thread(index: int, job: Mapping[str, Any], span: Mapping[str, Any]) -> dict[str, Any]:
+def _thread(
+    index: int, job: Mapping[str, Any], span: Mapping[str, Any], names: Mapping[str, str]
+) -> dict[str, Any]:
     """Return one of fio's threads in the form of ours."""
-    paths = [target["path"] for target in span["targets"]]
     mine = job.get("job options", {}).get("filename", "")
-    target = _target_of(mine, paths, index, span)
+    target = _target_of(mine, [names[one["path"]] for one in span["targets"]], index, span)
     busy_ns = (job["usr_cpu"] + job["sys_cpu"]) / _PERCENT * job["job_runtime"] * _NS_PER_MS
     user_ns = job["usr_cpu"] / _PERCENT * job["job_runtime"] * _NS_PER_MS
     engine = job.get("job options", {}).get("ioengine", "")
@@ -176,12 +190,12 @@ def _thread(index: int, job: Mapping[str, Any], span: Mapping[str, Any]) -> dict
     }
 
 
-def _target_of(filename: str, paths: Sequence[str], index: int, span: Mapping[str, Any]) -> int:
+def _target_of(filename: str, names: Sequence[str], index: int, span: Mapping[str, Any]) -> int:
     """Return which target a thread works on; options that all jobs share are not in its own."""
-    plain = filename.replace("\\:", ":").replace("\\\\", "\\")
-    if plain in paths:
-        return paths.index(plain)
-    return int(min(index // max(span["targets"][0]["threads"], 1), len(paths) - 1))
+    told = files_of(filename)
+    if len(told) == 1 and told[0] in names:
+        return names.index(told[0])
+    return int(min(index // max(span["targets"][0]["threads"], 1), len(names) - 1))
 
 
 def _direction(

@@ -4,6 +4,7 @@ What the other tool cannot say, or says differently, is a ``Note``; nothing is d
 """
 
 from fathom.translate._fio_file import FioJob, job_file, read_fio_arguments, read_job_file
+from fathom.translate._fio_names import files_of, is_plain
 from fathom.translate._from_fio import FioLoads, from_fio
 from fathom.translate._from_iometer import IometerLoads, from_iometer, looks_like_icf
 from fathom.translate._iometer import iometer_terms
@@ -23,9 +24,11 @@ __all__ = [
     "Note",
     "Notes",
     "Term",
+    "files_of",
     "from_fio",
     "from_iometer",
     "iometer_terms",
+    "is_plain",
     "job_file",
     "looks_like_icf",
     "read_fio_arguments",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._errors import InvalidRequestError
+from fathom.translate._fio_names import without_comment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -179,4 +180,4 @@ def _jobs(found: Sequence[tuple[str, Mapping[str, str]]]) -> list[FioJob]:
 def _option(text: str) -> tuple[str, str]:
     name, _, value = text.partition("=")
     name = name.strip()
-    return _ALIASES.get(name, name), value.strip()
+    return _ALIASES.get(name, name), without_comment(value.strip())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom._errors import InvalidRequestError
 from fathom.translate._arguments import target_argument
+from fathom.translate._fio_names import files_of
 from fathom.translate._from_fio_access import access_arguments
 from fathom.translate._from_fio_rest import engine_arguments, rest_notes, time_arguments
 from fathom.translate._notes import Note, Notes
@@ -106,8 +107,7 @@ def _targets(name: str, options: dict[str, str], notes: Notes) -> list[str]:
     folder = options.pop("directory", "")
     given = options.pop("filename", "")
     if given:
-        marked = given.replace("\\\\", "\0").replace("\\:", "\1")
-        paths = [one.replace("\0", "\\").replace("\1", ":") for one in marked.split(":")]
+        paths = files_of(given)
     else:
         paths = [f"{name}.0.0"]
         if options.get("numjobs", "1") != "1":

@@ -10,9 +10,9 @@ import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from fathom._errors import InvalidRequestError
 from fathom.translate._fio_access import access_options, range_options, used_bytes
 from fathom.translate._fio_file import FioJob
+from fathom.translate._fio_names import filename_of
 from fathom.translate._fio_target import data_options, engine_options, hint_options
 from fathom.translate._notes import Note, Notes
 from fathom.translate._units import fio_size
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["to_fio"]
 
 _Options = dict[str, str]
-# Where fio itself would read more into the name of a file than a name (fio(1), `filename`).
-_UNSPEAKABLE = re.compile(r"[$\n\r]|^\s|\s$|^-$")
 
 
-def to_fio(load: Load, *, cpus: Sequence[int] | None = None) -> tuple[list[FioJob], list[Note]]:
+def to_fio(
+    load: Load, *, cpus: Sequence[int] | None = None, names: Mapping[str, str] | None = None
+) -> tuple[list[FioJob], list[Note]]:
     """Return fio's jobs for a load, and what fio cannot say.
 
     Parameters
@@ -39,6 +39,8 @@ def to_fio(load: Load, *, cpus: Sequence[int] | None = None) -> tuple[list[FioJo
     cpus
         The kernel's numbers of the CPUs to which threads are pinned in turn where the load names
         none, as DiskSpd does; without them fio leaves threads to the scheduler.
+    names
+        What targets are called instead of by their paths.
 
     Raises
     ------
@@ -48,13 +50,13 @@ def to_fio(load: Load, *, cpus: Sequence[int] | None = None) -> tuple[list[FioJo
     """
     notes, jobs = Notes(), []
     for number, span in enumerate(load.profile["time_spans"]):
-        made = _span_jobs(load, span, notes, cpus)
+        made = _span_jobs(load, span, notes, (cpus, names or {}))
         if number:
             made[0].options = {"stonewall": "", **made[0].options}
         jobs += made
     _whole_notes(load, notes)
-    names = _unique([job.name for job in jobs])
-    return [FioJob(name, job.options) for name, job in zip(names, jobs, strict=True)], notes.found
+    unique = _unique([job.name for job in jobs])
+    return [FioJob(name, job.options) for name, job in zip(unique, jobs, strict=True)], notes.found
 
 
 class _Draft:
@@ -64,8 +66,12 @@ class _Draft:
 
 
 def _span_jobs(
-    load: Load, span: Mapping[str, Any], notes: Notes, cpus: Sequence[int] | None
+    load: Load,
+    span: Mapping[str, Any],
+    notes: Notes,
+    here: tuple[Sequence[int] | None, Mapping[str, str]],
 ) -> list[_Draft]:
+    cpus, names = here
     targets = span["targets"]
     groups = [targets] if span["thread_count"] else [[target] for target in targets]
     work = [_thread_options(load, span, group, notes) for group in groups]
@@ -78,7 +84,7 @@ def _span_jobs(
             words = f"that of {first['path']} is used for all"
             notes.load("-F", f"fio's threads have one pattern for all of their files; {words}")
         options = {
-            "filename": ":".join(_filename(one["path"]) for one in group),
+            "filename": filename_of(names.get(one["path"], one["path"]) for one in group),
             **own,
             **engine_options(load, span, group, notes),
             **access_options(load, first, notes),
@@ -117,14 +123,6 @@ def _apart(options: _Options, target: Mapping[str, Any]) -> list[_Options]:
 
 def _but_path(target: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in target.items() if key != "path"}
-
-
-def _filename(path: str) -> str:
-    if _UNSPEAKABLE.search(path):
-        raise InvalidRequestError(f"{path!r}: fio cannot be told a file of this name: rename it")
-    if path.startswith(("#", "*")):
-        raise InvalidRequestError(f"{path}: name the target by its path, such as /dev/nvme0n1")
-    return path.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def _unique(names: Sequence[str]) -> list[str]:
