@@ -61,8 +61,10 @@ def is_json(content: bytes) -> bool:
 
 
 def is_page(content: bytes) -> bool:
-    """Tell whether this is a whole page."""
-    return content.rstrip().endswith(b"</html>")
+    """Tell whether this is a whole page, with the digest of all of it behind it."""
+    page, _, digest = content.rpartition(b"\n<!-- ")
+    told = hashlib.sha256(page).hexdigest()
+    return page.rstrip().endswith(b"</html>") and digest.endswith(f"{told} -->\n".encode())
 
 
 def scenarios(diskspd: str, *, brief: bool = False) -> list[Scenario]:

@@ -238,7 +238,8 @@ def test_the_command_tunes_a_file(
         main()
     assert not ended.value.code
     found = json.loads(capsys.readouterr().out)
-    assert (found["threads"], found["depth"] in {1, 2}) == (1, True)
+    # Where it still rises at the end, the range is doubled, twice at most.
+    assert (found["threads"], found["depth"] in {1, 2, 4, 8}) == (1, True)
     assert all(point["run_id"] for point in found["points"])
     assert found["confirmation"]["rounds"] >= 3
     assert found["is_confirmed"] == found["confirmation"]["is_supported"]
