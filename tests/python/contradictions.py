@@ -32,7 +32,7 @@ from fathom.assess._side_by_side import side_by_side
 from fathom.findings import RULES, Finding, time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from fathom.assess._side_by_side import SideBySide
     from fathom.findings import Confidence
@@ -187,6 +187,14 @@ class Judge:
         hold(abs(told - expected) <= 0.5 + 1e-9 * expected, text, seconds)
 
 
+def half_width_of(plan: TargetCells, name: str) -> float | None:
+    """Return how well a figure of the comparison is known; None if not, or not at all."""
+    keys = {one.name: one.cell_key for one in key_figures(plan)}
+    figures = plan.figures().get(keys.get(name, name) or "")
+    half = None if figures is None else figures.relative_half_width
+    return half if half is not None and half < 1 else None
+
+
 def judge_side_by_side(
     plans: Sequence[TargetCells], findings: Sequence[Sequence[Finding]], found: SideBySide
 ) -> None:
@@ -197,29 +205,55 @@ def judge_side_by_side(
         for at, mine in enumerate(findings)
         if any(one.rule in FORBIDDING and one.confidence != "possible" for one in mine)
     }
-    wins = [0] * len(names)
-    compared = 0
     for figure in found.figures:
         allowed = [v for at, v in enumerate(figure.values) if v and at not in barred]
         hold(not set(figure.best) & barred, figure)
         if not allowed:
             continue
         best = min(allowed) if figure.unit == "ns" else max(allowed)
-        for at in figure.best:
-            value = figure.values[at] or 0.0
-            hold(max(value, best) / min(value, best) < 1.05, figure)
-        if sum(value is not None for value in figure.values) > 1:
-            compared += 1
-            for at in figure.best:
-                wins[at] += 1
+        halves = [half_width_of(plan, figure.name) for plan in plans]
+        for at, value in enumerate(figure.values):
+            if not value or at in barred:
+                continue
+            factor = max(value, best) / min(value, best)
+            between = figure.factor_intervals[at]
+            own, yardstick = halves[at], halves[figure.values.index(best)]
+            hold((between is None) == (value == best or own is None or yardstick is None), figure)
+            hold((at in figure.best) == ((between[0] if between else factor) < 1.05), figure)
+            if between and own is not None and yardstick is not None:
+                # The ends of a quotient, from those of its two parts.
+                widest = 1 / ((1 - own) * (1 - yardstick))
+                least = 1 / (1 - max(own, yardstick))
+                hold(least <= between[1] / factor * (1 + 1e-9), figure, own, yardstick)
+                hold(between[1] / factor <= widest * (1 + 1e-9), figure, own, yardstick)
+                hold(abs(between[0] * between[1] / factor**2 - 1) < 1e-9, figure)
+    pattern = r"\(([\d.e+]+) (?:times as long|% of the best), ([\d.e+]+) to ([\d.e+]+)"
+    for value, low, high in re.findall(pattern, " ".join(found.sentences)):
+        hold(float(low) <= float(value) <= float(high), found.sentences)
     for text in (found.headline, *found.sentences, *found.notes):
         hold(not re.search(r"\bnan\b|\binf\b|(?<![\w-])-\d", text), text)
-    winner = [name for name in names if found.headline.startswith(f"{name} is the fastest")]
-    for name in winner:
-        at = names.index(name)
-        hold(at not in barred, found.headline)
-        hold(wins[at] == max(wins), found.headline, wins)
-        hold(("everything" in found.headline) == (wins[at] == compared), found.headline, wins)
+    judge_headline(found, names, barred)
+
+
+def judge_headline(found: SideBySide, names: Sequence[str], barred: Collection[int]) -> None:
+    """Hold who is called the fastest against the marks of the table."""
+    known = [one for one in found.figures if sum(value is not None for value in one.values) > 1]
+    wins = [sum(at in one.best for one in known) for at in range(len(names))]
+    alone = [sum(one.best == [at] for one in known) for at in range(len(names))]
+    words = found.headline
+    told = [int(one) for one in re.findall(r"(?<![\w.-])\d+(?!\d| %|\w)", words)]
+    for at, name in enumerate(names):
+        if words.startswith((f"{name} is the fastest", f"{name} leads")):
+            hold(at not in barred, words)
+            hold(wins[at] == max(wins) and wins.count(wins[at]) == 1, words, wins)
+            hold(("leads" in words) == (wins[at] != alone[at]), words, wins, alone)
+            hold(("everything" in words) == (alone[at] == len(known)), words, alone)
+            expected = [wins[at], len(known), *([alone[at]] if "leads" in words else [])]
+            hold(told == ([] if "everything" in words else expected), words, wins, alone)
+    if words.startswith("None is"):
+        leading = [at for at, name in enumerate(names) if name in words]
+        hold(leading == [at for at, one in enumerate(wins) if one == max(wins)], words, wins)
+        hold(told == [max(wins), len(known)], words, wins)
 
 
 def judge_one(draw: random.Random) -> None:

@@ -33,7 +33,9 @@ def drawn_figures(draw: random.Random, block_bytes: int) -> Figures:
     return Figures(
         iops=iops,
         mib_per_s=iops * block_bytes / (1 << 20),
-        relative_half_width=draw.choice((None, draw.uniform(0, 0.4))),
+        relative_half_width=draw.choice(
+            (None, draw.uniform(0, 0.4), draw.uniform(0, 1.5), float("inf"))
+        ),
         measured_s=draw.uniform(0.1, 30),
         latency_mean_ns=draw.choice((mean_ns, mean_ns, mean_ns, None)),
         latency_p50_ns=mean_ns,

@@ -66,7 +66,7 @@ def test_the_comparison_has_the_true_numbers_and_names_the_fastest(
         f"{folders[1]} is the fastest in everything that was measured."
     )
     text = " ".join(found.comparison.sentences)
-    assert f"{folders[2]} 2.25 ms (14.1 times as long)" in text
+    assert f"{folders[2]} 2.25 ms (14.1 times as long, 14 to 14.2)" in text
     assert f"For a transaction database {folders[0]} is too slow" in text
     assert found.comparison.notes == []
     # The store has the same, and each target its own verdict.
@@ -81,8 +81,33 @@ def test_equal_targets_are_told_to_be_alike(store: Store, folders: list[str]) ->
     _, found = three(store, folders, **alike)
     assert found.comparison is not None
     assert all(one.best == [0, 1, 2] for one in found.comparison.figures)
-    assert found.comparison.headline.startswith("None is the fastest")
-    assert all(one.endswith("no difference.") for one in found.comparison.sentences)
+    assert found.comparison.headline.startswith("None is shown to be the fastest")
+    *figures, noted = found.comparison.sentences
+    assert len(figures) == len(found.comparison.figures)
+    assert all(one.endswith(": no difference of 5 % is shown.") for one in figures)
+    assert noted.startswith("Intervals are of the noise within a run")
+
+
+def test_noise_keeps_a_target_from_being_told_worse(store: Store, folders: list[str]) -> None:
+    """A tenth worse, by runs that are known to within a third: that is not shown."""
+    noisy = {"raid": replace(RAID, noise=0.05), "nas": replace(RAID, noise=0.3, read_us=176.0)}
+    _, found = three(store, folders, **noisy)
+    assert found.comparison is not None
+    assert found.comparison.headline.startswith("None is shown to be the fastest: in 8 of 8")
+    assert folders[0] not in found.comparison.headline
+    latency = found.comparison.figures[0]
+    assert latency.best == [1, 2]
+    low, high = latency.factor_intervals[2] or (0.0, 0.0)
+    assert low < 1
+    assert high > 1.2
+    # What is two hundred times slower is shown to be, and the truth lies in the interval.
+    low, high = latency.factor_intervals[0] or (0.0, 0.0)
+    assert 100 < low < 202.5 < high
+    sentence = found.comparison.sentences[0]
+    assert "; 5 % is not shown), sata 32.4 ms (" in sentence
+    # A rate of transactions stands beside their latency.
+    texts = {one.name: one.texts[0] for one in found.comparison.figures}
+    assert (texts["oltp"], texts["log"]) == ("247 IOPS at 518 ms", "32.4 ms")
 
 
 def test_each_load_is_measured_on_all_before_the_next_and_in_turns(

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from fathom.report import (
     html_page,
     markdown,
 )
+from fathom.report._gather_runs import device_facts
 from fathom.report._page import changes
 from fathom.store import Store
 from reported import EVIL, called, column, figures, saved_assessment, saved_repetition, saved_sweep
@@ -357,6 +359,31 @@ def test_an_assessment_by_its_own_outcome_has_the_rounds_and_the_key_figures(
     assert column(shown["steady-state"], "IOPS") == [one for two in points for one in two["iops"]]
     cells = {cell["key"]: cell["figures"]["iops"] for cell in target["cells"] if cell["figures"]}
     assert cells["read-1"] in column(shown["load-curve"], "IOPS")
+
+
+def test_workloads_stand_each_in_its_own_unit_with_the_engines_of_all_runs(kept: Store) -> None:
+    found = assess(kept, SimulatedStorage(kept), ["."], EFFORTS["quick"])
+    material = gather(kept, [f"e{found.experiment_id}"])
+    (side,) = material.sides
+    known = {run.key: run for run in side.runs}
+    shown = figures(material)["workloads"]
+    units = [view.choice["Workload"].rpartition(": ")[2] for view in shown.views]
+    assert units == ["IOPS", "mean latency", "MiB/s"]
+    kinds = {"oltp": "iops", "log": "mean_ns", "backup": "mib_per_s"}
+    truths = [[getattr(known[key].point, name)] for key, name in kinds.items()]
+    values = [[row["value"] for row in view.spec["data"]["values"]] for view in shown.views]
+    assert values == [pytest.approx(one, abs=1e-3) for one in truths]
+    first = known["oltp"]
+    others = [
+        replace(one, facts={**one.facts, "io_backends": "libaio"}) if one is first else one
+        for one in side.runs
+    ]
+    assert dict(device_facts(side.runs))["I/O through"] == first.facts["io_backends"]
+    told = dict(device_facts(others))["I/O through"]
+    assert f"libaio (run {first.run_id})" in told
+    engines = {str(one.facts["io_backends"]) for one in others}
+    assert len(engines) == 2
+    assert all(engine in told for engine in engines)
 
 
 def test_an_imported_run_says_what_it_does_not_know(kept: Store) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._claims import FORBIDDING, WEAKENING
 from fathom.assess._key_figures import KeyFigure, key_figures, value_of, value_words
 from fathom.assess._verdict import suited_for
+from fathom.findings import time_words
 from fathom.findings._observed import size_words
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ _WORKLOADS: tuple[tuple[str, str, Unit], ...] = (
     ("log", "Database log: one full buffer", "ns"),
     ("backup", "Backup: reading in order", "mib_per_s"),
 )
-# Cells end once their mean is known to within 1 to 3 %; less than that is no difference.
+# Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice.
 _ALIKE = 1.05
 _SEVERAL = 2
 
@@ -41,9 +43,12 @@ class ComparedFigure:
     values, texts
         One for each target, in their order; None and ``not measured`` where there is none.
     best
-        The places of the best targets: several if they are within 5 % of each other.
+        The places of the best targets: several if none is shown to be more than 5 % worse.
     factors
         How many times worse than the best each is, from 1.
+    factor_intervals
+        Between which factors each may lie, by the noise within the runs; None where that is unknown
+        and of the best itself.
 
     """
 
@@ -54,6 +59,7 @@ class ComparedFigure:
     texts: list[str]
     best: list[int]
     factors: list[float | None]
+    factor_intervals: list[tuple[float, float] | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -82,15 +88,18 @@ def side_by_side(
         return None
     names = [one.target.name for one in plans]
     columns = [[*key_figures(one), *_workload_figures(one)] for one in plans]
+    pairs = zip(plans, columns, strict=True)
+    widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
     doubts = [_doubts(one) for one in findings] or [([], []) for _ in plans]
     barred = {at for at, (forbidding, _) in enumerate(doubts) if forbidding}
-    figures = [_compared(row, barred) for row in zip(*columns, strict=True)]
+    rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
+    figures = [_compared(row, halves, barred) for row, halves in rows]
     known = [one for one in figures if sum(value is not None for value in one.values) > 1]
     sentences = [sentence for one in known for sentence in _sentence(names, one)]
     return SideBySide(
         names,
         _headline(names, known, barred),
-        [*sentences, *_uses(plans, barred)],
+        [*sentences, *_interval_notes(known), *_uses(plans, barred)],
         [*_doubt_notes(names, doubts), *_notes(plans)],
         figures,
         [[*forbidding, *weakening] for forbidding, weakening in doubts],
@@ -125,11 +134,50 @@ def _workload_figures(plan: TargetCells) -> list[KeyFigure]:
         figures = plan.figures().get(key)
         value = None if figures is None else value_of(figures, unit)
         text = "not measured" if value is None else value_words(value, unit)
+        if key == "oltp" and figures is not None and figures.latency_mean_ns is not None:
+            # So many transactions are only worth something if each is fast enough.
+            text += f" at {time_words(figures.latency_mean_ns)}"
         found.append(KeyFigure(key, label, unit, value, text, key))
     return found
 
 
-def _compared(row: Sequence[KeyFigure], barred: Collection[int]) -> ComparedFigure:
+def _half_width(plan: TargetCells, figure: KeyFigure) -> float | None:
+    """Return half of the interval of a figure, on a logarithmic scale.
+
+    With a fixed number outstanding, the mean latency is that number by the rate (Little's law), so
+    that its relative interval is the rate's. An interval that reaches 0 has no place on that scale.
+    """
+    figures = None if figure.cell_key is None else plan.figures().get(figure.cell_key)
+    half = None if figures is None else figures.relative_half_width
+    # The lower end is the farther one. What is not a number is not below 1 either.
+    return None if half is None or not 0 <= half < 1 else -math.log1p(-half)
+
+
+def _is_alike(factor: float | None, between: tuple[float, float] | None) -> bool:
+    """Whether a target is not shown to be more than 5 % worse than the best."""
+    return factor is not None and (factor if between is None else between[0]) < _ALIKE
+
+
+def _intervals(
+    factors: Sequence[float | None], halves: Sequence[float | None], best: float | None
+) -> list[tuple[float, float] | None]:
+    """Return the intervals of factors against the best, whose own noise counts, too."""
+    if best is None or 1.0 not in factors:
+        return [None] * len(factors)
+    own = halves[factors.index(1.0)]
+    found: list[tuple[float, float] | None] = []
+    for factor, half in zip(factors, halves, strict=True):
+        if factor is None or factor == 1.0 or half is None or own is None:
+            found.append(None)
+            continue
+        wide = math.exp(math.hypot(half, own))
+        found.append((factor / wide, factor * wide))
+    return found
+
+
+def _compared(
+    row: Sequence[KeyFigure], halves: Sequence[float | None], barred: Collection[int]
+) -> ComparedFigure:
     first = row[0]
     values = [one.value for one in row]
     known = [value for at, value in enumerate(values) if value and at not in barred]
@@ -138,14 +186,16 @@ def _compared(row: Sequence[KeyFigure], barred: Collection[int]) -> ComparedFigu
         None if not value or best is None or at in barred else max(value, best) / min(value, best)
         for at, value in enumerate(values)
     ]
+    intervals = _intervals(factors, halves, best)
     return ComparedFigure(
         name=first.name,
         label=first.label,
         unit=first.unit,
         values=values,
         texts=[one.text for one in row],
-        best=[at for at, one in enumerate(factors) if one is not None and one < _ALIKE],
+        best=[at for at in range(len(row)) if _is_alike(factors[at], intervals[at])],
         factors=factors,
+        factor_intervals=intervals,
     )
 
 
@@ -163,14 +213,21 @@ def _headline(
     allowed = [at for at in range(len(names)) if at not in barred]
     first = max(allowed, key=lambda at: (wins[at], alone[at]))
     rivals = [at for at in allowed if at != first and wins[at] == wins[first]]
+    count = len(figures)
     if rivals:
         words = " and ".join(names[at] for at in sorted([first, *rivals]))
-        return f"None is the fastest: {words} lead in {wins[first]} of {len(figures)} numbers each."
-    if wins[first] == len(figures):
+        return (
+            f"None is shown to be the fastest: in {wins[first]} of {count} numbers each, {words} "
+            "are the best or not shown to be 5 % worse."
+        )
+    if alone[first] == count:
         return f"{names[first]} is the fastest in everything that was measured."
+    which = "" if wins[first] == count else "; look at the one that your work depends on"
+    if alone[first] == wins[first]:
+        return f"{names[first]} is the fastest in {alone[first]} of {count} numbers{which}."
     return (
-        f"{names[first]} is the fastest in {wins[first]} of {len(figures)} numbers; look at the "
-        "one that your work depends on."
+        f"{names[first]} leads: it is the best or not shown to be 5 % worse in {wins[first]} of "
+        f"{count} numbers, alone in {alone[first]}{which}."
     )
 
 
@@ -184,15 +241,23 @@ def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
     for factor, at in known:
         words = f"{names[at]} {figure.texts[at]}"
         if factor >= _ALIKE:
-            words += f" ({_factor_words(factor, figure.unit)})"
+            between = figure.factor_intervals[at]
+            how = _factor_words(factor, figure.unit, between)
+            words += f" ({how}{'; 5 % is not shown' if at in figure.best else ''})"
         parts.append(words)
-    alike = all(factor < _ALIKE for factor, _ in known)
-    return [f"{figure.label}: {', '.join(parts)}{': no difference' if alike else ''}."]
+    alike = len(known) > 1 and all(at in figure.best for _, at in known)
+    shown = ": no difference of 5 % is shown" if alike else ""
+    return [f"{figure.label}: {', '.join(parts)}{shown}."]
 
 
-def _factor_words(factor: float, unit: Unit) -> str:
+def _factor_words(factor: float, unit: Unit, between: tuple[float, float] | None) -> str:
+    """Return a factor in words, with its interval where that is known."""
     if unit == "ns":
-        return f"{factor:.3g} times as long"
+        words = f"{factor:.3g} times as long"
+        return words if between is None else f"{words}, {between[0]:.3g} to {between[1]:.3g}"
+    if between is not None:
+        low, high = 100 / between[1], 100 / between[0]
+        return f"{100 / factor:.3g} % of the best, {low:.3g} to {high:.3g} %"
     share = f"1/{factor:.0f}" if factor >= 10 else f"{100 / factor:.0f} %"  # noqa: PLR2004 - Legible.
     return f"{share} of the best"
 
@@ -210,6 +275,17 @@ def _uses(plans: Sequence[TargetCells], barred: Collection[int]) -> list[str]:
         if len({how for _, how in words if how is not None}) > 1:
             sentences.append(f"For {use} {', '.join(known)}.")
     return sentences
+
+
+def _interval_notes(figures: Sequence[ComparedFigure]) -> list[str]:
+    """Say what the intervals hold, where there are any."""
+    if not any(one for figure in figures for one in figure.factor_intervals):
+        return []
+    words = (
+        "Intervals are of the noise within a run; from run to run storage differs by more, which "
+        "fathom compare --run tells."
+    )
+    return [words]
 
 
 def _notes(plans: Sequence[TargetCells]) -> list[str]:

@@ -57,12 +57,15 @@ def show_report(material: Material) -> None:
 
 def _compared(terminal: Console, material: Material) -> None:
     """Print the targets of one assessment side by side."""
+    for at, sentence in enumerate(material.told):
+        style = "bold" if at == 0 else ""
+        terminal.print(plain_text(f"{'- ' if at else ''}{sentence}", style=style), soft_wrap=True)
     found = material.compared
     if found is None:
         return
     terminal.print(plain_text(found.headline, style="bold"), soft_wrap=True)
     columns = ["", *(f"{name}>" for name in found.names)]
-    caption = "*: the best, or within 5 % of it."
+    caption = "*: the best, or not shown to be 5 % worse."
     terminal.print(text_table("", columns, found.marked(), caption=caption))
     for sentence in (*found.sentences, *found.notes):
         terminal.print(plain_text(f"- {sentence}"), soft_wrap=True)

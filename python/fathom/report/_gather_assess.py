@@ -17,7 +17,7 @@ from fathom.report._material import (
     Verdict,
 )
 from fathom.report._points import families_of
-from fathom.report._words import count_words, time_words
+from fathom.report._words import count_words, time_words, with_micro
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -63,10 +63,10 @@ def targets_compared(experiment: Experiment) -> TargetsCompared | None:
     figures = found["figures"]
     return TargetsCompared(
         names=tuple(found["targets"]),
-        headline=found["headline"],
-        sentences=tuple(found["sentences"]),
-        notes=tuple(found["notes"]),
-        rows=tuple((one["label"], *one["texts"]) for one in figures),
+        headline=with_micro(found["headline"]),
+        sentences=tuple(map(with_micro, found["sentences"])),
+        notes=tuple(map(with_micro, found["notes"])),
+        rows=tuple((one["label"], *(with_micro(text) for text in one["texts"])) for one in figures),
         best=tuple(tuple(one["best"]) for one in figures),
     )
 
@@ -87,7 +87,7 @@ def _side(
     numbers = tuple(
         KeyNumber(
             one["label"],
-            one["text"].replace(" us", " µs"),
+            with_micro(one["text"]),
             one["value"],
             one.get("conditions", ""),
         )
@@ -97,7 +97,11 @@ def _side(
     return Side(
         name=target["name"],
         verb="assess",
-        verdict=Verdict(target["name"], verdict["headline"], tuple(verdict["sentences"])),
+        verdict=Verdict(
+            target["name"],
+            with_micro(verdict["headline"]),
+            tuple(map(with_micro, verdict["sentences"])),
+        ),
         numbers=numbers,
         advice=_advice(target["findings"]),
         runs=tuple(runs),
@@ -105,7 +109,7 @@ def _side(
         families=_saturations(runs),
         rounds=_rounds(target.get("steady")),
         tool=tool_of(runs),
-        device=device_facts(runs[:1]),
+        device=device_facts(runs),
         commands=_commands(experiment, runs),
         notes=tuple(dict.fromkeys(one for one in notes if one)),
     )
@@ -189,7 +193,7 @@ def _sides_of_runs(
                 is_judged=True,
                 families=_saturations(mine),
                 tool=tool_of(mine),
-                device=device_facts(mine[:1]),
+                device=device_facts(mine),
                 commands=_commands(experiment, mine),
             )
         )

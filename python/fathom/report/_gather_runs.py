@@ -12,7 +12,7 @@ from fathom.experiments._told_runs import told_run
 from fathom.findings._finding import numbers_words
 from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.report._points import families_of
-from fathom.report._words import bytes_words, count_words, size_words, time_words
+from fathom.report._words import bytes_words, count_words, size_words, time_words, with_micro
 from fathom.runners import OWN_TOOL
 from fathom.stats._steadiness import steadiness_words
 
@@ -63,15 +63,35 @@ _HOST = {
 }
 
 
-def device_facts(runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
-    """Return what is known of the targets and the host, each name with its value in words."""
+def device_facts(
+    runs: Sequence[ReportedRun], *, is_sample: bool = False
+) -> tuple[tuple[str, str], ...]:
+    """Return what is known of the targets and the host, each name with its value in words.
+
+    ``is_sample`` says that there are more runs than these, of which less may be true.
+    """
     facts: dict[tuple[str, str], None] = {}
     for run in runs:
         for target in run.beneath:
             facts |= dict.fromkeys(_told(target, _BENEATH))
     if runs:
-        facts |= dict.fromkeys(_told(dict(runs[0].facts) | {"tool": tool_of(runs)}, _HOST))
+        more = {"tool": tool_of(runs), "io_backends": _engines(runs, is_sample=is_sample)}
+        facts |= dict.fromkeys(_told(dict(runs[0].facts) | more, _HOST))
     return tuple(facts)
+
+
+def _engines(runs: Sequence[ReportedRun], *, is_sample: bool) -> str:
+    """Return what the I/O went through: whose that was, unless it is the same of all runs."""
+    found: dict[str, list[int]] = {}
+    for run in runs:
+        name = run.facts.get("io_backends")
+        if name:
+            found.setdefault(str(name), []).extend([] if run.run_id is None else [run.run_id])
+    if len(found) == 1 and not is_sample:
+        return next(iter(found))
+    return ", ".join(
+        f"{name} ({numbers_words(sorted(ids))})" if ids else name for name, ids in found.items()
+    )
 
 
 def tool_of(runs: Sequence[ReportedRun]) -> str:
@@ -132,7 +152,13 @@ def advice_of_finding(one: Finding, *, about_target: bool = False) -> Advice:
     ]
     more = tuple(cases) if len(cases) > 1 else ()
     return Advice(
-        about + one.title, one.evidence, one.remedy, one.confidence, one.source, one.where, more
+        about + one.title,
+        with_micro(one.evidence),
+        with_micro(one.remedy),
+        one.confidence,
+        one.source,
+        one.where,
+        tuple(map(with_micro, more)),
     )
 
 

@@ -87,6 +87,13 @@ def _judged(experiment: Experiment, runs: Sequence[ReportedRun]) -> dict[str, An
     return {"advice": advice_of(runs), "is_judged": is_judged(runs)}
 
 
+def _device(sample: ReportedRun | None, runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
+    """Return the facts of all runs, or of one where not all are shown."""
+    if len(runs) > 1:
+        return device_facts(runs)
+    return device_facts([sample] if sample else [], is_sample=True)
+
+
 def sweep_side(
     experiment: Experiment,
     sample: ReportedRun | None,
@@ -116,7 +123,7 @@ def sweep_side(
         runs=tuple(runs),
         **_judged(experiment, runs),
         tool=_tool(experiment.plan, sample),
-        device=device_facts([sample] if sample else []),
+        device=_device(sample, runs),
         commands=(again(experiment), *commands),
         notes=tuple(notes),
     )
@@ -223,7 +230,7 @@ def tune_side(
         runs=tuple(runs),
         **_judged(experiment, runs),
         tool=_tool(experiment.plan, sample),
-        device=device_facts([sample] if sample else []),
+        device=_device(sample, runs),
         commands=(again(experiment), *commands),
     )
 

@@ -18,7 +18,7 @@ __all__ = ["marked"]
 
 
 def marked(figure: Figure, rows: Sequence[Collection[str]]) -> Figure:
-    """Return a figure with a column of letters, and their legend in the caption.
+    """Return a figure with a column of letters behind the first one, and their legend.
 
     ``rows`` are the rules of each row of its table; without any, the figure stays as it is.
     """
@@ -29,7 +29,7 @@ def marked(figure: Figure, rows: Sequence[Collection[str]]) -> Figure:
     legend = "; ".join(f"{mark} {titles[rule]}" for rule, mark in MARKS.items() if rule in told)
     pairs = zip(figure.table.rows, rows, strict=True)
     table = Table(
-        (*figure.table.columns, Column("Findings")),
-        tuple((*row, mark_of(rules)) for row, rules in pairs),
+        (*figure.table.columns[:1], Column("Findings"), *figure.table.columns[1:]),
+        tuple((*row[:1], mark_of(rules), *row[1:]) for row, rules in pairs),
     )
     return replace(figure, caption=f"{figure.caption} Findings: {legend}.", table=table)

@@ -90,7 +90,7 @@ class _Paper:
         self._text(found.headline, _HEADING)
         self._pdf.ln(2)
         self._rows([("Number", *found.names)], found.marked())
-        self._text("*: the best, or within 5 % of it.", _SMALL)
+        self._text("*: the best, or not shown to be 5 % worse.", _SMALL)
         for sentence in (*found.sentences, *found.notes):
             self.line(f"- {sentence}")
 

@@ -84,9 +84,9 @@ _APART = {
 # Widths are the page's or the picture's less what axis, title and margin take.
 _AXIS_EXTENT = 46
 RESERVED = 88
-# Rows whose words stand above their marks, in pixels.
-_ROW_STEP, _ROW_WORDS_UP = 60, -26
-ROW_DOWN = 18
+# Rows whose words stand above their marks, in pixels: nearer to them than to those before.
+_ROW_STEP, _ROW_WORDS_UP = 64, -24
+ROW_DOWN = 16
 ROWS_RESERVED = 40
 _FEW_DECADES = 3
 # As words of Vega: nanoseconds as what people say.

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-__all__ = ["NANOS_PER_MILLI", "bytes_words", "count_words", "millis", "size_words", "time_words"]
+import re
+
+__all__ = [
+    "NANOS_PER_MILLI",
+    "bytes_words",
+    "count_words",
+    "millis",
+    "size_words",
+    "time_words",
+    "with_micro",
+]
 
 NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_MICRO = 1_000
 _NANOS_PER_SECOND = 1_000_000_000
 _LARGE = 100
+_US = re.compile(r"(?<=\d) us\b")
 
 
 def time_words(time_ns: float) -> str:
@@ -16,6 +27,11 @@ def time_words(time_ns: float) -> str:
         if time_ns >= unit_ns:
             return f"{_three(time_ns / unit_ns)} {unit}"
     return f"{_three(time_ns / _NANOS_PER_MICRO)} µs"
+
+
+def with_micro(text: str) -> str:
+    """Return a sentence of a terminal, which has ``us``, with the sign of microseconds."""
+    return _US.sub(" µs", text)
 
 
 def _three(value: float) -> str:
