@@ -92,10 +92,12 @@ class State:
     is_cut: bool = False
     # A file fed writes: in a copy its data may as well be those of a copy of that file.
     is_fed: bool = False
+    # The counting pattern may stand in short pieces, which prove nothing in a copy.
+    is_counted: bool = False
 
     def copy(self) -> State:
         """Return the state of a copy."""
-        return State(dict(self.theirs), self.is_cut or self.is_fed)
+        return State(dict(self.theirs), self.is_cut or self.is_fed or self.is_counted)
 
 
 @dataclass
@@ -206,10 +208,15 @@ def check(world: World, before: dict[Path, Fingerprint], path: Path, code: int |
         raise Violation(f"{path.name} was refused, and nobody else wrote to it")
 
 
-def note_fed(world: World, path: Path, words: list[str]) -> None:
-    """Note that a file may have fed a target."""
-    if path.exists() and "-Z64K,feed" in words:
-        world.state(path).is_fed = True
+def note_source(world: World, path: Path, words: list[str]) -> None:
+    """Note what a target's writes are, where that proves less in a copy."""
+    if not path.exists():
+        return
+    state = world.state(path)
+    state.is_fed |= "-Z64K,feed" in words
+    is_told = any(word.startswith(("-Z", "--compress", "--verify")) for word in words)
+    is_whole = any(word in words for word in ("-b512", "-b4K", "-b8K", "-b64K"))
+    state.is_counted |= not is_told and not (is_whole and "-r16" not in words)
 
 
 def run(world: World, drawn: random.Random) -> None:
@@ -222,7 +229,7 @@ def run(world: World, drawn: random.Random) -> None:
         words, cwd=world.folder, capture_output=True, timeout=LONGEST_S, check=False
     )
     world.log.append(f"diskspd {shlex.join(words[1:])}  # {done.returncode}")
-    note_fed(world, path, words)
+    note_source(world, path, words)
     world.counts["refused" if done.returncode == REFUSED else "run"] += 1
     told = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
     if done.returncode == REFUSED:
@@ -249,7 +256,7 @@ def kill(world: World, drawn: random.Random) -> None:
     if code == REFUSED:
         last = (world.folder / "told").read_text(errors="replace").strip().splitlines()[-3:]
         world.log.append(f"    {last}")
-    note_fed(world, path, words)
+    note_source(world, path, words)
     world.counts["killed" if code < 0 else "run"] += 1
     check(world, before, path, code if code >= 0 else None)
     world.forget()

@@ -59,7 +59,8 @@ impl Entrusted {
         let Some(Ok(mut notes)) = self.noting.take().map(JoinHandle::join) else { return };
         notes.retain(|(_, by)| *by != session);
         for (file, handle) in &self.files {
-            let mark = Mark::of(file);
+            let mut mark = Mark::of(file);
+            mark.written_by_another_tool();
             if self.is_untouched((file, handle), &mut notes) {
                 mark.set(file);
                 if !self.is_untouched((file, handle), &mut notes) {

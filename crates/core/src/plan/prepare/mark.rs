@@ -16,13 +16,16 @@ use fathom_sys::attributes;
 use fathom_sys::file_state::{self, FileState};
 
 use super::content::Content;
+use super::pieces::Writes;
 use super::proof::Hints;
 use crate::plan::Reduction;
 use crate::plan::guard::Alone;
 
 const NAME: &CStr = c"user.fathom.made";
 /// Version of the mark; those of version 1 told no state.
-const VERSION: &str = "3";
+const VERSION: &str = "4";
+/// Marks of this version did not tell where I/Os began.
+const VERSION_3: &str = "3";
 /// Marks of this version told the file that fed the writes last, and not when it was changed.
 const VERSION_2: &str = "2";
 /// The kernel's time stamps lag behind the clock by one tick at most.
@@ -45,6 +48,8 @@ pub(super) struct Mark {
     pub(super) is_adopted: bool,
     /// The state in which it was left; absent in marks of version 1.
     left: Option<FileState>,
+    /// Where the I/Os of our runs began that wrote to it, as far as that is known of all of them.
+    pub(super) writes: Option<Writes>,
     /// The files that fed the writes, the last one first.
     fed: Vec<Source>,
 }
@@ -104,8 +109,9 @@ impl Mark {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut words = text.splitn(11, ' ');
-        let version = words.next()?;
+        let version = text.split(' ').next()?;
+        let has_writes = version == VERSION;
+        let mut words = text.splitn(if has_writes { 13 } else { 11 }, ' ').skip(1);
         let size_bytes = words.next()?.parse().ok()?;
         let seed = u64::from_str_radix(words.next()?, 16).ok();
         let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
@@ -113,8 +119,10 @@ impl Mark {
         let reduction = Reduction { compress_percent: percent(), dedupe_percent: percent() };
         let content = seed.map(|seed| Content { seed, size_bytes, reduction });
         match version {
-            "1" => return Some(Self { content, ..Self::default() }),
-            VERSION | VERSION_2 => {}
+            "1" => {
+                return Some(Self { content, writes: Some(Writes::ANY), ..Self::default() });
+            }
+            VERSION | VERSION_3 | VERSION_2 => {}
             _ => return None,
         }
         let is_adopted = number()? != 0;
@@ -122,9 +130,15 @@ impl Mark {
         let born_ns = Some(number()?).filter(|born| *born != 0);
         let (modified_ns, changed_ns) = (number()?, number()?);
         let left = Some(FileState { inode, born_ns, size_bytes, modified_ns, changed_ns });
-        let fed = words.next().filter(|_| version == VERSION).unwrap_or_default();
+        let writes = if has_writes {
+            let (step_bytes, least_bytes) = (number()?.cast_unsigned(), number()?.cast_unsigned());
+            Some(Writes { step_bytes, least_bytes }).filter(|writes| writes.step_bytes > 0)
+        } else {
+            Some(Writes::ANY)
+        };
+        let fed = words.next().filter(|_| version != VERSION_2).unwrap_or_default();
         let fed = fed.split_terminator(END).filter_map(Source::parse).collect();
-        Some(Self { content, is_adopted, left, fed })
+        Some(Self { content, is_adopted, left, writes, fed })
     }
 
     fn to_text(&self, state: FileState) -> String {
@@ -134,9 +148,11 @@ impl Mark {
         let FileState { inode, born_ns, size_bytes, modified_ns, changed_ns } = state;
         let (adopted, inode) = (i32::from(self.is_adopted), inode.cast_signed());
         let born_ns = born_ns.unwrap_or(0);
+        let (step, least) =
+            self.writes.map_or((0, 0), |writes| (writes.step_bytes, writes.least_bytes));
         let mut text = format!(
             "{VERSION} {size_bytes} {seed} {compress_percent} {dedupe_percent} {adopted} {inode} {born_ns} \
-             {modified_ns} {changed_ns}"
+             {modified_ns} {changed_ns} {step} {least}"
         );
         text.push(' ');
         for fed in self.fed.iter().filter_map(Source::to_text) {
@@ -154,6 +170,18 @@ impl Mark {
         let source = Source { path, bytes, changed_ns: changed_ns(&found) };
         self.fed.retain(|fed| (&fed.path, fed.bytes) != (&source.path, bytes));
         self.fed.insert(0, source);
+    }
+
+    /// Notes where I/Os begin. What wrote before is known only if the mark tells it, or if nobody wrote since
+    /// the file was made.
+    pub(super) fn written_by(&mut self, writes: Writes, is_as_made: bool) {
+        let before = self.writes.or((!is_as_made).then_some(Writes::ANY));
+        self.writes = Some(before.map_or(writes, |before| before.and(writes)));
+    }
+
+    /// Notes that another tool has written for a run of ours.
+    pub(super) fn written_by_another_tool(&mut self) {
+        self.written_by(Writes::ANY, true);
     }
 
     /// Whether `file` is in the state in which it was left, and is the one that was left so.
@@ -179,6 +207,7 @@ impl Mark {
     /// may be a copy of what fed the writes.
     pub(super) fn hints(&self, file: &File) -> io::Result<Hints> {
         let mut hints = Hints::new(self.content, self.is_of(file)?);
+        hints.writes = self.writes.filter(|_| hints.is_marked);
         for fed in &self.fed {
             if hints.is_marked && fed.is_as_it_was(file)? {
                 hints.feed(&fed.path, fed.bytes);
@@ -331,7 +360,13 @@ mod tests {
         mark.fed_by(Path::new("/is/gone"), 9);
         assert_eq!(mark.fed.iter().map(|fed| fed.bytes).collect::<Vec<_>>(), [1 << 20, 7]);
         let read = Mark::parse(&mark.to_text(state)).expect("a mark");
-        assert_eq!(read, Mark { left: Some(state), ..mark });
+        assert_eq!(read, Mark { left: Some(state), ..mark.clone() });
+        let writes = Some(Writes { step_bytes: 512, least_bytes: 4096 });
+        let written = Mark { writes, ..mark.clone() };
+        let read = Mark::parse(&written.to_text(state)).expect("a mark");
+        assert_eq!(read, Mark { left: Some(state), ..written });
+        let without = mark.to_text(state).replacen("4 ", "3 ", 1).replacen(" 0 0 ", " ", 1);
+        assert_eq!(Mark::parse(&without).map(|read| read.fed.len()), Some(2), "{without}");
         let earlier = Mark::parse("2 4096 - 0 0 1 7 0 8 9 65536 /a b/c").expect("a mark");
         assert!(earlier.fed.is_empty() && earlier.is_adopted);
     }

@@ -8,11 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::mark::{self, Mark};
+use super::pieces::{Writes, common};
 use super::{Whose, whose};
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::plan::guard::{self, Checked, Finding, Refusal, Refusals};
-use crate::plan::{PayloadPlan, Plan, TargetKind, signature};
+use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, signature};
 
 /// Looks again at the files that others have written since the guard has looked at them.
 ///
@@ -48,10 +49,19 @@ fn found_now(path: &Path, checked: &Checked) -> io::Result<Option<Finding>> {
     })
 }
 
-/// The files that a run writes and that are ours, each with the file that feeds its writes.
+/// How a run writes to a file.
+#[derive(Debug, Clone, Default)]
+struct Written {
+    /// The file that feeds the writes, and how much of it.
+    fed: Option<(PathBuf, u64)>,
+    /// Where its I/Os begin; absent if it only makes the file.
+    writes: Option<Writes>,
+}
+
+/// The files that a run writes and that are ours.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    files: BTreeMap<PathBuf, Option<(PathBuf, u64)>>,
+    files: BTreeMap<PathBuf, Written>,
 }
 
 impl Marks {
@@ -65,10 +75,9 @@ impl Marks {
     ) -> Self {
         let made = created(plan);
         let mut files = written(plan);
-        files.retain(|path, fed| {
+        files.retain(|path, written| {
             let doing = format!("mark '{}'", path.display());
-            let renewed =
-                within(sink, doing, || renew(path, fed.as_ref(), checked, (true, overwrite)));
+            let renewed = within(sink, doing, || renew(path, written, checked, (true, overwrite)));
             renewed.unwrap_or(true) || made.contains(path)
         });
         for path in made {
@@ -83,10 +92,10 @@ impl Marks {
             return;
         }
         mark::let_time_pass();
-        for (path, fed) in &self.files {
+        for (path, written) in &self.files {
             let doing = format!("mark '{}'", path.display());
             // What cannot be marked proves by its content whose it is.
-            let _ = within(sink, doing, || renew(path, fed.as_ref(), checked, (false, false)));
+            let _ = within(sink, doing, || renew(path, written, checked, (false, false)));
         }
         mark::let_time_pass();
     }
@@ -95,7 +104,7 @@ impl Marks {
 /// Renews one mark; false if the file is somebody's.
 fn renew(
     path: &Path,
-    fed: Option<&(PathBuf, u64)>,
+    written: &Written,
     checked: &Checked,
     (is_first, may_be_theirs): (bool, bool),
 ) -> io::Result<bool> {
@@ -110,28 +119,54 @@ fn renew(
     }
     let mut mark = Mark::of(&file);
     mark.is_adopted &= !is_first || mark.holds(&file)?;
-    if let Some((fed, bytes)) = fed {
+    if let Some((fed, bytes)) = &written.fed {
         mark.fed_by(fed, *bytes);
+    }
+    if let Some(writes) = written.writes {
+        // At the end, a mark that does not tell is that of a file which this run has made.
+        let is_as_made = metadata.len() == 0 || !is_first || mark.holds(&file)?;
+        mark.written_by(writes, is_as_made);
     }
     mark.seal(&file, &checked.alone);
     Ok(true)
 }
 
-/// Files that are written, each with what feeds it.
-fn written(plan: &Plan) -> BTreeMap<PathBuf, Option<(PathBuf, u64)>> {
-    let mut files = BTreeMap::new();
+/// Files that are written, each with what feeds it and where I/Os begin.
+fn written(plan: &Plan) -> BTreeMap<PathBuf, Written> {
+    let mut files = BTreeMap::<PathBuf, Written>::new();
     for span in &plan.spans {
         for (index, target) in span.targets.iter().enumerate() {
             if target.kind != TargetKind::File || !guard::is_written(span, index) {
                 continue;
             }
-            let fed: &mut Option<(PathBuf, u64)> = files.entry(target.path.clone()).or_default();
+            let written = files.entry(target.path.clone()).or_default();
             if let PayloadPlan::Buffer { bytes, file: Some(file) } = &target.payload {
-                *fed = Some((file.clone(), *bytes));
+                written.fed = Some((file.clone(), *bytes));
             }
+            let writes = writes(span, index);
+            written.writes = Some(written.writes.map_or(writes, |before| before.and(writes)));
         }
     }
     files
+}
+
+/// Where the I/Os of a time span to one target begin and end.
+fn writes(span: &SpanPlan, target: usize) -> Writes {
+    let plan = &span.targets[target];
+    let lanes = span.threads.iter().flat_map(|thread| &thread.assignments);
+    let starts = lanes.filter(|lane| lane.target == target).map(|lane| lane.start_bytes);
+    let streams = plan.mix.iter().flat_map(|mix| [&mix.read, &mix.write]);
+    let (mut offsets, mut sizes) = (vec![&plan.offsets], vec![plan.block_bytes]);
+    for stream in streams {
+        offsets.push(&stream.offsets);
+        sizes.extend(stream.sizes.iter().map(|size| size.block_bytes));
+    }
+    let places = offsets.into_iter().flat_map(|one| [one.base_bytes, one.align_bytes]);
+    let sizes = sizes.into_iter().map(u64::from);
+    Writes {
+        step_bytes: places.chain(starts).chain(sizes.clone()).fold(0, common).max(1),
+        least_bytes: sizes.min().unwrap_or(1),
+    }
 }
 
 fn created(plan: &Plan) -> BTreeSet<PathBuf> {

@@ -17,6 +17,39 @@ const ON_BYTES: usize = 8;
 /// The repeated part of a grain is not shorter, unless the grain is cut.
 const REPEATED_BYTES_MIN: usize = 5;
 
+/// The pattern begins anew after so many bytes.
+const COUNT_BYTES: u64 = 256;
+
+/// Where the I/Os of runs began, and how long they were: what of a counting pattern may be theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Writes {
+    /// Each began at a multiple of this.
+    pub(super) step_bytes: u64,
+    /// None was shorter.
+    pub(super) least_bytes: u64,
+}
+
+impl Writes {
+    /// Of runs that are not known.
+    pub(super) const ANY: Self = Self { step_bytes: 1, least_bytes: PIECE_BYTES_MIN as u64 };
+
+    /// What is true of these and of others.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            step_bytes: common(self.step_bytes, other.step_bytes),
+            least_bytes: self.least_bytes.min(other.least_bytes),
+        }
+    }
+}
+
+/// The greatest number of which both are multiples.
+pub(super) fn common(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
 /// Whether the bytes at this offset are the counting pattern of I/Os that begin at multiples of 256.
 pub(super) fn counts_from_offset(offset: u64, bytes: &[u8]) -> bool {
     let first = offset.to_le_bytes()[0];
@@ -58,6 +91,15 @@ impl Piece {
     }
 }
 
+/// Bytes that count upwards.
+struct Count {
+    /// In the file.
+    start: u64,
+    length: u64,
+    /// The first one is zero, as that of each I/O.
+    begins: bool,
+}
+
 /// Bytes that are looked at.
 struct Walk<'a> {
     bytes: &'a [u8],
@@ -82,7 +124,10 @@ pub(super) fn first_unknown(
     let mut last: Option<Piece> = None;
     while at < wanted.end.min(bytes.len()) {
         let found = walk.piece(at, last).or_else(|| walk.reaching_over(at, last?));
-        let is_split = |gap: &Piece| gap.end() > wanted.start && walk.splits(gap, last);
+        let is_split = |gap: &Piece| {
+            gap.end() > wanted.start
+                && (walk.splits(gap, last) || walk.is_no_count_of_ours(gap, last))
+        };
         match found {
             None if at >= wanted.start => return Some(offset + at as u64),
             Some(gap) if is_split(&gap) => return Some(offset + gap.start as u64),
@@ -104,6 +149,7 @@ impl Walk<'_> {
     fn piece(&self, at: usize, last: Option<Piece>) -> Option<Piece> {
         let bytes = &self.bytes[at..];
         let counted = Some(counting(bytes)).filter(|counted| *counted >= self.counted_min);
+        let counted = counted.filter(|_| self.may_count(at));
         let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         let kinds = [
             (Kind::Zeros, zeros),
@@ -138,15 +184,62 @@ impl Walk<'_> {
         same.take_while(|(one, other)| one == other).count()
     }
 
+    /// Whether an I/O of our runs may have written a counting pattern with this phase here.
+    fn may_count(&self, at: usize) -> bool {
+        let is_aligned = |writes: &Writes| writes.step_bytes.is_multiple_of(COUNT_BYTES);
+        let place = (self.offset + at as u64).to_le_bytes()[0];
+        !self.hints.writes.as_ref().is_some_and(is_aligned) || place == self.bytes[at]
+    }
+
     /// Whether zeros were written into a piece that goes on behind them as if they were not there. No run of
     /// ours that can be told does that: it would be a write of fewer bytes than prove anything.
     fn splits(&self, gap: &Piece, before: Option<Piece>) -> bool {
-        let Some(before) = before.filter(|piece| piece.end() == gap.start) else { return false };
-        let on = gap.end()..gap.end() + ON_BYTES;
-        let Some(behind) = self.bytes.get(on.clone()) else { return false };
         gap.kind == Kind::Zeros
             && gap.length < PIECE_BYTES_MIN
-            && self.would_hold(&before, on).is_some_and(|expected| expected == behind)
+            && before.is_some_and(|before| self.goes_on_behind(gap, &before))
+    }
+
+    /// Whether the piece before another one goes on behind it: what lies between was written over it.
+    fn goes_on_behind(&self, gap: &Piece, before: &Piece) -> bool {
+        let on = gap.end()..gap.end() + ON_BYTES;
+        let Some(behind) = self.bytes.get(on.clone()) else { return false };
+        before.end() == gap.start
+            && self.would_hold(before, on).is_some_and(|expected| expected == behind)
+    }
+
+    /// Whether bytes count upwards where no I/O of ours can have left such a piece.
+    fn is_no_count_of_ours(&self, gap: &Piece, before: Option<Piece>) -> bool {
+        let Kind::Counting(first) = gap.kind else { return false };
+        let before = before.filter(|piece| piece.end() == gap.start);
+        // Its first bytes may be what would have come next in the piece before, by chance.
+        let taken =
+            if before.is_some() && usize::from(first) < ON_BYTES { first.into() } else { 0 };
+        let (start, length) = (self.offset + (gap.start - taken) as u64, gap.length + taken);
+        let count = Count { start, length: length as u64, begins: usize::from(first) == taken };
+        let is_cut = gap.end() == self.bytes.len();
+        let has_begun_before = before.is_none() && start > 0;
+        match self.hints.writes.filter(|writes| writes.step_bytes.is_multiple_of(COUNT_BYTES)) {
+            _ if has_begun_before => false,
+            // All pieces begin and end at multiples.
+            Some(writes) => {
+                let is_short = !is_cut && count.length < writes.step_bytes;
+                is_short || !count.start.is_multiple_of(writes.step_bytes)
+            }
+            None => self.is_no_odd_count(gap, before, &count),
+        }
+    }
+
+    /// The same where I/Os may begin anywhere. Each begins with zero, so that another first byte is seen only
+    /// where a later I/O wrote over the start. Nothing did that at the start of the file, and behind what
+    /// the file was created with; and what lies over an I/O that was there before is whole.
+    fn is_no_odd_count(&self, gap: &Piece, before: Option<Piece>, count: &Count) -> bool {
+        let least = self.hints.writes.unwrap_or(Writes::ANY).least_bytes;
+        let is_behind = |kind| before.is_some_and(|before| before.kind == kind);
+        let are_zeros_behind = self.bytes[gap.end()..].starts_with(&[0; ON_BYTES]);
+        let is_over = (is_behind(Kind::Zeros) && are_zeros_behind)
+            || before.is_some_and(|before| self.goes_on_behind(gap, &before));
+        let has_start = before.is_none() || is_behind(Kind::Created) || is_behind(Kind::Zeros);
+        (has_start && !count.begins) || (is_over && !(count.begins && count.length >= least))
     }
 
     /// What would stand here if a piece had not ended before.

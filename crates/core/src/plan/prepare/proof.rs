@@ -17,7 +17,7 @@ use fathom_sys::{extents, residency};
 use super::content::{BLOCK_BYTES, Content};
 use super::created::Created;
 use super::fed::Fed;
-use super::pieces;
+use super::pieces::{self, Writes};
 use crate::noise;
 use crate::verify::stamp::Stamp;
 
@@ -47,13 +47,15 @@ pub(super) struct Hints {
     pub(super) content: Option<Content>,
     /// The file itself, and no copy of it, was marked.
     pub(super) is_marked: bool,
+    /// Where the I/Os of all our runs began, if that is known.
+    pub(super) writes: Option<Writes>,
     /// What fed the writes.
     pub(super) fed: Vec<Fed>,
 }
 
 impl Hints {
     pub(super) fn new(content: Option<Content>, is_marked: bool) -> Self {
-        Self { content, is_marked, fed: Vec::new() }
+        Self { content, is_marked, writes: None, fed: Vec::new() }
     }
 
     /// Takes what fed a buffer of `bytes`. A file that is gone proves nothing.

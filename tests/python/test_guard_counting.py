@@ -1,0 +1,66 @@
+"""Bytes that count upwards are ours only where an I/O of ours can have left them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from fathom import RefusedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_ALPHABET = bytes(range(ord("A"), ord("Z") + 1))
+_PRINTABLE = bytes(range(32, 127))
+_TABLE = bytes(range(256))
+_SIZE = "256K"
+
+
+def _written(path: Path, *words: str) -> None:
+    fathom.run(["-w100", "-d1", "-W0", f"-c{_SIZE}", *words, "--stop-ios=30", str(path)])
+
+
+@pytest.mark.parametrize("blocks", [["-b4K", "-r"], ["-b1000", "-r1000"]], ids=["4 KiB", "1000"])
+@pytest.mark.parametrize("at", [0, 5002])
+@pytest.mark.parametrize(
+    "theirs", [_ALPHABET, _PRINTABLE, _TABLE[1:]], ids=["alphabet", "printable", "table"]
+)
+def test_tables_of_characters_are_not_taken_for_the_counting_pattern(
+    tmp_path: Path, blocks: list[str], at: int, theirs: bytes
+) -> None:
+    path = tmp_path / "t.dat"
+    _written(path, *blocks)
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(theirs)
+    after = path.read_bytes()
+    with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
+        _written(path, *blocks)
+    assert path.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        ["-b4K", "-r"],
+        ["-b512", "-r512"],
+        ["-b1000", "-r1000"],
+        ["-b48", "-r16"],
+        ["-b4K", "-r16"],
+        ["-b4K", "-B333"],
+        ["-b4K", "-t2", "-T1000"],
+        ["-b512", "-s4K"],
+    ],
+    ids=" ".join,
+)
+def test_what_our_own_runs_count_is_ours_without_its_state(
+    tmp_path: Path, blocks: list[str]
+) -> None:
+    path = tmp_path / "t.dat"
+    _written(path, *blocks)
+    path.touch()
+    _written(path, *blocks)
+    _written(path, "-b8K", "-r")
+    path.touch()
+    _written(path, *blocks)
