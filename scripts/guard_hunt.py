@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import mmap
 import os
 import random
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 KIB = 1 << 10
+SECTOR = 512
 REFUSED = 2
 # Nothing completed in the measured time: a loaded machine.
 FINISHED = (0, 5)
@@ -52,10 +54,12 @@ BLOCKS = (
     ["-b1536", "-r512"],
     ["-b4K", "-r16"],
 )
-# Known to be refused though they are ours, once the state of the mark is gone: where I/Os overlap
-# so that fewer than 16 bytes of one are left, these prove nothing (docs/data-safety.md).
+# Where these overlap, pieces of fewer than 16 bytes are left, which prove nothing once the state of
+# the mark is gone (docs/data-safety.md). The same goes for -b1000 beside another size.
 ODD_BLOCKS = (["-b24", "-r8"], ["-b520", "-r8"], ["-b4K", "-r8"])
 WHOLE_BLOCKS = BLOCKS[:4]
+# Shorter pieces prove nothing.
+PIECE = 16
 SOURCES: tuple[list[str], ...] = (
     [],
     ["-Z"],
@@ -92,12 +96,23 @@ class State:
     is_cut: bool = False
     # A file fed writes: in a copy its data may as well be those of a copy of that file.
     is_fed: bool = False
-    # The counting pattern may stand in short pieces, which prove nothing in a copy.
+    # The counting pattern was written, and something where no sector begins: in short pieces it
+    # proves nothing in a copy.
     is_counted: bool = False
+    is_odd: bool = False
+    # All I/Os began and ended at multiples of it; 0 if there were none.
+    step: int = 0
 
     def copy(self) -> State:
         """Return the state of a copy."""
-        return State(dict(self.theirs), self.is_cut or self.is_fed or self.is_counted)
+        is_less = self.is_fed or (self.is_counted and self.is_odd)
+        state = State(dict(self.theirs), self.is_cut or is_less)
+        state.is_counted, state.is_odd, state.step = self.is_counted, self.is_odd, self.step
+        return state
+
+    def is_provable(self) -> bool:
+        """Tell whether no piece of an I/O of ours may be too short to prove anything."""
+        return not self.is_cut and (self.step == 0 or self.step >= PIECE)
 
 
 @dataclass
@@ -204,19 +219,29 @@ def check(world: World, before: dict[Path, Fingerprint], path: Path, code: int |
     state = world.known(inode)
     if state.theirs and code in FINISHED:
         raise Violation(f"{path.name} was let pass (exit code {code}), and it is somebody's")
-    if code == REFUSED and not state.theirs and not state.is_cut:
+    if code == REFUSED and not state.theirs:
+        world.counts["refused, not provable"] += not state.is_provable()
+    if code == REFUSED and not state.theirs and state.is_provable():
         raise Violation(f"{path.name} was refused, and nobody else wrote to it")
 
 
-def note_source(world: World, path: Path, words: list[str]) -> None:
-    """Note what a target's writes are, where that proves less in a copy."""
+def note_writes(world: World, path: Path, words: list[str]) -> None:
+    """Note what a target's writes are, where that proves less."""
     if not path.exists():
         return
     state = world.state(path)
     state.is_fed |= "-Z64K,feed" in words
     is_told = any(word.startswith(("-Z", "--compress", "--verify")) for word in words)
-    is_whole = any(word in words for word in ("-b512", "-b4K", "-b8K", "-b64K"))
-    state.is_counted |= not is_told and not (is_whole and "-r16" not in words)
+    state.is_counted |= not is_told
+    for word in words:
+        if word[:2] in ("-b", "-r") and word != "-r":
+            state.step = math.gcd(state.step, size_of(word[2:]))
+    state.is_odd = state.step % SECTOR != 0
+
+
+def size_of(text: str) -> int:
+    """Return the bytes of a size as it is given to diskspd."""
+    return int(text.removesuffix("K")) * (KIB if text.endswith("K") else 1)
 
 
 def run(world: World, drawn: random.Random) -> None:
@@ -229,7 +254,6 @@ def run(world: World, drawn: random.Random) -> None:
         words, cwd=world.folder, capture_output=True, timeout=LONGEST_S, check=False
     )
     world.log.append(f"diskspd {shlex.join(words[1:])}  # {done.returncode}")
-    note_source(world, path, words)
     world.counts["refused" if done.returncode == REFUSED else "run"] += 1
     told = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
     if done.returncode == REFUSED:
@@ -237,6 +261,8 @@ def run(world: World, drawn: random.Random) -> None:
     elif done.returncode not in FINISHED and TOO_SMALL not in " ".join(told):
         raise Violation(f"exit code {done.returncode}: {told}")
     check(world, before, path, done.returncode)
+    if done.returncode != REFUSED:
+        note_writes(world, path, words)
     world.forget()
 
 
@@ -256,9 +282,10 @@ def kill(world: World, drawn: random.Random) -> None:
     if code == REFUSED:
         last = (world.folder / "told").read_text(errors="replace").strip().splitlines()[-3:]
         world.log.append(f"    {last}")
-    note_source(world, path, words)
     world.counts["killed" if code < 0 else "run"] += 1
     check(world, before, path, code if code >= 0 else None)
+    if code != REFUSED:
+        note_writes(world, path, words)
     world.forget()
 
 

@@ -139,6 +139,7 @@ fn carry_out(
         events: &events,
         tables: tables.as_ref(),
         checked: grant.checked.clone(),
+        marks: &marks,
         account,
         stop,
         sink,

@@ -11,7 +11,7 @@ use crate::engine::conductor::{Control, run_span};
 use crate::events::RunEvents;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::guard::Checked;
-use crate::plan::prepare::Created;
+use crate::plan::prepare::{Created, Marks};
 use crate::plan::{FilePlan, Plan, SpanPlan, prepare, tracing};
 use crate::result::doubts;
 use crate::verify::Tables;
@@ -22,6 +22,7 @@ pub(super) struct Runner<'a> {
     pub(super) events: &'a RunEvents,
     pub(super) tables: Option<&'a Arc<Tables>>,
     pub(super) checked: Checked,
+    pub(super) marks: &'a Marks,
     pub(super) account: &'a Shared,
     pub(super) stop: &'a AtomicBool,
     pub(super) sink: EventSink<'a>,
@@ -82,9 +83,13 @@ impl Runner<'_> {
             self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
             let overwrite = self.request.options.overwrite;
             let (checked, stop, sink) = (&mut self.checked, self.stop, self.sink);
+            let (marks, tables) = (self.marks, self.tables);
             let created = within(sink, format!("create the file '{path}'"), || {
-                let created = prepare::create(file, overwrite, checked, stop, sink)?;
-                if let (Some(tables), false) = (self.tables, created == Created::Kept) {
+                if prepare::create(file, overwrite, checked, stop, sink)? == Created::Kept {
+                    return Ok(());
+                }
+                marks.made(&file.path, checked);
+                if let Some(tables) = tables {
                     tables.forget(&file.path);
                     tables.learn(&file.path, true);
                 }

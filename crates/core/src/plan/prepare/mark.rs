@@ -16,7 +16,7 @@ use fathom_sys::attributes;
 use fathom_sys::file_state::{self, FileState};
 
 use super::content::Content;
-use super::pieces::Writes;
+use super::counted::Writes;
 use super::proof::Hints;
 use crate::plan::Reduction;
 use crate::plan::guard::Alone;
@@ -36,6 +36,9 @@ const SETTING_NS: i64 = 5_000_000;
 const IN_NO_STATE_NS: i64 = -1;
 /// Files that fed the writes are kept as long as a mark is not longer.
 const VALUE_BYTES_MAX: usize = 2048;
+/// Flags of the writes.
+const HAS_ZEROS: i64 = 1;
+const IS_MAPPED: i64 = 2;
 /// Behind each file that fed the writes; no path has it.
 const END: char = '\0';
 
@@ -111,7 +114,7 @@ impl Mark {
     fn parse(text: &str) -> Option<Self> {
         let version = text.split(' ').next()?;
         let has_writes = version == VERSION;
-        let mut words = text.splitn(if has_writes { 13 } else { 11 }, ' ').skip(1);
+        let mut words = text.splitn(if has_writes { 14 } else { 11 }, ' ').skip(1);
         let size_bytes = words.next()?.parse().ok()?;
         let seed = u64::from_str_radix(words.next()?, 16).ok();
         let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
@@ -132,7 +135,10 @@ impl Mark {
         let left = Some(FileState { inode, born_ns, size_bytes, modified_ns, changed_ns });
         let writes = if has_writes {
             let (step_bytes, least_bytes) = (number()?.cast_unsigned(), number()?.cast_unsigned());
-            Some(Writes { step_bytes, least_bytes }).filter(|writes| writes.step_bytes > 0)
+            let flags = number()?;
+            let (has_zeros, is_mapped) = (flags & HAS_ZEROS != 0, flags & IS_MAPPED != 0);
+            let writes = Writes { step_bytes, least_bytes, has_zeros, is_mapped };
+            Some(writes).filter(|writes| writes.step_bytes > 0)
         } else {
             Some(Writes::ANY)
         };
@@ -148,11 +154,14 @@ impl Mark {
         let FileState { inode, born_ns, size_bytes, modified_ns, changed_ns } = state;
         let (adopted, inode) = (i32::from(self.is_adopted), inode.cast_signed());
         let born_ns = born_ns.unwrap_or(0);
-        let (step, least) =
-            self.writes.map_or((0, 0), |writes| (writes.step_bytes, writes.least_bytes));
+        let (step, least, flags) = self.writes.map_or((0, 0, 0), |writes| {
+            let zeros = if writes.has_zeros { HAS_ZEROS } else { 0 };
+            let mapped = if writes.is_mapped { IS_MAPPED } else { 0 };
+            (writes.step_bytes, writes.least_bytes, zeros | mapped)
+        });
         let mut text = format!(
             "{VERSION} {size_bytes} {seed} {compress_percent} {dedupe_percent} {adopted} {inode} {born_ns} \
-             {modified_ns} {changed_ns} {step} {least}"
+             {modified_ns} {changed_ns} {step} {least} {flags}"
         );
         text.push(' ');
         for fed in self.fed.iter().filter_map(Source::to_text) {
@@ -172,10 +181,11 @@ impl Mark {
         self.fed.insert(0, source);
     }
 
-    /// Notes where I/Os begin. What wrote before is known only if the mark tells it, or if nobody wrote since
-    /// the file was made.
+    /// Notes where I/Os begin. A mark that tells of none is that of a file to which no run of ours has
+    /// written; without one, nothing is known of what wrote before.
     pub(super) fn written_by(&mut self, writes: Writes, is_as_made: bool) {
-        let before = self.writes.or((!is_as_made).then_some(Writes::ANY));
+        let is_known = is_as_made || self.left.is_some();
+        let before = self.writes.or((!is_known).then_some(Writes::ANY));
         self.writes = Some(before.map_or(writes, |before| before.and(writes)));
     }
 
@@ -349,6 +359,19 @@ mod tests {
     }
 
     #[test]
+    fn a_mark_without_writes_tells_that_there_were_none() {
+        let (block, writes) = (4096, |step_bytes| Writes { step_bytes, ..Writes::ANY });
+        let mut left = Mark::of(marked().as_file());
+        left.written_by(writes(block), false);
+        assert_eq!(left.writes, Some(writes(block)));
+        left.written_by(writes(48), false);
+        assert_eq!(left.writes, Some(writes(16)));
+        let mut unknown = Mark::default();
+        unknown.written_by(writes(block), false);
+        assert_eq!(unknown.writes, Some(Writes::ANY));
+    }
+
+    #[test]
     fn a_mark_reads_as_it_was_written() {
         let state = FileState { inode: u64::MAX, born_ns: None, ..FileState::default() };
         let mut mark = Mark { is_adopted: true, ..Mark::default() };
@@ -361,11 +384,12 @@ mod tests {
         assert_eq!(mark.fed.iter().map(|fed| fed.bytes).collect::<Vec<_>>(), [1 << 20, 7]);
         let read = Mark::parse(&mark.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..mark.clone() });
-        let writes = Some(Writes { step_bytes: 512, least_bytes: 4096 });
+        let writes =
+            Some(Writes { step_bytes: 512, least_bytes: 4096, has_zeros: true, is_mapped: false });
         let written = Mark { writes, ..mark.clone() };
         let read = Mark::parse(&written.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..written });
-        let without = mark.to_text(state).replacen("4 ", "3 ", 1).replacen(" 0 0 ", " ", 1);
+        let without = mark.to_text(state).replacen("4 ", "3 ", 1).replacen(" 0 0 0 ", " ", 1);
         assert_eq!(Mark::parse(&without).map(|read| read.fed.len()), Some(2), "{without}");
         let earlier = Mark::parse("2 4096 - 0 0 1 7 0 8 9 65536 /a b/c").expect("a mark");
         assert!(earlier.fed.is_empty() && earlier.is_adopted);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::counted::{Writes, common};
 use super::mark::{self, Mark};
-use super::pieces::{Writes, common};
 use super::{Whose, whose};
 use crate::attend::within;
 use crate::measure::EventSink;
@@ -52,8 +52,8 @@ fn found_now(path: &Path, checked: &Checked) -> io::Result<Option<Finding>> {
 /// How a run writes to a file.
 #[derive(Debug, Clone, Default)]
 struct Written {
-    /// The file that feeds the writes, and how much of it.
-    fed: Option<(PathBuf, u64)>,
+    /// The files that feed the writes, and how much of each.
+    fed: BTreeSet<(PathBuf, u64)>,
     /// Where its I/Os begin; absent if it only makes the file.
     writes: Option<Writes>,
 }
@@ -84,6 +84,15 @@ impl Marks {
             files.entry(path).or_default();
         }
         Self { files }
+    }
+
+    /// Marks a file that the run has made just now: before the first write to it, as a run that is killed
+    /// ends nothing.
+    pub(crate) fn made(&self, path: &Path, checked: &Checked) {
+        if let Some(written) = self.files.get(path) {
+            // What cannot be marked proves by its content whose it is.
+            let _ = renew(path, written, checked, (false, false));
+        }
     }
 
     /// Marks each file in the state in which the run has left it.
@@ -119,12 +128,12 @@ fn renew(
     }
     let mut mark = Mark::of(&file);
     mark.is_adopted &= !is_first || mark.holds(&file)?;
-    if let Some((fed, bytes)) = &written.fed {
+    for (fed, bytes) in &written.fed {
         mark.fed_by(fed, *bytes);
     }
     if let Some(writes) = written.writes {
         // At the end, a mark that does not tell is that of a file which this run has made.
-        let is_as_made = metadata.len() == 0 || !is_first || mark.holds(&file)?;
+        let is_as_made = metadata.len() == 0 || !is_first;
         mark.written_by(writes, is_as_made);
     }
     mark.seal(&file, &checked.alone);
@@ -141,7 +150,7 @@ fn written(plan: &Plan) -> BTreeMap<PathBuf, Written> {
             }
             let written = files.entry(target.path.clone()).or_default();
             if let PayloadPlan::Buffer { bytes, file: Some(file) } = &target.payload {
-                written.fed = Some((file.clone(), *bytes));
+                written.fed.insert((file.clone(), *bytes));
             }
             let writes = writes(span, index);
             written.writes = Some(written.writes.map_or(writes, |before| before.and(writes)));
@@ -163,9 +172,13 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
     }
     let places = offsets.into_iter().flat_map(|one| [one.base_bytes, one.align_bytes]);
     let sizes = sizes.into_iter().map(u64::from);
+    let is_fed = matches!(plan.payload, PayloadPlan::Buffer { file: Some(_), .. });
+    let trims = plan.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0);
     Writes {
         step_bytes: places.chain(starts).chain(sizes.clone()).fold(0, common).max(1),
         least_bytes: sizes.min().unwrap_or(1),
+        has_zeros: trims || is_fed || plan.payload == PayloadPlan::Zero,
+        is_mapped: plan.open.mapped,
     }
 }
 

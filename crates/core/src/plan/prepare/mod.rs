@@ -5,6 +5,7 @@
 
 mod adopt;
 mod content;
+mod counted;
 mod created;
 mod entrusted;
 mod error;
@@ -19,6 +20,8 @@ mod reserve;
 mod room;
 mod together;
 
+#[cfg(test)]
+mod drawn_tests;
 #[cfg(test)]
 mod tests;
 
@@ -291,12 +294,12 @@ impl Making<'_> {
         let seed = Content::signed(RandomState::new().hash_one(self.path));
         let content = Content { seed, size_bytes: self.size_bytes, reduction: self.reduction };
         self.reserve(file)?;
+        // Before the first byte: parts of data that compress are known by what they are parts of. That the
+        // file is complete is told by its first block.
+        Mark::created(content).note(file);
         let filling = Filling::new(file, self.path, content, self.stop, self.sink);
         match filling.run() {
-            Ok(Filled::Whole) => {
-                Mark::created(content).note(file);
-                Ok(())
-            }
+            Ok(Filled::Whole) => Ok(()),
             Ok(Filled::Stopped) => Err(self.interrupted(filling.done_bytes())),
             Err(error) => Err(self.broken_off(filling.done_bytes(), error)),
         }
@@ -336,7 +339,7 @@ impl Making<'_> {
     ) -> Result<(), PrepareError> {
         if outcome.is_err() && !matches!(self.remove(file), Ok(Removal::Removed)) {
             // What cannot be removed is at least emptied, and carries no mark.
-            let _ = file.set_len(0);
+            let _ = file.set_len(0).and_then(|()| mark::remove(file));
         }
         outcome
     }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::content::{BLOCK_BYTES, Content};
+use super::counted::{Count, TELLING_BYTES, Writes, counting};
 use super::proof::Hints;
 use crate::noise::{self, WORD_BYTES, WRITE_STEP, mix, unmix};
 use crate::plan::Reduction;
@@ -16,52 +17,6 @@ const UNMARKED_COUNT_BYTES_MIN: usize = 512;
 const ON_BYTES: usize = 8;
 /// The repeated part of a grain is not shorter, unless the grain is cut.
 const REPEATED_BYTES_MIN: usize = 5;
-
-/// The pattern begins anew after so many bytes.
-const COUNT_BYTES: u64 = 256;
-
-/// Where the I/Os of runs began, and how long they were: what of a counting pattern may be theirs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Writes {
-    /// Each began at a multiple of this.
-    pub(super) step_bytes: u64,
-    /// None was shorter.
-    pub(super) least_bytes: u64,
-}
-
-impl Writes {
-    /// Of runs that are not known.
-    pub(super) const ANY: Self = Self { step_bytes: 1, least_bytes: PIECE_BYTES_MIN as u64 };
-
-    /// What is true of these and of others.
-    pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            step_bytes: common(self.step_bytes, other.step_bytes),
-            least_bytes: self.least_bytes.min(other.least_bytes),
-        }
-    }
-}
-
-/// The greatest number of which both are multiples.
-pub(super) fn common(mut one: u64, mut other: u64) -> u64 {
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one
-}
-
-/// Whether the bytes at this offset are the counting pattern of I/Os that begin at multiples of 256.
-pub(super) fn counts_from_offset(offset: u64, bytes: &[u8]) -> bool {
-    let first = offset.to_le_bytes()[0];
-    bytes.first() == Some(&first) && counting(bytes) == bytes.len()
-}
-
-/// How many bytes from the first on count upwards.
-fn counting(bytes: &[u8]) -> usize {
-    let pairs = bytes.iter().zip(bytes.iter().skip(1));
-    let steps = pairs.take_while(|(before, after)| before.wrapping_add(1) == **after).count();
-    bytes.len().min(steps + 1)
-}
 
 /// What a piece is, which tells each of its bytes and those that would follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,15 +44,6 @@ impl Piece {
     const fn end(&self) -> usize {
         self.start + self.length
     }
-}
-
-/// Bytes that count upwards.
-struct Count {
-    /// In the file.
-    start: u64,
-    length: u64,
-    /// The first one is zero, as that of each I/O.
-    begins: bool,
 }
 
 /// Bytes that are looked at.
@@ -186,16 +132,25 @@ impl Walk<'_> {
 
     /// Whether an I/O of our runs may have written a counting pattern with this phase here.
     fn may_count(&self, at: usize) -> bool {
-        let is_aligned = |writes: &Writes| writes.step_bytes.is_multiple_of(COUNT_BYTES);
-        let place = (self.offset + at as u64).to_le_bytes()[0];
-        !self.hints.writes.as_ref().is_some_and(is_aligned) || place == self.bytes[at]
+        let phase = self.writes().phase();
+        let place = self.offset + at as u64;
+        place.wrapping_sub(self.bytes[at].into()).is_multiple_of(phase)
     }
 
-    /// Whether zeros were written into a piece that goes on behind them as if they were not there. No run of
-    /// ours that can be told does that: it would be a write of fewer bytes than prove anything.
+    /// Where the I/Os of our runs began, as far as that is known.
+    fn writes(&self) -> Writes {
+        self.hints.writes.unwrap_or(Writes::ANY)
+    }
+
+    /// Whether zeros were written into a piece that goes on behind them as if they were not there. A run of
+    /// ours does that only with so short I/Os, or with I/Os that overlap so.
     fn splits(&self, gap: &Piece, before: Option<Piece>) -> bool {
+        let (writes, start) = (self.writes(), self.offset + gap.start as u64);
+        let is_whole = |bytes: u64| bytes.is_multiple_of(writes.step_bytes);
+        let may_be_ours = writes.may_blank() && is_whole(start) && is_whole(gap.length as u64);
         gap.kind == Kind::Zeros
             && gap.length < PIECE_BYTES_MIN
+            && !may_be_ours
             && before.is_some_and(|before| self.goes_on_behind(gap, &before))
     }
 
@@ -211,35 +166,51 @@ impl Walk<'_> {
     fn is_no_count_of_ours(&self, gap: &Piece, before: Option<Piece>) -> bool {
         let Kind::Counting(first) = gap.kind else { return false };
         let before = before.filter(|piece| piece.end() == gap.start);
-        // Its first bytes may be what would have come next in the piece before, by chance.
-        let taken =
-            if before.is_some() && usize::from(first) < ON_BYTES { first.into() } else { 0 };
-        let (start, length) = (self.offset + (gap.start - taken) as u64, gap.length + taken);
-        let count = Count { start, length: length as u64, begins: usize::from(first) == taken };
-        let is_cut = gap.end() == self.bytes.len();
-        let has_begun_before = before.is_none() && start > 0;
-        match self.hints.writes.filter(|writes| writes.step_bytes.is_multiple_of(COUNT_BYTES)) {
-            _ if has_begun_before => false,
-            // All pieces begin and end at multiples.
-            Some(writes) => {
-                let is_short = !is_cut && count.length < writes.step_bytes;
-                is_short || !count.start.is_multiple_of(writes.step_bytes)
-            }
-            None => self.is_no_odd_count(gap, before, &count),
+        if before.is_none() && self.offset + gap.start as u64 > 0 {
+            return false;
+        }
+        let count = self.count(gap, first);
+        !count.can_be_of(self.writes()) || self.is_no_part(gap, before, &count)
+    }
+
+    /// The bytes of a piece that counts, with those that may be its first ones though they are also what
+    /// would have come next in the piece before, by chance.
+    fn count(&self, gap: &Piece, first: u8) -> Count {
+        let phase = self.writes().phase();
+        let wanted =
+            if usize::from(first) < ON_BYTES { first.into() } else { u64::from(first) % phase };
+        let wanted = usize::try_from(wanted).unwrap_or(0);
+        let before = self.bytes[..gap.start].iter().rev().zip((0..first).rev());
+        let counted = before.take_while(|(byte, expected)| *byte == expected).count();
+        let taken = if counted >= wanted && wanted < ON_BYTES { wanted } else { 0 };
+        Count {
+            start: self.offset + (gap.start - taken) as u64,
+            length: (gap.length + taken) as u64,
+            first: u64::from(first) - taken as u64,
+            is_cut: gap.end() == self.bytes.len(),
         }
     }
 
-    /// The same where I/Os may begin anywhere. Each begins with zero, so that another first byte is seen only
-    /// where a later I/O wrote over the start. Nothing did that at the start of the file, and behind what
-    /// the file was created with; and what lies over an I/O that was there before is whole.
-    fn is_no_odd_count(&self, gap: &Piece, before: Option<Piece>, count: &Count) -> bool {
-        let least = self.hints.writes.unwrap_or(Writes::ANY).least_bytes;
-        let is_behind = |kind| before.is_some_and(|before| before.kind == kind);
+    /// Whether bytes that count can be no part of an I/O for what stands around them. Each I/O begins with
+    /// zero, so that another first byte is seen only where a later one wrote over the start. Nothing did that
+    /// at the start of the file, and behind what the file was created with, nor behind zeros that no run of
+    /// ours wrote; and what lies over an I/O that was there before is whole.
+    fn is_no_part(&self, gap: &Piece, before: Option<Piece>, count: &Count) -> bool {
+        let writes = self.writes();
+        let is_behind = |kind, least| {
+            before.is_some_and(|before| before.kind == kind && before.length >= least)
+        };
+        let are_zeros_before = is_behind(Kind::Zeros, 1) && !writes.may_blank();
         let are_zeros_behind = self.bytes[gap.end()..].starts_with(&[0; ON_BYTES]);
-        let is_over = (is_behind(Kind::Zeros) && are_zeros_behind)
-            || before.is_some_and(|before| self.goes_on_behind(gap, &before));
-        let has_start = before.is_none() || is_behind(Kind::Created) || is_behind(Kind::Zeros);
-        (has_start && !count.begins) || (is_over && !(count.begins && count.length >= least))
+        // A byte or two may be those that the file was created with by chance.
+        let has_start = before.is_none() || is_behind(Kind::Created, ON_BYTES) || are_zeros_before;
+        // I/Os that count go on like others that do, where they all begin at multiples.
+        let tells = |piece: &Piece| {
+            !matches!(piece.kind, Kind::Counting(_)) || writes.phase() < TELLING_BYTES
+        };
+        let goes_on = before.is_some_and(|one| tells(&one) && self.goes_on_behind(gap, &one));
+        let is_over = (are_zeros_before && are_zeros_behind) || goes_on;
+        (has_start && count.first != 0) || (is_over && !count.is_whole(writes))
     }
 
     /// What would stand here if a piece had not ended before.

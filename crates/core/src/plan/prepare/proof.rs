@@ -15,9 +15,10 @@ use std::path::Path;
 use fathom_sys::{extents, residency};
 
 use super::content::{BLOCK_BYTES, Content};
+use super::counted::{self, Writes};
 use super::created::Created;
 use super::fed::Fed;
-use super::pieces::{self, Writes};
+use super::pieces;
 use crate::noise;
 use crate::verify::stamp::Stamp;
 
@@ -201,7 +202,7 @@ impl Look<'_> {
         if sector.len() < SECTOR_BYTES || continues {
             return false;
         }
-        let is_ours = pieces::counts_from_offset(offset, sector)
+        let is_ours = counted::counts_from_offset(offset, sector)
             || self.hints.content.is_some_and(|content| content.holds_at(offset, sector))
             || self.is_chained(offset, sector)
             || Stamp::read(sector).is_ok()

@@ -1,0 +1,144 @@
+//! Files that drawn runs have left: no byte of ours is somebody's, and no table of characters is ours.
+
+use std::os::unix::fs::FileExt;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::counted::{Writes, common};
+use super::proof::{self, Hints};
+use super::*;
+use crate::noise;
+
+const SIZE: usize = 40_000;
+/// Length of I/Os, and what their offsets are multiples of.
+const BLOCKS: [(usize, usize); 9] = [
+    (512, 512),
+    (4096, 4096),
+    (8192, 8192),
+    (16_384, 4096),
+    (1000, 1000),
+    (48, 16),
+    (528, 16),
+    (1536, 512),
+    (4096, 16),
+];
+/// Shorter pieces prove nothing.
+const PIECE: u64 = 16;
+
+#[derive(Debug, Clone, Copy)]
+enum Data {
+    Counting,
+    Zeros,
+    Random(u64),
+    Compressed(u64),
+}
+
+#[derive(Debug, Clone)]
+struct Run {
+    block: (usize, usize),
+    data: Data,
+    places: Vec<usize>,
+    /// Bytes that the last I/O lacks, as the process was killed.
+    lacks: usize,
+}
+
+fn runs() -> impl Strategy<Value = Vec<Run>> {
+    let data = prop_oneof![
+        2 => Just(Data::Counting),
+        1 => Just(Data::Zeros),
+        1 => any::<u64>().prop_map(Data::Random),
+        1 => any::<u64>().prop_map(Data::Compressed),
+    ];
+    let block = proptest::sample::select(&BLOCKS[..]);
+    let lacks = prop_oneof![Just(0_usize), 1_usize..16];
+    let run = (block, data, vec(0..SIZE, 1..40), lacks)
+        .prop_map(|(block, data, places, lacks)| Run { block, data, places, lacks });
+    let is_told = |runs: &Vec<Run>| writes(runs).step_bytes >= PIECE;
+    vec(run, 1..4).prop_filter("pieces that prove something", is_told)
+}
+
+fn writes(runs: &[Run]) -> Writes {
+    let of = |run: &Run| {
+        let (length, align) = (run.block.0 as u64, run.block.1 as u64);
+        let has_zeros = matches!(run.data, Data::Zeros);
+        let step_bytes = common(length, align);
+        Writes { step_bytes, least_bytes: length, has_zeros, is_mapped: false }
+    };
+    runs.iter().map(of).reduce(Writes::and).expect("a run")
+}
+
+fn fill(data: Data, bytes: &mut [u8]) {
+    match data {
+        Data::Counting => (0_u8..=255).cycle().zip(bytes).for_each(|(count, byte)| *byte = count),
+        Data::Zeros => bytes.fill(0),
+        Data::Random(key) => noise::fill(key, bytes),
+        Data::Compressed(key) => {
+            for (grain, bytes) in (0..).zip(bytes.chunks_mut(512)) {
+                noise::fill_grain(key, grain, 256, bytes);
+            }
+        }
+    }
+}
+
+/// What a file holds that was created, and what proves whose it is.
+fn left_by(runs: &[Run]) -> (Vec<u8>, Hints) {
+    let seed = Content::signed(77);
+    let content = Content { seed, size_bytes: SIZE as u64, reduction: Reduction::default() };
+    let mut held = vec![0; SIZE];
+    content.fill(0, &mut held);
+    for (number, run) in (0..).zip(runs) {
+        let (length, align) = run.block;
+        let mut bytes = vec![0; length];
+        let last = run.places.len() as u64 - 1;
+        for (index, place) in (0_u64..).zip(&run.places) {
+            let at = place % (SIZE - length) / align * align;
+            let data = match run.data {
+                Data::Random(key) => Data::Random(noise::mix(key ^ (index << 8) ^ number)),
+                other => other,
+            };
+            fill(data, &mut bytes);
+            // A write that is cut short ends where a sector does.
+            let end = ((at + length) / 512).saturating_sub(run.lacks) * 512;
+            let is_torn = index == last && run.lacks > 0;
+            let done = if is_torn { end.saturating_sub(at) } else { length };
+            held[at..at + done].copy_from_slice(&bytes[..done]);
+        }
+    }
+    let mut hints = Hints::new(Some(content), true);
+    hints.writes = Some(writes(runs));
+    (held, hints)
+}
+
+fn whose_are(held: &[u8], hints: Hints) -> Whose {
+    let file = tempfile::tempfile().expect("a temporary file");
+    file.write_all_at(held, 0).expect("a write");
+    proof::look(&file, held.len() as u64, hints).expect("reads")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn what_drawn_runs_of_ours_left_is_ours(runs in runs()) {
+        let (held, hints) = left_by(&runs);
+        let found = whose_are(&held, hints);
+        prop_assert!(!matches!(found, Whose::Theirs(_)), "{:?}", found);
+    }
+
+    #[test]
+    fn a_table_of_characters_within_is_somebodys(
+        runs in runs(),
+        table in proptest::sample::select(vec![b'A'..=b'Z', b'a'..=b'~', b' '..=b'~', b'!'..=b'~', 1..=255]),
+        at in 0..SIZE - 300,
+    ) {
+        let (mut held, hints) = left_by(&runs);
+        let table: Vec<u8> = table.collect();
+        let before = held.get(at.wrapping_sub(1)).copied();
+        // As the bytes around it, it may be part of an I/O.
+        prop_assume!(before != Some(table[0].wrapping_sub(1)));
+        prop_assume!(held[at + table.len()] != table[table.len() - 1].wrapping_add(1));
+        held[at..at + table.len()].copy_from_slice(&table);
+        prop_assert!(matches!(whose_are(&held, hints), Whose::Theirs(_)));
+    }
+}

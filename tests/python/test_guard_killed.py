@@ -1,0 +1,74 @@
+"""What a run leaves that is killed while it writes to a file that it has made is still ours."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from support import diskspd
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_REFUSED = 2
+_PATIENCE_S = 30.0
+# Making so small a file is over by then: what is written later is written by the run.
+_MAKING_S = 0.15
+
+
+def _kill_in_mid_run(folder: Path, words: list[str]) -> None:
+    path, command = folder / "t.dat", [str(diskspd()), "-w100", "-W0", "-d60", *words, "t.dat"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet) as process:
+        end, made = time.monotonic() + _PATIENCE_S, None
+        while time.monotonic() < end:
+            time.sleep(0.01)
+            written = path.stat().st_mtime if path.exists() and path.stat().st_size else None
+            made = made or written
+            if made and written and written - made > _MAKING_S:
+                break
+        process.kill()
+    assert process.returncode < 0
+    assert made
+    assert path.stat().st_mtime - made > _MAKING_S
+
+
+def _next_run(folder: Path) -> subprocess.CompletedProcess[str]:
+    words = ["-w100", "-W0", "-d1", "-b4K", "--stop-ios=8", "t.dat"]
+    return subprocess.run(
+        [str(diskspd()), *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-c128K", "-b4K", "-r16", "-Z64K,feed"],
+        ["-c256K", "-b528", "-r16", "--engine=aio"],
+        ["-c256K", "-b4K", "-r16", "-t2"],
+        ["-c100000", "-b48", "-r16", "--compress=25", "--dedupe=20"],
+    ],
+    ids=["fed", "counting", "two threads", "compressed"],
+)
+def test_a_file_that_a_killed_run_had_made_is_still_ours(tmp_path: Path, words: list[str]) -> None:
+    """The mark must tell what is to come before the first write, also to a file that the run makes."""
+    (tmp_path / "feed").write_bytes(random.Random(5).randbytes(64 << 10))  # noqa: S311
+    _kill_in_mid_run(tmp_path, words)
+    if "user.fathom.made" not in os.listxattr(tmp_path / "t.dat"):
+        pytest.skip("this file system keeps no attributes")
+    done = _next_run(tmp_path)
+    assert done.returncode != _REFUSED, done.stderr
+    (tmp_path / "t.dat").touch()
+    with (tmp_path / "t.dat").open("r+b") as file:
+        file.seek(5000)
+        file.write(b"theirs, not a byte of it ours")
+    assert _next_run(tmp_path).returncode == _REFUSED
