@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from contradictions_captions import Captions
 from contradictions_drawn import drawn_figures, hold, number_in
 from contradictions_experiments import Experiments
 from fathom._claims import FORBIDDING, WEAKENING
@@ -267,6 +268,7 @@ def judge_one(draw: random.Random) -> None:
     hold((found is None) == (count == 1), found)
     if found is not None:
         judge_side_by_side(plans, findings, found)
+    Captions(draw).judge()
     experiments = Experiments(draw)
     experiments.judge_sweep()
     experiments.judge_tune()

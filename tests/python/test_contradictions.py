@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from contradictions import Judge, drawn_target, judge_many
+from contradictions_captions import Captions
 from contradictions_drawn import ContradictionError
 from fathom.assess import verdict_of
+from fathom.report._shared_loads import overall
+
+if TYPE_CHECKING:
+    from fathom.report._shared_loads import Difference
 
 SETS = 150
 
@@ -31,3 +37,22 @@ def test_the_judge_sees_a_contradiction() -> None:
     judge.plan, judge.figures = other, other.figures()
     with pytest.raises((ContradictionError, KeyError, ValueError)):
         judge.judge()
+
+
+def test_the_judge_sees_a_caption_that_counts_loads_without_the_figure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It said *over all 12 loads* where only some had a mean latency."""
+
+    def all_of_them(*arguments: Any) -> tuple[int, Difference] | None:  # noqa: ANN401 - Handed on.
+        found = overall(*arguments)
+        return None if found is None else (len(arguments[1]), found[1])
+
+    monkeypatch.setattr("fathom.report.figures._same_loads.overall", all_of_them)
+
+    def judge() -> None:
+        for number in range(100):
+            Captions(random.Random(number)).judge()  # noqa: S311 - Repeatable.
+
+    with pytest.raises(ContradictionError):
+        judge()

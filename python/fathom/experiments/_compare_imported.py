@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.experiments._compare_words import setting, term
 from fathom.experiments._metrics import run_value
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def imported_differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list
     sentences = []
     pairs = {name: (_values(a, name), _values(b, name)) for name in _LOAD}
     differ = [
-        f"{name} is {_words(sides[0])} in A and {_words(sides[1])} in B"
+        f"{term(name)} is {_words(name, sides[0])} in A and {_words(name, sides[1])} in B"
         for name, sides in pairs.items()
         if None not in sides[0] | sides[1] and sides[0] != sides[1]
     ]
@@ -42,7 +43,7 @@ def imported_differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list
     if unknown:
         sentences.append(
             f"Whether both sides did the same work is not wholly known: an import does not tell "
-            f"{', '.join(unknown)}."
+            f"{', '.join(map(term, unknown))}."
         )
     if not all(any(run.summary.columns[name] for name in _MACHINE) for run in (*a, *b)):
         sentences.append("The machine of an imported run is unknown.")
@@ -70,13 +71,15 @@ def told_figures(a: Sequence[StoredRun], b: Sequence[StoredRun], metric: str) ->
         if len(known) < len(side):
             return ""
         means.append(sum(known) / len(known))
-    change = 100 * (means[1] / means[0] - 1)
-    return f"it is {means[0]:,.2f} in A and {means[1]:,.2f} in B ({change:+.2f} %), but "
+    # Nothing is no number of percent away from 0.
+    change = f" ({100 * (means[1] / means[0] - 1):+.2f} %)" if means[0] else ""
+    return f"it is {means[0]:,.2f} in A and {means[1]:,.2f} in B{change}, but "
 
 
 def _values(runs: Sequence[StoredRun], name: str) -> frozenset[float | None]:
     return frozenset(run.summary.columns[name] for run in runs)
 
 
-def _words(values: frozenset[float | None]) -> str:
-    return ", ".join(sorted(f"{value:g}" for value in values if value is not None))
+def _words(name: str, values: frozenset[float | None]) -> str:
+    known = sorted(value for value in values if value is not None)
+    return ", ".join(setting(name, int(value) if value == int(value) else value) for value in known)

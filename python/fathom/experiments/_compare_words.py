@@ -18,6 +18,7 @@ _TERMS = {
     "tool_version": "version",
     "block_bytes": "block size (bytes)",
     "outstanding": "depth",
+    "outstanding_per_thread": "depth",
     "thread_count": "number of threads",
     "request_count": "number of outstanding I/Os of all threads",
     "random_percent": "share of random offsets (%)",

@@ -320,7 +320,7 @@ def _repeat_sentences(
     level = f"at {100 * estimate['confidence']:g} % confidence"
     first = (
         f"{len(runs)} runs gave {rate} IOPS, of which no interval can be told."
-        if low is None or high is None
+        if low is None or high is None or not estimate["mean"]
         else f"{len(runs)} runs gave {rate} IOPS, known to within "
         f"{50 * (high - low) / estimate['mean']:.2g} % {level}."
     )

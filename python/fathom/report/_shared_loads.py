@@ -118,8 +118,11 @@ def _percent(logarithm: float) -> float:
     return _PERCENT * math.expm1(logarithm)
 
 
-def overall(compared: Compared, loads: Sequence[SharedLoad]) -> Difference | None:
-    """Return the mean difference over all loads, with the interval by which they vary."""
+def overall(compared: Compared, loads: Sequence[SharedLoad]) -> tuple[int, Difference] | None:
+    """Return how many loads have the figure, and their mean difference.
+
+    Its interval is that by which they vary.
+    """
     from fathom.stats import independent_mean  # noqa: PLC0415 - Loads SciPy.
 
     found = [compared.difference(one) for one in loads]
@@ -127,7 +130,7 @@ def overall(compared: Compared, loads: Sequence[SharedLoad]) -> Difference | Non
     if len(logs) < _LEAST_FOR_INTERVAL:
         return None
     mean = independent_mean(logs)
-    return Difference(*(_percent(one) for one in (mean.mean, mean.low, mean.high)))
+    return len(logs), Difference(*(_percent(one) for one in (mean.mean, mean.low, mean.high)))
 
 
 def shared_loads(sides: Sequence[Side]) -> tuple[SharedLoad, ...]:

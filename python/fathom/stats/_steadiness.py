@@ -97,6 +97,8 @@ def find_steadiness(values: Values) -> Steadiness:
     mean = abs(float(series.mean()))
     if series.size < LEAST_ROUNDS or mean == 0:
         words = f"{series.size} rounds tell nothing, it takes {LEAST_ROUNDS}"
+        if series.size >= LEAST_ROUNDS:
+            words = f"there was nothing in {series.size} rounds"
         return Steadiness("cannot tell", "few", words, LEAST_ROUNDS)
     shares = series / mean
     for test in (_range, _trend, _level, _period, _outlier):

@@ -67,7 +67,9 @@ def _overall(loads: Sequence[SharedLoad]) -> Iterable[str]:
     for compared in COMPARED[:2]:
         found = overall(compared, loads)
         if found is not None:
-            yield f"{compared.name} over all {len(loads)} loads: {found.words}."
+            count, mean = found
+            which = f"all {count}" if count == len(loads) else f"{count} of {len(loads)}"
+            yield f"{compared.name} over {which} loads: {mean.words}."
 
 
 def _table(loads: Sequence[SharedLoad], names: Sequence[str]) -> Table:

@@ -86,11 +86,24 @@ def _sentence(rounds: Rounds) -> str:
     _, spread, rise, _ = _check(np.array(rounds.values[start:end]))
     state = "The SNIA's rule is kept" if is_steady else "The SNIA's rule is not kept"
     judged = find_steadiness(rounds.values)
+    share = _beside(abs(rise), rounds.slope_percent_limit)
+    moved = f"{'+' if rise > 0 else '-'}{share}" if float(share) else share
     return (
         f"{state}: over rounds {start + 1} to {end} ({rounds.name}; a round is one {rounds.step}) "
-        f"the range was {spread:.1f} % of the mean, and the fit moved by {rise:+.1f} %. "
+        f"the range was {_beside(spread, rounds.range_percent_limit)} % of the mean, and the fit "
+        f"moved by {moved} %. "
         f"All rounds: {judged.words}."
     )
+
+
+def _beside(percent: float, limit: float) -> str:
+    """Return a share with so many digits that it is not on the other side of its limit."""
+    found = f"{percent:.1f}"
+    for digits in range(2, 9):
+        if (float(found) <= limit) == (percent <= limit + _NANOS):
+            break
+        found = f"{percent:.{digits}f}"
+    return found
 
 
 def _spec(rounds: Rounds) -> dict[str, Any]:
