@@ -30,6 +30,7 @@ mod reduction;
 mod signals;
 mod sources;
 mod stalling;
+mod states;
 mod stop;
 mod sums;
 #[path = "../support/test_data.rs"]

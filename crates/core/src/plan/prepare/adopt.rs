@@ -80,27 +80,33 @@ pub fn adopt(plan: &Plan, options: &RunOptions, seen: &Seen) -> Result<(), Refus
         return Err(Refusals(refusals));
     }
     mark::let_time_pass();
-    let mark = |path: &PathBuf| {
-        let error = adopt_one(path, seen).err()?;
+    let adopted: Vec<_> = paths.iter().map(|path| (path, adopt_one(path, seen))).collect();
+    mark::let_time_pass();
+    let refuse = |(path, adopted): (&PathBuf, io::Result<_>)| {
+        let error = adopted.and_then(|(file, left)| confirm(&file, left, seen)).err()?;
         Some(Refusal { target: path.clone(), finding: Finding::NotMarked(error.to_string()) })
     };
-    let failed: Vec<Refusal> = paths.iter().filter_map(mark).collect();
-    mark::let_time_pass();
+    let failed: Vec<Refusal> = adopted.into_iter().filter_map(refuse).collect();
     if failed.is_empty() { Ok(()) } else { Err(Refusals(failed)) }
 }
 
-fn adopt_one(path: &Path, seen: &Seen) -> io::Result<()> {
+fn changed() -> io::Error {
+    io::Error::other("it was changed or replaced after it was shown: look again")
+}
+
+/// Marks a file, and gives the state behind that.
+fn adopt_one(path: &Path, seen: &Seen) -> io::Result<(File, FileState)> {
     let file = File::open(path)?;
     if !file.metadata()?.is_file() || identity::of_open(&file)? != identity::of(path)? {
         return Err(io::Error::other("it is not a regular file, or was replaced just now"));
     }
-    let changed = || io::Error::other("it was changed or replaced after it was shown: look again");
     if !seen.is_still(&file)? {
         return Err(changed());
     }
     mark::try_to_set(&file)?;
     let mark = Mark::adopted();
     mark.set(&file);
+    let left = file_state::of(&file)?;
     if lease::writers(&file) == Writers::Some {
         mark.note(&file);
         return Err(io::Error::other("somebody has just opened it for writing"));
@@ -110,7 +116,16 @@ fn adopt_one(path: &Path, seen: &Seen) -> io::Result<()> {
         return Err(changed());
     }
     if Mark::of(&file).holds(&file)? {
-        return Ok(());
+        return Ok((file, left));
     }
     Err(io::Error::other("the time stamps of its file system are coarse"))
+}
+
+/// Fails if anybody has changed the file since it was marked, however soon.
+fn confirm(file: &File, left: FileState, seen: &Seen) -> io::Result<()> {
+    if file_state::of(file)? == left && seen.has_its_data(file)? {
+        return Ok(());
+    }
+    Mark::of(file).note(file);
+    Err(changed())
 }

@@ -69,6 +69,9 @@ impl Entrusted {
             }
         }
         mark::let_time_pass();
+        for (file, handle) in &self.files {
+            Mark::confirm(file, || self.is_untouched((file, handle), &mut notes));
+        }
     }
 
     /// Whether nobody has the file open for writing, and nobody else has written to it.

@@ -32,6 +32,8 @@ const VERSION_2: &str = "2";
 const TICK_NS: i64 = 10_000_000;
 /// Time within which a mark that is set must have reached the file system, for its own change to be known.
 const SETTING_NS: i64 = 5_000_000;
+/// Times that are whole multiples of this are coarse: a change may have the same time as the one before it.
+const COARSE_NS: i64 = 1_000_000;
 /// No file was changed then.
 const IN_NO_STATE_NS: i64 = -1;
 /// Files that fed the writes are kept as long as a mark is not longer.
@@ -202,6 +204,7 @@ impl Mark {
         // Data that were changed within the last tick before the mark may have been changed again behind it.
         let is_settled = left.changed_ns - left.modified_ns > TICK_NS;
         Ok(is_settled
+            && !is_coarse(now)
             && (-TICK_NS..=SETTING_NS).contains(&changed)
             && FileState { changed_ns: left.changed_ns, ..now } == left)
     }
@@ -238,6 +241,15 @@ impl Mark {
         self.note(file);
     }
 
+    /// Confirms a mark that was set, when time has passed since: whoever wrote within the time that a setting
+    /// may take, and gave the file its old time back, would else pass for the setting.
+    pub(super) fn confirm(file: &File, is_alone: impl FnOnce() -> bool) {
+        let mark = Self::of(file);
+        if mark.holds(file).unwrap_or(false) && !is_alone() {
+            mark.note(file);
+        }
+    }
+
     /// Leaves a mark that only tells what to look for in `file`, in whatever state it is.
     pub(super) fn note(&self, file: &File) {
         let Ok(now) = file_state::of(file) else { return };
@@ -245,8 +257,8 @@ impl Mark {
         let _ = attributes::set(file, NAME, self.to_text(state).as_bytes());
     }
 
-    /// Marks `file` in the state in which it is. A file system that keeps no such attributes is no error, as
-    /// the content proves the same.
+    /// Marks `file` in the state in which it is; where the state proves nothing, the mark only tells what to
+    /// look for. A file system that keeps no such attributes is no error, as the content proves the same.
     pub(super) fn set(&self, file: &File) {
         let mut ahead_ns = 0;
         for _ in 0..5 {
@@ -257,6 +269,9 @@ impl Mark {
                 return;
             }
             let Ok(after) = file_state::of(file) else { return };
+            if is_coarse(after) {
+                return self.note(file);
+            }
             if (-TICK_NS..=SETTING_NS).contains(&(after.changed_ns - changed_ns)) {
                 return;
             }
@@ -264,6 +279,11 @@ impl Mark {
             ahead_ns += after.changed_ns - changed_ns;
         }
     }
+}
+
+/// Whether the file system keeps so coarse times that a change may leave no trace in them.
+fn is_coarse(state: FileState) -> bool {
+    state.changed_ns % COARSE_NS == 0
 }
 
 /// Sets a mark that says nothing.

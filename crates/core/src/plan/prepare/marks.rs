@@ -107,7 +107,20 @@ impl Marks {
             let _ = within(sink, doing, || renew(path, written, checked, (false, false)));
         }
         mark::let_time_pass();
+        for path in self.files.keys() {
+            let doing = format!("look at the mark of '{}'", path.display());
+            let _ = within(sink, doing, || confirm(path, checked));
+        }
     }
+}
+
+/// Confirms one mark.
+fn confirm(path: &Path, checked: &Checked) -> io::Result<()> {
+    if let Some(held) = checked.held(path)? {
+        let file = held.open_to_read(path)?;
+        Mark::confirm(&file, || checked.alone.is_alone(&file));
+    }
+    Ok(())
 }
 
 /// Renews one mark; false if the file is somebody's.
