@@ -11,6 +11,17 @@ use crate::unseen::{LOAD, apart, is_refused, told, turn, zeros};
 
 /// Runs with a policy, which a mount of its own namespace puts in its place.
 fn under_policy(bench: &Bench, policy: &str, mode: u32, args: &str) -> Option<Output> {
+    under_policy_behind("true", bench, policy, mode, args)
+}
+
+/// The same, behind another command of the shell in that namespace.
+fn under_policy_behind(
+    first: &str,
+    bench: &Bench,
+    policy: &str,
+    mode: u32,
+    args: &str,
+) -> Option<Output> {
     let place = bench.path("policy");
     fs::create_dir_all(&place).unwrap();
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).unwrap();
@@ -23,7 +34,7 @@ fn under_policy(bench: &Bench, policy: &str, mode: u32, args: &str) -> Option<Ou
     let mut command = apart(&["--mount"])?;
     let script = format!(
         "mount -t overlay overlay -o lowerdir=/etc,upperdir={},workdir={} /etc && mkdir -p /etc/fathom && \
-         mount --bind {} /etc/fathom && cd {} && exec {} {args}",
+         mount --bind {} /etc/fathom && cd {} && {first} && exec {} {args}",
         at("upper"),
         at("work"),
         at("policy"),
@@ -144,6 +155,44 @@ fn a_result_took_the_place_of_what_is_protected() {
 }
 
 #[test]
+fn a_journal_was_put_where_nothing_may_be_written() {
+    let bench = Bench::new();
+    fs::write(bench.path("kept.dat"), "").unwrap();
+    fs::create_dir_all(bench.path("db")).unwrap();
+    let load = "-w50 -d1 -W0 -b4K --stop-ios=9 t.dat";
+    for (place, words) in
+        [("s.sqlite-wal", "s.sqlite"), ("kept.dat", "kept.dat"), ("./kept.dat", "kept.dat")]
+    {
+        for explain in ["", "--explain"] {
+            let args = format!("{explain} --protect=kept.dat --verify-journal={place} {load}");
+            let mut command = bench.command(&args);
+            let output = command.env("FATHOM_STORE", "s.sqlite").output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{args}: {}", told(&output));
+            let all = format!("{}{}", told(&output), String::from_utf8_lossy(&output.stdout));
+            assert!(all.contains("is protected") && all.contains(words), "{args}: {all}");
+        }
+    }
+    assert!(bytes(&bench.path("kept.dat")).is_empty() && !bench.path("s.sqlite-wal").exists());
+    let below = format!("protect = [\"{}\"]", bench.path("db").display());
+    let args = format!("--overwrite --verify-journal=db/new {load}");
+    let Some(output) = under_policy(&bench, &below, 0o644, &args) else { return };
+    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+    assert!(told(&output).contains("it lies below that"), "{}", told(&output));
+    assert!(!bench.path("db/new").exists());
+}
+
+#[test]
+fn a_result_replaced_what_the_policy_forbids_to_overwrite() {
+    let bench = Bench::new();
+    fs::write(bench.path("letter"), "Dear Ada").unwrap();
+    let args = "-w0 -d1 -W0 --overwrite --json=letter t.dat";
+    for policy in ["overwrite = \"forbid\"", "write = \"only-made\""] {
+        let Some(output) = under_policy(&bench, policy, 0o644, args) else { return };
+        is_refused(&output, policy, &bench.path("letter"), b"Dear Ada");
+    }
+}
+
+#[test]
 fn a_result_took_the_place_of_what_the_policy_protects() {
     let bench = Bench::new();
     fs::write(bench.path("f.dat"), "Dear Ada").unwrap();
@@ -151,4 +200,53 @@ fn a_result_took_the_place_of_what_the_policy_protects() {
     let args = "-w0 -d1 -W0 --overwrite --json=f.dat /dev/null";
     let Some(output) = under_policy(&bench, &below, 0o644, args) else { return };
     is_refused(&output, "it lies below that", &bench.path("f.dat"), b"Dear Ada");
+}
+
+#[test]
+fn what_the_policy_protects_was_written_under_other_names() {
+    let bench = Bench::new();
+    for name in ["db/sub", "db/work", "db/inner", "low", "out"] {
+        fs::create_dir_all(bench.path(name)).unwrap();
+    }
+    let kept = bench.path("db/sub/f.dat");
+    zeros(&kept);
+    fs::hard_link(&kept, bench.path("hard")).unwrap();
+    fs::write(bench.path("plain"), "").unwrap();
+    let protect = format!("protect = [\"{}\"]", bench.path("db").display());
+    let bind = "mount --bind db/sub out";
+    let overlay = "mount -t overlay -o lowerdir=low,upperdir=db/sub,workdir=db/work none out";
+    let inner = "mount -t tmpfs none db/inner && mount --bind db/inner out";
+    let zeros = bytes(&kept);
+    for (first, args) in [
+        (bind, "out/f.dat"),
+        (bind, "-c1M out/new.dat"),
+        (bind, "--verify-journal=out/new.dat t.dat"),
+        (bind, "--json=out/new.dat t.dat"),
+        ("mount --bind db/sub/f.dat plain", "plain"),
+        (overlay, "out/f.dat"),
+        (overlay, "-c1M out/new.dat"),
+        (inner, "-c1M out/new.dat"),
+        ("true", "hard"),
+    ] {
+        let args = format!("{LOAD} --overwrite {args}");
+        let Some(output) = under_policy_behind(first, &bench, &protect, 0o644, &args) else {
+            continue;
+        };
+        is_refused(&output, "protect = [", &kept, &zeros);
+        assert!(!bench.path("db/sub/new.dat").exists(), "{first}, {args}");
+    }
+    let output = under_policy(&bench, &protect, 0o644, &format!("{LOAD} t.dat")).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+}
+
+#[test]
+fn what_the_policy_protects_was_written_through_a_loop_device() {
+    let _turn = turn();
+    let Some(device) = Loop::attach("/dev/loop7", 4 << 20) else { return };
+    let bench = Bench::new();
+    let args = format!("{LOAD} {} {}", device.leave(), device.name());
+    let protect = format!("protect = [\"{}\"]", device.image().parent().unwrap().display());
+    let before = bytes(device.image());
+    let Some(output) = under_policy(&bench, &protect, 0o644, &args) else { return };
+    is_refused(&output, "under another name", device.image(), &before);
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fathom_core::plan::guard::forbidden_place;
+use fathom_core::plan::guard::{forbidden_place, forbidden_to_overwrite};
 use fathom_sys::file::{may_write, open_stream_to_write};
 use fathom_sys::identity::{self, Identity};
 
@@ -19,6 +19,9 @@ const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 /// `ENXIO` of Linux: nobody has opened the pipe for reading.
 const NO_READER: i32 = 6;
+
+/// What stands where a result is to go, as a clause.
+const THEIRS: &str = "the file is there, and no result of this tool";
 
 /// Why a result cannot go there.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,6 +75,8 @@ fn look<'a>(
     (may_overwrite, protect): (bool, &[PathBuf]),
 ) -> Result<Destination, Obstacle> {
     let wrong = |error: io::Error| Obstacle::Wrong(format!("{error}; correct the path"));
+    let forbidden = if may_overwrite { forbidden_to_overwrite(THEIRS) } else { None };
+    let may_overwrite = may_overwrite && forbidden.is_none();
     let kind = match fs::metadata(path) {
         Ok(found) => Some(found.file_type()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -98,9 +103,10 @@ fn look<'a>(
         (Some(place), _) if place.may_be_replaced() => Ok(Destination::File(place)),
         (None, Some(kind)) => stream(path, kind),
         _ => {
-            let why = "the file is there, and no result of this tool; name another file, or give \
-                       --overwrite if it may be replaced";
-            Err(Obstacle::Refused(why.to_owned()))
+            let why = forbidden.unwrap_or_else(|| THEIRS.to_owned());
+            let more = ", or give --overwrite if it may be replaced";
+            let more = if why == THEIRS { more } else { "" };
+            Err(Obstacle::Refused(format!("{why}; name another file{more}")))
         }
     }
 }

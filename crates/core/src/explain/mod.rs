@@ -150,11 +150,17 @@ pub fn explain(request: &Request) -> Result<Explanation, Unfit> {
         schema_version: SCHEMA_VERSION,
         tool,
         command_line: request.command_line.clone(),
-        would_run: judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
+        would_run: judgement.journal.is_none()
+            && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
         files: files(&plan).map(|file| file_to_make(file, request, &judgement)).collect(),
         targets: targets.collect(),
-        notes: judgement.unseen.clone(),
+        notes: judgement
+            .journal
+            .iter()
+            .map(ToString::to_string)
+            .chain(judgement.unseen.clone())
+            .collect(),
     })
 }
 

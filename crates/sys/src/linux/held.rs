@@ -134,7 +134,7 @@ impl Held {
     }
 }
 
-fn link_of(descriptor: RawFd) -> PathBuf {
+pub(super) fn link_of(descriptor: RawFd) -> PathBuf {
     PathBuf::from(format!("/proc/thread-self/fd/{descriptor}"))
 }
 
@@ -253,6 +253,10 @@ impl Directory {
             return self.unlink(from).map(|()| Removal::Removed);
         }
         self.rename(from, to, libc::RENAME_EXCHANGE).map(|()| Removal::Replaced)
+    }
+
+    pub(super) fn descriptor(&self) -> &File {
+        &self.0
     }
 
     fn open(&self, name: &OsStr, flags: libc::c_int, mode: u32) -> io::Result<File> {

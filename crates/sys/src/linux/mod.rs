@@ -28,6 +28,7 @@ pub mod loops;
 pub mod mapping;
 pub mod privileges;
 pub mod process;
+pub mod reached;
 mod reserve;
 pub mod residency;
 pub mod ring;

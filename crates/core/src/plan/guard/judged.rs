@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::intents::{Intent, intents};
 use super::machine::Machine;
-use super::{Checked, Claims, DeviceLabel, Finding, Guard, Refusal, look, spare};
+use super::{Checked, Claims, DeviceLabel, Finding, Guard, Refusal, look, places, spare};
 use crate::measure::EventSink;
 use crate::plan::Plan;
 use crate::profile::RunOptions;
@@ -24,6 +24,8 @@ pub struct Verdict {
 pub struct Judgement {
     /// Of each path that would be written.
     pub verdicts: BTreeMap<PathBuf, Verdict>,
+    /// What speaks against the journal of the run at its place.
+    pub journal: Option<Refusal>,
     /// What could not be seen, as sentences.
     pub unseen: Vec<String>,
 }
@@ -41,7 +43,9 @@ pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
         let label = target.identity().and_then(|identity| guard.label(identity));
         (target.path.to_owned(), Verdict { finding, label })
     });
-    Judgement { verdicts: verdicts.collect(), unseen: guard.unseen(&checked) }
+    let verdicts = verdicts.collect();
+    let journal = places::refused_journal(plan, options, &|_| {});
+    Judgement { verdicts, journal, unseen: guard.unseen(&checked) }
 }
 
 /// What would be refused now of these paths, of which there is no plan; all claims are given back at once.

@@ -5,6 +5,7 @@
 //! given: there is no test for which that would be meant. docs/data-safety.md tells what is found how.
 
 mod alone;
+mod below;
 pub(crate) mod blocks;
 mod checked;
 mod finding;
@@ -50,6 +51,7 @@ use crate::attend::within;
 use crate::measure::EventSink;
 use crate::profile::RunOptions;
 pub(in crate::plan) use alone::Alone;
+use below::Regions;
 pub use checked::{Checked, Found, Place};
 pub(in crate::plan) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
@@ -60,7 +62,7 @@ pub use judged::{Judgement, Verdict, judge};
 use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
-pub use places::forbidden_place;
+pub use places::{forbidden_place, forbidden_to_overwrite};
 use policy::Policy;
 pub use token::{DeviceLabel, labels_of};
 use uses::Sight;
@@ -94,7 +96,8 @@ pub fn check(
         alone: Some(Arc::clone(&checked.alone)),
         ..Guard::new(&machine, &found, options, sink)
     };
-    let refusals = guard.refusals(&found, &mut claims, sink);
+    let mut refusals = guard.refusals(&found, &mut claims, sink);
+    refusals.extend(places::refused_journal(plan, options, sink));
     let unseen = guard.doubts_of.take().into_iter().collect();
     let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
     if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
@@ -150,6 +153,8 @@ struct Guard<'a> {
     hides_processes: bool,
     options: &'a RunOptions,
     policy: Policy,
+    /// Where what the policy protects lies.
+    regions: Regions,
     /// Who else writes to the files from now on; absent where nothing will be written.
     alone: Option<Arc<Alone>>,
     /// What could not be seen of the targets that were examined.
@@ -175,6 +180,7 @@ impl<'a> Guard<'a> {
             let policy = Policy::of_this_machine();
             let protect = [&options.protect[..], &policy.protect, &stores::of_this_user()].concat();
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
+            let regions = Regions::of(if is_needed { &policy.protect } else { &[] });
             let hides_processes = unseen::hides_processes(&tables);
             let (doubts_of, labels) = (RefCell::default(), RefCell::default());
             let alone = None;
@@ -185,6 +191,7 @@ impl<'a> Guard<'a> {
                 hides_processes,
                 options,
                 policy,
+                regions,
                 alone,
                 doubts_of,
                 labels,
@@ -214,7 +221,8 @@ impl<'a> Guard<'a> {
             Found::There(held) => held.path_now(),
             _ => None,
         };
-        if let Some(why) = self.policy.forbids(place.as_deref().unwrap_or(target.path)) {
+        let place = place.as_deref().unwrap_or(target.path);
+        if let Some(why) = self.policy.forbids(place).or_else(|| self.lies_below(target)) {
             return Some(Finding::Forbidden(why));
         }
         let held = match &target.found {

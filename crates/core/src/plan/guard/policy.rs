@@ -103,7 +103,7 @@ impl Policy {
             ));
         }
         let folder = self.protect.iter().find(|folder| lies_below(path, folder))?;
-        Some(policy_says(&format!("protect = [\"{}\"]", folder.display()), "it lies below that"))
+        Some(policy_protects(folder, "it lies below that"))
     }
 
     /// Why a block device may not be written, as a clause.
@@ -122,18 +122,30 @@ impl Policy {
     /// A finding that permission would lift, if this policy gives none.
     #[must_use]
     pub fn applied(&self, found: Finding) -> Finding {
+        let why = match &found {
+            Finding::FileWithData(_) | Finding::DeviceWithData(..) => {
+                self.forbids_to_overwrite(&found.to_string())
+            }
+            _ => None,
+        };
+        why.map_or(found, Finding::Forbidden)
+    }
+
+    /// Why data of others may not be written over, as a clause; `what` was found.
+    #[must_use]
+    pub fn forbids_to_overwrite(&self, what: &str) -> Option<String> {
         let key = match (self.only_made, self.forbids_overwrite) {
             (true, _) => "write = \"only-made\"",
             (_, true) => "overwrite = \"forbid\"",
-            _ => return found,
+            _ => return None,
         };
-        match &found {
-            Finding::FileWithData(_) | Finding::DeviceWithData(..) => {
-                Finding::Forbidden(policy_says(key, &found.to_string()))
-            }
-            _ => found,
-        }
+        Some(policy_says(key, what))
     }
+}
+
+/// That the policy protects a folder, and what that has to do with a target, as a clause.
+pub(super) fn policy_protects(folder: &Path, why: &str) -> String {
+    policy_says(&format!("protect = [\"{}\"]", folder.display()), why)
 }
 
 fn policy_says(key: &str, why: &str) -> String {

@@ -128,6 +128,17 @@ impl<'a> Sight<'a> {
         reached.flat_map(|reached| self.uses(reached)).min()
     }
 
+    /// The files behind the loop devices that a target reaches, by the paths that the system shows.
+    pub(super) fn files_behind(&self, target: Identity) -> Vec<PathBuf> {
+        let reached = self.reached.get(&target).into_iter().flatten();
+        let number = |one: &Reached| match one.node {
+            Identity::Device(number) => self.blocks.loop_device(number).map(|_| number),
+            _ => None,
+        };
+        let shown = |number| self.blocks.file(number, "loop/backing_file");
+        reached.filter_map(number).filter_map(shown).map(PathBuf::from).collect()
+    }
+
     fn uses(&self, reached: &Reached) -> Vec<Use> {
         let mut uses: Vec<Use> = self.mounts_of(reached).collect();
         uses.extend(self.protected.iter().filter(|one| one.files.contains(&reached.node)).map(

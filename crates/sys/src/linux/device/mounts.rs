@@ -31,6 +31,8 @@ const REMOTE: [&str; 20] = [
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
+    /// What the kernel calls it.
+    pub id: u64,
     /// Major and minor number of the device, or a number of its own.
     pub number: (u32, u32),
     /// What of the file system is mounted.
@@ -94,12 +96,14 @@ pub fn parse(text: &str) -> Vec<Mount> {
 
 fn parse_line(line: &str) -> Option<Mount> {
     let (left, right) = line.split_once(" - ")?;
+    let id = left.split(' ').next()?.parse().ok()?;
     let [number, root, place, options] = fields(left.splitn(7, ' ').skip(2))?;
     let [file_system, source, super_options] = fields(right.split(' '))?;
     let (major, minor) = number.split_once(':')?;
     let is_read_only =
         options.split(',').chain(super_options.split(',')).any(|option| option == "ro");
     Some(Mount {
+        id,
         number: (major.parse().ok()?, minor.parse().ok()?),
         root: unescape(root),
         place: unescape(place),
