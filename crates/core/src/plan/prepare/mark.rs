@@ -6,10 +6,9 @@
 //! what it holds must prove whose it is ([`super::proof`]); then the mark tells what to look for.
 
 use std::ffi::CStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use fathom_sys::attributes;
@@ -18,6 +17,7 @@ use fathom_sys::file_state::{self, FileState};
 use super::content::Content;
 use super::counted::Writes;
 use super::proof::Hints;
+use super::source::{END, Source};
 use crate::plan::Reduction;
 use crate::plan::guard::Alone;
 
@@ -41,8 +41,6 @@ const VALUE_BYTES_MAX: usize = 2048;
 /// Flags of the writes.
 const HAS_ZEROS: i64 = 1;
 const IS_MAPPED: i64 = 2;
-/// Behind each file that fed the writes; no path has it.
-const END: char = '\0';
 
 /// What a mark says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,43 +55,6 @@ pub(super) struct Mark {
     pub(super) writes: Option<Writes>,
     /// The files that fed the writes, the last one first.
     fed: Vec<Source>,
-}
-
-/// A file that fed the writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Source {
-    path: PathBuf,
-    /// So many bytes of it, or more that repeat it.
-    bytes: u64,
-    /// When anything of it was last changed; nobody has changed it since.
-    changed_ns: i64,
-}
-
-impl Source {
-    fn parse(text: &str) -> Option<Self> {
-        let mut words = text.splitn(3, ' ');
-        let mut number = || words.next()?.parse::<i64>().ok();
-        let (bytes, changed_ns) = (number()?.cast_unsigned(), number()?);
-        Some(Self { path: PathBuf::from(words.next()?), bytes, changed_ns })
-    }
-
-    fn to_text(&self) -> Option<String> {
-        let path = self.path.to_str()?;
-        Some(format!("{} {} {path}{END}", self.bytes.cast_signed(), self.changed_ns))
-    }
-
-    /// Whether it is still there as it was: a regular file, and another one than `target`.
-    fn is_as_it_was(&self, target: &File) -> io::Result<bool> {
-        let (Ok(found), target) = (self.path.metadata(), target.metadata()?) else {
-            return Ok(false);
-        };
-        let is_other = (found.dev(), found.ino()) != (target.dev(), target.ino());
-        Ok(found.is_file() && is_other && changed_ns(&found) == self.changed_ns)
-    }
-}
-
-fn changed_ns(found: &Metadata) -> i64 {
-    found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())
 }
 
 impl Mark {
@@ -176,9 +137,7 @@ impl Mark {
 
     /// Notes a file that feeds the writes.
     pub(super) fn fed_by(&mut self, path: &Path, bytes: u64) {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let Ok(found) = path.metadata() else { return };
-        let source = Source { path, bytes, changed_ns: changed_ns(&found) };
+        let Some(source) = Source::new(path, bytes) else { return };
         self.fed.retain(|fed| (&fed.path, fed.bytes) != (&source.path, bytes));
         self.fed.insert(0, source);
     }

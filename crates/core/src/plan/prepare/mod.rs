@@ -18,6 +18,7 @@ mod proof;
 mod removal;
 mod reserve;
 mod room;
+mod source;
 mod together;
 
 #[cfg(test)]
