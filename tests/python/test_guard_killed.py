@@ -60,7 +60,7 @@ def _next_run(folder: Path) -> subprocess.CompletedProcess[str]:
     ids=["fed", "counting", "two threads", "compressed"],
 )
 def test_a_file_that_a_killed_run_had_made_is_still_ours(tmp_path: Path, words: list[str]) -> None:
-    """The mark must tell what is to come before the first write, also to a file that the run makes."""
+    """The mark must tell what is to come before the first write, also to a file that it makes."""
     (tmp_path / "feed").write_bytes(random.Random(5).randbytes(64 << 10))  # noqa: S311
     _kill_in_mid_run(tmp_path, words)
     if "user.fathom.made" not in os.listxattr(tmp_path / "t.dat"):
