@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["interval_words", "known_words", "last_place", "measured_place", "place_words"]
+__all__ = [
+    "beside_limit",
+    "interval_words",
+    "known_words",
+    "last_place",
+    "measured_place",
+    "place_words",
+    "rate_words",
+]
 
 _DIGITS_OF_UNCERTAINTY = 2
 _DIGITS_ALONE = 3
 _MOST_DECIMALS = 6
 _DECIMALS_OF_EXACT = 3
+_LARGE = 100
+# So far beyond a limit is what arithmetic leaves.
+_ROUNDING = 1e-9
 
 
 def last_place(value: float, half_width: float | None) -> int:
@@ -66,3 +77,18 @@ def interval_words(low: float, high: float, *, sign: bool = False) -> str:
 
 def _half(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else (high - low) / 2
+
+
+def rate_words(value: float) -> str:
+    """Return a rate as a whole number; of a small one, three digits."""
+    return f"{value:,.0f}" if value >= _LARGE else f"{value:.3g}"
+
+
+def beside_limit(value: float, limit: float, decimals: int = 0) -> str:
+    """Return a share with so many digits that it is not on the other side of its limit."""
+    found = f"{value:.{decimals}f}"
+    for digits in range(decimals + 1, _MOST_DECIMALS + _DECIMALS_OF_EXACT):
+        if (float(found) <= limit) == (value <= limit + _ROUNDING):
+            break
+        found = f"{value:.{digits}f}"
+    return found

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from fathom._digits import interval_words, known_words, place_words
+from fathom._digits import beside_limit, interval_words, known_words, place_words, rate_words
 from fathom.experiments._compare_claims import _latency_sentence
 from fathom.experiments._noise_words import estimate_sentences, shown_figure
 from fathom.stats import (
@@ -200,6 +200,24 @@ def test_defect_9_intervals_and_changes_have_the_digits_of_their_width() -> None
     assert interval_words(17961.085, 36887.915) == "18,000 to 36,900"
     assert interval_words(-98.95, 325.59, sign=True) == "-100 to +330"
     assert place_words(-0.0001, -2, sign=True) == "+0.00"
+
+
+def test_a_share_is_told_on_its_own_side_of_a_limit() -> None:
+    """It said *range 20 % of the mean; 20 % are allowed* of what was not."""
+    told = [beside_limit(value, 20) for value in (20.4, 20.04, 20.0, 19.96, 24.4, 20.000001)]
+    assert told == ["20.4", "20.04", "20", "20", "24", "20.000001"]
+    assert beside_limit(9.98, 10, 1) == "10.0"
+
+
+def test_small_rates_keep_their_digits() -> None:
+    """A limit of 0.4 MiB/s was told as *all gave 0 to 0 MiB/s*."""
+    assert [rate_words(one) for one in (0.39, 2.6, 99.4, 100.4, 12345.6)] == [
+        "0.39",
+        "2.6",
+        "99.4",
+        "100",
+        "12,346",
+    ]
 
 
 def test_defect_9_equals_have_no_distance_of_their_distributions() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._digits import rate_words
 from fathom.experiments._metrics import interval_series
 from fathom.findings._finding import Noticed, Rule
 
@@ -52,8 +53,9 @@ def _noticed(one: Observed, step: _Step) -> Noticed:
     writes = one.load.write_percent > 0
     other = " A cache of the device that filled looks the same." if writes else ""
     return Noticed(
-        f"{one.load.words()}, {one.load.outstanding} outstanding: {step.before:,.0f} IOPS for "
-        f"{step.at * interval_s:.1f} s, then {step.after:,.0f} IOPS ({100 * step.share:.0f} %)."
+        f"{one.load.words()}, {one.load.outstanding} outstanding: {rate_words(step.before)} IOPS "
+        f"for {step.at * interval_s:.1f} s, then {rate_words(step.after)} IOPS "
+        f"({100 * step.share:.0f} %)."
         f"{other}",
         "Measure until the credits are used up (-d), and rely on the rate behind the step; the "
         "provider tells the size and the refill of the credits.",

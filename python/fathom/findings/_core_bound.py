@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _threads(worst: Observed, more: list[Observed], remedy: str) -> tuple[str, s
         gain = best.iops / worst.iops
         words = (
             f"{best.load.threads} threads with {best.load.depth} outstanding each gave {gain:.2f} "
-            f"times its {worst.iops:,.0f} IOPS"
+            f"times its {rate_words(worst.iops)} IOPS"
         )
         if gain >= _HELPED:
             return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         if max(rates) >= _CHANGED * min(rates):
             yield Noticed(
                 f"{family[0].load.words()}, {family[0].load.outstanding} outstanding: the same "
-                f"load gave {min(rates):,.0f} and {max(rates):,.0f} IOPS.",
+                f"load gave {rate_words(min(rates))} and {rate_words(max(rates))} IOPS.",
                 "Look for other load on this device or host, or a device that slows down when "
                 "warm or full; measure again when it is quiet.",
                 "possible",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             yield Noticed(
                 f"{last.load.words()}: from {before.load.outstanding} to "
                 f"{last.load.outstanding} outstanding I/Os the rate still grew from "
-                f"{before.iops:,.0f} to {last.iops:,.0f} IOPS.",
+                f"{rate_words(before.iops)} to {rate_words(last.iops)} IOPS.",
                 "Allow more outstanding I/O (-o) or threads (-t): this is not yet the device's "
                 "greatest rate.",
                 "likely",

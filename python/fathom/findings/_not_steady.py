@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._digits import beside_limit, rate_words
 from fathom.findings._burst_credits import step_of
 from fathom.findings._finding import Noticed, Rule
 from fathom.findings._series import settled_rates
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["RULE"]
 
 _PERCENT = 100
+# As of the SNIA's rule.
+_RANGE_PERCENT, _FIT_PERCENT = 20, 10
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
@@ -34,9 +37,10 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             continue
         yield Noticed(
             f"{one.load.words()}, {one.load.outstanding} outstanding: fifths of the run gave "
-            f"{fifths.min():,.0f} to {fifths.max():,.0f} IOPS (range "
-            f"{_PERCENT * check.range_share:.0f} % of the mean, drift "
-            f"{_PERCENT * check.fit_share:.0f} %; 20 % and 10 % are allowed).",
+            f"{rate_words(fifths.min())} to {rate_words(fifths.max())} IOPS (range "
+            f"{beside_limit(_PERCENT * check.range_share, _RANGE_PERCENT)} % of the mean, drift "
+            f"{beside_limit(_PERCENT * check.fit_share, _FIT_PERCENT)} %; "
+            f"{_RANGE_PERCENT} % and {_FIT_PERCENT} % are allowed).",
             "Measure longer (-d, --stop-steady), and precondition the device for writes.",
             "likely",
             (one,),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 from fathom.findings._observed import time_words
 from fathom.stats import LoadPoint, find_knee
@@ -32,8 +33,9 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         if most.load > knee.load and most.latency_ns >= _LATENCY_GROWTH * knee.latency_ns:
             yield Noticed(
                 f"{family[0].load.words()}: {knee.load:.0f} outstanding at once give "
-                f"{knee.throughput:,.0f} IOPS at {time_words(knee.latency_ns)}, {most.load:.0f} "
-                f"give {most.throughput:,.0f} at {time_words(most.latency_ns)}.",
+                f"{rate_words(knee.throughput)} IOPS at {time_words(knee.latency_ns)}, "
+                f"{most.load:.0f} give {rate_words(most.throughput)} at "
+                f"{time_words(most.latency_ns)}.",
                 f"Keep about {knee.load:.0f} outstanding at once (-o); more only wait.",
                 "likely",
                 family,

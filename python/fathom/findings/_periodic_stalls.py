@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 from fathom.findings._series import settled_rates
 
@@ -38,7 +39,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             every_s = gaps.mean() * one.result.raw["time_spans"][0]["interval_ns"] / 1e9
             yield Noticed(
                 f"{one.load.words()}, {one.load.outstanding} outstanding: every {every_s:.2g} s "
-                f"the rate fell from {np.median(rates):,.0f} to {rates[stalled].mean():,.0f} IOPS, "
+                f"the rate fell from {rate_words(float(np.median(rates)))} to "
+                f"{rate_words(float(rates[stalled].mean()))} IOPS, "
                 f"{begins.size} times.",
                 "Look for what runs at this period: flushing of caches, garbage collection of the "
                 "drive, snapshots, a scheduled task.",

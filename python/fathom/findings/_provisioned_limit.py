@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 from fathom.findings._observed import size_words
 
@@ -92,8 +93,8 @@ def _noticed(flat: Sequence[Observed], unit: str, rate: Callable[[Observed], flo
     sure: Confidence = "likely" if _reach(blocks) >= _BLOCKS_OF_A_LIMIT else "possible"
     words = (
         f"{len(flat)} loads with {min(depths)} to {max(depths)} outstanding and blocks of "
-        f"{size_words(min(blocks))} to {size_words(max(blocks))} all gave {min(rates):,.0f} to "
-        f"{max(rates):,.0f} {unit}."
+        f"{size_words(min(blocks))} to {size_words(max(blocks))} all gave "
+        f"{rate_words(min(rates))} to {rate_words(max(rates))} {unit}."
     )
     return Noticed(words, _REMEDY, sure, flat)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._digits import rate_words
 from fathom.findings._finding import Noticed, Rule
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         if write >= min(_TWICE / penalty, 0.9) * read:
             yield Noticed(
                 f"On {evidence.raid} a small random write costs {penalty} I/Os, yet writes gave "
-                f"{write:,.0f} IOPS and reads {read:,.0f}, {write / read:.0%} of them.",
+                f"{rate_words(write)} IOPS and reads {rate_words(read)}, "
+                f"{write / read:.0%} of them.",
                 "A write-back cache absorbs the writes: write for longer, over more than the "
                 "cache holds, to see what the disks sustain.",
                 "likely",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fathom._digits import beside_limit
 from fathom.report import _style as style
 from fathom.report._figure import Column, Figure, LeftOut, Table, View
 from fathom.report._words import count_words
@@ -86,24 +87,14 @@ def _sentence(rounds: Rounds) -> str:
     _, spread, rise, _ = _check(np.array(rounds.values[start:end]))
     state = "The SNIA's rule is kept" if is_steady else "The SNIA's rule is not kept"
     judged = find_steadiness(rounds.values)
-    share = _beside(abs(rise), rounds.slope_percent_limit)
+    share = beside_limit(abs(rise), rounds.slope_percent_limit, 1)
     moved = f"{'+' if rise > 0 else '-'}{share}" if float(share) else share
     return (
         f"{state}: over rounds {start + 1} to {end} ({rounds.name}; a round is one {rounds.step}) "
-        f"the range was {_beside(spread, rounds.range_percent_limit)} % of the mean, and the fit "
-        f"moved by {moved} %. "
+        f"the range was {beside_limit(spread, rounds.range_percent_limit, 1)} % of the mean, "
+        f"and the fit moved by {moved} %. "
         f"All rounds: {judged.words}."
     )
-
-
-def _beside(percent: float, limit: float) -> str:
-    """Return a share with so many digits that it is not on the other side of its limit."""
-    found = f"{percent:.1f}"
-    for digits in range(2, 9):
-        if (float(found) <= limit) == (percent <= limit + _NANOS):
-            break
-        found = f"{percent:.{digits}f}"
-    return found
 
 
 def _spec(rounds: Rounds) -> dict[str, Any]:
