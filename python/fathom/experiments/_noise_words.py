@@ -92,9 +92,9 @@ def _granted(given: Sequence[RunsEstimate]) -> str:
     least = min(given, key=lambda one: one.runs)
     level = f"{100 * least.confidence:g} %"
     return (
-        f"The intervals hold at {level} for runs that are independent. So few runs often do not "
-        f"show memory of less than {least.unseen_resemblance:.2f} from run to run, skewness, nor "
-        f"what comes in fewer than {100 * least.unseen_share:.0f} % of them."
+        f"The intervals hold at {level} or more for runs that are independent. So few runs often "
+        f"do not show memory of less than {least.unseen_resemblance:.2f} from run to run, "
+        f"skewness, nor what comes in fewer than {100 * least.unseen_share:.0f} % of them."
     )
 
 

@@ -31,11 +31,11 @@ _LEVEL = 0.05
 # A and then 3 of B differed in half of the simulated comparisons of equals.
 _LEAST_RUNS = 5
 # With fewer, the test of the means is wrong too often where neighbours resemble each other: in 9 to
-# 13 % with 5 runs. One in five comparisons of independent runs cannot tell for it, below 8 runs
-# three in ten.
+# 13 % with 5 runs. So many comparisons of independent runs cannot tell for it, with 5, from 6 and
+# from 8 runs on; more often than in 5 % equals differed with less (docs/statistics.md).
 _LEAST_FOR_MEMORY = 12
-_FEW_FOR_MEMORY = 8
-_MEMORY_LEVELS = (0.3, 0.2)
+_MEMORY_LEVELS = {5: 0.6, 6: 0.45, 7: 0.45}
+_MEMORY_LEVEL = 0.2
 
 
 def permuted_p_values(sides: Sequence[FloatArray], *, seed: int = 0) -> tuple[float, float]:
@@ -70,7 +70,7 @@ def doubts(sides: Sequence[FloatArray]) -> tuple[str, ...]:
     if change < _LEVEL / 2:
         return (f"the runs of a side change level (permutation CUSUM, p = {change:.3f})",)
     memory = _memory_p_value(sides) if few < _LEAST_FOR_MEMORY else 1.0
-    if memory < _MEMORY_LEVELS[few >= _FEW_FOR_MEMORY]:
+    if memory < _MEMORY_LEVELS.get(few, _MEMORY_LEVEL):
         words = (
             f"the order of fewer than {_LEAST_FOR_MEMORY} runs of a side tells too little of that"
         )
