@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._claims import WEAKENING, Claim
+from fathom._tails import few_words
 from fathom.assess._claim_maker import ClaimMaker
 from fathom.assess._key_figures import best_cell, value_words
 from fathom.assess._steady import POINTS, rounds_of, steady_state
@@ -184,9 +185,15 @@ def _latency(made: ClaimMaker) -> Claim | None:
         return None
     words = (
         f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
-        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time)."
+        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time"
+        f"{_few(one)})."
     )
     return made.claim("latency", words, {"read-1": "ns"})
+
+
+def _few(one: Figures) -> str:
+    words = few_words(0.99, one.latency_ios)
+    return f"; {words}" if words else ""
 
 
 def _saturation(made: ClaimMaker) -> Claim | None:
@@ -241,7 +248,7 @@ def _oltp(made: ClaimMaker) -> Claim | None:
     words = (
         f"{one.iops:,.0f} reads and writes of 8 KiB a second, 70 % of them reads, in "
         f"{time_words(one.latency_mean_ns)} on average and {time_words(one.latency_p99_ns)} for "
-        f"99 of 100 ({made.conditions('oltp')})."
+        f"99 of 100 ({made.conditions('oltp')}{_few(one)})."
     )
     judged = f"For a transaction database it is {suited}: {words}"
     plain = f"The load of a transaction database: {words}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom._tails import FEW, are_few
 from fathom.cli._claims_shown import row_mark, show_legend
 from fathom.cli._experiment_line import time_words
 from fathom.cli._shown import console, local_time, text_table
@@ -24,7 +25,8 @@ _SHOWN_CELLS = 20
 _RATES_MIB_PER_S = (100, 1000)
 # What a narrow terminal need not have, the first one first.
 _SPARE = ("mean ms", "MiB/s", "+/- %")
-_SHOWN_LATENCIES = ("latency_mean_ns", "latency_p99_ns")
+_TAIL = "latency_p99_ns"
+_SHOWN_LATENCIES = ("latency_mean_ns", _TAIL)
 
 
 def show_forecast(
@@ -101,7 +103,9 @@ def _latency(cell: SweptCell, name: str) -> str:
     """Return a latency in milliseconds, marked where it is an estimate."""
     measured: float | None = getattr(cell.figures, name, None)
     if measured is not None:
-        return f"{measured / _NANOS_PER_MILLI:.3f}"
+        ios = cell.figures.latency_ios if cell.figures is not None else None
+        mark = FEW if name == _TAIL and are_few(0.99, ios) else ""
+        return f"{measured / _NANOS_PER_MILLI:.3f}{mark}"
     estimated = (cell.estimated_latency or {}).get(name)
     return (
         "-"

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from fathom._claims import Claim, ToldRuns
+from fathom._tails import tails_words
 from fathom.experiments._told_runs import told_runs
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ def _interpolation(
         ("checked", _checked_words(outcome) if outcome.get("checked") else ""),
         ("probed", _probed_words(outcome) if outcome.get("probed") else ""),
         ("precision", _wide_words(wide) if wide else ""),
+        ("tails", tails_words([one["figures"] for one in cells if one.get("figures")])),
     ]
 
 

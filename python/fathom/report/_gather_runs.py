@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fathom._claims import ToldRuns
 from fathom._digits import known_words
+from fathom._tails import few_words
 from fathom.experiments._told_runs import told_run
 from fathom.findings._finding import numbers_words
 from fathom.report._material import Advice, KeyNumber, Rounds, Side, Verdict
-from fathom.report._points import families_of
+from fathom.report._points import carried_tails_ns, families_of
 from fathom.report._words import bytes_words, count_words, size_words, time_words, with_micro
 from fathom.runners import OWN_TOOL
 from fathom.stats._steadiness import steadiness_words
@@ -217,7 +219,8 @@ def _run_words(run: ReportedRun) -> str:
     if point.mean_ns is not None:
         words += f", {time_words(point.mean_ns)} on average"
     if point.p99_ns is not None:
-        words += f", 99 of 100 within {time_words(point.p99_ns)}"
+        few = few_words(0.99, point.ios)
+        words += f", 99 of 100 within {time_words(point.p99_ns)}" + (f" ({few})" if few else "")
     return words
 
 
@@ -228,7 +231,10 @@ def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:
         KeyNumber("I/Os per second", count_words(point.iops), point.iops),
         KeyNumber("Throughput", f"{count_words(point.mib_per_s)} MiB/s", point.mib_per_s),
         _time_number("Mean latency", point.mean_ns),
-        _time_number("99 of 100 I/Os within", point.p99_ns),
+        replace(
+            _time_number("99 of 100 I/Os within", point.p99_ns),
+            conditions="" if point.p99_ns is None else few_words(0.99, point.ios),
+        ),
         _time_number(
             "CPU time per I/O",
             (span.own_ns_per_io or 0) + (span.kernel_ns_per_io or 0) if span and cost else None,
@@ -244,7 +250,7 @@ def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
     points = [one.point for one in runs]
     iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
     means = [one.mean_ns for one in points if one.mean_ns is not None]
-    tails = [one.p99_ns for one in points if one.p99_ns is not None]
+    tails = carried_tails_ns(points)
     return (
         KeyNumber("Most I/Os per second", count_words(iops), iops),
         KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),

@@ -14,7 +14,7 @@ from fathom.experiments._tune_claims import best_points, tune_claims
 from fathom.report._again import again
 from fathom.report._gather_runs import advice_of, device_facts, is_judged, tool_of
 from fathom.report._material import GridCell, KeyNumber, Point, Side, Verdict
-from fathom.report._points import families_of, point_of_figures
+from fathom.report._points import carried_tails_ns, families_of, point_of_figures
 from fathom.report._words import count_words, time_words
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[K
         return ()
     iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
     means = [one.mean_ns for one in points if one.mean_ns is not None]
-    tails = [one.p99_ns for one in points if one.p99_ns is not None]
+    tails = carried_tails_ns(points)
     return (
         KeyNumber("Most I/Os per second", count_words(iops), iops),
         KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),

@@ -38,7 +38,7 @@ class Point:
 
     Latencies are in nanoseconds, of the whole measured time; ``label`` says in words what it is.
     Threads and depth are 0 where they are not known, as of a run that another tool made. ``marks``
-    are the rules of findings that speak against its figures.
+    are the rules of findings that speak against its figures, ``ios`` the I/Os of its latencies.
     """
 
     label: str
@@ -57,6 +57,7 @@ class Point:
     is_measured: bool = True
     run_id: int | None = None
     marks: tuple[str, ...] = ()
+    ios: int | None = None
 
     @property
     def outstanding(self) -> int:

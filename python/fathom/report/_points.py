@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom._tails import are_few
 from fathom.report._material import Family, Point, ReportedRun
 from fathom.report._words import size_words
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from fathom.store import StoredRun
 
 __all__ = [
+    "carried_tails_ns",
     "families_of",
     "load_words",
     "point_of_figures",
@@ -49,6 +51,7 @@ def point_of_figures(
     return Point(
         **load,
         **latencies,
+        ios=figures.get("latency_ios"),
         iops=figures["iops"],
         mib_per_s=figures["mib_per_s"],
         cpu_percent=figures.get("cpu_percent"),
@@ -69,11 +72,21 @@ def point_of_row(row: Mapping[str, Any], label: str) -> Point:
         depth=row.get("outstanding_per_thread") or 0,
         block_bytes=row.get("block_bytes"),
         write_percent=row.get("write_percent"),
+        ios=row.get("ios"),
         iops=row.get("total_iops") or 0.0,
         mib_per_s=row.get("total_mib_per_s") or 0.0,
         cpu_percent=row.get("cpu_percent"),
         run_id=row.get("id"),
     )
+
+
+def carried_tails_ns(points: Iterable[Point]) -> list[float]:
+    """Return the 99th percentiles, of which the least may be told: not of too few I/Os.
+
+    Where all are of too few, they are all there is.
+    """
+    known = [(one.p99_ns, one.ios) for one in points if one.p99_ns is not None]
+    return [tail for tail, ios in known if not are_few(0.99, ios)] or [tail for tail, _ in known]
 
 
 def run_of_stored(run: StoredRun, *, key: str = "", part: str = "", label: str = "") -> ReportedRun:

@@ -104,6 +104,7 @@ def stored_figures(result: Result) -> Figures:
         latency_p999_ns=_quantile(span.total, 0.999),
         cpu_percent=span.cpu_percent,
         busiest_cpu_percent=max(used, default=None),
+        latency_ios=None if span.total.latency is None else span.total.latency.count,
     )
 
 

@@ -31,6 +31,9 @@ class Figures:
         Of the whole measured time; None without ``-L``.
     cpu_percent, busiest_cpu_percent
         Mean use of the CPUs, and that of the busiest one; None if unknown.
+    latency_ios
+        Of how many I/Os the latencies are. The percentiles have no interval: the I/Os of a run are
+        not independent, and few of them carry none anyhow.
 
     """
 
@@ -45,6 +48,7 @@ class Figures:
     latency_p999_ns: float | None
     cpu_percent: float | None
     busiest_cpu_percent: float | None
+    latency_ios: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,56 @@
+"""Percentiles of single runs: where their I/Os are too few, that is said.
+
+The I/Os of one run resemble their neighbours, so that no interval of a percentile comes from one
+run alone; ``fathom repeat`` gives one. Below the number by which independent I/Os would carry an
+interval (order statistics), not even that is known whether the percentile is more than chance.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["FEW", "are_few", "few_words", "needed_ios", "tails_words"]
+
+FEW = "?"
+"""The mark of a percentile in a table whose I/Os are too few."""
+
+_OUTSIDE = 0.025
+"""Of an interval of 95 %, to each side."""
+
+
+def needed_ios(quantile: float) -> int:
+    """Return how many independent I/Os carry an interval of a percentile at least."""
+    rare = min(quantile, 1 - quantile)
+    return math.ceil(math.log(_OUTSIDE) / math.log1p(-rare))
+
+
+def are_few(quantile: float, ios: int | None) -> bool:
+    """Whether so many I/Os carry no interval; of an unknown number nothing is said."""
+    return ios is not None and ios < needed_ios(quantile)
+
+
+def few_words(quantile: float, ios: int | None) -> str:
+    """Return what stands behind a percentile of too few I/Os; nothing if they are enough."""
+    if ios is None or not are_few(quantile, ios):
+        return ""
+    what = (
+        "the greatest of all"
+        if math.ceil(quantile * ios * (1 - 1e-12)) >= ios
+        else f"fewer than {needed_ios(quantile)}"
+    )
+    return f"of {ios:,} I/Os, {what}: they carry no interval"
+
+
+def tails_words(figures: Sequence[Mapping[str, Any]]) -> str:
+    """Say for how many of these runs the 99th percentile rests on too few I/Os."""
+    few = sum(are_few(0.99, one.get("latency_ios")) for one in figures)
+    if not few:
+        return ""
+    return (
+        f"p99 of {few} cells (marked {FEW}) is of fewer than {needed_ios(0.99)} I/Os, which carry "
+        "no interval: allow more time (--longest), or repeat these loads."
+    )
