@@ -66,7 +66,10 @@ def test_it_prints_the_whole_result_as_json(tmp_path: Path) -> None:
         (["--stop-steady=1000"], ["with its whole duration, before a stop rule was met."]),
         (
             ["--stop-steady=3:150:150", "--stop-interval=50", "--engine=null"],
-            ["when the rate was steady.", "The last 3 intervals of 50 ms had a mean of"],
+            [
+                "when the rate was steady by the SNIA's rule.",
+                "The last 3 intervals of 50 ms had a mean of",
+            ],
         ),
     ],
 )

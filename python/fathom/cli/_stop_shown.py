@@ -45,7 +45,7 @@ def _ended(span: TimeSpan, cause: str) -> str:
         "bytes": f"when {span.total.bytes} bytes had been transferred",
         "ios": f"when {span.total.ios} I/Os had completed",
         "pass": f"after one pass over the range, of {span.total.ios} I/Os",
-        "steady": "when the rate was steady",
+        "steady": "when the rate was steady by the SNIA's rule",
         "confidence": "when the mean of the rate was known",
     }[cause]
     return f"The measured time ended at {span.measured_ns / _NANOS_PER_SECOND:.3f} s, {why}."

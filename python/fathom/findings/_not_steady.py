@@ -50,7 +50,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
 
 RULE = Rule(
     "not-steady",
-    "The rate was not steady",
+    "The rate was not steady by the SNIA's rules",
     "SNIA SSS PTS 2.0.2, 2.1.24: range 20 %, slope 10 % over a window of five rounds",
     _look,
 )

@@ -29,7 +29,7 @@ fn ended(span: &TimeSpanResult, cause: StopCause) -> String {
         StopCause::Bytes => format!("when {} bytes had been transferred", sum.bytes),
         StopCause::Ios => format!("when {} I/Os had completed", sum.ios),
         StopCause::Pass => format!("after one pass over the range, of {} I/Os", sum.ios),
-        StopCause::Steady => "when the rate was steady".to_owned(),
+        StopCause::Steady => "when the rate was steady by the SNIA's rule".to_owned(),
         StopCause::Confidence => "when the mean of the rate was known".to_owned(),
     };
     format!("The measured time ended at {:.3} s, {why}.", span.measured_ns as f64 / 1e9)

@@ -58,7 +58,7 @@ pub const FLAGS: &[Flag] = &[
         form: "--stop-steady[=<intervals>[:<range>[:<slope>]]]",
         unit: "intervals, percent, percent",
         limits: "3 intervals or more; range and slope above 0 to 1000",
-        short: "end the measured time when the rate is steady",
+        short: "end the measured time when the rate is steady by the SNIA's rule",
         long: "Over a window of the last intervals (30), the greatest and the least IOPS differ by at \
                most range (20) percent of their mean, and the straight line of least squares rises \
                or falls by at most slope (10) percent of it: the definition of the SNIA's \
