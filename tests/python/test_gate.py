@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import typer
 from fathom.cli._compare import judge
-from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_WORSE
+from fathom.cli._exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
+from fathom.experiments._compare import RunComparison
 from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
 from fathom.experiments._gate import parse_condition, verdict
 from fathom.stats import compare_means
@@ -94,6 +95,33 @@ def test_defect_3_the_exit_code_says_which_of_three(
     with pytest.raises(typer.Exit) as ended:
         judge(gated(a, b))
     assert ended.value.exit_code == code
+
+
+CALM = [1000.0, 1001, 999, 1000, 1002]
+
+
+@pytest.mark.parametrize(
+    ("b", "word", "code"),
+    [
+        ([1001.0, 1000, 999, 1001, 1000], "equal", 0),
+        ([901.0, 900, 899, 901, 900], "worse", EXIT_WORSE),
+        ([1101.0, 1100, 1099, 1101, 1100], "better", EXIT_BETTER),
+        ([1300.0, 700, 900, 1100, 1000], "cannot tell", EXIT_CANNOT_TELL),
+    ],
+)
+def test_each_of_the_four_verdicts_has_its_exit_code(b: list[float], word: str, code: int) -> None:
+    sides = (SideFigures({"iops": values}, None) for values in (CALM, b))
+    compared = RunComparison(compare_figures(*sides).metrics, {"p99": "too few"}, None, ())
+    assert compared.word("iops") == word
+    # Without the option a comparison that was made ends well.
+    judge(compared)
+    ends = {"p99": EXIT_CANNOT_TELL, "mean": EXIT_INVALID} | ({"iops": code} if code else {})
+    for figure, expected in ends.items():
+        with pytest.raises(typer.Exit) as ended:
+            judge(compared, figure)
+        assert ended.value.exit_code == expected
+    if not code:
+        judge(compared, "iops")
 
 
 def test_defect_6_a_drift_of_the_machine_is_no_failure_of_b() -> None:

@@ -308,6 +308,9 @@ def test_the_exit_code_tells_a_slowdown(
     assert (code, "--any-load" in err) == (3, True)
     assert compare("golden", other, "--any-load")[0] == 0
     assert compare("golden", slow, "--fail-if", "p98>1%")[0] == 3
+    assert compare("golden", slow, "--verdict", "iops")[0] == 5
+    assert compare(slow, "golden", "--verdict", "iops", "--metric", "mean")[0] == 8
+    assert compare("golden", slow, "--verdict", "p98")[0] == 3
     assert compare("golden", "e999")[0] == 3
     whole = json.loads(compare("golden", slow, "--json")[1])
     assert whole["metrics"]["iops"]["a_runs"] == 10

@@ -13,7 +13,7 @@ from fathom._p_values import p_equation, p_text
 from fathom._permission import typed
 from fathom.cli._claims_shown import row_mark, show_legend
 from fathom.cli._common import JsonOption, RunnerOption, StoreOption, fail, opened_store
-from fathom.cli._exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
+from fathom.cli._exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli._shown import console, text_table
 
 if TYPE_CHECKING:
@@ -26,6 +26,12 @@ __all__ = ["compare", "judge", "show_comparison"]
 
 _NANOS_PER_MILLI = 1_000_000
 _RATES = ("iops", "mib_per_s")
+_BY_VERDICT = {
+    "equal": 0,
+    "worse": EXIT_WORSE,
+    "better": EXIT_BETTER,
+    "cannot tell": EXIT_CANNOT_TELL,
+}
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
@@ -48,6 +54,14 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
             help="End with exit code 5 if the change from A to B is shown to be more than this, "
             "with 0 if it is shown to be less, and with 7 if neither can be told: 'p99>+5%', "
             "'iops<-3%'. May stand several times.",
+        ),
+    ] = None,
+    verdict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIGURE",
+            help="End with the exit code of this figure's verdict: 0 equal, 5 worse, 8 better, 7 "
+            "cannot tell. A condition of --fail-if goes first.",
         ),
     ] = None,
     metric: Annotated[
@@ -81,10 +95,18 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     fathom compare --run -o8 -o32 -c1G -b8K -r -L x.dat. Its experiment alone is compared again:
     fathom compare e7.
     """
-    from fathom.experiments._compare import parse_condition  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments._compare import (  # noqa: PLC0415 - Loads NumPy.
+        DEFAULT_METRICS,
+        parse_condition,
+    )
+    from fathom.experiments._metrics import metric_column  # noqa: PLC0415 - As above.
 
     try:
         conditions = [parse_condition(one) for one in fail_if or []]
+        if verdict is not None:
+            metric_column(verdict)
+            # What goes on has its plan's figures.
+            metric = metric if resume else [*(metric or DEFAULT_METRICS), verdict]
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     if not 0 < confidence < 100:  # noqa: PLR2004 - Percent.
@@ -105,6 +127,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
             label,
             permission,
             as_json,
+            verdict,
         )
         in_turns(wish, store)
         return
@@ -112,7 +135,12 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         given = next((one for one in names if one.startswith("-")), None)
         words = "name A and B: runs, experiments or baselines; or measure both with --run"
         fail(f"there is no option {given}; {words}" if given else words, EXIT_INVALID)
-    _saved(names, store, metric, confidence, conditions, any_load=any_load, as_json=as_json)
+    found = _saved(names, store, metric, confidence, conditions, any_load=any_load)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        show_comparison(found)
+    judge(found, verdict)
 
 
 def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
@@ -123,8 +151,7 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
     conditions: Sequence[FailCondition],
     *,
     any_load: bool,
-    as_json: bool,
-) -> None:
+) -> RunComparison:
     from fathom.experiments._compare import (  # noqa: PLC0415 - Loads NumPy.
         DEFAULT_METRICS,
         compare_runs,
@@ -146,11 +173,7 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
         fail(
             " ".join([*found.differences, "Add --any-load to compare all the same."]), EXIT_INVALID
         )
-    if as_json:
-        typer.echo(json.dumps(asdict(found), indent=2))
-    else:
-        show_comparison(found)
-    judge(found)
+    return found
 
 
 def show_comparison(found: RunComparison) -> None:
@@ -185,8 +208,11 @@ def _place(one: Comparison, mean: float) -> int:
     return measured_place(mean, mean * (one.high - one.low) / 2)
 
 
-def judge(found: RunComparison) -> None:
-    """End with exit code 5 if a condition is met, with 3 or 7 if one cannot be judged or told."""
+def judge(found: RunComparison, figure: str | None = None) -> None:
+    """End with exit code 5 if a condition is met, with 3 or 7 if one cannot be judged or told.
+
+    Then with that of the verdict on a figure, if one is named.
+    """
     for one in found.verdicts:
         if one.why_not is not None:
             fail(f"{one.condition} cannot be judged: {one.why_not}", EXIT_INVALID)
@@ -201,6 +227,17 @@ def judge(found: RunComparison) -> None:
     unknown = [one for one in found.verdicts if one.decision == "cannot tell"]
     if unknown:
         fail("; ".join(_cannot_tell(one) for one in unknown), EXIT_CANNOT_TELL)
+    if figure is not None:
+        _end_by_verdict(found, figure)
+
+
+def _end_by_verdict(found: RunComparison, figure: str) -> None:
+    if figure not in found.metrics:
+        code = EXIT_CANNOT_TELL if figure in found.missing else EXIT_INVALID
+        fail(f"{figure}: cannot tell: {found.missing.get(figure, 'it was not compared')}", code)
+    code = _BY_VERDICT[found.word(figure)]
+    if code:
+        fail(f"{figure}: {found.word(figure)}", code)
 
 
 def _cannot_tell(one: Verdict) -> str:

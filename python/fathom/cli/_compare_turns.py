@@ -55,6 +55,7 @@ class Turns:
     label: str | None
     permission: Permission
     as_json: bool
+    verdict: str | None = None
 
 
 def in_turns(wish: Turns, where: str | None) -> None:
@@ -72,7 +73,7 @@ def in_turns(wish: Turns, where: str | None) -> None:
     if found.failure is not None:
         fail(found.failure, EXIT_FAILED)
     if found.comparison is not None:
-        judge(found.comparison)
+        judge(found.comparison, wish.verdict)
 
 
 def _plan(run: tuple[str, str], wish: Turns) -> TurnsPlan:

@@ -1,8 +1,9 @@
-"""The exit codes: those of ``diskspd``, two of ``fathom compare``, and one of the store."""
+"""The exit codes: those of ``diskspd``, three of ``fathom compare``, and one of the store."""
 
 from __future__ import annotations
 
 __all__ = [
+    "EXIT_BETTER",
     "EXIT_CANNOT_TELL",
     "EXIT_FAILED",
     "EXIT_FAULTY",
@@ -20,4 +21,5 @@ EXIT_FAULTY = 4
 EXIT_WORSE = 5
 EXIT_NOT_SAVED = 6
 EXIT_CANNOT_TELL = 7
+EXIT_BETTER = 8
 EXIT_INTERRUPTED = 130
