@@ -294,6 +294,8 @@ class Result:
 
         """
         data: dict[str, Any] = json_of(text)
+        # It is that of a file, which this is no longer.
+        data.pop("checksum", None)
         version = data.get("schema_version")
         if version != SCHEMA_VERSION:
             raise ValueError(

@@ -137,6 +137,33 @@ fn a_result_that_somebody_has_added_to_was_replaced() {
     assert!(bytes(&place) == added.as_bytes());
 }
 
+#[test]
+fn a_result_that_somebody_has_edited_was_replaced() {
+    let bench = Bench::new();
+    let place = bench.path("r.json");
+    let args = format!("--json=r.json {LOAD}");
+    assert_eq!(bench.run(&args).status.code(), Some(0));
+    let text = fs::read_to_string(&place).unwrap();
+    let name = "\"host\": {\n    \"name\": \"";
+    let edits = [
+        text.replacen(name, &format!("{name}my own note: "), 1),
+        text.replacen("{\n", "{\n  \"command_line\": \"my own note\",\n", 1),
+        // One of an earlier version.
+        format!("{}\n}}\n", &text[..text.rfind(",\n  \"checksum\"").unwrap()]),
+    ];
+    for edited in edits {
+        assert_ne!(edited, text);
+        fs::write(&place, &edited).unwrap();
+        let output = bench.run(&args);
+        assert_eq!(output.status.code(), Some(2), "{}", told(&output));
+        assert!(told(&output).contains("as it wrote it"), "{}", told(&output));
+        assert!(bytes(&place) == edited.as_bytes());
+    }
+    let output = bench.run(&format!("--overwrite {args}"));
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(bench.run(&args).status.code(), Some(0));
+}
+
 /// Where the result is, as it is told.
 fn kept(told: &str) -> PathBuf {
     let from = told.find("the result is in '").map(|at| at + "the result is in '".len()).unwrap();

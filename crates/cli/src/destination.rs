@@ -21,7 +21,7 @@ const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 const NO_READER: i32 = 6;
 
 /// What stands where a result is to go, as a clause.
-const THEIRS: &str = "the file is there, and no result of this tool";
+const THEIRS: &str = "the file is there, and no result of this tool, as it wrote it";
 
 /// Why a result cannot go there.
 #[derive(Debug, PartialEq, Eq)]
@@ -159,6 +159,8 @@ fn check_folder(path: &Path) -> Result<(), Obstacle> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_core::report::json;
+
     use super::*;
 
     fn found(path: &Path, target: &Path, may_overwrite: bool) -> Option<Obstacle> {
@@ -174,18 +176,31 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let (place, target) = (home.path().join("r.json"), home.path().join("t.dat"));
         assert_eq!(found(&place, &target, false), None, "nothing is there");
-        let ours = include_str!("../../../tests/python/fixtures/result.json");
+        let result = json::read(include_str!("../../../tests/python/fixtures/result.json"));
+        let of_earlier_version = &json::write(&result.unwrap());
+        let ours = &json::sealed(of_earlier_version);
         for ours in ["", ours] {
             fs::write(&place, ours).unwrap();
             assert_eq!(found(&place, &target, false), None, "an earlier result");
         }
-        let with_notes = ours.replacen("\"tool\":{", "\"tool\":{\"notes\":\"mine\",", 1);
-        assert_ne!(with_notes, ours);
+        let with_notes = ours.replacen("\"tool\": {", "\"tool\": {\"notes\":\"mine\",", 1);
+        assert_ne!(with_notes, *ours);
         let with_key = ours.replacen('{', "{\n  \"mine\": 1,", 1);
         let behind = format!("{ours}\nmy notes");
-        for others in
-            [&with_notes, &with_key, &behind, "Dear Ada", "[1]", "{\"tool\":{}}", "\0\0\0"]
-        {
+        let doubled = ours.replacen('{', "{\n  \"command_line\": \"my notes\",", 1);
+        let edited = ours.replacen("\"command_line\"", "\"command_line\" ", 1);
+        for others in [
+            &with_notes,
+            &with_key,
+            &behind,
+            &doubled,
+            &edited,
+            of_earlier_version,
+            "Dear Ada",
+            "[1]",
+            "{\"tool\":{}}",
+            "\0\0\0",
+        ] {
             fs::write(&place, others).unwrap();
             assert!(is_refused(found(&place, &target, false).as_ref(), "--overwrite"), "{others}");
             assert_eq!(found(&place, &target, true), None, "{others}");

@@ -104,12 +104,12 @@ pub fn explanation(explanation: &Explanation, format: ResultFormat) -> String {
 
 /// Writes JSON where it was asked for; the exit code if that failed. Once `stop` is true, nobody who does not
 /// read is waited for any longer.
-pub fn save(destination: &Destination, json: &str, stop: &AtomicBool) -> Option<ExitCode> {
+pub fn save(destination: &Destination, text: &str, stop: &AtomicBool) -> Option<ExitCode> {
     let (path, written) = match destination {
         Destination::None => return None,
-        Destination::Stdout => return Some(print(json)).filter(|code| *code != ExitCode::SUCCESS),
-        Destination::File(place) => (place.path(), place.write(json.as_bytes())),
-        Destination::Stream(path, stream) => (path.as_path(), pour(stream, json.as_bytes(), stop)),
+        Destination::Stdout => return Some(print(text)).filter(|code| *code != ExitCode::SUCCESS),
+        Destination::File(place) => (place.path(), place.write(json::sealed(text).as_bytes())),
+        Destination::Stream(path, stream) => (path.as_path(), pour(stream, text.as_bytes(), stop)),
     };
     let error = written.err()?;
     complain(&format!("ERROR: cannot write the JSON result to '{}': {error}", path.display()));

@@ -1,10 +1,7 @@
 //! The result as JSON: everything that was measured, by the schema under `schema/`.
 
-use std::collections::BTreeSet;
-
-use serde::Serialize;
-use serde::de::{DeserializeOwned, Error as _};
-use serde_json::{Error, Value};
+use serde::de::Error as _;
+use serde_json::{Error, json};
 
 use crate::doctor::Diagnosis;
 use crate::explain::Explanation;
@@ -20,76 +17,28 @@ pub fn write(result: &RunResult) -> String {
     text
 }
 
-/// Whether a text is a result, an explanation or a diagnosis as this tool writes them, and holds nothing
-/// besides.
+/// Where the checksum of a file begins, and what stands behind it.
+const CHECKSUM: &str = ",\n  \"checksum\": \"crc32c:";
+const BEHIND: &str = "\"\n}\n";
+/// The end of a text that has none.
+const END: &str = "\n}\n";
+
+/// A text of ours as it goes into a file: its last key is the checksum (CRC32C) of the text without that
+/// key, by which it is seen that nobody has edited it.
+#[must_use]
+pub fn sealed(text: &str) -> String {
+    let Some(body) = text.strip_suffix(END) else { return text.to_owned() };
+    format!("{body}{CHECKSUM}{:08x}{BEHIND}", crc32c::crc32c(text.as_bytes()))
+}
+
+/// Whether a text is one that [`sealed`] gave, byte for byte.
 #[must_use]
 pub fn is_ours(text: &[u8]) -> bool {
-    holds_only::<RunResult>(text)
-        || holds_only::<Explanation>(text)
-        || holds_only::<Diagnosis>(text)
-        || is_of_earlier_version(text)
-}
-
-/// Whether a text is a result of an earlier version, which did not write all that is written now: it has no
-/// key that results do not have.
-fn is_of_earlier_version(text: &[u8]) -> bool {
-    let schema = serde_json::to_value(schemars::schema_for!(RunResult)).unwrap_or_default();
-    let mut names = BTreeSet::new();
-    collect_names(&schema, &mut names);
-    let Ok(Value::Object(found)) = serde_json::from_slice::<Value>(text) else { return false };
-    let is_result = found.contains_key("schema_version") && found.contains_key("time_spans");
-    is_result
-        && found.keys().all(|key| schema["properties"].get(key).is_some())
-        && found.values().all(|value| has_names_of(value, &names))
-}
-
-/// The names of all properties of a schema.
-fn collect_names<'a>(schema: &'a Value, names: &mut BTreeSet<&'a str>) {
-    match schema {
-        Value::Object(parts) => {
-            for (key, part) in parts {
-                if let ("properties", Some(properties)) = (key.as_str(), part.as_object()) {
-                    names.extend(properties.keys().map(String::as_str));
-                }
-                collect_names(part, names);
-            }
-        }
-        Value::Array(parts) => parts.iter().for_each(|part| collect_names(part, names)),
-        _ => {}
-    }
-}
-
-fn has_names_of(value: &Value, names: &BTreeSet<&str>) -> bool {
-    match value {
-        Value::Object(parts) => parts
-            .iter()
-            .all(|(key, part)| names.contains(key.as_str()) && has_names_of(part, names)),
-        Value::Array(parts) => parts.iter().all(|part| has_names_of(part, names)),
-        _ => true,
-    }
-}
-
-fn holds_only<T: DeserializeOwned + Serialize>(text: &[u8]) -> bool {
-    let whole = || {
-        let known = serde_json::to_value(serde_json::from_slice::<T>(text).ok()?).ok()?;
-        Some(has_no_more(&serde_json::from_slice(text).ok()?, &known))
+    let is_sealed = |text: &str| {
+        let body = &text[..text.rfind(CHECKSUM)?];
+        Some(sealed(&format!("{body}{END}")) == text)
     };
-    whole().unwrap_or(false)
-}
-
-/// Whether each key of `found` is one of `known`, too. What earlier versions did not write may lack.
-fn has_no_more(found: &Value, known: &Value) -> bool {
-    match (found, known) {
-        (Value::Object(found), Value::Object(known)) => found
-            .iter()
-            .all(|(key, found)| known.get(key).is_some_and(|known| has_no_more(found, known))),
-        (Value::Array(found), Value::Array(known)) => {
-            found.len() == known.len()
-                && found.iter().zip(known).all(|(found, known)| has_no_more(found, known))
-        }
-        (Value::Object(_) | Value::Array(_), _) | (_, Value::Object(_) | Value::Array(_)) => false,
-        _ => true,
-    }
+    std::str::from_utf8(text).ok().and_then(is_sealed).unwrap_or(false)
 }
 
 /// A profile, indented.
@@ -119,9 +68,7 @@ pub fn write_diagnosis(diagnosis: &Diagnosis) -> String {
 /// The schema of a diagnosis.
 #[must_use]
 pub fn diagnosis_schema() -> String {
-    let mut text = pretty(&schemars::schema_for!(Diagnosis));
-    text.push('\n');
-    text
+    schema_of(schemars::schema_for!(Diagnosis))
 }
 
 /// An explanation, indented.
@@ -135,9 +82,7 @@ pub fn write_explanation(explanation: &Explanation) -> String {
 /// The schema of an explanation.
 #[must_use]
 pub fn explanation_schema() -> String {
-    let mut text = pretty(&schemars::schema_for!(Explanation));
-    text.push('\n');
-    text
+    schema_of(schemars::schema_for!(Explanation))
 }
 
 /// Reads a result back.
@@ -163,7 +108,17 @@ pub fn read(text: &str) -> Result<RunResult, Error> {
 /// The schema of the result.
 #[must_use]
 pub fn schema() -> String {
-    let mut text = pretty(&schemars::schema_for!(RunResult));
+    schema_of(schemars::schema_for!(RunResult))
+}
+
+/// A schema, indented, of what may have a checksum.
+fn schema_of(mut schema: schemars::Schema) -> String {
+    let what =
+        "Of the text without this key, `crc32c:` and eight hexadecimal digits; only in files.";
+    if let Some(properties) = schema.ensure_object().get_mut("properties") {
+        properties["checksum"] = json!({ "description": what, "type": "string" });
+    }
+    let mut text = pretty(&schema);
     text.push('\n');
     text
 }
@@ -172,4 +127,30 @@ pub fn schema() -> String {
 /// terminal is written as `\uXXXX`.
 fn pretty(value: &impl serde::Serialize) -> String {
     in_json(serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn any_change_of_a_text_that_was_sealed_is_seen() {
+        let text = sealed("{\n  \"a\": 1,\n  \"b\": \"c\"\n}\n");
+        assert!(is_ours(text.as_bytes()), "{text}");
+        let value: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&value["a"], &value["b"]), (&json!(1), &json!("c")));
+        for at in 0..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[at] ^= 1;
+            assert!(!is_ours(&changed), "{at}");
+            changed.remove(at);
+            assert!(!is_ours(&changed), "{at}");
+            assert!(!is_ours(&text.as_bytes()[..at]), "{at}");
+        }
+        for others in [format!("{text}\n"), format!(" {text}"), text.repeat(2), "{}".to_owned()] {
+            assert!(!is_ours(others.as_bytes()), "{others}");
+        }
+    }
 }
