@@ -25,6 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +80,7 @@ WAYS: tuple[list[str], ...] = (
     ["--trim=20"],
     ["-t2"],
 )
+TABLES = (bytes(range(ord("A"), ord("Z") + 1)), bytes(range(32, 127)), bytes(range(1, 256)))
 WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 40
 
 
@@ -100,19 +102,26 @@ class State:
     # proves nothing in a copy.
     is_counted: bool = False
     is_odd: bool = False
+    # It was created with data that compress or repeat.
+    is_reduced: bool = False
+    # No attribute tells of anything before.
+    is_untold: bool = False
     # All I/Os began and ended at multiples of it; 0 if there were none.
     step: int = 0
 
-    def copy(self) -> State:
+    def copy(self, *, with_attributes: bool) -> State:
         """Return the state of a copy."""
         is_less = self.is_fed or (self.is_counted and self.is_odd)
-        state = State(dict(self.theirs), self.is_cut or is_less)
-        state.is_counted, state.is_odd, state.step = self.is_counted, self.is_odd, self.step
+        is_untold = self.is_untold or not with_attributes
+        state = replace_fields(self, theirs=dict(self.theirs), is_untold=is_untold, is_fed=False)
+        state.is_cut |= is_less
         return state
 
     def is_provable(self) -> bool:
-        """Tell whether no piece of an I/O of ours may be too short to prove anything."""
-        return not self.is_cut and (self.step == 0 or self.step >= PIECE)
+        """Tell whether the data show whose they are."""
+        is_long = self.step == 0 or self.step >= PIECE
+        is_told = not (self.is_untold and self.is_odd and (self.is_counted or self.is_reduced))
+        return is_long and is_told and not self.is_cut
 
 
 @dataclass
@@ -233,6 +242,7 @@ def note_writes(world: World, path: Path, words: list[str]) -> None:
     state.is_fed |= "-Z64K,feed" in words
     is_told = any(word.startswith(("-Z", "--compress", "--verify")) for word in words)
     state.is_counted |= not is_told
+    state.is_reduced |= words[1].startswith("-c") and any("--compress" in word for word in words)
     for word in words:
         if word[:2] in ("-b", "-r") and word != "-r":
             state.step = math.gcd(state.step, size_of(word[2:]))
@@ -298,13 +308,15 @@ def target(world: World, drawn: random.Random) -> Path:
 
 
 def copy(world: World, drawn: random.Random) -> None:
-    """Copy a file with all that stands about it, to a new name or over another file."""
+    """Copy a file, mostly with all that stands about it, to a new name or over another file."""
     source = drawn.choice(world.files())
     others = [one for one in world.files() if not one.samefile(source)]
     to = drawn.choice(others) if others and chance(drawn, 0.3) else world.new_name()
-    world.log.append(f"cp -a {source.name} {to.name}")
-    subprocess.run(["cp", "-a", source, to], check=True)  # noqa: S603, S607
-    world.states[to.stat().st_ino] = world.state(source).copy()
+    with_attributes = not chance(drawn, 0.3)
+    words = ["cp", "-a"] if with_attributes else ["cp"]
+    world.log.append(f"{' '.join(words)} {source.name} {to.name}")
+    subprocess.run([*words, source, to], check=True)  # noqa: S603
+    world.states[to.stat().st_ino] = world.state(source).copy(with_attributes=with_attributes)
 
 
 def rename(world: World, drawn: random.Random) -> None:
@@ -376,11 +388,11 @@ def foreign(world: World, drawn: random.Random) -> None:
 
 
 def theirs(drawn: random.Random) -> bytes:
-    """Draw data of somebody's: text or noise, no byte of them zero."""
+    """Draw data of somebody's: text, noise or a table of characters, no byte of them zero."""
     length = drawn.choice([4, 16, 100, 512, 2000])
     start = drawn.randrange(200)
     noise = bytes(drawn.randrange(1, 256) for _ in range(length))
-    return drawn.choice([WORDS[start : start + length], noise])
+    return drawn.choice([WORDS[start : start + length], noise, drawn.choice(TABLES)])
 
 
 def put(world: World, path: Path, offset: int, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import fathom
@@ -64,3 +65,29 @@ def test_what_our_own_runs_count_is_ours_without_its_state(
     _written(path, "-b8K", "-r")
     path.touch()
     _written(path, *blocks)
+
+
+@pytest.mark.parametrize(
+    "table", [_ALPHABET, bytes(range(128)), bytes(range(128, 256)), _TABLE], ids=len
+)
+def test_a_table_is_somebodys_where_no_run_of_ours_counted(tmp_path: Path, table: bytes) -> None:
+    path = tmp_path / "t.dat"
+    for words in (["-b48", "-r16", "-Z"], ["-b4K", "-r16", "-Z", "--trim=20"]):
+        _written(path, *words)
+    with path.open("r+b") as file:
+        file.seek(8208)
+        file.write(table)
+    with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
+        _written(path, "-b4K")
+
+
+def test_an_alphabet_in_a_copy_that_our_runs_went_on_with_is_somebodys(tmp_path: Path) -> None:
+    path = tmp_path / "t.dat"
+    _written(tmp_path / "first.dat", "-b4K", "-Zr")
+    shutil.copyfile(tmp_path / "first.dat", path)
+    _written(path, "-b4K", "-Zr")
+    with path.open("r+b") as file:
+        file.seek(8192)
+        file.write(_ALPHABET)
+    with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
+        _written(path, "-b4K")

@@ -41,7 +41,10 @@ impl Created {
         let (number, key) = (offset / BLOCK_BYTES as u64, Content::key_shown(offset, sector));
         let shown = Content::of_key(key, number, size_bytes);
         if shown.is_signed() {
-            content.get_or_insert(shown);
+            // The mark may be that of a file that another one of ours was copied into.
+            if content.is_none_or(|content| content.seed != shown.seed) {
+                *content = Some(shown);
+            }
             return true;
         }
         let block = Block { offset, number, key, shown };

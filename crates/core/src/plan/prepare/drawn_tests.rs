@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::counted::{Writes, common};
+use super::counted::{Counted, Torn, Writes, common};
 use super::proof::{self, Hints};
 use super::*;
 use crate::noise;
@@ -61,9 +61,14 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 fn writes(runs: &[Run]) -> Writes {
     let of = |run: &Run| {
         let (length, align) = (run.block.0 as u64, run.block.1 as u64);
-        let has_zeros = matches!(run.data, Data::Zeros);
         let step_bytes = common(length, align);
-        Writes { step_bytes, least_bytes: length, has_zeros, is_mapped: false }
+        let counted = Counted { step: step_bytes, least: length, most: length };
+        Writes {
+            step_bytes,
+            counted: matches!(run.data, Data::Counting).then_some(counted),
+            has_zeros: matches!(run.data, Data::Zeros),
+            torn: if run.lacks > 0 { Torn::AtSectors } else { Torn::Nowhere },
+        }
     };
     runs.iter().map(of).reduce(Writes::and).expect("a run")
 }
@@ -140,5 +145,54 @@ proptest! {
         prop_assume!(held[at + table.len()] != table[table.len() - 1].wrapping_add(1));
         held[at..at + table.len()].copy_from_slice(&table);
         prop_assert!(matches!(whose_are(&held, hints), Whose::Theirs(_)));
+    }
+}
+
+/// A file with a table at a place where an I/O may begin, over this one.
+fn with_table(run: &Run, at: usize, table: std::ops::RangeInclusive<u8>) -> (Vec<u8>, Hints) {
+    let (mut held, hints) = left_by(std::slice::from_ref(run));
+    let table: Vec<u8> = table.collect();
+    held[at..at + table.len()].copy_from_slice(&table);
+    (held, hints)
+}
+
+#[test]
+fn no_table_is_ours_where_no_run_of_ours_counted() {
+    for data in [Data::Zeros, Data::Random(4), Data::Compressed(4)] {
+        let run = Run { block: (4096, 16), data, places: vec![0, 4096, 8192], lacks: 3 };
+        for table in [0x20..=0x7f, 0x80..=0xff, 0..=0x7f, 0..=0xff] {
+            let (held, hints) = with_table(&run, 4096, table);
+            assert!(matches!(whose_are(&held, hints), Whose::Theirs(4096 | 4097)), "{data:?}");
+        }
+    }
+}
+
+#[test]
+fn no_io_counts_further_than_it_is_long() {
+    let run = Run { block: (48, 16), data: Data::Counting, places: vec![0, 64, 1024], lacks: 0 };
+    for table in [0x20..=0x7f, 0x80..=0xff, 0..=0x7f, 0..=0xff] {
+        let (held, hints) = with_table(&run, 1024, table);
+        assert!(matches!(whose_are(&held, hints), Whose::Theirs(_)));
+    }
+}
+
+#[test]
+fn what_another_of_our_files_is_copied_into_shows_its_own_seed() {
+    let other =
+        Content { seed: Content::signed(8), size_bytes: 77_001, reduction: Reduction::default() };
+    let mut held = vec![0; 77_001];
+    other.fill(0, &mut held);
+    let before = Content { seed: Content::signed(9), ..other };
+    assert_eq!(whose_are(&held, Hints::new(Some(before), true)), Whose::Ours);
+}
+
+#[test]
+fn a_table_at_the_start_of_an_io_is_somebodys_where_no_mark_tells_where_ios_began() {
+    let places = vec![0, 4096, 8192, 12_288];
+    let run = Run { block: (4096, 4096), data: Data::Random(9), places, lacks: 0 };
+    for writes in [Some(Writes::ANY), None] {
+        let (held, mut hints) = with_table(&run, 8192, b'A'..=b'Z');
+        hints.writes = writes;
+        assert_eq!(whose_are(&held, hints), Whose::Theirs(8192));
     }
 }

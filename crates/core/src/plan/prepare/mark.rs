@@ -38,9 +38,6 @@ const COARSE_NS: i64 = 1_000_000;
 const IN_NO_STATE_NS: i64 = -1;
 /// Files that fed the writes are kept as long as a mark is not longer.
 const VALUE_BYTES_MAX: usize = 2048;
-/// Flags of the writes.
-const HAS_ZEROS: i64 = 1;
-const IS_MAPPED: i64 = 2;
 
 /// What a mark says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,7 +74,7 @@ impl Mark {
     fn parse(text: &str) -> Option<Self> {
         let version = text.split(' ').next()?;
         let has_writes = version == VERSION;
-        let mut words = text.splitn(if has_writes { 14 } else { 11 }, ' ').skip(1);
+        let mut words = text.splitn(if has_writes { 12 } else { 11 }, ' ').skip(1);
         let size_bytes = words.next()?.parse().ok()?;
         let seed = u64::from_str_radix(words.next()?, 16).ok();
         let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
@@ -96,15 +93,7 @@ impl Mark {
         let born_ns = Some(number()?).filter(|born| *born != 0);
         let (modified_ns, changed_ns) = (number()?, number()?);
         let left = Some(FileState { inode, born_ns, size_bytes, modified_ns, changed_ns });
-        let writes = if has_writes {
-            let (step_bytes, least_bytes) = (number()?.cast_unsigned(), number()?.cast_unsigned());
-            let flags = number()?;
-            let (has_zeros, is_mapped) = (flags & HAS_ZEROS != 0, flags & IS_MAPPED != 0);
-            let writes = Writes { step_bytes, least_bytes, has_zeros, is_mapped };
-            Some(writes).filter(|writes| writes.step_bytes > 0)
-        } else {
-            Some(Writes::ANY)
-        };
+        let writes = if has_writes { Writes::parse(words.next()?) } else { Some(Writes::ANY) };
         let fed = words.next().filter(|_| version != VERSION_2).unwrap_or_default();
         let fed = fed.split_terminator(END).filter_map(Source::parse).collect();
         Some(Self { content, is_adopted, left, writes, fed })
@@ -117,14 +106,10 @@ impl Mark {
         let FileState { inode, born_ns, size_bytes, modified_ns, changed_ns } = state;
         let (adopted, inode) = (i32::from(self.is_adopted), inode.cast_signed());
         let born_ns = born_ns.unwrap_or(0);
-        let (step, least, flags) = self.writes.map_or((0, 0, 0), |writes| {
-            let zeros = if writes.has_zeros { HAS_ZEROS } else { 0 };
-            let mapped = if writes.is_mapped { IS_MAPPED } else { 0 };
-            (writes.step_bytes, writes.least_bytes, zeros | mapped)
-        });
+        let writes = self.writes.map_or("-".to_owned(), Writes::to_text);
         let mut text = format!(
             "{VERSION} {size_bytes} {seed} {compress_percent} {dedupe_percent} {adopted} {inode} {born_ns} \
-             {modified_ns} {changed_ns} {step} {least} {flags}"
+             {modified_ns} {changed_ns} {writes}"
         );
         text.push(' ');
         for fed in self.fed.iter().filter_map(Source::to_text) {
@@ -274,6 +259,7 @@ pub(super) fn remove(file: &File) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::FileExt;
 
+    use super::super::counted::{Counted, Torn};
     use super::*;
 
     const REDUCTION: Reduction = Reduction { compress_percent: 50, dedupe_percent: 7 };
@@ -363,12 +349,15 @@ mod tests {
         assert_eq!(mark.fed.iter().map(|fed| fed.bytes).collect::<Vec<_>>(), [1 << 20, 7]);
         let read = Mark::parse(&mark.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..mark.clone() });
-        let writes =
-            Some(Writes { step_bytes: 512, least_bytes: 4096, has_zeros: true, is_mapped: false });
+        let counted = Some(Counted { step: 512, least: 4096, most: 8192 });
+        let torn = Torn::Anywhere;
+        let writes = Some(Writes { step_bytes: 16, counted, has_zeros: true, torn });
         let written = Mark { writes, ..mark.clone() };
         let read = Mark::parse(&written.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..written });
-        let without = mark.to_text(state).replacen("4 ", "3 ", 1).replacen(" 0 0 0 ", " ", 1);
+        let text = mark.to_text(state).replacen("4 ", "3 ", 1);
+        let (before, fed) = text.rsplit_once(" - ").expect("no writes");
+        let without = format!("{before} {fed}");
         assert_eq!(Mark::parse(&without).map(|read| read.fed.len()), Some(2), "{without}");
         let earlier = Mark::parse("2 4096 - 0 0 1 7 0 8 9 65536 /a b/c").expect("a mark");
         assert!(earlier.fed.is_empty() && earlier.is_adopted);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::counted::{Writes, common};
+use super::counted::{Counted, Torn, Writes, common};
 use super::mark::{self, Mark};
 use super::{Whose, whose};
 use crate::attend::within;
@@ -56,6 +56,19 @@ struct Written {
     fed: BTreeSet<(PathBuf, u64)>,
     /// Where its I/Os begin; absent if it only makes the file.
     writes: Option<Writes>,
+    /// How I/Os of earlier runs may have ended.
+    torn: Option<Torn>,
+}
+
+/// When a mark is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Before the run; what was let pass because it was told to may be somebody's.
+    Before { may_be_theirs: bool },
+    /// Before the first write to a file that the run has made.
+    Made,
+    /// Behind the run: all its I/Os are whole.
+    Behind,
 }
 
 /// The files that a run writes and that are ours.
@@ -77,7 +90,8 @@ impl Marks {
         let mut files = written(plan);
         files.retain(|path, written| {
             let doing = format!("mark '{}'", path.display());
-            let renewed = within(sink, doing, || renew(path, written, checked, (true, overwrite)));
+            let when = When::Before { may_be_theirs: overwrite };
+            let renewed = within(sink, doing, || renew(path, written, checked, when));
             renewed.unwrap_or(true) || made.contains(path)
         });
         for path in made {
@@ -91,7 +105,7 @@ impl Marks {
     pub(crate) fn made(&self, path: &Path, checked: &Checked) {
         if let Some(written) = self.files.get(path) {
             // What cannot be marked proves by its content whose it is.
-            let _ = renew(path, written, checked, (false, false));
+            let _ = renew(path, &mut written.clone(), checked, When::Made);
         }
     }
 
@@ -104,7 +118,8 @@ impl Marks {
         for (path, written) in &self.files {
             let doing = format!("mark '{}'", path.display());
             // What cannot be marked proves by its content whose it is.
-            let _ = within(sink, doing, || renew(path, written, checked, (false, false)));
+            let mut written = written.clone();
+            let _ = within(sink, doing, || renew(path, &mut written, checked, When::Behind));
         }
         mark::let_time_pass();
         for path in self.files.keys() {
@@ -124,33 +139,41 @@ fn confirm(path: &Path, checked: &Checked) -> io::Result<()> {
 }
 
 /// Renews one mark; false if the file is somebody's.
-fn renew(
-    path: &Path,
-    written: &Written,
-    checked: &Checked,
-    (is_first, may_be_theirs): (bool, bool),
-) -> io::Result<bool> {
+fn renew(path: &Path, written: &mut Written, checked: &Checked, when: When) -> io::Result<bool> {
     let Some(held) = checked.held(path)? else { return Ok(false) };
     let file = held.open_to_read(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Ok(false);
     }
-    if may_be_theirs && matches!(whose(&file, metadata.len())?, Whose::Theirs(_)) {
+    let is_asked = when == When::Before { may_be_theirs: true };
+    if is_asked && matches!(whose(&file, metadata.len())?, Whose::Theirs(_)) {
         return Ok(false);
     }
     let mut mark = Mark::of(&file);
+    let is_first = matches!(when, When::Before { .. });
     mark.is_adopted &= !is_first || mark.holds(&file)?;
     for (fed, bytes) in &written.fed {
         mark.fed_by(fed, *bytes);
     }
-    if let Some(writes) = written.writes {
-        // At the end, a mark that does not tell is that of a file which this run has made.
-        let is_as_made = metadata.len() == 0 || !is_first;
-        mark.written_by(writes, is_as_made);
-    }
+    note_writes(&mut mark, written, when, metadata.len());
     mark.seal(&file, &checked.alone);
     Ok(true)
+}
+
+/// Notes where I/Os begin. A run that is killed ends nothing, so that before it the mark says how its I/Os
+/// may end then.
+fn note_writes(mark: &mut Mark, written: &mut Written, when: When, size_bytes: u64) {
+    let Some(writes) = written.writes else { return };
+    let is_first = matches!(when, When::Before { .. });
+    if is_first {
+        written.torn = mark.writes.map(|before| before.torn);
+    }
+    // At the end, a mark that does not tell is that of a file which this run has made.
+    mark.written_by(writes, size_bytes == 0 || !is_first);
+    if let (Some(noted), When::Behind) = (&mut mark.writes, when) {
+        noted.torn = written.torn.unwrap_or(Torn::Nowhere);
+    }
 }
 
 /// Files that are written, each with what feeds it and where I/Os begin.
@@ -187,11 +210,17 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
     let sizes = sizes.into_iter().map(u64::from);
     let is_fed = matches!(plan.payload, PayloadPlan::Buffer { file: Some(_), .. });
     let trims = plan.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0);
+    let step_bytes = places.chain(starts).chain(sizes.clone()).fold(0, common).max(1);
+    let counted = (plan.payload == PayloadPlan::CountingPattern).then(|| Counted {
+        step: step_bytes,
+        least: sizes.clone().min().unwrap_or(1),
+        most: sizes.max().unwrap_or(u64::MAX),
+    });
     Writes {
-        step_bytes: places.chain(starts).chain(sizes.clone()).fold(0, common).max(1),
-        least_bytes: sizes.min().unwrap_or(1),
+        step_bytes,
+        counted,
         has_zeros: trims || is_fed || plan.payload == PayloadPlan::Zero,
-        is_mapped: plan.open.mapped,
+        torn: if plan.open.mapped { Torn::Anywhere } else { Torn::AtSectors },
     }
 }
 

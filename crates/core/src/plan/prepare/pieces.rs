@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::content::{BLOCK_BYTES, Content};
-use super::counted::{Count, TELLING_BYTES, Writes, counting};
+use super::counted::{Count, Writes, counting};
 use super::proof::Hints;
 use crate::noise::{self, WORD_BYTES, WRITE_STEP, mix, unmix};
 use crate::plan::Reduction;
@@ -13,6 +13,9 @@ const PIECE_BYTES_MIN: usize = 16;
 /// Shorter pieces that count upwards prove nothing where no mark says that this file was written by us:
 /// alphabets and tables of characters count, too.
 const UNMARKED_COUNT_BYTES_MIN: usize = 512;
+/// The same where the mark does not tell where I/Os began: no table is longer than that of all bytes, and
+/// those that follow may go on by chance.
+const UNTOLD_COUNT_BYTES_MIN: usize = 260;
 /// So many bytes show that a piece goes on behind others.
 const ON_BYTES: usize = 8;
 /// The repeated part of a grain is not shorter, unless the grain is cut.
@@ -63,7 +66,7 @@ pub(super) fn first_unknown(
     wanted: Range<usize>,
     hints: &Hints,
 ) -> Option<u64> {
-    let counted_min = if hints.is_marked { PIECE_BYTES_MIN } else { UNMARKED_COUNT_BYTES_MIN };
+    let counted_min = counted_min(hints);
     let walk = Walk { bytes, offset, counted_min, hints };
     // A piece may have begun before what is wanted; how far its data reach is what counts.
     let mut at = before(wanted.start, counted_min);
@@ -83,6 +86,16 @@ pub(super) fn first_unknown(
         at = found.map_or(at + 1, |found| found.end());
     }
     None
+}
+
+/// Fewer bytes that count upwards prove nothing.
+fn counted_min(hints: &Hints) -> usize {
+    let is_told = hints.writes.is_some_and(|writes| writes.tell());
+    match hints.is_marked {
+        true if is_told => PIECE_BYTES_MIN,
+        true => UNTOLD_COUNT_BYTES_MIN,
+        false => UNMARKED_COUNT_BYTES_MIN,
+    }
 }
 
 /// Where to begin, so that a piece that reaches into what is wanted is seen with its first words.
@@ -132,9 +145,9 @@ impl Walk<'_> {
 
     /// Whether an I/O of our runs may have written a counting pattern with this phase here.
     fn may_count(&self, at: usize) -> bool {
-        let phase = self.writes().phase();
-        let place = self.offset + at as u64;
-        place.wrapping_sub(self.bytes[at].into()).is_multiple_of(phase)
+        let (place, value) = (self.offset + at as u64, u64::from(self.bytes[at]));
+        let counted = self.writes().counted;
+        counted.is_some_and(|counted| place.wrapping_sub(value).is_multiple_of(counted.phase()))
     }
 
     /// Where the I/Os of our runs began, as far as that is known.
@@ -176,10 +189,13 @@ impl Walk<'_> {
     /// The bytes of a piece that counts, with those that may be its first ones though they are also what
     /// would have come next in the piece before, by chance.
     fn count(&self, gap: &Piece, first: u8) -> Count {
-        let phase = self.writes().phase();
-        let wanted =
-            if usize::from(first) < ON_BYTES { first.into() } else { u64::from(first) % phase };
-        let wanted = usize::try_from(wanted).unwrap_or(0);
+        let (writes, place) = (self.writes(), self.offset + gap.start as u64);
+        let wanted = match writes.tell() {
+            true => place % writes.step_bytes,
+            false if usize::from(first) < ON_BYTES => first.into(),
+            false => 0,
+        };
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
         let before = self.bytes[..gap.start].iter().rev().zip((0..first).rev());
         let counted = before.take_while(|(byte, expected)| *byte == expected).count();
         let taken = if counted >= wanted && wanted < ON_BYTES { wanted } else { 0 };
@@ -205,9 +221,7 @@ impl Walk<'_> {
         // A byte or two may be those that the file was created with by chance.
         let has_start = before.is_none() || is_behind(Kind::Created, ON_BYTES) || are_zeros_before;
         // I/Os that count go on like others that do, where they all begin at multiples.
-        let tells = |piece: &Piece| {
-            !matches!(piece.kind, Kind::Counting(_)) || writes.phase() < TELLING_BYTES
-        };
+        let tells = |piece: &Piece| !matches!(piece.kind, Kind::Counting(_)) || !writes.tell();
         let goes_on = before.is_some_and(|one| tells(&one) && self.goes_on_behind(gap, &one));
         let is_over = (are_zeros_before && are_zeros_behind) || goes_on;
         (has_start && count.first != 0) || (is_over && !count.is_whole(writes))

@@ -239,7 +239,9 @@ impl Look<'_> {
         if noise::step_of(words) == Some(noise::CREATE_STEP) {
             let key = Content::key_shown(offset, words);
             let shown = Content::of_key(key, offset / BLOCK_BYTES as u64, self.size_bytes);
-            self.hints.content = self.hints.content.or(Some(shown).filter(|one| one.is_signed()));
+            let known = self.hints.content.filter(|known| known.seed == shown.seed);
+            let shown = Some(shown).filter(|one| one.is_signed());
+            self.hints.content = known.or(shown).or(self.hints.content);
         }
     }
 
