@@ -177,6 +177,17 @@ def test_each_rule_fires_on_its_case_and_is_silent_on_the_others(name: str) -> N
     assert [case for case, known in SILENT.items() if name in fired(known)] == []
 
 
+def test_intervals_that_a_busy_host_shifts_do_not_hide_a_step_down() -> None:
+    """What one interval lacks comes with the next one."""
+    rates = credits_used_up(0.25)
+    for at in (3, 29):
+        rates[at] -= 6_000
+        rates[at + 1] += 6_000
+    assert "burst-credits" in fired(([fabricated(rates=rates)], None))
+    # What falls all the time has no levels.
+    assert "burst-credits" not in fired(([fabricated(rates=np.linspace(10e3, 1e3, 100))], None))
+
+
 @pytest.mark.parametrize("case", SILENT)
 def test_cases_that_show_nothing_give_no_findings(case: str) -> None:
     assert fired(SILENT[case]) == []

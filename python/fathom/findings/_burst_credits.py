@@ -25,8 +25,11 @@ _LEAST_IOS = 2_000
 # On each side of the step.
 _LEAST_SIDE = 8
 _DROP = 0.8
-# The step in standard deviations of what lies before and behind it; a steady decline has 3.5.
-_CLEAR = 6.0
+# The step in standard deviations of what lies before and behind it, without what strayed; a steady
+# decline has 4.5.
+_CLEAR = 8.0
+# What a busy host or the change itself does to a few intervals is not the level's.
+_STRAYED = 0.1
 
 
 @dataclass(frozen=True)
@@ -84,13 +87,19 @@ def _step(series: FloatArray) -> _Step | None:
     )
     before, after = series[:at], series[at:]
     drop = float(before.mean() - after.mean())
-    spread = max(float(before.std()), float(after.std()))
+    spread = max(_spread(before), _spread(after))
     if before.mean() <= 0 or after.mean() > _DROP * before.mean() or drop < _CLEAR * spread:
         return None
     # Stalls are no level: the medians lie as far apart as the means.
     if float(np.median(after)) > _DROP * float(np.median(before)):
         return None
     return _Step(at, float(before.mean()), float(after.mean()))
+
+
+def _spread(level: FloatArray) -> float:
+    """Return the standard deviation of a level without the tenth that is farthest from it."""
+    away = np.argsort(np.abs(level - np.median(level)))
+    return float(level[away[: level.size - round(_STRAYED * level.size)]].std())
 
 
 RULE = Rule(
