@@ -16,6 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom import _fathom
+from fathom._own_stores import own_stores
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -93,12 +96,15 @@ def replacing(path: Path) -> Iterator[Path]:
     ------
     OSError
         If the file cannot be written, ``path`` exists and is no regular file or is a database, or
-        another process took the unfinished file away.
+        must never be written, or another process took the unfinished file away.
 
     """
     before = path.stat().st_mode if path.exists() else None
     if before is not None:
         _check_replaceable(path)
+    why = _fathom.forbidden_path(os.fspath(path), own_stores())
+    if why is not None:
+        raise OSError(errno.EPERM, f"{why}; name another file", str(path))
     folder = path.absolute().parent
     _tidy(folder)
     handle, unfinished = _begun(folder)

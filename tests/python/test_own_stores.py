@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import fathom
 import pytest
 from fathom import RefusedError
+from fathom._files import replacing
 from fathom._own_stores import own_stores
 from fathom.store import Store
 
@@ -150,3 +151,26 @@ def test_addresses_of_stores_are_files_or_nothing_to_protect(
         found = own_stores()
         assert file is None or str(file) in found
         assert not [one for one in found if "://" in one]
+
+
+@pytest.mark.usefixtures("untouched")
+def test_a_report_took_the_place_of_what_a_database_keeps_beside_it(
+    stores: dict[str, Path], tmp_path: Path
+) -> None:
+    """Only what begins as a database did was known: its log with the newest runs did not."""
+    with Store(stores["other"]):
+        pass
+    for number, path in enumerate(stores.values()):
+        log = Path(f"{path}-wal")
+        log.write_bytes(b"runs")
+        link = tmp_path / f"link-{number}"
+        link.symlink_to(log)
+        for place in (log, link, Path(f"{path}-journal")):
+            with pytest.raises(OSError, match="is protected"), replacing(place) as unfinished:
+                unfinished.write_text("a report", encoding="utf-8")
+        assert log.read_bytes() == b"runs"
+        assert not Path(f"{path}-journal").exists()
+        log.unlink()
+    with replacing(tmp_path / "report.md") as unfinished:
+        unfinished.write_text("a report", encoding="utf-8")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == "a report"

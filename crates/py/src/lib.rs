@@ -17,7 +17,7 @@ use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::Event;
-use fathom_core::plan::prepare;
+use fathom_core::plan::{guard, prepare};
 use fathom_core::report::json;
 use fathom_core::run::{Finished, RunError, Unfit, adopt, read_profile, run};
 use pyo3::create_exception;
@@ -62,6 +62,14 @@ type Permission = (bool, Vec<String>);
 #[pyfunction]
 fn is_permission(argument: &str) -> bool {
     flags::is_permission(argument)
+}
+
+/// Why nothing may be put at a path, whatever is given: the policy of the machine forbids it, or it is a
+/// store of this user, or one of `protect`.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn forbidden_path(py: Python<'_>, path: PathBuf, protect: Vec<PathBuf>) -> Option<String> {
+    py.detach(|| guard::forbidden_path(&path, &protect)).map(|finding| finding.to_string())
 }
 
 /// The request with its permission, which stands beside the arguments: these may come from a file, a store or
@@ -305,6 +313,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
     module.add_function(wrap_pyfunction!(is_permission, module)?)?;
+    module.add_function(wrap_pyfunction!(forbidden_path, module)?)?;
     module.add_function(wrap_pyfunction!(explain_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;

@@ -62,7 +62,7 @@ pub use judged::{Judgement, Verdict, judge};
 use layers::{Layered, Overlays};
 use machine::{Machine, Number};
 use mounts::Table;
-pub use places::{forbidden_place, forbidden_to_overwrite};
+pub use places::{forbidden_path, forbidden_place, forbidden_to_overwrite};
 use policy::Policy;
 pub use token::{DeviceLabel, labels_of};
 use uses::Sight;

@@ -32,6 +32,12 @@ pub fn forbidden_place(
     protected_by(&Machine::this(), &protect, &place, object).map(Finding::Protected)
 }
 
+/// As [`forbidden_place`], of what a path leads to now.
+#[must_use]
+pub fn forbidden_path(path: &Path, protect: &[PathBuf]) -> Option<Finding> {
+    forbidden_place(path, identity::of(path).ok(), protect)
+}
+
 /// Why data of others may not be written over on this machine, whatever is given; `what` they are.
 #[must_use]
 pub fn forbidden_to_overwrite(what: &str) -> Option<String> {
