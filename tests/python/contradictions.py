@@ -234,6 +234,18 @@ def judge_side_by_side(
     for text in (found.headline, *found.sentences, *found.notes):
         hold(not re.search(r"\bnan\b|\binf\b|(?<![\w-])-\d", text), text)
     judge_headline(found, names, barred)
+    for plan in plans:
+        judge_conditions(found, plan)
+
+
+def judge_conditions(found: SideBySide, plan: TargetCells) -> None:
+    """Hold the depths at which figures of a knee were measured against those of their runs."""
+    for one in key_figures(plan):
+        if one.value is None or one.name not in ("random_reads", "random_writes"):
+            continue
+        (told,) = [text for text in found.sentences if text.startswith(f"{one.label}, measured: ")]
+        part = next(part for part in told.split("; ") if plan.target.name in part)
+        hold(f" at {one.conditions}" in part, told, one)
 
 
 def judge_headline(found: SideBySide, names: Sequence[str], barred: Collection[int]) -> None:

@@ -82,8 +82,8 @@ def test_equal_targets_are_told_to_be_alike(store: Store, folders: list[str]) ->
     assert found.comparison is not None
     assert all(one.best == [0, 1, 2] for one in found.comparison.figures)
     assert found.comparison.headline.startswith("None is shown to be the fastest")
-    *figures, noted = found.comparison.sentences
-    assert len(figures) == len(found.comparison.figures)
+    count = len(found.comparison.figures)
+    figures, (*_, noted) = found.comparison.sentences[:count], found.comparison.sentences[count:]
     assert all(one.endswith(": no difference of 5 % is shown.") for one in figures)
     assert noted.startswith("Intervals are of the noise within a run")
 
@@ -103,6 +103,13 @@ def test_noise_keeps_a_target_from_being_told_worse(store: Store, folders: list[
     # What is two hundred times slower is shown to be, and the truth lies in the interval.
     low, high = latency.factor_intervals[0] or (0.0, 0.0)
     assert 100 < low < 202.5 < high
+    # Writes are at the knee of each, which is named.
+    measured = [one for one in found.comparison.sentences if ", measured: " in one]
+    writes = next(one for one in measured if one.startswith("Random writes of 4 KiB"))
+    plan = found.targets[0].plan
+    assert f"at depth {plan.knee('random')}, unbuffered" in writes
+    assert "write-through" in writes
+    assert len(measured) == 3
     sentence = found.comparison.sentences[0]
     assert "; 5 % is not shown), sata 32.4 ms (" in sentence
     # A rate of transactions stands beside their latency.

@@ -30,6 +30,7 @@ _WORKLOADS: tuple[tuple[str, str, Unit], ...] = (
 # Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice.
 _ALIKE = 1.05
 _SEVERAL = 2
+_AT_A_KNEE = ("random_reads", "random_writes", "sequential_read")
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def side_by_side(
     return SideBySide(
         names,
         _headline(names, known, barred),
-        [*sentences, *_interval_notes(known), *_uses(plans, barred)],
+        [*sentences, *_conditions(names, columns), *_interval_notes(known), *_uses(plans, barred)],
         [*_doubt_notes(names, doubts), *_notes(plans)],
         figures,
         [[*forbidding, *weakening] for forbidding, weakening in doubts],
@@ -274,6 +275,23 @@ def _uses(plans: Sequence[TargetCells], barred: Collection[int]) -> list[str]:
         known = [f"{name} is {how}" for name, how in words if how is not None]
         if len({how for _, how in words if how is not None}) > 1:
             sentences.append(f"For {use} {', '.join(known)}.")
+    return sentences
+
+
+def _conditions(names: Sequence[str], columns: Sequence[Sequence[KeyFigure]]) -> list[str]:
+    """Say at which depth, and how cached, the figures were measured that have a depth of their own.
+
+    Each target has its own knee, at which its writes are measured.
+    """
+    sentences = []
+    for row in zip(*columns, strict=True):
+        known: dict[str, list[str]] = {}
+        for name, one in zip(names, row, strict=True):
+            if one.value is not None and one.conditions:
+                known.setdefault(one.conditions, []).append(name)
+        if row[0].name in _AT_A_KNEE and known:
+            words = "; ".join(f"{', '.join(who)} at {how}" for how, who in known.items())
+            sentences.append(f"{row[0].label}, measured: {words}.")
     return sentences
 
 
