@@ -45,12 +45,12 @@ def few_words(quantile: float, ios: int | None) -> str:
     return f"of {ios:,} I/Os, {what}: they carry no interval"
 
 
-def tails_words(figures: Sequence[Mapping[str, Any]]) -> str:
+def tails_words(figures: Sequence[Mapping[str, Any]], *, of: str = "cells") -> str:
     """Say for how many of these runs the 99th percentile rests on too few I/Os."""
     few = sum(are_few(0.99, one.get("latency_ios")) for one in figures)
     if not few:
         return ""
     return (
-        f"p99 of {few} cells (marked {FEW}) is of fewer than {needed_ios(0.99)} I/Os, which carry "
+        f"p99 of {few} {of} (marked {FEW}) is of fewer than {needed_ios(0.99)} I/Os, which carry "
         "no interval: allow more time (--longest), or repeat these loads."
     )

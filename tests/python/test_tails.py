@@ -12,8 +12,11 @@ from fathom._claims import ToldRuns
 from fathom._tails import are_few, few_words, needed_ios, tails_words
 from fathom.assess import EFFORTS, assess
 from fathom.cli._sweep_shown import _latency
+from fathom.cli._tune_shown import _row
 from fathom.experiments._sweep_claims import sweep_claims
 from fathom.experiments._sweep_result import SweptCell
+from fathom.experiments._tune_claims import tune_claims
+from fathom.experiments._tune_result import TunedPoint
 from fathom.report._gather_runs import _run_numbers, _run_words
 from fathom.report._points import carried_tails_ns, run_of_result
 from fathom.runners import stored_figures
@@ -78,6 +81,21 @@ def test_a_sweep_marks_percentiles_of_too_few_ios(ios: int, is_few: bool) -> Non
     assert ("tails" in texts) == is_few
     assert not is_few or texts["tails"].startswith("p99 of 1 cells (marked ?)")
     assert tails_words([{}, {"latency_ios": None}]) == ""
+
+
+@pytest.mark.parametrize(("ios", "is_few"), [(300, True), (5000, False)])
+def test_a_tuning_marks_percentiles_of_too_few_ios(ios: int, is_few: bool) -> None:  # noqa: FBT001
+    figures = stored_figures(result_of(ios))
+    point = TunedPoint(threads=1, depth=1, role="search", figures=figures, run_id=1, failure=None)
+    *_, tail, role = _row(point)
+    assert (tail.endswith("?"), role) == (is_few, "search")
+    outcome = {
+        "threads": None,
+        "depth": None,
+        "points": [{"threads": 1, "depth": 1, "figures": {"latency_ios": ios, "iops": 1.0}}],
+    }
+    texts = [one.text for one in tune_claims(outcome, ToldRuns()) if one.key == "tails"]
+    assert [one.startswith("p99 of 1 runs (marked ?)") for one in texts] == [True] * is_few
 
 
 @pytest.mark.parametrize(("ios", "is_few"), [(300, True), (5000, False)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom._tails import FEW, are_few
 from fathom.cli._claims_shown import row_mark, show_legend
 from fathom.cli._experiment_line import time_words
 from fathom.cli._shown import console, local_time, text_table
@@ -86,11 +87,14 @@ def _row(point: TunedPoint) -> list[str]:
     figures = point.figures
     half = figures.relative_half_width
     latencies = (figures.latency_mean_ns, figures.latency_p99_ns)
+    mean, tail = ("-" if one is None else f"{one / _NANOS_PER_MILLI:.3f}" for one in latencies)
+    few = FEW if are_few(0.99, figures.latency_ios) else ""
     return [
         *load,
         f"{figures.iops:,.0f}",
         "-" if half is None else f"{100 * half:.1f}",
         f"{figures.mib_per_s:,.2f}",
-        *("-" if one is None else f"{one / _NANOS_PER_MILLI:.3f}" for one in latencies),
+        mean,
+        tail + few,
         point.role + row_mark(point.findings),
     ]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom._claims import Claim, ToldRuns
+from fathom._tails import tails_words
 from fathom.experiments._told_runs import told_runs
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ def tune_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
     if outcome.get("knee_range"):
         claims.append(told.claim("knee-range", _range_words(outcome), evidence))
     claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
-    return claims
+    figures = [one["figures"] for one in outcome.get("points", ()) if one.get("figures")]
+    few = tails_words(figures, of="runs")
+    return [*claims, Claim("tails", few)] if few else claims
 
 
 def _headline(outcome: Mapping[str, Any], told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
