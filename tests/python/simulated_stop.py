@@ -1,8 +1,9 @@
 """The engine's rule of ``--stop-confidence``, on the intervals of a simulated run.
 
 It is that of ``measure/stationarity``: the transient is cut only where the head is an approach, and
-a run ends once it has been seen for 2 s, for five stalls if there is one, for four of the slowest
-periods, at a level that stays, with as many independent intervals as their skewness asks for.
+a run ends once it has been seen for 2 s behind that, for five stalls if there is one, for four of
+the slowest periods, at a level that stays, with as many independent intervals as their skewness
+asks for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy.special import stdtrit
 if TYPE_CHECKING:
     from fathom.stats._types import FloatArray
 
-__all__ = ["stopped"]
+__all__ = ["known", "stopped"]
 
 _BATCHES = 20
 _LEAST = 80
@@ -31,21 +32,28 @@ def stopped(
     Of a run that is not ended by the rule that is the whole time, all of it, and None.
     """
     looked = max(_LEAST, round(_LEAST_S / interval_s))
+    least = _LEAST_S / interval_s
     while looked <= len(series):
-        found = _known(series[:looked], level, precision)
+        found = known(series[:looked], level, precision, least)
         if found is not None and found[1] <= precision:
             return looked, *found
         looked += looked // 2
     return len(series), float(series.mean()), None
 
 
-def _known(seen: FloatArray, level: float, precision: float) -> tuple[float, float] | None:
+def known(
+    seen: FloatArray, level: float, precision: float, least: float = _LEAST_S / 0.01
+) -> tuple[float, float] | None:
+    """Return the mean and half of its interval as a share, of intervals that tell it.
+
+    ``least`` is how many are to stand behind the transient.
+    """
     found = find_transient(seen)
     rest = seen[found.count :]
     if not found.is_over or _few_episodes(rest, precision) or rest.size < _LEAST:
         return None
     r = min(max(_correlation(rest), 0.0), 0.99)
-    if rest.size < _LEAST * (1 + r) / (1 - r):
+    if rest.size < int(_LEAST * (1 + r) / (1 - r)) or rest.size + 0.5 < least:
         return None
     size = rest.size // _BATCHES
     batches = rest[-size * _BATCHES :].reshape(_BATCHES, size).mean(axis=1)

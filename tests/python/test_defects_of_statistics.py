@@ -12,9 +12,10 @@ from fathom.experiments._figures import SideFigures, compare_figures
 from fathom.experiments._repeat import RepeatPolicy
 from fathom.stats import compare_means, find_transient, planned_count
 from fathom.stats._transient import _is_approach
-from simulated_stop import stopped
+from simulated_stop import known, stopped
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden/transients.json"
+KNOWN = GOLDEN.with_name("known_means.json")
 
 
 def stalled(seed: int) -> np.ndarray:
@@ -121,6 +122,19 @@ def test_defect_6_one_outlier_does_not_hide_a_slowdown(pairs: int) -> None:
     assert np.mean([one.is_different for one in found]) >= 0.95
     # By the mean alone it stays hidden.
     assert np.mean([(one.t_p_value or 0) < 0.05 for one in found]) <= 0.9 or pairs == 40
+
+
+def test_means_are_known_when_the_engine_knows_them() -> None:
+    """The engine's tests read the same file: what is simulated with the rule here is its rule."""
+    cases = json.loads(KNOWN.read_text())
+    told = 0
+    for case in cases:
+        series = np.array(case["series"], float)
+        for length, expected in case["known"].items():
+            found = known(series[: int(length)], 0.95, 0.02)
+            told += found is not None
+            assert found == (None if expected is None else pytest.approx(expected, rel=1e-6))
+    assert 10 <= told <= 4 * len(cases) - 10
 
 
 def test_defect_9_transients_are_those_that_the_engine_finds() -> None:

@@ -76,6 +76,34 @@ fn defect_9_transients_are_those_that_the_lab_finds() {
 }
 
 #[test]
+fn means_are_known_when_the_lab_s_simulations_know_them() {
+    // What docs/statistics.md says of --stop-confidence was simulated with the rule in Python, whose
+    // tests read the same file.
+    let text = include_str!("../../../../../tests/golden/known_means.json");
+    let cases: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+    assert!(cases.len() >= 15);
+    for case in cases {
+        let series: Vec<f64> = case["series"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(serde_json::Value::as_f64)
+            .collect();
+        for (length, expected) in case["known"].as_object().unwrap() {
+            let seen = &series[..length.parse().unwrap()];
+            let found = known(seen, 10_000_000, 0.95, 0.02).ok();
+            let words = format!("{} {length}: {found:?} {expected}", case["name"]);
+            assert_eq!(found.is_some(), expected.is_array(), "{words}");
+            if let Some(one) = found {
+                assert!(close(one.mean, expected[0].as_f64().unwrap(), 1e-3), "{words}");
+                let share = one.half_width / one.mean;
+                assert!(close(share, expected[1].as_f64().unwrap(), 1e-6), "{words}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_series_that_still_falls_has_no_mean() {
     let falling: Vec<f64> = (0..400).map(|index| 10_000.0 - 20.0 * f64::from(index)).collect();
     assert_eq!(transient(&falling), None);
