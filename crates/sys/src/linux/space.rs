@@ -35,14 +35,9 @@ pub fn is_served(file: &File) -> io::Result<bool> {
     Ok(SERVED.contains(&kind(&fstatfs(file)?)))
 }
 
-/// File systems on which data may be changed without a trace in the times: those in memory, by a mapping;
-/// XFS, where extents are exchanged (`XFS_IOC_SWAPEXT`) and programs for archives write by handle
-/// (`xfsctl(3)`); F2FS, which moves ranges between files (`F2FS_IOC_MOVE_RANGE`).
-const WITHOUT_TRACE: [u32; 4] = [IN_MEMORY[0], IN_MEMORY[1], 0x5846_5342, 0xF2F5_2010];
-
-/// Whether the data of an open file may be changed without a trace in its times.
+/// Whether the data of an open file are in memory, where a mapping changes them without a trace in its times.
 pub fn may_change_without_trace(file: &File) -> io::Result<bool> {
-    Ok(WITHOUT_TRACE.contains(&kind(&fstatfs(file)?)))
+    Ok(IN_MEMORY.contains(&kind(&fstatfs(file)?)))
 }
 
 /// The room on the file system that holds `path`.
