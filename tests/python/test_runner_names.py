@@ -9,7 +9,7 @@ import fathom
 import pytest
 from fathom import InvalidRequestError
 from fathom.runners import foreign_runner
-from fathom.translate import job_file, read_job_file, read_load, to_fio
+from fathom.translate import from_fio, job_file, read_job_file, read_load, to_fio
 from fio_traces import needs_fio
 
 if TYPE_CHECKING:
@@ -76,3 +76,9 @@ def test_a_job_file_names_the_file_that_was_meant(tmp_path: Path, name: str) -> 
 def test_what_fio_takes_for_a_comment_is_no_part_of_a_value() -> None:
     jobs = read_job_file("[job]\nrw=read # not write\nsize=1m;2m\nfilename=/mnt/x\n")
     assert jobs[0].options == {"rw": "read", "size": "1m", "filename": "/mnt/x"}
+
+
+@pytest.mark.parametrize("filename", ["#3", ";", " # x"])
+def test_a_name_that_is_a_comment_is_refused_as_fio_does(filename: str) -> None:
+    with pytest.raises(InvalidRequestError, match="names no file"):
+        from_fio(read_job_file(f"[one]\nrw=read\nfilename={filename}\n"))

@@ -105,7 +105,9 @@ def _read(job: FioJob, notes: Notes) -> _Job:
 def _targets(name: str, options: dict[str, str], notes: Notes) -> list[str]:
     """Return the files; without ``filename`` fio makes names from the job's (fio(1), directory)."""
     folder = options.pop("directory", "")
-    given = options.pop("filename", "")
+    given = options.pop("filename", None)
+    if given == "":
+        raise InvalidRequestError("filename names no file; behind ';' and '#' fio reads a comment")
     if given:
         paths = files_of(given)
     else:
