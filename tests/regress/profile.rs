@@ -95,3 +95,16 @@ fn an_error_found_after_reading_named_neither_file_nor_line() {
     let words = ask(&with_targets("", &(good + &bad)), &[]).unwrap_err();
     assert!(words.contains("profile 'p.xml': line 4: "), "{words}");
 }
+
+#[test]
+fn what_a_terminal_acts_on_came_back_from_the_name_of_an_event_as_a_reference() {
+    for name in ["a\u{7f}b", "a\u{85}\u{202e}b", "&#127;", "a&b&", "<a>\"&amp;", "&&;"] {
+        let read = |_: &Path| Ok(Vec::new());
+        let outside = Outside { read_file: &read, fresh_seed: 1 };
+        let args = ["-Rpxml".to_owned(), format!("-yr{name}"), "t".to_owned()];
+        let Ok(Invocation::Run(request)) = parse(&args, &outside) else { panic!("{name:?}") };
+        let written = fathom_core::diskspd::profile_xml::write(&request.profile);
+        let again = ask(&written, &[]).unwrap();
+        assert_eq!(again.events.wait.as_deref(), Some(name), "{written}");
+    }
+}

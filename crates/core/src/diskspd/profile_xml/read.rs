@@ -174,11 +174,27 @@ fn read_events(root: Node<'_, '_>) -> NamedEvents {
 
 /// Undoes the escaping of a name, which a reader leaves alone inside a processing instruction.
 fn unescape(name: &str) -> String {
-    name.replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&#13;", "\r")
-        .replace("&amp;", "&")
+    let mut parts = name.split('&');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let referred = part.split_once(';').and_then(|(name, rest)| Some((character(name)?, rest)));
+        match referred {
+            Some((character, rest)) => plain.extend([character.to_string().as_str(), rest]),
+            None => plain.extend(["&", part]),
+        }
+    }
+    plain
+}
+
+/// The character that a reference tells.
+fn character(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "amp" => Some('&'),
+        _ => name.strip_prefix('#')?.parse().ok().and_then(char::from_u32),
+    }
 }
 
 fn read_time_span(node: Node<'_, '_>, substitutes: usize) -> Result<TimeSpan, FieldError> {
