@@ -3,6 +3,7 @@
 //! The engine accepts nothing but a [`SpanPlan`]. Everything that a person can get wrong has
 //! been said before a plan exists.
 
+mod divisor;
 pub mod facts;
 pub mod guard;
 pub mod limits;

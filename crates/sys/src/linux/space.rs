@@ -35,8 +35,8 @@ pub fn is_served(file: &File) -> io::Result<bool> {
     Ok(SERVED.contains(&kind(&fstatfs(file)?)))
 }
 
-/// Whether the data of an open file are in memory, where a mapping changes them without a trace in its times.
-pub fn may_change_without_trace(file: &File) -> io::Result<bool> {
+/// Whether an open file is kept in memory.
+pub fn is_in_memory(file: &File) -> io::Result<bool> {
     Ok(IN_MEMORY.contains(&kind(&fstatfs(file)?)))
 }
 

@@ -57,19 +57,20 @@ fn a_transient_is_cut_where_it_ends() {
     }
 }
 
+/// The cases of a golden file, each with its series.
+fn cases(text: &str) -> Vec<(serde_json::Value, Vec<f64>)> {
+    let cases: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+    assert!(cases.len() >= 15);
+    let series = |case: &serde_json::Value| {
+        case["series"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).collect()
+    };
+    cases.into_iter().map(|case| (case.clone(), series(&case))).collect()
+}
+
 #[test]
 fn defect_9_transients_are_those_that_the_lab_finds() {
     // The lab has the same rule in Python, and its tests read the same file.
-    let text = include_str!("../../../../../tests/golden/transients.json");
-    let cases: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
-    assert!(cases.len() >= 15);
-    for case in cases {
-        let series: Vec<f64> = case["series"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(serde_json::Value::as_f64)
-            .collect();
+    for (case, series) in cases(include_str!("../../../../../tests/golden/transients.json")) {
         let found = transient(&series).map(|count| count as u64);
         assert_eq!(found, case["transient"].as_u64(), "{}", case["name"]);
     }
@@ -79,16 +80,7 @@ fn defect_9_transients_are_those_that_the_lab_finds() {
 fn means_are_known_when_the_lab_s_simulations_know_them() {
     // What docs/statistics.md says of --stop-confidence was simulated with the rule in Python, whose
     // tests read the same file.
-    let text = include_str!("../../../../../tests/golden/known_means.json");
-    let cases: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
-    assert!(cases.len() >= 15);
-    for case in cases {
-        let series: Vec<f64> = case["series"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(serde_json::Value::as_f64)
-            .collect();
+    for (case, series) in cases(include_str!("../../../../../tests/golden/known_means.json")) {
         for (length, expected) in case["known"].as_object().unwrap() {
             let seen = &series[..length.parse().unwrap()];
             let found = known(seen, 10_000_000, 0.95, 0.02).ok();

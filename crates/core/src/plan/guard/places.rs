@@ -52,7 +52,6 @@ pub(super) fn refused_journal(
 ) -> Option<Refusal> {
     let path = plan.verify.as_ref()?.journal.clone();
     let doing = format!("look at '{}'", path.display());
-    let found =
-        within(sink, doing, || forbidden_place(&path, identity::of(&path).ok(), &options.protect));
+    let found = within(sink, doing, || forbidden_path(&path, &options.protect));
     found.map(|finding| Refusal { target: path, finding })
 }

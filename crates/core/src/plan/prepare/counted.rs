@@ -1,6 +1,8 @@
 //! The counting pattern of I/Os: which bytes that count upwards can be what is left of one of ours.
 
-/// The pattern begins anew after so many bytes.
+use crate::plan::divisor::greatest_common_divisor;
+
+/// The pattern starts again after so many bytes.
 const COUNT_BYTES: u64 = 256;
 const SECTOR_BYTES: u64 = 512;
 /// So many bytes at the start or end of a piece may be by chance what another one goes on with.
@@ -54,7 +56,7 @@ impl Writes {
     pub(super) fn and(self, other: Self) -> Self {
         let both = self.counted.zip(other.counted).map(|(one, other)| one.and(other));
         Self {
-            step_bytes: common(self.step_bytes, other.step_bytes),
+            step_bytes: greatest_common_divisor(self.step_bytes, other.step_bytes),
             counted: both.or(self.counted).or(other.counted),
             has_zeros: self.has_zeros || other.has_zeros,
             torn: self.torn.max(other.torn),
@@ -105,7 +107,7 @@ impl Writes {
 impl Counted {
     fn and(self, other: Self) -> Self {
         Self {
-            step: common(self.step, other.step),
+            step: greatest_common_divisor(self.step, other.step),
             least: self.least.min(other.least),
             most: self.most.max(other.most),
         }
@@ -113,7 +115,7 @@ impl Counted {
 
     /// The value of a byte less its place is a multiple of this.
     pub(super) fn phase(self) -> u64 {
-        common(self.step, COUNT_BYTES)
+        greatest_common_divisor(self.step, COUNT_BYTES)
     }
 
     /// Whether a byte at this place may have this value: one of the I/Os that reach it began so far before.
@@ -124,14 +126,6 @@ impl Counted {
         let reaching = begins.take_while(|begin| place - begin < self.most);
         reaching.into_iter().any(|begin| (place - begin) % COUNT_BYTES == value)
     }
-}
-
-/// The greatest number of which both are multiples.
-pub(super) fn common(mut one: u64, mut other: u64) -> u64 {
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one
 }
 
 /// Whether the bytes at this offset are the counting pattern of I/Os that begin at multiples of 256.

@@ -5,10 +5,11 @@ use std::os::unix::fs::FileExt;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::counted::{Counted, Torn, Writes, common};
+use super::counted::{Counted, Torn, Writes};
 use super::proof::{self, Hints};
 use super::*;
 use crate::noise;
+use crate::plan::divisor::greatest_common_divisor;
 
 const SIZE: usize = 40_000;
 /// Length of I/Os, and what their offsets are multiples of.
@@ -61,7 +62,7 @@ fn runs() -> impl Strategy<Value = Vec<Run>> {
 fn writes(runs: &[Run]) -> Writes {
     let of = |run: &Run| {
         let (length, align) = (run.block.0 as u64, run.block.1 as u64);
-        let step_bytes = common(length, align);
+        let step_bytes = greatest_common_divisor(length, align);
         let counted = Counted { step: step_bytes, least: length, most: length };
         Writes {
             step_bytes,

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::counted::{Counted, Torn, Writes, common};
+use super::counted::{Counted, Torn, Writes};
 use super::mark::{self, Mark};
 use super::{Whose, whose};
 use crate::attend::within;
 use crate::measure::EventSink;
+use crate::plan::divisor::greatest_common_divisor;
 use crate::plan::guard::{self, Checked, Finding, Refusal, Refusals};
 use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, signature};
 
@@ -210,7 +211,8 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
     let sizes = sizes.into_iter().map(u64::from);
     let is_fed = matches!(plan.payload, PayloadPlan::Buffer { file: Some(_), .. });
     let trims = plan.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0);
-    let step_bytes = places.chain(starts).chain(sizes.clone()).fold(0, common).max(1);
+    let step_bytes =
+        places.chain(starts).chain(sizes.clone()).fold(0, greatest_common_divisor).max(1);
     let counted = (plan.payload == PayloadPlan::CountingPattern).then(|| Counted {
         step: step_bytes,
         least: sizes.clone().min().unwrap_or(1),

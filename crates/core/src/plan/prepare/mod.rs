@@ -58,9 +58,8 @@ pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
         return Ok(Whose::Empty);
     }
     let mark = Mark::of(file);
-    let tells = || {
-        Ok::<_, io::Error>(!space::may_change_without_trace(file)? && !signature::has_volume(file))
-    };
+    // On file systems in memory, a write through a mapping leaves no trace in the state.
+    let tells = || Ok::<_, io::Error>(!space::is_in_memory(file)? && !signature::has_volume(file));
     if mark.holds(file)? && (mark.is_adopted || tells()?) {
         return Ok(Whose::Ours);
     }
@@ -297,7 +296,7 @@ impl Making<'_> {
         let content = Content { seed, size_bytes: self.size_bytes, reduction: self.reduction };
         self.reserve(file)?;
         // Before the first byte: parts of data that compress are known by what they are parts of. That the
-        // file is complete is told by its first block.
+        // file is complete is shown by its first block.
         Mark::created(content).note(file);
         let filling = Filling::new(file, self.path, content, self.stop, self.sink);
         match filling.run() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::engines::Load;
 use super::{EngineKind, Place, Resolver, workers};
+use crate::plan::divisor::greatest_common_divisor;
 use crate::plan::{Assignment, Burst, Pace, TargetPlan, ThreadPlan};
 use crate::profile::{Rate, Target, TimeSpan, WriteSource};
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
@@ -252,18 +253,11 @@ fn pace(rate: Rate, mean_micro_bytes: u64) -> Option<Pace> {
         Rate::BytesPerMs(bytes) => {
             // Micro-bytes of an I/O over bytes of a millisecond are nanoseconds per I/O.
             let (ios, per_ns) = (u64::from(bytes), mean_micro_bytes);
-            let divisor = greatest_common_divisor(ios, per_ns);
+            let divisor = greatest_common_divisor(ios, per_ns).max(1);
             Pace::constant(ios / divisor, per_ns / divisor)
         }
     };
     (pace.ios > 0).then_some(pace)
-}
-
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a.max(1)
 }
 
 /// The part that one thread has of its target's burst: `DiskSpd` divides it among the threads. Each

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Resolver;
+use crate::plan::divisor::greatest_common_divisor;
 use crate::plan::{EngineKind, OffsetPlan, SpanPlan, TargetPlan, VerifyPlan, VerifyTarget};
 use crate::profile::{Profile, Target};
 use crate::verify::stamp::SECTOR_BYTES;
@@ -137,7 +138,9 @@ fn measures(asked: &Target, planned: &TargetPlan) -> Vec<(&'static str, u64)> {
 
 /// Adds one use of a target: its blocks are what all its uses have in common, and reach over all of them.
 fn add(targets: &mut Vec<VerifyTarget>, asked: &Target, planned: &mut TargetPlan) {
-    let unit = measures(asked, planned).into_iter().fold(0, |unit, (_, bytes)| common(unit, bytes));
+    let unit = measures(asked, planned)
+        .into_iter()
+        .fold(0, |unit, (_, bytes)| greatest_common_divisor(unit, bytes));
     let streams = planned.mix.iter_mut().flat_map(|mix| [&mut mix.read, &mut mix.write]);
     for offsets in streams.map(|stream| &mut stream.offsets).chain([&mut planned.offsets]) {
         // The last place of a range may be off the grid; what does not reach it loses nothing.
@@ -152,18 +155,10 @@ fn add(targets: &mut Vec<VerifyTarget>, asked: &Target, planned: &mut TargetPlan
         targets.push(VerifyTarget { path, name, block_bytes, start_bytes, end_bytes });
         return;
     };
-    let unit = common(u64::from(known.block_bytes), unit);
+    let unit = greatest_common_divisor(u64::from(known.block_bytes), unit);
     known.block_bytes = u32::try_from(unit).unwrap_or(known.block_bytes);
     known.start_bytes = known.start_bytes.min(start_bytes);
     known.end_bytes = known.end_bytes.max(end_bytes);
-}
-
-/// The greatest size of which both are multiples.
-fn common(mut one: u64, mut other: u64) -> u64 {
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one
 }
 
 /// I/Os that may be in flight on a path at once.
