@@ -48,7 +48,7 @@ RUNS = (3, 5, 8, 10, 20, 30)
 # Of some 350 cells, one is three deviations of its share off by chance.
 _CHANCE = 3.0
 LEAST_HELD, MOST_HELD = 0.93, 0.97
-"""What 95 % are to be, of the intervals that are told."""
+"""What 95 % are to be, of the intervals that are reported."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ def is_within(claim: Claim, cell: Mapping[str, int]) -> bool:
 
 
 def mark(claim: Claim, cell: Mapping[str, int]) -> str:
-    """Return the mark of a cell beyond its limit, whose reason is told below the table."""
+    """Return the mark of a cell beyond its limit, whose reason stands below the table."""
     told = cell["right"] + cell["wrong"]
     if not told:
         return ""

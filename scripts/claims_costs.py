@@ -127,8 +127,9 @@ def rendered_tunings(found: dict[str, dict[str, int]]) -> str:
         f" {100 * one['confirmed'] / one['tunings']:.0f} % | {one['wrong']} |"
         for noise, one in found.items()
     ]
-    head = "| Between runs | tunings | within one step | confirmed | confirmed and wrong |"
-    return "\n".join([head, "|---|---|---|---|---|", *rows, ""])
+    return _table(
+        "| Between runs | tunings | within one step | confirmed | confirmed and wrong |", rows
+    )
 
 
 def rendered_costs(found: dict[str, dict[str, float]]) -> str:
@@ -138,7 +139,11 @@ def rendered_costs(found: dict[str, dict[str, float]]) -> str:
         f" {100 * one['now'] / one['fixed']:.1f} % |"
         for name, one in found.items()
     ]
-    head = "| Seconds | fixed durations | rule before | rule now | now of fixed |"
+    return _table("| Seconds | fixed durations | rule before | rule now | now of fixed |", rows)
+
+
+def _table(head: str, rows: list[str]) -> str:
+    """Return a table of five columns."""
     return "\n".join([head, "|---|---|---|---|---|", *rows, ""])
 
 

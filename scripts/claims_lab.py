@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _MOST_RUNS = 400
 RUNS_OF_DEVICE = 40
-"""After so many runs the noise of a device begins anew."""
+"""After so many runs the noise of a device starts again."""
 GRID = {"threads": "1..64", "depth": "1..64"}
 _THREADS, _DEPTHS = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8, 16, 32, 64, 128)
 

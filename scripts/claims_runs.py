@@ -5,7 +5,9 @@ Part of claims.py: each function is one experiment with noise of one kind.
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -14,6 +16,10 @@ from fathom.experiments._figures import ComparedFigures, SideFigures, compare_fi
 from fathom.experiments._gate import parse_condition, verdict
 from fathom.stats import Histograms, compare_means, runs_mean, runs_percentile
 from fathom.stats._histogram import from_values
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
+
+from simulated import figures_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -125,7 +131,8 @@ def slowdown_one_after_the_other(noise: Noise, runs: int, random: np.random.Gene
     """Try whether the table says that 5 % less, behind A, is worse; five figures are a family."""
     values = 1000 * (1 + noise.draw(random, 2 * runs))
     values[runs:] *= 1 - SLOWDOWN
-    sides = (_five_figures(one, random) for one in (values[:runs], values[runs:]))
+    halves = (values[:runs], values[runs:])
+    sides = (SideFigures(figures_of(one, random), None) for one in halves)
     found = compare_figures(*sides)
     return _judged(RunComparison(found.metrics, {}, None, ()).word("iops"))
 
@@ -135,18 +142,6 @@ def slowdown_in_turns(noise: Noise, runs: int, random: np.random.Generator) -> O
     a, b = _drawn(noise, runs, random, -SLOWDOWN)
     found = compare_means([*a], [*b], in_turns=True, is_drawn=True)
     return _judged(RunComparison({"iops": found}, {}, None, ()).word("iops"))
-
-
-def _five_figures(iops: FloatArray, random: np.random.Generator) -> SideFigures:
-    own = random.standard_normal((2, iops.size))
-    values = {
-        "iops": [*iops],
-        "mib_per_s": [*(iops / 256)],
-        "mean": [*(1e9 / iops)],
-        "p99": [*(3e9 / iops * np.exp(0.03 * own[0]))],
-        "p999": [*(9e9 / iops * np.exp(0.08 * own[1]))],
-    }
-    return SideFigures(values, None)
 
 
 def _judged(word: str) -> Outcome:

@@ -32,7 +32,14 @@ __all__ = [
     "RefusedError",
     "RunFailedError",
     "RunInterrupted",
+    "with_remedy",
 ]
+
+
+def with_remedy(error: OSError) -> str:
+    """Return an error of the system in its words, with what to do where the account may not."""
+    remedy = "; use an account that may" if isinstance(error, PermissionError) else ""
+    return f"{error.strerror or error}{remedy}"
 
 
 class RunFailedError(FathomError):

@@ -13,19 +13,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FEW", "are_few", "few_words", "needed_ios", "tails_words"]
+__all__ = ["FEW", "are_few", "few_words", "independent_ios", "needed_ios", "tails_words"]
 
 FEW = "?"
 """The mark of a percentile in a table whose I/Os are too few."""
 
-_OUTSIDE = 0.025
-"""Of an interval of 95 %, to each side."""
+_CONFIDENCE = 0.95
+
+
+def independent_ios(rare: float, confidence: float) -> float:
+    """Return how many independent I/Os have an interval of a percentile, by their order.
+
+    ``rare`` is the share of I/Os beyond the percentile, on its rarer side.
+    """
+    return math.log((1 - confidence) / 2) / math.log1p(-rare)
 
 
 def needed_ios(quantile: float) -> int:
     """Return how many independent I/Os carry an interval of a percentile at least."""
-    rare = min(quantile, 1 - quantile)
-    return math.ceil(math.log(_OUTSIDE) / math.log1p(-rare))
+    return math.ceil(independent_ios(min(quantile, 1 - quantile), _CONFIDENCE))
 
 
 def are_few(quantile: float, ios: int | None) -> bool:

@@ -10,7 +10,7 @@ from scipy.signal import lfilter
 if TYPE_CHECKING:
     from fathom.stats._types import FloatArray
 
-__all__ = ["autoregressive", "experiments", "troubled"]
+__all__ = ["autoregressive", "experiments", "figures_of", "troubled"]
 
 # So many values are left out until the noise has forgotten that it began at 0.
 _FORGOTTEN = 400
@@ -23,6 +23,18 @@ def autoregressive(
     fresh = random.standard_normal((*shape[:-1], shape[-1] + _FORGOTTEN))
     noise: FloatArray = lfilter([1.0], [1.0, -coefficient], fresh, axis=-1)
     return np.asarray(noise[..., _FORGOTTEN:] * np.sqrt(1 - coefficient**2))
+
+
+def figures_of(iops: FloatArray, random: np.random.Generator) -> dict[str, list[float]]:
+    """Return the five figures that a comparison has by default, of runs with these IOPS."""
+    own = random.standard_normal((2, iops.size))
+    return {
+        "iops": [*iops],
+        "mib_per_s": [*(iops / 256)],
+        "mean": [*(1e9 / iops)],
+        "p99": [*(3e9 / iops * np.exp(0.03 * own[0]))],
+        "p999": [*(9e9 / iops * np.exp(0.08 * own[1]))],
+    }
 
 
 def experiments(

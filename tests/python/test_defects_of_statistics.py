@@ -12,6 +12,7 @@ from fathom.experiments._figures import SideFigures, compare_figures
 from fathom.experiments._repeat import RepeatPolicy
 from fathom.stats import compare_means, find_transient, planned_count
 from fathom.stats._transient import _is_approach
+from simulated import figures_of
 from simulated_stop import known, stopped
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden/transients.json"
@@ -90,15 +91,7 @@ def test_defect_6_the_power_that_is_documented_is_that_of_the_verdict_that_is_sh
                 one[: policy.pilot], relative_half_width=policy.relative_half_width
             )
             iops = one[: min(count, policy.most)]
-            own = random.standard_normal((2, iops.size))
-            values = {
-                "iops": [*iops],
-                "mib_per_s": [*(iops / 256)],
-                "mean": [*(1e9 / iops)],
-                "p99": [*(3e9 / iops * np.exp(0.03 * own[0]))],
-                "p999": [*(9e9 / iops * np.exp(0.08 * own[1]))],
-            }
-            sides.append(SideFigures(values, None, policy.pilot))
+            sides.append(SideFigures(figures_of(iops, random), None, policy.pilot))
         found = compare_figures(*sides)
         words.append(RunComparison(found.metrics, {}, None, ()).word("iops"))
     assert words.count("better") == 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from fathom._errors import with_remedy
 from fathom.assess._scratch import TargetError, scratch_file
 
 if TYPE_CHECKING:
@@ -134,8 +135,7 @@ def _size(name: str, path: Path) -> int:
         with path.open("rb") as opened:
             return opened.seek(0, os.SEEK_END)
     except OSError as error:
-        remedy = "; use an account that may" if isinstance(error, PermissionError) else ""
-        raise TargetError(f"{name} cannot be read: {error.strerror}{remedy}") from error
+        raise TargetError(f"{name} cannot be read: {with_remedy(error)}") from error
 
 
 def _must_be_writable(name: str, path: Path) -> None:

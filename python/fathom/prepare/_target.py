@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fathom._errors import FathomError, InvalidRequestError
+from fathom._errors import FathomError, InvalidRequestError, with_remedy
 from fathom._hanging import must_answer
 from fathom._provenance import target_provenance
 
@@ -67,8 +67,7 @@ class TargetFacts:
 
 def described_error(path: str, what: str, error: OSError) -> FathomError:
     """Return an error of the system in our words."""
-    remedy = "; use an account that may" if isinstance(error, PermissionError) else ""
-    return FathomError(f"{path}: {what}: {error.strerror or error}{remedy}")
+    return FathomError(f"{path}: {what}: {with_remedy(error)}")
 
 
 def target_facts(path: str | os.PathLike[str]) -> TargetFacts:

@@ -125,7 +125,7 @@ def _own_options(job: FioJob) -> list[str]:
 
 
 def _names(load: Load) -> dict[str, str]:
-    """Return what fio is told of each target: its path, or a link where fio would read another."""
+    """Return fio's name of each target: its path, or a link where fio would read another."""
     paths = dict.fromkeys(target["path"] for target in load.profile["time_spans"][0]["targets"])
     whole = {path: f"{Path.cwd() / path}" for path in paths}
     return {

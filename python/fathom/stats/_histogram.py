@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import bdtr, stdtrit
 
+from fathom._tails import independent_ios
 from fathom.stats._noise import Noise, inflation, recognise
 from fathom.stats._types import as_values
 
@@ -222,7 +223,7 @@ def ios_needed(quantile: float, runs: int, confidence: float) -> float:
     if rare <= 0:
         return math.inf
     if runs == 1:
-        return math.log((1 - confidence) / 2) / math.log1p(-rare)
+        return independent_ios(rare, confidence)
     return float(stdtrit(runs - 1, (1 + confidence) / 2)) ** 2 / rare
 
 

@@ -29,7 +29,7 @@ pub fn directory(held: &Directory) -> Option<Reached> {
 
 fn of(file: &File) -> Option<Reached> {
     let descriptor = file.as_raw_fd();
-    // proc(5): the mount is told since Linux 3.15.
+    // proc(5): the mount is reported since Linux 3.15.
     let told = fs::read_to_string(format!("/proc/thread-self/fdinfo/{descriptor}")).ok()?;
     let mount = told.lines().find_map(|line| line.strip_prefix("mnt_id:"))?.trim().parse().ok()?;
     Some(Reached { mount, path: fs::read_link(link_of(descriptor)).ok()? })
