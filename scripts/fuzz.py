@@ -4,9 +4,10 @@ The committed corpus (``fuzz/corpus``, an archive per target) is where each targ
 found in addition stays below ``fuzz/target``; ``--keep`` merges it into the committed corpus, as
 little of it as reaches the same code. ``--seeds`` adds the golden data.
 
-Readers of the engine run under cargo-fuzz without a sanitizer: the code that is reached is safe
-Rust, and so a stable compiler does. Those in Python (``fuzz/python``) run under Atheris, which is
-libFuzzer, too; it has wheels for some Pythons and systems, and elsewhere these are left out.
+Readers of the engine run under libFuzzer without a sanitizer: the code that is reached is safe
+Rust, and so a stable compiler does. The flags are those that cargo-fuzz gives it.
+Those in Python (``fuzz/python``) run under Atheris, which is libFuzzer, too; it has wheels for some
+Pythons and systems, and elsewhere these are left out.
 """
 
 from __future__ import annotations
@@ -26,9 +27,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FUZZ = ROOT / "fuzz"
 GOLDEN = ROOT / "tests" / "golden" / "diskspd"
-TOOLS = ROOT / "target" / "tools"
-VERSION = "0.13.2"
 TRIPLE = "x86_64-unknown-linux-gnu"
+# What libFuzzer sees of the code: its edges, how often each was passed, and what was compared.
+INSTRUMENTED = (
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+    "-Cllvm-args=-sanitizer-coverage-stack-depth",
+    "-Cllvm-args=-simplifycfg-branch-fold-threshold=0",
+    "--cfg fuzzing",
+)
 # All at once: what they share is time of the processors, and the clock runs once.
 PARALLEL = 8
 TIMEOUT_S = 10
@@ -37,20 +47,11 @@ LENGTH_MAX = 16_384
 IN_PYTHON = ("importers", "translate")
 
 
-def cargo_fuzz() -> str:
-    """Return the command, and install it below ``target`` where it is missing."""
-    found = shutil.which("cargo-fuzz") or shutil.which("cargo-fuzz", path=str(TOOLS / "bin"))
-    if found is None:
-        command = ["cargo", "install", "--quiet", "--locked", "--root", str(TOOLS)]
-        subprocess.run([*command, f"cargo-fuzz@{VERSION}"], check=True)  # noqa: S603
-        found = str(TOOLS / "bin" / "cargo-fuzz")
-    return found
-
-
 def build() -> None:
     """Build all targets with the fuzzer's instrumentation."""
-    command = [cargo_fuzz(), "build", "--sanitizer", "none", "--release"]
-    subprocess.run(command, check=True, cwd=ROOT)  # noqa: S603
+    words = ["cargo", "build", "--quiet", "--release", "--locked", "--target", TRIPLE]
+    flags = " ".join([os.environ.get("RUSTFLAGS", ""), *INSTRUMENTED])
+    subprocess.run(words, check=True, cwd=FUZZ, env={**os.environ, "RUSTFLAGS": flags})  # noqa: S603
 
 
 def targets() -> list[str]:

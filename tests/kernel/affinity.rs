@@ -8,12 +8,13 @@ use crate::bench::{Bench, skip};
 /// The CPUs that each thread of load may use, by its number, and those that the result tells.
 fn places(args: &str) -> (BTreeMap<u32, String>, BTreeMap<u32, Option<u64>>) {
     let bench = Bench::new();
-    let running = bench.start(&format!("-W0 -d2 -b4K -r -Rjson {args} t.dat"));
+    let running = bench.start(&format!("-W0 -d60 -b4K -r -Rjson {args} t.dat"));
     let number = |name: &str| name.strip_prefix("load ")?.parse().ok();
     let seen = running.threads().into_iter();
     let seen = seen.filter_map(|(name, cpus)| Some((number(&name)?, cpus))).collect();
+    running.interrupt();
     let ended = running.wait();
-    assert_eq!(ended.code, Some(0), "{args}: {}", ended.stderr);
+    assert_eq!(ended.code, Some(130), "{args}: {}", ended.stderr);
     let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let threads = result["time_spans"][0]["threads"].as_array().unwrap();
     let told = |thread: &serde_json::Value| {

@@ -153,8 +153,10 @@ fn warnings(result: &Value) -> Vec<(String, String)> {
 #[test]
 fn a_file_that_is_deleted_is_used_to_the_end_and_that_is_told() {
     let bench = Bench::new();
-    for args in ["-r", "-r -w50 --overwrite", "-r -Sm"] {
-        for form in FORMS {
+    for (args, forms) in
+        [("-r", &FORMS[..]), ("-r -w50 --overwrite", &["-Rjson"]), ("-r -Sm", &["-Rjson"])]
+    {
+        for form in forms {
             bench.fill("gone.dat", 8 << 20);
             let args = format!("-W0 -d2 -b4K {args} {form} gone.dat");
             let path = bench.path("gone.dat");
@@ -162,7 +164,7 @@ fn a_file_that_is_deleted_is_used_to_the_end_and_that_is_told() {
             assert_eq!(ended.code, Some(0), "{args}: {}", ended.stderr);
             assert!(ended.stdout.contains("deleted or renamed"), "{args}: {}", ended.stdout);
             assert!(!path.exists());
-            if form == "-Rjson" {
+            if *form == "-Rjson" {
                 let result: Value = serde_json::from_str(&ended.stdout).unwrap();
                 let found = warnings(&result);
                 assert!(found.iter().any(|(kind, _)| kind == "target_replaced"), "{found:?}");

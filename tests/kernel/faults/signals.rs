@@ -174,7 +174,7 @@ fn to_remove_nothing_is_told() {
 fn a_run_that_was_stopped_for_a_time_goes_on_and_says_so() {
     let bench = Bench::new();
     for engine in ["uring", "aio", "sync"] {
-        let args = format!("-W0 -d4 -b4K -r -o4 -t2 --engine={engine} --io-timeout=1 -Rjson t.dat");
+        let args = format!("-W0 -d3 -b4K -r -o4 -t2 --engine={engine} --io-timeout=1 -Rjson t.dat");
         let run = bench.start(&args);
         std::thread::sleep(Duration::from_millis(300));
         send("-STOP", run.id());
@@ -190,7 +190,7 @@ fn a_run_that_was_stopped_for_a_time_goes_on_and_says_so() {
         };
         let warning = told(&result).unwrap_or_else(|| panic!("{engine}: {}", result["warnings"]));
         let evidence = warning["evidence"].as_str().unwrap();
-        assert!(evidence.contains(" of the 4.0 s that were measured"), "{engine}: {evidence}");
+        assert!(evidence.contains(" of the 3.0 s that were measured"), "{engine}: {evidence}");
         assert_eq!(told(&bench.measure(&format!("-b4K -r --engine={engine} t.dat"))), None);
     }
 }
