@@ -91,3 +91,38 @@ def test_an_alphabet_in_a_copy_that_our_runs_went_on_with_is_somebodys(tmp_path:
         file.write(_ALPHABET)
     with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
         _written(path, "-b4K")
+
+
+def _within_an_io(held: bytes, theirs: bytes) -> int:
+    """Return a multiple of 16 where other bytes count, before the place and behind it, too."""
+    length = len(theirs)
+    for at in range(4096, len(held) - 2 * length, 16):
+        around = held[at - 16 : at + length + 16]
+        wanted = bytes((around[0] + index) % 256 for index in range(len(around)))
+        # Neither begins nor ends an I/O of 4096 or 1040 bytes there, by what its bytes are.
+        if around == wanted and not {held[at], held[at + length]} & {0, 16, theirs[0]}:
+            return at
+    message = "no I/O is so long"
+    raise AssertionError(message)
+
+
+@pytest.mark.parametrize(
+    "blocks", [[["-b4K", "-r16"]], [["-b4K", "-r16"], ["-b1040", "-r16"]]], ids=["one", "two"]
+)
+@pytest.mark.parametrize(
+    "theirs", [bytes(range(32, 128)), _TABLE, _TABLE[64:96], bytes(range(128))], ids=len
+)
+def test_a_table_that_begins_and_ends_at_multiples_within_an_io_is_somebodys(
+    tmp_path: Path, blocks: list[list[str]], theirs: bytes
+) -> None:
+    path = tmp_path / "t.dat"
+    for words in blocks:
+        _written(path, *words)
+    at = _within_an_io(path.read_bytes(), theirs)
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(theirs)
+    after = path.read_bytes()
+    with pytest.raises(RefusedError, match="neither diskspd nor fathom made"):
+        _written(path, "-b4K", "-r16")
+    assert path.read_bytes() == after

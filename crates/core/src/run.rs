@@ -151,7 +151,8 @@ fn carry_out(
         account.of().failures.extend(closed.err().map(|error| error.to_string()));
     }
     if !hangs(account) {
-        marks.end(&checked, sink);
+        let is_whole = account.of().failures.is_empty();
+        marks.end(is_whole, &checked, sink);
     }
     if request.options.remove_created {
         remove_made(&checked, account, sink);

@@ -260,6 +260,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::super::counted::{Counted, Torn};
+    use super::super::lengths::Lengths;
     use super::*;
 
     const REDUCTION: Reduction = Reduction { compress_percent: 50, dedupe_percent: 7 };
@@ -349,9 +350,9 @@ mod tests {
         assert_eq!(mark.fed.iter().map(|fed| fed.bytes).collect::<Vec<_>>(), [1 << 20, 7]);
         let read = Mark::parse(&mark.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..mark.clone() });
-        let counted = Some(Counted { step: 512, least: 4096, most: 8192 });
+        let counted = Some(Counted { step: 512, lengths: Lengths::of([4096, 8192]) });
         let torn = Torn::Anywhere;
-        let writes = Some(Writes { step_bytes: 16, counted, has_zeros: true, torn });
+        let writes = Some(Writes { step_bytes: 16, counted, zeros: Some(48), others: None, torn });
         let written = Mark { writes, ..mark.clone() };
         let read = Mark::parse(&written.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..written });

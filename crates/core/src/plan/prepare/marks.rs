@@ -8,13 +8,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::counted::{Counted, Torn, Writes};
+use super::lengths::Lengths;
 use super::mark::{self, Mark};
 use super::{Whose, whose};
 use crate::attend::within;
 use crate::measure::EventSink;
 use crate::plan::divisor::greatest_common_divisor;
 use crate::plan::guard::{self, Checked, Finding, Refusal, Refusals};
-use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, signature};
+use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, ThreadPlan, signature};
 
 /// Looks again at the files that others have written since the guard has looked at them.
 ///
@@ -59,6 +60,8 @@ struct Written {
     writes: Option<Writes>,
     /// How I/Os of earlier runs may have ended.
     torn: Option<Torn>,
+    /// Several threads write to one mapping: bytes of two I/Os may stand in turns where both wrote.
+    mixes: bool,
 }
 
 /// When a mark is renewed.
@@ -68,8 +71,8 @@ enum When {
     Before { may_be_theirs: bool },
     /// Before the first write to a file that the run has made.
     Made,
-    /// Behind the run: all its I/Os are whole.
-    Behind,
+    /// Behind the run. All its I/Os are whole if none failed.
+    Behind { is_whole: bool },
 }
 
 /// The files that a run writes and that are ours.
@@ -110,17 +113,18 @@ impl Marks {
         }
     }
 
-    /// Marks each file in the state in which the run has left it.
-    pub(crate) fn end(&self, checked: &Checked, sink: EventSink<'_>) {
+    /// Marks each file in the state in which the run has left it. `is_whole` if no I/O failed.
+    pub(crate) fn end(&self, is_whole: bool, checked: &Checked, sink: EventSink<'_>) {
         if self.files.is_empty() {
             return;
         }
+        let when = When::Behind { is_whole };
         mark::let_time_pass();
         for (path, written) in &self.files {
             let doing = format!("mark '{}'", path.display());
             // What cannot be marked proves by its content whose it is.
             let mut written = written.clone();
-            let _ = within(sink, doing, || renew(path, &mut written, checked, When::Behind));
+            let _ = within(sink, doing, || renew(path, &mut written, checked, when));
         }
         mark::let_time_pass();
         for path in self.files.keys() {
@@ -172,7 +176,8 @@ fn note_writes(mark: &mut Mark, written: &mut Written, when: When, size_bytes: u
     }
     // At the end, a mark that does not tell is that of a file which this run has made.
     mark.written_by(writes, size_bytes == 0 || !is_first);
-    if let (Some(noted), When::Behind) = (&mut mark.writes, when) {
+    let is_whole = when == When::Behind { is_whole: true } && !written.mixes;
+    if let (Some(noted), true) = (&mut mark.writes, is_whole) {
         noted.torn = written.torn.unwrap_or(Torn::Nowhere);
     }
 }
@@ -189,11 +194,18 @@ fn written(plan: &Plan) -> BTreeMap<PathBuf, Written> {
             if let PayloadPlan::Buffer { bytes, file: Some(file) } = &target.payload {
                 written.fed.insert((file.clone(), *bytes));
             }
+            written.mixes |= target.open.mapped && writers(span, index) > 1;
             let writes = writes(span, index);
             written.writes = Some(written.writes.map_or(writes, |before| before.and(writes)));
         }
     }
     files
+}
+
+/// How many threads do I/O to a target.
+fn writers(span: &SpanPlan, target: usize) -> usize {
+    let has = |thread: &&ThreadPlan| thread.assignments.iter().any(|lane| lane.target == target);
+    span.threads.iter().filter(has).count()
 }
 
 /// Where the I/Os of a time span to one target begin and end.
@@ -213,15 +225,17 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
     let trims = plan.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0);
     let step_bytes =
         places.chain(starts).chain(sizes.clone()).fold(0, greatest_common_divisor).max(1);
-    let counted = (plan.payload == PayloadPlan::CountingPattern).then(|| Counted {
-        step: step_bytes,
-        least: sizes.clone().min().unwrap_or(1),
-        most: sizes.max().unwrap_or(u64::MAX),
-    });
+    let lengths = Lengths::of(sizes);
+    let is_zero = plan.payload == PayloadPlan::Zero;
+    let counted = (plan.payload == PayloadPlan::CountingPattern)
+        .then_some(Counted { step: step_bytes, lengths });
+    // A file may hold zeros of any length.
+    let zeros = if is_fed { Some(1) } else { (trims || is_zero).then_some(lengths.least) };
     Writes {
         step_bytes,
         counted,
-        has_zeros: trims || is_fed || plan.payload == PayloadPlan::Zero,
+        zeros,
+        others: (counted.is_none() && !is_zero).then_some(lengths.least),
         torn: if plan.open.mapped { Torn::Anywhere } else { Torn::AtSectors },
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::content::{BLOCK_BYTES, Content};
 use super::counted::{Count, Writes, counting};
+use super::order::{Order, Side};
 use super::proof::Hints;
 use crate::noise::{self, WORD_BYTES, WRITE_STEP, mix, unmix};
 use crate::plan::Reduction;
@@ -71,6 +72,7 @@ pub(super) fn first_unknown(
     // A piece may have begun before what is wanted; how far its data reach is what counts.
     let mut at = before(wanted.start, counted_min);
     let mut last: Option<Piece> = None;
+    let mut order = Order::ANY;
     while at < wanted.end.min(bytes.len()) {
         let found = walk.piece(at, last).or_else(|| walk.reaching_over(at, last?));
         let is_split = |gap: &Piece| {
@@ -82,10 +84,16 @@ pub(super) fn first_unknown(
             Some(gap) if is_split(&gap) => return Some(offset + gap.start as u64),
             _ => {}
         }
+        order = match walk.order(order, last, found) {
+            None if at >= wanted.start => return Some(offset + at as u64),
+            order => order.unwrap_or(Order::ANY),
+        };
         last = found;
         at = found.map_or(at + 1, |found| found.end());
     }
-    None
+    // What comes behind may be what ends the last one.
+    let next = Some(at).filter(|at| *at < bytes.len()).and_then(|at| walk.piece(at, last));
+    walk.order(order, last, next).is_none().then_some(offset + at as u64)
 }
 
 /// Fewer bytes that count upwards prove nothing.
@@ -184,6 +192,30 @@ impl Walk<'_> {
         }
         let count = self.count(gap, first);
         !count.can_be_of(self.writes()) || self.is_no_part(gap, before, &count)
+    }
+
+    /// Which of two pieces may have been written later, if each is what is left of I/Os of ours; nothing if
+    /// neither can be.
+    fn order(&self, before: Order, one: Option<Piece>, other: Option<Piece>) -> Option<Order> {
+        let writes = self.writes();
+        let (Some(one), Some(other)) = (one, other) else { return Some(Order::ANY) };
+        let may_tell = writes.tell() && writes.counted.is_some() && one.end() == other.start;
+        if !may_tell {
+            return Some(Order::ANY);
+        }
+        before.behind(&self.side(&one), &self.side(&other), writes)
+    }
+
+    fn side(&self, piece: &Piece) -> Side {
+        let (start, length) = (self.offset + piece.start as u64, piece.length as u64);
+        // A byte or two may be there by chance.
+        let is_long = piece.length >= ON_BYTES;
+        match piece.kind {
+            Kind::Counting(first) => Side::Counting(self.count(piece, first)),
+            Kind::Created if is_long => Side::Created,
+            Kind::Zeros if is_long => Side::Zeros { start, length },
+            _ => Side::Other { start, length },
+        }
     }
 
     /// The bytes of a piece that counts, with those that may be its first ones though they are also what
