@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import commands
+from commands import COMMAND
 from fathom.runners import Figures, RunOutcome
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Sequence
 
 __all__ = ["MIB", "SMALL_PIECES", "Disk", "Killed", "command", "figures"]
 
 MIB = 1 << 20
 # The command, with pieces that are small enough for a test.
-SMALL_PIECES = (
-    "from fathom.prepare import _pieces; _pieces._LEAST_PIECE_BYTES = 1 << 20;"
-    "_pieces._PIECES = 64; from fathom.cli import main; main()"
+_PIECES = (
+    "from fathom.prepare import _pieces; _pieces._LEAST_PIECE_BYTES = 1 << 20;_pieces._PIECES = 64"
 )
+SMALL_PIECES = f"{_PIECES}; {COMMAND[2]}"
 
 
-def command(*args: str, code: str = SMALL_PIECES) -> subprocess.CompletedProcess[str]:
-    """Run ``fathom``."""
-    return subprocess.run(
-        [sys.executable, "-c", code, *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+def command(*args: str) -> subprocess.CompletedProcess[str]:
+    """Run ``fathom`` with such pieces."""
+    return commands.command(*args, before=_PIECES)
 
 
 class Killed(BaseException):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
 from alembic import command as alembic
+from commands import command
 from fathom._permission import Permission
 from fathom.experiments import measure
 from fathom.store import Store, StoreError
@@ -23,7 +22,6 @@ from fathom.store._where import store_url
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 SHORT = ["-w100", "-b4K", "-d1", "-W0"]
 
 
@@ -42,10 +40,6 @@ def theirs(here: Path) -> Path:
     connection.commit()
     connection.close()
     return path
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 def audited() -> list[dict[str, Any]]:

@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+from commands import command
 from fathom.store import Store
 from imported import FIO
 from store_worker import RESULT
 
 ROOT = Path(__file__).parents[2]
 BREAKS = range(1, 13)
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 _TEST = re.compile(
     r"^\s*(?:def test_|(?:pub )?fn )(?P<name>break_(?P<number>\d+)_\w+)\(", re.MULTILINE
 )
 _ROW = re.compile(
     r"^\| (?P<number>\d+) \| [^|]+ \| (?P<names>(?:`break_\w+`(?:, )?)+) \|$", re.MULTILINE
 )
-
-
-def _command(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
 
 
 def _tests() -> set[str]:
@@ -53,10 +47,10 @@ def test_break_9_half_a_character_in_the_name_of_a_job_is_no_damage(tmp_path: Pa
     document["jobs"][0]["jobname"] = "night \ud800 shift"
     source = tmp_path / "fio.json"
     source.write_text(json.dumps(document))
-    done = _command("import", source)
+    done = command("import", source)
     assert done.returncode == 0, done.stderr
     for words in (["list"], ["show", "1"], ["export", "1", "--format", "json"]):
-        done = _command(*words)
+        done = command(*words)
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
         assert "damaged" not in done.stderr
@@ -67,7 +61,7 @@ def test_break_12_the_page_of_a_report_lets_nothing_of_others_run(tmp_path: Path
     with Store(os.environ["FATHOM_STORE"]) as store:
         store.runs.save(RESULT, ["-b4K", "x.dat"])
     page = tmp_path / "r.html"
-    assert _command("report", "1", "-o", page).returncode == 0
+    assert command("report", "1", "-o", page).returncode == 0
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page.read_text())
     assert policy is not None
     rules = dict(rule.strip().split(" ", 1) for rule in policy[1].replace("&#39;", "'").split(";"))

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import fathom
 import pytest
+from commands import COMMAND, command
 from fathom.cli._stop_shown import stop_sentences
 from support import interrupt_once_reading
 
 FIXTURE = Path(__file__).parent / "fixtures/result.json"
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 RUN = ["-b4K", "-r", "-w30", "-o4", "-t2", "-d1", "-W0", "-L"]
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    """Run ``fathom``."""
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 def test_it_shows_a_table_and_the_warnings(tmp_path: Path) -> None:

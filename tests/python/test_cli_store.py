@@ -12,11 +12,11 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from commands import COMMAND, command
 from fathom.store import Store
 from pyarrow import parquet
 from store_worker import RESULT
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 LIGHT = """
 import runpy, sys
 sys.argv = ["fathom", *sys.argv[1:]]
@@ -30,11 +30,6 @@ loaded = [name for name in heavy if name in sys.modules]
 assert not loaded, loaded
 assert "typer" in sys.modules
 """
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    """Run ``fathom``."""
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -270,11 +265,11 @@ def test_tables_for_another_program_have_a_line_for_each_row_and_no_lines_of_the
     tmp_path: Path,
 ) -> None:
     name = "long-" * 30
-    environment = {**os.environ, "FATHOM_STORE": str(tmp_path / "s.sqlite"), "COLUMNS": "40"}
+    environment = {"FATHOM_STORE": str(tmp_path / "s.sqlite"), "COLUMNS": "40"}
     run = ["run", "--label", name, "-W0", "-d1", "-c64K", "-b4K", str(tmp_path / "t.dat")]
     for arguments in (run, ["list"]):
-        command = [sys.executable, "-c", "from fathom.cli import main; main()", *arguments]
-        told = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        told = command(*arguments, environment=environment)
+        assert told.returncode == 0
     heading, row = told.stdout.splitlines()
     assert heading.split()[:3] == ["run", "started", "label"]
     assert row.split()[0] == "1"

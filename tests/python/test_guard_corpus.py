@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import fathom
 import pytest
+from commands import command
 from fathom import RefusedError
 from fathom.assess import EFFORTS, assess
 from fathom.prepare import Asked, plan_fill
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 # What the issue asks for, beyond the formats of test_guard_kinds.py.
 FORMATS_MIN = 60
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 # Blocks of one byte: the shortest file has no room for larger ones.
 SHORT = ("-b1", "-d1", "-W0")
 GROWN_BYTES = 2 * MIB
@@ -191,7 +190,7 @@ def test_the_engines_command_refuses_all(all_made: dict[Path, State]) -> None:
 
 
 def test_a_profile_writes_none(all_made: dict[Path, State], tmp_path: Path) -> None:
-    shown = _command(*COMMAND, "translate", "--to", "xml", "-w100", *SHORT, *all_made)
+    shown = command("translate", "--to", "xml", "-w100", *SHORT, *all_made)
     assert shown.returncode == 0, shown.stderr
     (tmp_path / "sent.xml").write_text(shown.stdout)
     done = _command(diskspd(), f"-X{tmp_path / 'sent.xml'}")
@@ -226,7 +225,7 @@ def test_assess_writes_none(all_grown: dict[Path, State], tmp_path: Path) -> Non
 )
 def test_no_verb_writes_one(words: list[str], all_made: dict[Path, State]) -> None:
     given = () if "--write" in words else ("-w100",)
-    done = _command(*COMMAND, *words, *given, *all_made)
+    done = command(*words, *given, *all_made)
     assert done.returncode == 2, done.stderr
     _assert_each_is_named(done.stderr, all_made)
 
@@ -249,7 +248,7 @@ def test_break_1_a_qcow2_in_a_file_of_ours_is_not_filled(tmp_path: Path) -> None
         file.write((tmp_path / "q").read_bytes())
     os.truncate(path, 16 * MIB)
     before = state(path)
-    done = _command(*COMMAND, "prepare", "fill", path)
+    done = command("prepare", "fill", path)
     assert (done.returncode, str(path) in done.stderr) == (2, True), done.stderr
     assert state(path) == before
 
@@ -263,7 +262,7 @@ def test_break_1_files_stored_in_an_ext4_made_over_a_file_of_ours_are_kept(tmp_p
     for way in ("-w100", "-w1", "-c16M", "-c8M", "-w50 --trim=20", "-w100 -Sm"):
         with pytest.raises(RefusedError):
             fathom.run([*way.split(), *SHORT, str(path)])
-    assert _command(*COMMAND, "prepare", "fill", path).returncode == 2
+    assert command("prepare", "fill", path).returncode == 2
     assert state(path) == before
     _tool("debugfs", "-R", f"dump diary {tmp_path / 'diary'}", path)
     assert (tmp_path / "diary").read_bytes() == (stored / "diary").read_bytes()

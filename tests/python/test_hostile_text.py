@@ -7,10 +7,10 @@ import os
 import pty
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import COMMAND, command
 from fathom._export import write_file
 from fathom.cli._plain import plain
 from fathom.store import Store
@@ -18,17 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from store_worker import RESULT
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 # It clears the screen, sets the window's title, writes from right to left, and is a formula, a tag
 # and a path.
 EVIL = (
     "=cmd|' /c calc'!A1 \x1b[2J\x1b]0;owned\x07 \u202eevil <script>alert(1)</script> ../../x\x9b2J"
 )
 SHOWN = "=cmd|' /c calc'!A1 \\x1b[2J\\x1b]0;owned\\x07 \\u202eevil <script>alert(1)</script>"
-
-
-def command(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False, cwd=cwd)
 
 
 @pytest.fixture

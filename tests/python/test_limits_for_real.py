@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import COMMAND
 from fathom._result import Result
 from fathom.findings import find
 
@@ -22,7 +22,6 @@ LOOP = Path("/dev/loop7")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
 RATE = 300
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 
 
 class Group:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import command
 from fathom.experiments._saving import save_run
 from fathom.store import NotSavedError, Store
 from store_worker import RESULT
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-COMMAND = [sys.executable, "-c", "import os; os.umask(0o022); from fathom.cli import main; main()"]
 
 
 def mode(path: Path) -> int:
@@ -50,7 +47,7 @@ def test_break_12_stores_reports_rescues_and_exports_are_their_owners_alone(
         ):
             out = tmp_path / f"out-{verb}.{form}"
             words = ["1", "--format", form, "-o", str(out)]
-            done = subprocess.run([*COMMAND, verb, *words], capture_output=True, check=False)
+            done = command(verb, *words, umask=0o022)
             assert done.returncode == 0, done.stderr
             made += [one for one in (out, *out.glob("*")) if one.is_file()]
         assert len(made) >= 12

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
 import pytest
+from commands import command
 from fathom import RefusedError
 from fathom._files import replacing
 from fathom._own_stores import own_stores
@@ -20,19 +19,7 @@ from fathom.store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 WRITES = ["-w100", "--overwrite", "-d1", "-W0", "-b4K"]
-
-
-def command(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-    )
 
 
 @pytest.fixture

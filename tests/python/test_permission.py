@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from commands import command
 from fathom import RefusedError, _fathom
 from fathom._permission import Permission, typed
 from fathom._run import run_kept
@@ -26,7 +24,6 @@ from fathom.workloads import WorkloadRefusedError, read_workload
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 SHORT = ["-w100", "-b4K", "-d1", "-W0"]
 TOML = """
 title = "A load that somebody sent"
@@ -60,17 +57,6 @@ def theirs(here: Path) -> Path:
     connection.commit()
     connection.close()
     return path
-
-
-def command(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-    )
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
@@ -211,12 +197,8 @@ def test_a_plan_of_filling_cannot_carry_the_override(here: Path, theirs: Path) -
 
 def test_a_profile_cannot_carry_the_override(here: Path, theirs: Path) -> None:
     before = theirs.read_bytes()
-    shown = subprocess.run(
-        [*COMMAND, "translate", "--to", "xml", *SHORT, str(theirs)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shown = command("translate", "--to", "xml", *SHORT, str(theirs))
+    assert shown.returncode == 0
     for place in ("<Profile>", "<TimeSpan>", "<Target>"):
         for element in ("Overwrite", "AllowWrite", "overwrite"):
             carrying = shown.stdout.replace(place, f"{place}<{element}>true</{element}>", 1)
@@ -238,9 +220,9 @@ def test_the_environment_cannot_carry_the_override(here: Path, theirs: Path) -> 
     ]
     for value in ("--overwrite", "1"):
         environment = dict.fromkeys(names, value)
-        assert command("run", *SHORT, str(theirs), **environment).returncode == 2
+        assert command("run", *SHORT, str(theirs), environment=environment).returncode == 2
     assert command("run", f"@{here / 'response'}", *SHORT, str(theirs)).returncode == 3
-    assert command("prepare", "fill", str(theirs), **environment).returncode == 2
+    assert command("prepare", "fill", str(theirs), environment=environment).returncode == 2
     assert theirs.read_bytes() == before
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import command
 from fathom import FathomError, InvalidRequestError
 from fathom.prepare import look
 from fathom.prepare._extents import file_layout, merged
@@ -19,13 +18,7 @@ from fathom.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 MIB = 1 << 20
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    """Run ``fathom``."""
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 def noise(size: int, seed: int = 1) -> bytes:

@@ -6,14 +6,13 @@ import copy
 import json
 import re
 import sqlite3
-import subprocess
-import sys
 import zipfile
 import zlib
 from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from commands import command
 from fathom._redact import Pseudonyms
 from fathom.store import Store
 from store_worker import RESULT
@@ -21,16 +20,11 @@ from store_worker import RESULT
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 HOST, USER, SERIAL = "dbprod7", "zoe77", "S4EWNX0R123456"
 PATH = f"/home/{USER}/wages/scratch.dat"
 UUID = "8c3f6f3e-1111-4b5c-9d0e-aabbccddeeff"
 WWN = "naa.5000c500a1b2c3d4"
 SECRETS = (HOST, USER, SERIAL, PATH, "wages", UUID, WWN)
-
-
-def command(*args: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False, cwd=cwd)
 
 
 @pytest.fixture

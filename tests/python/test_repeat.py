@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import fathom
 import numpy as np
 import pytest
+from commands import command
 from fathom import experiments
 from fathom.cli import main
 from fathom.experiments import _measure, _repeat
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 TEXT = json.dumps(dict(RESULT.raw))
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    """Run ``fathom``."""
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 def result_with(factor: float, **profile: object) -> fathom.Result:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from commands import COMMAND
 from fathom.store import Store
 from fio_traces import needs_fio
 from our_data import our_data
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 EXPERIMENTS = {
     "sweep": ["--depth", "1,2", "--duration", "60", "-b4K", "-r", "-L", "-g500i"],
     "tune": ["--depth", "1,2", "--longest", "60", "-b4K", "-r", "-g500i"],

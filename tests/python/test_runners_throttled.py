@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import COMMAND
 from fathom.experiments._compare import compare_runs
 from fathom.report import gather
 from fathom.store import Store
@@ -25,7 +25,6 @@ LOOP = Path("/dev/loop6")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
 RATE = 200
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 
 
 @pytest.fixture

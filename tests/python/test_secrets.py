@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import traceback
 
 import pytest
+from commands import command
 from fathom._text import without_secrets
 from fathom.store import Store, StoreError
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 SECRET = "s3cr3t-Wort"  # noqa: S105 - Of nothing.
 ADDRESSES = (
     f"postgresql://host.invalid/db?user=u&password={SECRET}",
@@ -44,23 +41,11 @@ def test_break_7_no_password_is_printed(address: str) -> None:
 def test_break_7_no_command_prints_it(address: str) -> None:
     ways = [(["--store", address], {}), ([], {"FATHOM_STORE": address})]
     for words, environment in ways:
-        done = subprocess.run(
-            [*COMMAND, "list", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **environment, "PGPASSWORD": SECRET},
-        )
+        done = command("list", *words, environment={**environment, "PGPASSWORD": SECRET})
         assert done.returncode == 1
         assert SECRET not in done.stdout + done.stderr
         assert "store" in done.stderr
-    helped = subprocess.run(
-        [*COMMAND, "list", "--help"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "FATHOM_STORE": address},
-    )
+    helped = command("list", "--help", environment={"FATHOM_STORE": address})
     assert SECRET not in helped.stdout
 
 

@@ -10,18 +10,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import COMMAND, command
 from fathom.store import Store
 from fathom.store._processes import is_gone, this_process
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 REPEAT = ["repeat", "--pilot", "40", "--most", "40", "-d1", "-W0", "-b4K", "-r", "-L"]
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 def state_of(listed: str) -> str:

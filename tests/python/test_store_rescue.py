@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import fathom
 import pytest
 import sqlalchemy as sa
+from commands import COMMAND
 from fathom.assess import EFFORTS, assess
 from fathom.experiments import measure
 from fathom.experiments._axes import parse_axes
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from fathom.runners._runner import PermittedRunner
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 FEW = ["-b4K", "-r", "-o4", "-L", "-d5", "-W0", "--stop-ios=500"]
 MIB = 1 << 20
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import commands
 import fathom
 import pytest
 from fathom.store import Store
@@ -25,6 +26,9 @@ from fathom.translate import (
     to_arguments,
     to_fio,
 )
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 def fio_of(arguments: str) -> tuple[dict[str, str], list[Note]]:
@@ -272,12 +276,7 @@ def test_the_page_for_those_who_come_from_fio_has_the_table_of_terms() -> None:
 
 
 def command(*arguments: str, verb: str = "translate") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from fathom.cli import main; main()", verb, *arguments],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    return commands.command(verb, *arguments)
 
 
 def test_the_command_writes_the_file_to_standard_output_and_notes_beside_it(

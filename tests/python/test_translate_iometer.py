@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
+from commands import command
 from fathom import InvalidRequestError
 from fathom.translate import from_iometer, iometer_terms, read_load
 from hypothesis import given, settings
@@ -20,7 +19,6 @@ set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "fathom-hypothesis")
 DATA = Path(__file__).parent / "data/import"
 PLAIN = (DATA / "iometer.icf").read_text()
 RICH = (DATA / "iometer-1.1-all-in-one.icf").read_text()
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()", "translate"]
 
 
 def lines(text: str) -> list[str]:
@@ -94,16 +92,14 @@ def test_the_terms_come_back() -> None:
 def test_the_command_reads_a_configuration_and_tells_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "old.icf"
     path.write_text(PLAIN)
-    done = subprocess.run([*COMMAND, path], capture_output=True, text=True, check=False)
+    done = command("translate", path)
     assert done.returncode == 0
     assert done.stdout.startswith("diskspd -b4K -s -w25 -t2 -o16 -Su -d30 -W5 -L iobw.tst\n")
     assert done.stdout.count("diskspd ") == 4
     assert "Mixed: mixes 2 lines" in done.stderr
-    strict = subprocess.run(
-        [*COMMAND, "--strict", "--json", "--to", "fio", path], capture_output=True, check=False
-    )
+    strict = command("translate", "--strict", "--json", "--to", "fio", path)
     assert strict.returncode == 3
-    assert "bs=8k" in json.dumps(json.loads(strict.stdout)) or b"bs=8192" in strict.stdout
+    assert "bs=8k" in json.dumps(json.loads(strict.stdout)) or "bs=8192" in strict.stdout
 
 
 @settings(max_examples=60, deadline=None)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
+from commands import command
 from fathom.store import Store
 from fathom.workloads import (
     WorkloadError,
@@ -21,7 +20,6 @@ from fathom.workloads import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 PACKAGED = [
     "crystaldiskmark",
     "etcd",
@@ -52,11 +50,6 @@ sources = ["My notes"]
 size = "1M"
 arguments = ["-b4K", "-r", "-w0", "-L", "-d1", "-W0"]
 """
-
-
-def command(*args: str) -> subprocess.CompletedProcess[str]:
-    """Run ``fathom``."""
-    return subprocess.run([*COMMAND, *args], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(autouse=True)
@@ -252,13 +245,7 @@ def test_what_cannot_be_meant_is_told(own: Path, tmp_path: Path) -> None:
     done = command("run", "mine", "-b8K")
     assert (done.returncode, "needs a target" in done.stderr) == (3, True)
     (tmp_path / "mine").write_text("a file of the same name")
-    done = subprocess.run(
-        [*COMMAND, "run", "mine", "x.dat"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command("run", "mine", "x.dat", cwd=tmp_path)
     assert (done.returncode, "./mine" in done.stderr) == (3, True)
 
 
