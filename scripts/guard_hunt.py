@@ -1,12 +1,13 @@
 """Draw sequences of our runs and of what others do to files; see that no byte of theirs is lost.
 
-    scripts/guard_hunt.py [--seconds 300] [--seed 1] [--steps 8] [--odd] [--folder DIR]
+    scripts/guard_hunt.py [--seconds 300] [--seed 1] [--steps 8] [--odd] [--tables] [--folder DIR]
 
 Steps are runs of diskspd that create, write and are killed, copies, renames, links, touches, and
 writes of somebody else. A model keeps for each inode where somebody else wrote. Two things must
 hold after each step: what somebody else wrote stays, and a run that would write there is refused;
 a file that only our runs wrote, wherever it went since, is not refused. A sequence that breaks
-one is made as short as possible and printed. ``--odd`` draws also what is known not to be provable.
+one is made as short as possible and printed. ``--odd`` draws also what is known not to be provable,
+``--tables`` mostly I/Os that count at small multiples, and tables of characters at such places.
 """
 
 from __future__ import annotations
@@ -81,6 +82,11 @@ WAYS: tuple[list[str], ...] = (
     ["-t2"],
 )
 TABLES = (bytes(range(ord("A"), ord("Z") + 1)), bytes(range(32, 127)), bytes(range(1, 256)))
+SMALL_BLOCKS = (["-b4K", "-r16"], ["-b528", "-r16"], ["-b1040", "-r80"], ["-b48", "-r16"])
+# So many are drawn until one fits.
+PLACES = 200
+# A counting pattern starts again after so many bytes.
+COUNT = 256
 WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 40
 
 
@@ -108,6 +114,10 @@ class State:
     is_untold: bool = False
     # All I/Os began and ended at multiples of it; 0 if there were none.
     step: int = 0
+    # How long they were.
+    lengths: frozenset[int] = frozenset()
+    # A run was killed: I/Os may end where sectors do.
+    is_torn: bool = False
 
     def copy(self, *, with_attributes: bool) -> State:
         """Return the state of a copy."""
@@ -131,6 +141,7 @@ class World:
     diskspd: str
     folder: Path
     is_odd: bool = False
+    is_of_tables: bool = False
     states: dict[int, State] = field(default_factory=dict)
     names: int = 0
     log: list[str] = field(default_factory=list)
@@ -199,11 +210,14 @@ def command(world: World, path: Path, drawn: random.Random) -> list[str]:
         size = wanted
         words.append(f"-c{size}")
     blocks = drawn.choice(BLOCKS + (ODD_BLOCKS if world.is_odd else ()))
+    if world.is_of_tables and chance(drawn, 0.8):
+        blocks = drawn.choice(SMALL_BLOCKS)
     # The journal of a run that was killed is kept for a look, and refused; it is no part of this.
     for journal in world.folder.glob("*.verify-journal"):
         journal.unlink()
     # Parts of stamped sectors prove nothing, so these stand where no I/O cuts them.
     source = drawn.choice(SOURCES if world.is_odd else SOURCES[:-1])
+    source = [] if world.is_of_tables and chance(drawn, 0.6) else source
     way = drawn.choice(WAYS)
     if source == ["--verify"]:
         # Stamps stand in whole sectors, and nothing else may be asked of the data.
@@ -246,7 +260,15 @@ def note_writes(world: World, path: Path, words: list[str]) -> None:
     for word in words:
         if word[:2] in ("-b", "-r") and word != "-r":
             state.step = math.gcd(state.step, size_of(word[2:]))
+        if word.startswith("-b"):
+            state.lengths |= {size_of(word[2:])}
     state.is_odd = state.step % SECTOR != 0
+
+
+def note_kill(world: World, path: Path) -> None:
+    """Note that I/Os to a file may have been cut short."""
+    if path.exists():
+        world.state(path).is_torn = True
 
 
 def size_of(text: str) -> int:
@@ -296,6 +318,7 @@ def kill(world: World, drawn: random.Random) -> None:
     check(world, before, path, code if code >= 0 else None)
     if code != REFUSED:
         note_writes(world, path, words)
+        note_kill(world, path)
     world.forget()
 
 
@@ -387,6 +410,48 @@ def foreign(world: World, drawn: random.Random) -> None:
         os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
+def table(world: World, drawn: random.Random) -> None:
+    """Write characters in order where an I/O of ours that counts may begin and another one end."""
+    path = drawn.choice(world.files())
+    state, held = world.state(path), path.read_bytes()
+    places = (fitting(state, len(held), drawn) for _ in range(PLACES))
+    fit = (one for one in places if one and is_told_by_its_ends(state, held, *one))
+    offset, data = next(fit, (0, b""))
+    if not data:
+        return
+    world.log.append(f"table of {len(data)} bytes from {data[0]} on at {offset} of {path.name}")
+    world.counts["foreign table"] += 1
+    FOREIGN[drawn.choice(["write", "mapping", "link"])](world, path, offset, data)
+
+
+def fitting(state: State, size: int, drawn: random.Random) -> tuple[int, bytes] | None:
+    """Draw a place and a table that begins and ends at multiples with values that fit."""
+    phase = math.gcd(state.step, COUNT)
+    longest = min(COUNT, size) // state.step * state.step if state.step else 0
+    if phase < PIECE or not longest:
+        return None
+    offset = drawn.randrange(0, size - longest + 1, state.step)
+    first = offset % phase + phase * drawn.randrange((COUNT - state.step) // phase + 1)
+    length = drawn.randrange(state.step, min(COUNT - first, longest) + 1, state.step)
+    return offset, bytes(range(first, first + length))
+
+
+def is_told_by_its_ends(state: State, held: bytes, offset: int, data: bytes) -> bool:
+    """Tell whether a table that lies within data of ours neither begins nor ends as an I/O does.
+
+    Beside I/Os that do not count nothing tells where those began and ended.
+    """
+    end = offset + len(data)
+    around = range(max(offset - PIECE, 0), min(end + PIECE, len(held)) - 1)
+    beside = [at for at in around if not offset - 1 <= at < end]
+    counts = all((held[at] + 1) % COUNT == held[at + 1] for at in beside)
+    ends = {length % COUNT for length in state.lengths}
+    is_begun = data[0] == 0 or (offset > 0 and (held[offset - 1] + 1) % COUNT in ends)
+    is_ended = (data[-1] + 1) % COUNT in ends or end == len(held) or held[end] == 0
+    is_torn = state.is_torn and 0 in (offset % SECTOR, end % SECTOR)
+    return counts and held[offset:end] != data and not (is_begun and is_ended) and not is_torn
+
+
 def theirs(drawn: random.Random) -> bytes:
     """Draw data of somebody's: text, noise or a table of characters, no byte of them zero."""
     length = drawn.choice([4, 16, 100, 512, 2000])
@@ -466,6 +531,7 @@ STEPS: dict[str, tuple[int, Callable[[World, random.Random], None]]] = {
     "touch": (3, touch),
     "stretch": (1, stretch),
     "foreign": (3, foreign),
+    "table": (2, table),
 }
 
 Step = tuple[str, int]
@@ -494,7 +560,7 @@ def play(world: World, steps: Sequence[Step]) -> str | None:
 def attempt(world: World, steps: Sequence[Step]) -> tuple[str | None, list[str]]:
     """Play steps in a folder of their own; return what was violated, and what was done."""
     with tempfile.TemporaryDirectory(prefix="guard-", dir=world.folder) as folder:
-        inner = World(world.diskspd, Path(folder), world.is_odd)
+        inner = World(world.diskspd, Path(folder), world.is_odd, world.is_of_tables)
         found = play(inner, steps)
         world.counts.update(inner.counts)
         return found, inner.log
@@ -551,12 +617,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--odd", action="store_true")
+    parser.add_argument("--tables", action="store_true")
     parser.add_argument("--folder", type=Path, default=ROOT / "target")
     parser.add_argument("--diskspd", default=str(ROOT / "target/release/diskspd"))
     asked = parser.parse_args()
     if shutil.which(asked.diskspd) is None:
         parser.error("no diskspd: run `make build`")
-    world = World(asked.diskspd, asked.folder, asked.odd)
+    world = World(asked.diskspd, asked.folder, asked.odd, asked.tables)
     outcome = hunt(world, range(asked.seed, sys.maxsize), asked.steps, asked.seconds)
     for violation in outcome.violations:
         print(violation, file=sys.stderr)

@@ -72,3 +72,53 @@ def test_a_file_that_a_killed_run_had_made_is_still_ours(tmp_path: Path, words: 
         file.seek(5000)
         file.write(b"theirs, not a byte of it ours")
     assert _next_run(tmp_path).returncode == _REFUSED
+
+
+def _mark(path: Path) -> bytes:
+    return os.getxattr(path, "user.fathom.made")
+
+
+@pytest.mark.parametrize("words", [[], ["-c64K"]], ids=["there", "kept"])
+def test_what_is_written_behind_the_first_mark_of_a_killed_run_is_somebodys(
+    tmp_path: Path, words: list[str]
+) -> None:
+    """Within the time that setting a mark may take, and with the old time given back."""
+    path = tmp_path / "t.dat"
+    quick = ["-w100", "-W0", "-d1", "-b4K", "--stop-ios=8"]
+    made = [str(diskspd()), *quick, "-c64K", "t.dat"]
+    subprocess.run(made, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    if "user.fathom.made" not in os.listxattr(path):
+        pytest.skip("this file system keeps no attributes")
+    time.sleep(0.1)
+    left, before = _mark(path), path.stat()
+    # It marks the file, and then waits for somebody to start it.
+    command = [str(diskspd()), *quick, *words, f"-yrgo{os.getpid()}", "t.dat"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=tmp_path, stdout=quiet, stderr=quiet) as process:
+        end = time.monotonic() + _PATIENCE_S
+        while (first := _mark(path)) == left and time.monotonic() < end:
+            pass
+        assert first != left
+        with path.open("r+b") as file:
+            file.seek(5000)
+            file.write(b"theirs, not a byte of it ours")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        time.sleep(0.3)
+        process.kill()
+    assert process.returncode < 0
+    assert _next_run(tmp_path).returncode == _REFUSED
+
+
+def test_a_run_that_is_killed_before_its_first_write_leaves_our_file_ours(tmp_path: Path) -> None:
+    path = tmp_path / "t.dat"
+    quick = ["-w100", "-W0", "-d1", "-b4K", "-r16", "--stop-ios=8"]
+    made = [str(diskspd()), *quick, "-c64K", "t.dat"]
+    subprocess.run(made, cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    command = [str(diskspd()), *quick, f"-yrgo{os.getpid()}", "t.dat"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=tmp_path, stdout=quiet, stderr=quiet) as process:
+        time.sleep(0.5)
+        process.kill()
+    assert process.returncode < 0
+    assert _next_run(tmp_path).returncode != _REFUSED
+    assert path.stat().st_size == 64 << 10

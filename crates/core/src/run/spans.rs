@@ -86,6 +86,7 @@ impl Runner<'_> {
             let (marks, tables) = (self.marks, self.tables);
             let created = within(sink, format!("create the file '{path}'"), || {
                 if prepare::create(file, overwrite, checked, stop, sink)? == Created::Kept {
+                    marks.kept(&file.path, checked);
                     return Ok(());
                 }
                 marks.made(&file.path, checked);

@@ -60,6 +60,8 @@ struct Written {
     writes: Option<Writes>,
     /// How I/Os of earlier runs may have ended.
     torn: Option<Torn>,
+    /// The run makes it if it is not there as it is wanted, for which it looks once more whose it is.
+    is_made: bool,
     /// Several threads write to one mapping: bytes of two I/Os may stand in turns where both wrote.
     mixes: bool,
 }
@@ -92,6 +94,9 @@ impl Marks {
     ) -> Self {
         let made = created(plan);
         let mut files = written(plan);
+        for path in &made {
+            files.entry(path.clone()).and_modify(|written| written.is_made = true);
+        }
         files.retain(|path, written| {
             let doing = format!("mark '{}'", path.display());
             let when = When::Before { may_be_theirs: overwrite };
@@ -110,6 +115,15 @@ impl Marks {
         if let Some(written) = self.files.get(path) {
             // What cannot be marked proves by its content whose it is.
             let _ = renew(path, &mut written.clone(), checked, When::Made);
+        }
+    }
+
+    /// Takes the state from the mark of a file that was there as it is wanted: from now on it may be written.
+    pub(crate) fn kept(&self, path: &Path, checked: &Checked) {
+        let is_written = self.files.get(path).is_some_and(|written| written.writes.is_some());
+        let held = checked.held(path).ok().flatten().filter(|_| is_written);
+        if let Some(Ok(file)) = held.map(|held| held.open_to_read(path)) {
+            Mark::of(&file).note(&file);
         }
     }
 
@@ -162,7 +176,12 @@ fn renew(path: &Path, written: &mut Written, checked: &Checked, when: When) -> i
         mark.fed_by(fed, *bytes);
     }
     note_writes(&mut mark, written, when, metadata.len());
-    mark.seal(&file, &checked.alone);
+    // A state is confirmed by the time that passes behind it, which a run that is killed does not wait for.
+    if matches!(when, When::Behind { .. }) || (is_first && written.is_made) {
+        mark.seal(&file, &checked.alone);
+    } else {
+        mark.note(&file);
+    }
     Ok(true)
 }
 
