@@ -19,8 +19,10 @@ SEED_SECONDS ?= 600
 FUZZ_SECONDS ?= 20
 # The same choices each time, so that a change breaks a test and not chance; 0 draws others.
 FUZZ_SEED ?= 1
-# Tests measure real devices, too, and more of them at once would disturb each other.
+# Tests measure real devices, too, and more of them at once would disturb each other; those on the kernel
+# see to it themselves (tests/kernel/turns.rs).
 TEST_PROCESSES ?= 2
+TEST_THREADS ?= 4
 SCRATCH ?= target
 SUITES ?= bookworm trixie
 # maturin finds the interpreter by this.
@@ -68,7 +70,7 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	$(BIN)/python scripts/lab_requirements.py --check
 
 test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
-	cargo test --locked --no-fail-fast
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
 	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal
 	@$(MAKE) --no-print-directory fuzz

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::test_data::test_data;
+use crate::turns;
 
 /// A folder of its own on the disk, with `t.dat` of 8 MiB in it.
 pub struct Bench {
@@ -16,6 +17,7 @@ pub struct Bench {
 
 impl Bench {
     pub fn new() -> Self {
+        turns::wait();
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let bench = Self { folder };
         bench.fill("t.dat", 8 << 20);

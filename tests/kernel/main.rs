@@ -37,6 +37,7 @@ mod sums;
 mod test_data;
 mod time_spans;
 mod tuning;
+mod turns;
 mod unseen;
 mod verify;
 mod verify_journal;
