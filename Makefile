@@ -134,6 +134,7 @@ soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS)
 	$(BIN)/python scripts/kills.py --count $(KILLS)
 	$(BIN)/python scripts/exchanges.py --exchanges $(EXCHANGES)
 	$(BIN)/python scripts/guard_hunt.py --seconds $(HUNT_SECONDS)
+	$(BIN)/python scripts/guard_hunt.py --tables --seconds $(HUNT_SECONDS)
 	$(BIN)/python tests/python/contradictions.py --count $(SETS)
 	FATHOM_SEEDS=$(SEEDS) FATHOM_SEED_SECONDS=$(SEED_SECONDS) \
 	  cargo test --release --locked -p fathom-storage --test sim seeds:: -- --nocapture

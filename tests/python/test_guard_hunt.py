@@ -45,7 +45,8 @@ def test_no_byte_of_theirs_is_lost_and_no_file_of_ours_is_refused(
 ) -> None:
     hunt = script()
     seeds = range(1 + share, 1 + SEQUENCES, SHARES)
-    world = hunt.World(str(diskspd()), tmp_path)
+    # One of them draws mostly what tables of characters look like.
+    world = hunt.World(str(diskspd()), tmp_path, is_of_tables=share == 0)
     outcome = hunt.hunt(world, seeds, STEPS, LONGEST_S / SHARES)
     assert not outcome.violations, "\n".join(outcome.violations)
     assert outcome.sequences >= SEQUENCES_LEAST
