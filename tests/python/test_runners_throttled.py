@@ -25,6 +25,7 @@ LOOP = Path("/dev/loop6")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
 RATE = 200
+TRIES = 3
 
 
 @pytest.fixture
@@ -70,13 +71,17 @@ def experiment(group: Path, runner: str, arguments: list[str]) -> list[dict[str,
 @needs_fio
 def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
     arguments = ["--depth", "4,8", "--duration", "2", "--warm-up", "1", "-b4K", "-r", "-Su", "-L"]
-    ours = experiment(group, "fathom", arguments)
-    fios = experiment(group, "fio", arguments)
-    for mine, other in zip(ours, fios, strict=True):
-        assert mine["iops"] == pytest.approx(RATE, rel=0.2)
-        assert other["iops"] == pytest.approx(mine["iops"], rel=0.2)
+    # Whose process did not get a CPU for a while has a figure of that.
+    for _try in range(TRIES):
+        ours = experiment(group, "fathom", arguments)
+        fios = experiment(group, "fio", arguments)
+        rates = [cell["iops"] for cell in (*ours, *fios)]
+        if rates == pytest.approx([RATE] * 4, rel=0.05):
+            break
+    else:
+        pytest.fail(f"{rates} of {RATE} IOPS")
     with Store(None) as store:
-        second, first = store.experiments.list()
+        second, first = store.experiments.list()[:2]
         found = compare_runs(store, f"e{first.id}", f"e{second.id}")
         tools = [store.runs.get(store.runs.list(experiment_id=one.id)[0].id).result.raw["tool"]
                  for one in (first, second)]  # fmt: skip

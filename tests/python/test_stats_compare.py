@@ -166,7 +166,7 @@ def test_of_many_figures_none_differs_falsely_in_95_percent_of_the_comparisons()
     assert together <= 0.05
     # Each figure has a false alarm of its own else.
     assert alone > 1.5 * together
-    found = np.mean([whole(one, 0.97).metrics["iops"].is_different for one in runs])
+    found = np.mean([whole(one, 0.97).metrics["iops"].is_different for one in runs[::4]])
     assert found >= 0.90
 
 
