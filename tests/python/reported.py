@@ -128,7 +128,7 @@ def saved_comparison(store: Store) -> int:
     truths = {"old": Truth(read_us=125.0, noise=0.01), "new": Truth(noise=0.01)}
     device = SimulatedStorage(store, truths)
     common = ("-b4K", "-r", "-Su", "-o8", "-d2", "-W0", "-L", "-D100")
-    plan = TurnsPlan((*common, "old.dat"), (*common, "new.dat"), pilot=4, most=6, seed=1)
+    plan = TurnsPlan((*common, "old.dat"), (*common, "new.dat"), pilot=8, most=8, seed=1)
     return compare_in_turns(store, device, plan).experiment_id
 
 

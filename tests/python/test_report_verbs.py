@@ -60,7 +60,7 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
 
 def test_a_comparison_that_ended_early_says_so(kept: Store) -> None:
     device = SimulatedStorage(kept, fails_at=4)
-    plan = TurnsPlan(("-d1", "-W0", "a"), ("-d1", "-W0", "b"), pilot=4, most=6, seed=1)
+    plan = TurnsPlan(("-d1", "-W0", "a"), ("-d1", "-W0", "b"), pilot=8, most=8, seed=1)
     compare_in_turns(kept, device, plan)
     material = gather(kept, ["e1"])
     assert material.sides[0].notes[0].endswith("the disk is gone")

@@ -11,6 +11,7 @@ from fathom._digits import interval_words, known_words
 from fathom._p_values import p_equation
 from fathom.experiments._metrics import metric_column, run_value
 from fathom.experiments._told_runs import told_run
+from fathom.stats._ranks import least_p_value, pairs_needed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -206,10 +207,24 @@ def _apart_words(log_shift: float) -> str:
     return f"{100 * (factor - 1):.1f} %" if factor < _FACTOR_FROM else f"a factor of {factor:.3g}"
 
 
+def _few_pairs(figures: Collection[Comparison]) -> list[str]:
+    """Say it where drawn pairs are too few for any difference of so many figures."""
+    drawn = [one for one in figures if one.flip_p_value is not None]
+    pairs = min((one.a_runs for one in drawn), default=0)
+    needed = pairs_needed(len(drawn))
+    if not drawn or pairs >= needed or any(one.is_different for one in drawn):
+        return []
+    words = (
+        f"{pairs} pairs are too few to tell a difference: chance alone gives a figure {pairs} "
+        f"changes of one sign in {100 * least_p_value(pairs):.2g} %. Make at least {needed}."
+    )
+    return [words]
+
+
 def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
     """Say what the order of the runs tells."""
     if any(one.in_turns for one in figures):
-        return ["The runs were made in turns, and are compared pair by pair."]
+        return ["The runs were made in turns, and are compared pair by pair.", *_few_pairs(figures)]
     told = [_ONE_AFTER_THE_OTHER] if figures else []
     most = max((one.resemblance for one in figures), default=0.0)
     few = min((min(one.a_runs, one.b_runs) for one in figures), default=0)

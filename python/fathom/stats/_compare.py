@@ -15,7 +15,7 @@ from scipy.special import stdtr, stdtrit
 
 from fathom.stats._contrast import Side, contrast, resemblance
 from fathom.stats._mean import LEAST_VALUES, long_run
-from fathom.stats._ranks import LEAST_FOR_RANKS, sign_p_value, signed_rank_p_value
+from fathom.stats._ranks import LEAST_FOR_RANKS, flip_p_value, sign_p_value, signed_rank_p_value
 from fathom.stats._spread import find_outliers
 from fathom.stats._types import as_values
 
@@ -56,6 +56,9 @@ class Comparison:
         difference then. Of runs in turns there is none.
     t_p_value
         That of Student's test; it counts unless drawn pairs have outliers.
+    flip_p_value
+        Of drawn pairs, that of their mean among all signs that chance could have drawn, which no
+        noise makes too small; it counts where it is greater than Student's.
     signed_rank_p_value
         Of pairs, that of Wilcoxon's signed ranks; of drawn ones with outliers it counts from 16 on.
     sign_p_value
@@ -84,6 +87,7 @@ class Comparison:
     freedom: float | None = None
     doubts: tuple[str, ...] = ()
     t_p_value: float | None = None
+    flip_p_value: float | None = None
     signed_rank_p_value: float | None = None
     sign_p_value: float | None = None
     outliers: tuple[tuple[str, int, float], ...] = ()
@@ -179,18 +183,14 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     outliers = _outliers(a.values[:, 0], b.values[:, 0], pairs)
     between = min(len(a.values), len(b.values)) > 1
     ranks = None if pairs is None else signed_rank_p_value(pairs)
-    signs = sign_p_value(pairs) if outliers and is_drawn and pairs is not None else None
-    p_value = found.p_value
-    if signs is not None and ranks is not None and pairs is not None:
-        # Where an outlier hides the rest from the mean, these still see it. One test counts and not
-        # the better one of several, which would find too much.
-        p_value = ranks if pairs.size >= LEAST_FOR_RANKS else signs
+    signs = sign_p_value(pairs) if pairs is not None and is_drawn and _hides(pairs) else None
+    flips = flip_p_value(pairs) if pairs is not None and is_drawn else None
     return Comparison(
         change=float(np.expm1(difference)),
         low=float(np.expm1(difference - half)),
         high=float(np.expm1(difference + half)),
         confidence=confidence,
-        p_value=p_value,
+        p_value=_counting(found.p_value, len(a.values), ranks, signs, flips),
         effect_size=_hedges(a.values[:, 0], b.values[:, 0]),
         between_runs=between,
         a_mean=float(np.exp(a.mean[0])),
@@ -202,10 +202,36 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
         error=found.error,
         freedom=found.freedom,
         t_p_value=found.p_value,
+        flip_p_value=flips,
         signed_rank_p_value=ranks,
         sign_p_value=signs,
         outliers=outliers,
     )
+
+
+def _hides(pairs: FloatArray) -> bool:
+    """Whether an outlier among drawn differences may hide the rest from their mean.
+
+    That must not depend on their signs: by which test they are judged would else tell which signs
+    chance has drawn, and the test would find too much.
+    """
+    return bool(find_outliers(np.concatenate([pairs, -pairs])))
+
+
+def _counting(
+    student: float, pairs: int, ranks: float | None, signs: float | None, flips: float | None
+) -> float:
+    """Return the probability that counts: one test's, and not the better one's of several.
+
+    Where an outlier hides the rest from the mean, signs and ranks still see it. Otherwise Student's
+    counts only as far as the signs that were drawn bear it: under noise that is not normal, such as
+    a steep drift, it is too small by itself.
+    """
+    if flips is None:
+        return student
+    if signs is None or ranks is None:
+        return max(student, flips)
+    return ranks if pairs >= LEAST_FOR_RANKS else signs
 
 
 def _outliers(

@@ -16,6 +16,7 @@ import numpy as np
 
 from fathom.stats._contrast import Side, contrast
 from fathom.stats._histogram import Histograms
+from fathom.stats._ranks import least_p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,8 +106,17 @@ def compare_distributions(  # noqa: PLR0913 - All but the first two have default
         greatest_gap=float(np.abs(a_share - b_share).max()),
         log_shift=_distance(a_share - b_share, steps),
         quantile_ratios=ratios,
-        p_value=contrast(sides).p_value if sides else None,
+        p_value=_p_value(sides),
     )
+
+
+def _p_value(sides: list[Side]) -> float | None:
+    """Return that of the curves; of drawn pairs no less than their signs could give."""
+    if not sides:
+        return None
+    found = contrast(sides).p_value
+    drawn = [one for one in sides if one.is_drawn]
+    return max([found, *(least_p_value(len(one.values)) for one in drawn)])
 
 
 def distribution_deviations(
