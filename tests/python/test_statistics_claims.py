@@ -16,6 +16,7 @@ from fabricated import fabricated
 from fathom.cli._stop_shown import stop_sentences
 from fathom.experiments._compare_claims import _neighbour_sentences
 from fathom.experiments._noise_words import estimate_sentences
+from fathom.experiments._sweep_claims import _checked_words, _interpolated_words
 from fathom.stats import compare_means, runs_mean
 from fathom.stats._noise import LEAST_RUNS
 
@@ -148,4 +149,23 @@ def test_what_is_taken_for_granted_is_said_in_the_output() -> None:
     known = fathom.KnownMean(95.0, 1000.0, 990.0, 1010.0, 1.0, 2.0, 12.34, 3, 300_000_000)
     stop = fathom.Stop("confidence", 100_000_000, 43, None, known)
     span = replace(fabricated().time_spans[0], stop=stop)
-    assert notes["stop"] in " ".join(stop_sentences(span))
+    ended = " ".join(stop_sentences(span))
+    assert notes["stop"] in ended
+    wider = {one.name: one.wider for one in CLAIMS.CLAIMS}
+    assert wider["stop"] in ended
+    # With and without latencies.
+    latency = {"latency_p99_ns": {"value_ns": 100.0, "low_ns": 90.0, "high_ns": 120.0}}
+    for cell in ({}, {"estimated_latency": latency}):
+        assert wider["sweep"] in _interpolated_words([cell])
+    checks = {"checked": 10, "within": 9, "most_beyond": 0.4}
+    assert notes["sweep"] in _checked_words(checks)
+
+
+def test_no_interval_that_holds_too_often_is_without_its_sentence_in_the_output() -> None:
+    for claim in CLAIMS.CLAIMS:
+        marks = {
+            CLAIMS.mark(claim, cell)
+            for rows in RESULTS[claim.name].values()
+            for cell in rows.values()
+        }
+        assert " ²" not in marks or claim.wider, claim.name

@@ -31,10 +31,7 @@ def stop_sentences(span: TimeSpan) -> list[str]:
     if span.stop.awaited is not None:
         sentences.append(_awaited(span.stop.awaited))
     if span.stop.cause == "confidence":
-        seconds = span.measured_ns / _NANOS_PER_SECOND / 3
-        sentences.append(
-            f"What happens less often than every {seconds:.1f} s may not have been seen."
-        )
+        sentences.append(_unseen(span, known))
     return sentences
 
 
@@ -80,6 +77,14 @@ def _cut(known: KnownMean) -> list[str]:
         "else."
     )
     return [words]
+
+
+def _unseen(span: TimeSpan, known: KnownMean | None) -> str:
+    seconds = span.measured_ns / _NANOS_PER_SECOND / 3
+    words = f"What happens less often than every {seconds:.1f} s may not have been seen"
+    if known is None:
+        return f"{words}."
+    return f"{words}; but for that, the interval holds at {known.level_percent:g} % or more."
 
 
 def _awaited(found: Awaited) -> str:

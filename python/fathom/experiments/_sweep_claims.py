@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["sweep_claims", "told_sweep"]
 
 _UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_KNOWN_RATES = "their rates are known as far as +/- % says, at 95 % or more"
 _SOURCES = ("measured", "interpolated", "failed", "pending")
 _TAIL = "latency_p99_ns"
 
@@ -124,11 +125,11 @@ def _interpolated_words(interpolated: Sequence[Mapping[str, Any]]) -> str:
         if one.get("estimated_latency") and _TAIL in one["estimated_latency"]
     ]
     if not latencies:
-        return "Interpolated cells were not measured: they have no latencies."
+        return f"Interpolated cells were not measured: they have no latencies, and {_KNOWN_RATES}."
     widths = sorted(one["high_ns"] / one["value_ns"] - 1 for one in latencies)
     return (
-        "Interpolated cells were not measured: their rates are known as far as +/- % says, their "
-        "latencies (\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
+        f"Interpolated cells were not measured: {_KNOWN_RATES}; their latencies "
+        " (\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
         f"to within {100 * widths[len(widths) // 2]:.0f} % at the median, "
         f"{100 * widths[-1]:.0f} % at most (95 %)."
     )

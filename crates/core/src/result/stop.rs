@@ -16,7 +16,7 @@ pub fn sentences(span: &TimeSpanResult) -> Vec<String> {
     sentences.extend(report.confidence.and_then(cut));
     sentences.extend(report.awaited.map(awaited));
     if report.cause == StopCause::Confidence {
-        sentences.push(unseen(span));
+        sentences.push(unseen(span, report));
     }
     sentences
 }
@@ -118,7 +118,16 @@ pub fn awaited(found: Awaited) -> String {
 }
 
 /// How rare what was not seen may be: of what comes by chance once in a third of the time, 5 % is missed.
-fn unseen(span: &TimeSpanResult) -> String {
-    let seconds = span.measured_ns as f64 / 1e9;
-    format!("What happens less often than every {:.1} s may not have been seen.", seconds / 3.0)
+fn unseen(span: &TimeSpanResult, report: &StopReport) -> String {
+    let seconds = span.measured_ns as f64 / 1e9 / 3.0;
+    let rare = format!("What happens less often than every {seconds:.1} s may not have been seen");
+    report.confidence.map_or_else(
+        || format!("{rare}."),
+        |known| {
+            format!(
+                "{rare}; but for that, the interval holds at {} % or more.",
+                known.level_percent
+            )
+        },
+    )
 }
