@@ -122,3 +122,11 @@ def test_a_run_that_is_killed_before_its_first_write_leaves_our_file_ours(tmp_pa
     assert process.returncode < 0
     assert _next_run(tmp_path).returncode != _REFUSED
     assert path.stat().st_size == 64 << 10
+
+
+def test_a_file_full_of_short_pieces_of_random_data_is_ours(tmp_path: Path) -> None:
+    """Of thousands of pieces some begin with what by chance would have come next before them."""
+    many = ["-c128K", "-w100", "-W0", "-d5", "-b48", "-r16", "-Zr", "--stop-ios=20000", "t.dat"]
+    subprocess.run([str(diskspd()), *many], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+    (tmp_path / "t.dat").touch()
+    assert _next_run(tmp_path).returncode != _REFUSED

@@ -74,7 +74,8 @@ pub(super) fn first_unknown(
     let mut last: Option<Piece> = None;
     let mut order = Order::ANY;
     while at < wanted.end.min(bytes.len()) {
-        let found = walk.piece(at, last).or_else(|| walk.reaching_over(at, last?));
+        let over = || last.and_then(|_| walk.reaching_over(at));
+        let found = walk.piece(at, last).or_else(over);
         let is_split = |gap: &Piece| {
             gap.end() > wanted.start
                 && (walk.splits(gap, last) || walk.is_no_count_of_ours(gap, last))
@@ -136,9 +137,9 @@ impl Walk<'_> {
     }
 
     /// The piece that reaches beyond a byte and began before it: its first bytes are also what would have
-    /// come next in the piece before, which was taken for longer than it is.
-    fn reaching_over(&self, at: usize, last: Piece) -> Option<Piece> {
-        let starts = (last.start..at).rev().take(WORD_BYTES);
+    /// come next in the piece before, which was taken for longer than it is, or a piece of a byte by chance.
+    fn reaching_over(&self, at: usize) -> Option<Piece> {
+        let starts = (at.saturating_sub(WORD_BYTES)..at).rev();
         let mut pieces = starts.filter_map(|start| self.piece(start, None));
         pieces.find(|piece| piece.end() > at)
     }
