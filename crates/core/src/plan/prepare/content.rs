@@ -16,7 +16,7 @@ use crate::plan::Reduction;
 
 /// Bytes of a block, which has one key.
 pub(super) const BLOCK_BYTES: usize = 4096;
-const BLOCK: u64 = BLOCK_BYTES as u64;
+pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// Repeats are of one of so many blocks at the start of the file.
 pub(super) const REPEATED_MAX: u64 = 4096;
@@ -112,29 +112,6 @@ impl Content {
         words.into_iter().all(|(bytes, index)| bytes == word(index))
     }
 
-    /// Whether the bytes are a sector of some file that was created with data that compress: the word that
-    /// they repeat gives the key, and all others follow. One such word proves nothing: any word that is
-    /// repeated is one.
-    pub(super) fn is_compressed_at(offset: u64, sector: &[u8]) -> bool {
-        let grain = offset % BLOCK / Reduction::GRAIN_BYTES as u64;
-        let Some(last) = sector.last_chunk::<WORD_BYTES>() else { return false };
-        (2 * WORD_BYTES..=sector.len() - WORD_BYTES).any(|noise_bytes| {
-            let mut first = *last;
-            first.rotate_right((sector.len() - WORD_BYTES - noise_bytes) % WORD_BYTES);
-            let words = noise_bytes.div_ceil(WORD_BYTES) as u64;
-            let key = unmix(u64::from_le_bytes(first));
-            let mut state = key.wrapping_add(STEP.wrapping_mul(words * grain));
-            if sector[..WORD_BYTES] != mix(state).to_le_bytes() {
-                return false;
-            }
-            let mut expected = vec![0; noise_bytes];
-            fill_words(&mut state, &mut expected);
-            let rest = sector[noise_bytes..].chunks(WORD_BYTES);
-            sector[..noise_bytes] == expected
-                && rest.into_iter().all(|word| first.starts_with(word))
-        })
-    }
-
     /// The key of the block of which these are created data.
     pub(super) fn key_shown(offset: u64, bytes: &[u8]) -> u64 {
         let words = STEP.wrapping_mul(offset % BLOCK / WORD_BYTES as u64);
@@ -175,7 +152,7 @@ fn fill_block(key: u64, bytes: &mut [u8], reduction: Reduction) {
     }
 }
 
-fn fill_words(state: &mut u64, bytes: &mut [u8]) {
+pub(super) fn fill_words(state: &mut u64, bytes: &mut [u8]) {
     let mut words = bytes.chunks_exact_mut(8);
     for word in &mut words {
         word.copy_from_slice(&mix(*state).to_le_bytes());
@@ -321,22 +298,6 @@ mod tests {
             assert!(content.holds_at(index as u64 * 512, sector));
             sector[index * 7 % 512] ^= 1;
             assert!(!content.holds_at(index as u64 * 512, sector));
-        }
-    }
-
-    #[test]
-    fn every_sector_of_compressed_data_is_known_without_its_seed() {
-        for compress_percent in 3..=96 {
-            let reduction = Reduction { compress_percent, dedupe_percent: 20 };
-            let content = Content { seed: 17, size_bytes: 20_480, reduction };
-            let mut whole = vec![0; 20_480];
-            content.fill(0, &mut whole);
-            for (index, sector) in whole.chunks_mut(512).enumerate() {
-                let offset = index as u64 * 512;
-                assert!(Content::is_compressed_at(offset, sector), "{compress_percent} {index}");
-                sector[index * 7 % 512] ^= 1;
-                assert!(!Content::is_compressed_at(offset, sector), "{compress_percent} {index}");
-            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! the file is removed. A complete file of the right size that an earlier run made is kept.
 
 mod adopt;
+mod compressed;
 mod content;
 mod counted;
 mod created;

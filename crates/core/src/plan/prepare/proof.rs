@@ -14,6 +14,7 @@ use std::path::Path;
 
 use fathom_sys::{extents, residency};
 
+use super::compressed;
 use super::content::{BLOCK_BYTES, Content};
 use super::counted::{self, Writes};
 use super::created::Created;
@@ -207,7 +208,7 @@ impl Look<'_> {
             || self.is_chained(offset, sector)
             || Stamp::read(sector).is_ok()
             || noise::is_grain(sector)
-            || Content::is_compressed_at(offset, sector)
+            || compressed::is_at(offset, sector)
             || self.hints.fed_length(sector) == sector.len();
         self.proved |= is_ours;
         is_ours
@@ -251,12 +252,21 @@ impl Look<'_> {
         let start = range.start.saturating_sub(AROUND);
         let end = self.size_bytes.min(range.end + AROUND);
         let bytes = read(self.file, start..end)?;
-        let wanted = Range {
+        let mut wanted = Range {
             start: usize::try_from(range.start - start).unwrap_or(0),
             end: usize::try_from(range.end - start).unwrap_or(0),
         };
         if range.end == self.size_bytes {
             self.shown_by_the_end(range.start, &bytes[wanted.clone()]);
+            let last = usize::try_from(self.size_bytes / SECTOR * SECTOR - start).unwrap_or(0);
+            let (before, end) = bytes.split_at(last);
+            if compressed::is_end(self.size_bytes, before, end) {
+                self.proved = true;
+                wanted.end = last;
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(None);
         }
         let found = pieces::first_unknown(start, &bytes, wanted, &self.hints);
         self.proved |= found.is_none();
