@@ -210,9 +210,10 @@ def _apart_words(log_shift: float) -> str:
 def _few_pairs(figures: Collection[Comparison]) -> list[str]:
     """Say it where drawn pairs are too few for any difference of so many figures."""
     drawn = [one for one in figures if one.flip_p_value is not None]
-    pairs = min((one.a_runs for one in drawn), default=0)
-    needed = pairs_needed(len(drawn))
-    if not drawn or pairs >= needed or any(one.is_different for one in drawn):
+    if not drawn or any(one.is_different for one in drawn):
+        return []
+    pairs, needed = min(one.a_runs for one in drawn), pairs_needed(len(drawn))
+    if pairs >= needed:
         return []
     words = (
         f"{pairs} pairs are too few to tell a difference: chance alone gives a figure {pairs} "
