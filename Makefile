@@ -21,7 +21,7 @@ FUZZ_SECONDS ?= 20
 FUZZ_SEED ?= 1
 # Tests measure real devices, too, and more of them at once would disturb each other; those on the kernel
 # see to it themselves (tests/kernel/turns.rs).
-TEST_PROCESSES ?= 2
+TEST_PROCESSES ?= 3
 TEST_THREADS ?= 4
 SCRATCH ?= target
 SUITES ?= bookworm trixie

@@ -63,7 +63,7 @@ def test_a_job_file_names_no_file_that_fio_reads_otherwise(name: str) -> None:
 @pytest.mark.parametrize("name", ["a:b", "a\\b", "a\\:b", ":b", "a:", "é"])
 def test_a_job_file_names_the_file_that_was_meant(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    jobs, notes = to_fio(read_load(["-c64K", "-w100", "-d1", str(path)]))
+    jobs, notes = to_fio(read_load(["-c64K", "-w100", "-d1", "-W0", str(path)]))
     text = job_file(jobs, notes)
     (tmp_path / "job.fio").write_text(text, encoding="utf-8")
     again = read_job_file(text)
