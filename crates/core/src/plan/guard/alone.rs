@@ -80,6 +80,11 @@ impl Alone {
         self.state(file) == State::Touched
     }
 
+    /// Whether it is certain that nobody else has written to a file since [`Alone::begin`].
+    pub(in crate::plan) fn is_untouched(&self, file: Identity) -> bool {
+        self.state(file) == State::Clean
+    }
+
     /// Whether it is certain that nobody else has written to `file`, which is open for reading, and that
     /// nobody can without opening it anew. Whoever of this process has it open for writing counts, too.
     pub(in crate::plan) fn is_alone(&self, file: &File) -> bool {

@@ -112,7 +112,9 @@ pub fn create(
             Err(refused(&path, "look at the file", io::Error::new(kind, why)))
         }
         Found::There(held) => {
-            let done = making.keep_or_remake(&open_existing(&path, &held)?, overwrite)?;
+            // The mark notes this run by now. What the guard has let pass is not asked again.
+            let may = overwrite || checked.alone.is_untouched(held.identity());
+            let done = making.keep_or_remake(&open_existing(&path, &held)?, may)?;
             if done == Created::Remade {
                 seal(&path, &held, checked);
             }
@@ -238,14 +240,15 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn keep_or_remake(&self, file: &File, overwrite: bool) -> Result<Created, PrepareError> {
+    /// Keeps a file that is as it is wanted, or makes it anew if it `may`, or is not somebody's.
+    fn keep_or_remake(&self, file: &File, may: bool) -> Result<Created, PrepareError> {
         let look = |error| refused(self.path, "read the file", error);
         if self.is_complete(file).map_err(look)? {
             self.tell("kept, as an earlier run made it");
             return Ok(Created::Kept);
         }
         let metadata = file.metadata().map_err(look)?;
-        if !overwrite && let Whose::Theirs(at) = whose(file, metadata.len()).map_err(look)? {
+        if !may && let Whose::Theirs(at) = whose(file, metadata.len()).map_err(look)? {
             let found = signature::name(file, metadata.len(), at);
             return Err(PrepareError::Theirs { path: self.path.to_owned(), found });
         }
