@@ -118,6 +118,8 @@ class State:
     lengths: frozenset[int] = frozenset()
     # A run was killed: I/Os may end where sectors do.
     is_torn: bool = False
+    # It was written through a mapping: where that was cut short, I/Os may end anywhere.
+    is_mapped: bool = False
 
     def copy(self, *, with_attributes: bool) -> State:
         """Return the state of a copy."""
@@ -263,6 +265,7 @@ def note_writes(world: World, path: Path, words: list[str]) -> None:
         if word.startswith("-b"):
             state.lengths |= {size_of(word[2:])}
     state.is_odd = state.step % SECTOR != 0
+    state.is_mapped |= "-Sm" in words
 
 
 def note_kill(world: World, path: Path) -> None:
@@ -448,7 +451,7 @@ def is_told_by_its_ends(state: State, held: bytes, offset: int, data: bytes) -> 
     ends = {length % COUNT for length in state.lengths}
     is_begun = data[0] == 0 or (offset > 0 and (held[offset - 1] + 1) % COUNT in ends)
     is_ended = (data[-1] + 1) % COUNT in ends or end == len(held) or held[end] == 0
-    is_torn = state.is_torn and 0 in (offset % SECTOR, end % SECTOR)
+    is_torn = state.is_torn and (state.is_mapped or 0 in (offset % SECTOR, end % SECTOR))
     return counts and held[offset:end] != data and not (is_begun and is_ended) and not is_torn
 
 
