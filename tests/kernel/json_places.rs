@@ -175,7 +175,8 @@ fn is_result(place: &std::path::Path) -> bool {
     result["tool"]["name"] == "Fathom diskspd"
 }
 
-const WHILE: &str = "-W0 -d1 -b4K t.dat";
+// It is under way behind its first second.
+const WHILE: &str = "-W0 -d2 -b4K t.dat";
 
 /// What somebody does to a result in mid-run, with content of theirs.
 type Meanwhile = fn(&std::path::Path, &[u8]);
