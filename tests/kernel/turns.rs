@@ -7,7 +7,7 @@
 use std::sync::{Condvar, Mutex};
 use std::thread;
 
-/// Modules whose tests judge how fast or how long something was.
+/// Modules whose tests judge how fast or how long something was, or do something in mid-run.
 const CALM: &[&str] = &[
     "affinity::",
     "beneath::",
@@ -17,12 +17,16 @@ const CALM: &[&str] = &[
     "effects::phases",
     "effects::queues",
     "engines::",
+    "events::",
     "faults::at_end",
     "faults::clock",
+    "faults::gone",
     "faults::signals",
+    "json_places::",
     "kernel_events::",
     "latency::",
     "many::",
+    "meanwhile::",
     "rates::",
     "stop::",
     "sums::",
