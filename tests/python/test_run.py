@@ -23,7 +23,8 @@ def test_a_run_returns_numbers_that_add_up(tmp_path: Path) -> None:
     assert total.ios == result.read.ios + result.write.ios > 0
     assert total.bytes == total.ios * 4096
     assert total.latency is not None
-    assert total.latency.count == total.ios
+    # What was in flight at the end for longer than usual counts with its age.
+    assert total.latency.count - total.ios in range(1 + 4 * 2)
     assert total.latency.min_ns <= total.latency.quantile_ns(0.5) <= total.latency.max_ns
     assert total.iops == pytest.approx(total.ios * 1e9 / result.time_spans[0].measured_ns)
     assert result.time_spans[0].complete
