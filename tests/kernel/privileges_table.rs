@@ -143,7 +143,7 @@ fn is_given_here(feature: &str) -> bool {
     }
 }
 
-/// The first part of a sentence (`this ... that`) that does not follow the others in what is told.
+/// The first part of a sentence (`this ... that`) that does not follow the others in the output.
 fn missing<'a>(sentence: &'a str, told: &str) -> Option<&'a str> {
     let mut rest = told;
     sentence.split("...").map(str::trim).filter(|part| !part.is_empty()).find(|part| {

@@ -35,7 +35,7 @@ const CALM: &[&str] = &[
 ];
 const ROOM: u32 = 4;
 
-/// Who waits is served in the order of coming, so that nobody waits for ever.
+/// Who waits is served in the order of coming, so that nobody starves.
 struct Waiting {
     free: u32,
     served: u64,

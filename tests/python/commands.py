@@ -1,4 +1,4 @@
-"""Run ``fathom`` in a process of its own, without loading its libraries for each command anew.
+"""Run ``fathom`` in a process of its own, which need not load its libraries for each command.
 
 A process that has loaded all of Fathom waits for command lines, and forks for each: what a command
 does ends with it, as for any process. Tests of how Fathom starts, or of signals, start ``COMMAND``.
@@ -102,7 +102,7 @@ def _load() -> None:
 
 
 def _next(channel: socket.socket) -> None:
-    """Return in a new process for each command, as what was asked for."""
+    """Return in a new process for each command, with its arguments, streams and environment."""
     while True:
         asked, streams, _flags, _address = socket.recv_fds(channel, _REQUEST_BYTES, 3)
         if not asked:

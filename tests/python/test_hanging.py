@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import fathom
 import pytest
+from commands import COMMAND
 from fathom._hanging import HangingError, must_answer, within
 from fathom.store import Store, _summary
 from fathom.store._summary import target_rows
@@ -36,7 +36,7 @@ def hung(tmp_path: Path) -> Iterator[HangingFs]:
 
 def started(*args: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", "from fathom.cli import main; main()", *args],
+        [*COMMAND, *args],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

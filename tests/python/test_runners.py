@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import fathom
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from commands import COMMAND
 from fathom.cli._stop_shown import stop_sentences
 from fathom.experiments._axes import parse_axes
 from fathom.experiments._sweep import sweep
@@ -200,7 +201,7 @@ def test_a_runner_that_is_missing_or_something_else_is_told_before_anything_star
     folder.mkdir()
     (folder / "true").symlink_to(shutil.which("true") or "/bin/true")
     done = subprocess.run(
-        [sys.executable, "-c", "from fathom.cli import main; main()", "sweep", "--runner", name,
+        [*COMMAND, "sweep", "--runner", name,
          "--depth", "1,2", "-c1M", "-b4K", str(target)],
         env={**os.environ, "PATH": str(folder)}, check=False, capture_output=True, text=True,
     )  # fmt: skip
@@ -262,9 +263,8 @@ def test_a_tool_that_leaves_nonsense_is_a_failure(target: Path, tmp_path: Path) 
 
 @needs_fio
 def test_ctrl_c_ends_the_tool_and_keeps_what_was_measured(target: Path, tmp_path: Path) -> None:
-    code = "from fathom.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, "repeat", "--runner", "fio", "-c1M", "-b4K", "-r", "-L",
+        [*COMMAND, "repeat", "--runner", "fio", "-c1M", "-b4K", "-r", "-L",
          "-g500i", "-d60", "-W0", str(target)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -129,7 +129,7 @@ def _interpolated_words(interpolated: Sequence[Mapping[str, Any]]) -> str:
     widths = sorted(one["high_ns"] / one["value_ns"] - 1 for one in latencies)
     return (
         f"Interpolated cells were not measured: {_KNOWN_RATES}; their latencies "
-        " (\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
+        "(\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
         f"to within {100 * widths[len(widths) // 2]:.0f} % at the median, "
         f"{100 * widths[-1]:.0f} % at most (95 %)."
     )

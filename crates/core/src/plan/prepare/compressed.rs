@@ -63,19 +63,17 @@ pub(super) fn is_at(offset: u64, sector: &[u8]) -> bool {
 /// compress: it shows that itself, or the sector before does.
 pub(super) fn is_end(size_bytes: u64, before: &[u8], end: &[u8]) -> bool {
     let offset = size_bytes - end.len() as u64;
-    !end.is_empty()
-        && (is_at(offset, end)
-            || is_begun(size_bytes, end)
-            || before.last_chunk::<SECTOR_BYTES>().is_some_and(|before| {
-                let at = offset - SECTOR_BYTES as u64;
-                let shown = Shown::by(at, before);
-                let shown = if offset.is_multiple_of(BLOCK) {
-                    shown.and_then(|shown| shown.next(at / BLOCK, size_bytes))
-                } else {
-                    shown
-                };
-                shown.is_some_and(|shown| shown.is_at(offset, end))
-            }))
+    let is_shown_before =
+        || shown_by(size_bytes, offset, before).is_some_and(|shown| shown.is_at(offset, end));
+    !end.is_empty() && (is_at(offset, end) || is_begun(size_bytes, end) || is_shown_before())
+}
+
+/// What the sector before `offset` shows of what stands there, in its own block or in the next one.
+fn shown_by(size_bytes: u64, offset: u64, before: &[u8]) -> Option<Shown> {
+    let before = before.last_chunk::<SECTOR_BYTES>()?;
+    let at = offset - SECTOR_BYTES as u64;
+    let shown = Shown::by(at, before)?;
+    if offset.is_multiple_of(BLOCK) { shown.next(at / BLOCK, size_bytes) } else { Some(shown) }
 }
 
 /// Whether the end of a file, of which too little compresses to show it, is of a signed seed.

@@ -62,7 +62,7 @@ struct Written {
     torn: Option<Torn>,
     /// The run makes it if it is not there as it is wanted, for which it looks once more whose it is.
     is_made: bool,
-    /// Several threads write to one mapping: bytes of two I/Os may stand in turns where both wrote.
+    /// Several threads write to one mapping: bytes of two I/Os may alternate where both wrote.
     mixes: bool,
 }
 

@@ -240,7 +240,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Keeps a file that is as it is wanted, or makes it anew if it `may`, or is not somebody's.
+    /// Keeps a file that is as it is wanted. Otherwise it is made again, if it `may` or is not somebody's.
     fn keep_or_remake(&self, file: &File, may: bool) -> Result<Created, PrepareError> {
         let look = |error| refused(self.path, "read the file", error);
         if self.is_complete(file).map_err(look)? {
