@@ -1,4 +1,4 @@
-"""Run the engine again and again in one process, with ever new settings, and check its books.
+"""Run the engine again and again in one process, with ever new settings, and check its statistics.
 
     scripts/soak.py [--seconds 300] [--seed 1]
 
@@ -149,7 +149,7 @@ def drawn_harm(args: list[str], draw: random.Random) -> Harm | None:
 
 
 def run_once(args: list[str], harm: Harm | None, seen: Counter[str]) -> int:
-    """Run, check the books, and return the number of I/Os."""
+    """Run, check the statistics, and return the number of I/Os."""
     words = " ".join(args) if harm is None else f"{' '.join(args)} ({harm})"
     timer = None if harm is None else threading.Timer(harm.after_s, harm.happen)
 

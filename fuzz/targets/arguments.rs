@@ -2,8 +2,8 @@
 //! accepted is the same profile after a way through XML.
 #![no_main]
 
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
-use fathom_core::diskspd::profile_xml::{read, write};
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::profile_xml::{read, write};
 use libfuzzer_sys::fuzz_target;
 
 /// What a profile file or a file with write data holds here.

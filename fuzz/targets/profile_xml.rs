@@ -2,8 +2,8 @@
 //! same.
 #![no_main]
 
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
-use fathom_core::diskspd::profile_xml::{read, write};
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::profile_xml::{read, write};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|xml: &str| {

@@ -1,7 +1,7 @@
 //! JSON results: nothing makes the reader panic, and what it accepts can be shown in every form.
 #![no_main]
 
-use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::report::json;
 use libfuzzer_sys::fuzz_target;
 

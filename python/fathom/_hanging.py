@@ -1,6 +1,6 @@
 """Looks at targets that may hang: by a thread that is left alone if the kernel does not come back.
 
-The engine attends its own looks. Those of Python would block the main thread, which no signal
+The engine supervises its own looks. Those of Python would block the main thread, which no signal
 reaches then: what asks for a target first asks here whether it answers at all.
 """
 

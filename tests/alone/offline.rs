@@ -119,13 +119,13 @@ fn a_cpu_that_goes_under_a_pinned_thread_and_comes_back_is_told() {
         std::thread::sleep(AWAY);
         lent.put_online();
     });
-    let strayed = told(&result, "affinity_changed");
-    let [strayed] = strayed.as_slice() else { panic!("{strayed:?}") };
+    let migrated = told(&result, "affinity_changed");
+    let [migrated] = migrated.as_slice() else { panic!("{migrated:?}") };
     assert!(
-        strayed.starts_with(&format!("Thread 1 had been pinned to CPU {os_id}, ")),
-        "{strayed}"
+        migrated.starts_with(&format!("Thread 1 had been pinned to CPU {os_id}, ")),
+        "{migrated}"
     );
-    assert!(strayed.contains("the CPU was taken offline"), "{strayed}");
+    assert!(migrated.contains("the CPU was taken offline"), "{migrated}");
     let away = format!(
         "CPU {os_id} was offline for a part of the measured time; the CPU use tells of the rest."
     );

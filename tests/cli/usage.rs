@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::process::{Command, Output, Stdio};
 
-use fathom_core::diskspd::flags;
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::flags;
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
 
 fn diskspd(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_diskspd")).args(args).output().unwrap()

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
-use fathom_core::diskspd::{profile_text, profile_xml};
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::{profile_text, profile_xml};
 use fathom_core::profile::{Profile, ResultFormat};
 use serde_json::Value;
 

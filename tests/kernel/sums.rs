@@ -20,7 +20,7 @@ fn bench() -> Bench {
     bench
 }
 
-fn check_books(args: &str, result: &Value) {
+fn check_sums(args: &str, result: &Value) {
     let block = result["time_spans"][0]["targets"][0]["block_bytes"].as_u64().unwrap();
     assert!(ios(result) > 0, "{args}");
     for direction in ["read", "write"] {
@@ -64,7 +64,7 @@ fn text_and_json_of_one_run_agree() {
         let text = String::from_utf8(output.stdout).unwrap();
         let json = std::fs::read_to_string(bench.path("result.json")).unwrap();
         let result: Value = serde_json::from_str(&json).unwrap();
-        check_books(args, &result);
+        check_sums(args, &result);
         let (reads, writes) = (sum(&result, "read", "ios"), sum(&result, "write", "ios"));
         let expected = [reads + writes, reads, writes].map(|ios| (ios, ios));
         assert_eq!(text_tables(&text), expected, "{args}");

@@ -1,6 +1,6 @@
 //! Kernel events in text, XML and JSON.
 
-use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::profile::Tracing;
 use fathom_core::report::json;
 use fathom_core::result::{KernelEvent, KernelEventCount, KernelEvents, RunResult, TraceClock};

@@ -1,7 +1,7 @@
 //! Parsers and printers: they undo each other, and nothing makes them panic.
-use fathom_core::diskspd::flags;
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
-use fathom_core::diskspd::profile_xml::{read, write};
+use fathom_core::dialect::diskspd::flags;
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::profile_xml::{read, write};
 use fathom_core::profile::{
     Access, AccessHints, BlockShare, BufferSeparation, ByteRange, Caching, ConfidenceRule, CpuId,
     CpuOrder, Distribution, DistributionRange, EfficiencyOrder, Extensions, FaultPolicy, FlushMode,

@@ -1,6 +1,6 @@
 //! The same result in text, XML and JSON: the numbers add up and agree.
 
-use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::measure::{IntervalSeries, LatencyHistogram};
 use fathom_core::profile::{Profile, Target, TimeSpan};
 use fathom_core::report::json;

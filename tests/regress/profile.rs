@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::profile::Profile;
 
 /// The answer to `-Rpxml -Xp.xml` and these targets.
@@ -34,7 +34,7 @@ fn random_write_data_was_an_unknown_element() {
     for (text, fresh) in [("true", true), ("1", true), ("false", false)] {
         let head = format!("<RandomWriteData>{text}</RandomWriteData>");
         let profile = ask(&with_targets(&head, &targets), &[]).unwrap();
-        let written = fathom_core::diskspd::profile_xml::write(&profile);
+        let written = fathom_core::dialect::diskspd::profile_xml::write(&profile);
         let again = ask(&written, &[]).unwrap();
         for profile in [profile, again] {
             let targets = &profile.time_spans[0].targets;
@@ -103,7 +103,7 @@ fn what_a_terminal_acts_on_came_back_from_the_name_of_an_event_as_a_reference() 
         let outside = Outside { read_file: &read, fresh_seed: 1 };
         let args = ["-Rpxml".to_owned(), format!("-yr{name}"), "t".to_owned()];
         let Ok(Invocation::Run(request)) = parse(&args, &outside) else { panic!("{name:?}") };
-        let written = fathom_core::diskspd::profile_xml::write(&request.profile);
+        let written = fathom_core::dialect::diskspd::profile_xml::write(&request.profile);
         let again = ask(&written, &[]).unwrap();
         assert_eq!(again.events.wait.as_deref(), Some(name), "{written}");
     }

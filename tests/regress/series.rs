@@ -1,6 +1,6 @@
 //! The time series of `-D`.
 
-use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
 use fathom_core::measure::Ending;

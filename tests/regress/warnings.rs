@@ -1,6 +1,6 @@
 //! Warnings in the text result.
 
-use fathom_core::diskspd::result_text;
+use fathom_core::dialect::diskspd::result_text;
 use fathom_core::measure::{Ending, SpanMeasurements};
 use fathom_core::profile::Profile;
 use fathom_core::result::assemble::{Provenance, assemble};

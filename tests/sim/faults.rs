@@ -30,8 +30,8 @@ fn answered(simulation: &Simulation, operation: Operation, kind: FaultKind) -> u
 
 fn faults(simulation: &Simulation) -> Vec<FaultRecord> {
     let threads = &simulation.measurements.threads;
-    let books = threads.iter().flat_map(|thread| &thread.targets);
-    books.flat_map(|target| target.faults.0.clone()).collect()
+    let statistics = threads.iter().flat_map(|thread| &thread.targets);
+    statistics.flat_map(|target| target.faults.0.clone()).collect()
 }
 
 /// Measured faults, and those outside of the measured time.

@@ -3,13 +3,13 @@
 #[path = "../support/plans.rs"]
 mod plans;
 
-mod account;
-mod books;
-mod doubts;
+mod accounting;
 mod faults;
 mod mix;
 mod offsets;
 mod pace;
 mod seeds;
+mod statistics;
 mod stop;
 mod verify;
+mod warnings;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, Request, parse};
 use fathom_core::engine::backend::{Operation, SimDevice, Transfer};
 use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::measure::StopCause;
@@ -216,26 +216,26 @@ fn a_sync_follows_every_so_many_writes_of_a_thread() {
 #[test]
 fn syncs_take_no_place_in_a_schedule_and_are_counted_apart() {
     let simulation = run("-b4K -r -w100 -o4 -f8M -g1000i --fsync=10");
-    let books = &simulation.measurements.threads[0].targets[0];
-    assert_eq!((books.write.ios, books.read.ios), (1_000, 0));
-    assert!(books.sync.ios.abs_diff(100) <= 1, "{}", books.sync.ios);
-    assert_eq!(books.sync.bytes, 0);
-    let latency = books.sync.latency.as_ref().unwrap();
-    assert_eq!((latency.count(), latency.max_ns()), (books.sync.ios, 10_000));
-    assert!(books.sync.response.is_none() && books.write.response.is_some());
+    let statistics = &simulation.measurements.threads[0].targets[0];
+    assert_eq!((statistics.write.ios, statistics.read.ios), (1_000, 0));
+    assert!(statistics.sync.ios.abs_diff(100) <= 1, "{}", statistics.sync.ios);
+    assert_eq!(statistics.sync.bytes, 0);
+    let latency = statistics.sync.latency.as_ref().unwrap();
+    assert_eq!((latency.count(), latency.max_ns()), (statistics.sync.ios, 10_000));
+    assert!(statistics.sync.response.is_none() && statistics.write.response.is_some());
 }
 
 #[test]
 fn trims_have_their_share_and_are_counted_apart() {
     let simulation = run("-b8K -r -w50 -o4 -f8M --trim=10 --ratio=exact");
-    let books = &simulation.measurements.threads[0].targets[0];
-    let all = books.read.ios + books.write.ios + books.trim.ios;
+    let statistics = &simulation.measurements.threads[0].targets[0];
+    let all = statistics.read.ios + statistics.write.ios + statistics.trim.ios;
     let expected = |part: f64| all as f64 * part;
     // The last I/Os are still in flight when time is up.
-    assert!((books.trim.ios as f64 - expected(0.1)).abs() < 6.0);
-    assert!((books.write.ios as f64 - expected(0.45)).abs() < 6.0);
-    assert_eq!(books.trim.bytes, books.trim.ios * 8 * KIB);
-    assert_eq!(books.trim.short_ios, 0);
+    assert!((statistics.trim.ios as f64 - expected(0.1)).abs() < 6.0);
+    assert!((statistics.write.ios as f64 - expected(0.45)).abs() < 6.0);
+    assert_eq!(statistics.trim.bytes, statistics.trim.ios * 8 * KIB);
+    assert_eq!(statistics.trim.short_ios, 0);
     let trims = of(&transfers("-b8K -r -w50 -f8M --trim=10")[0], Operation::Trim);
     assert!(trims.iter().all(|one| one.bytes == 8192 && one.offset_bytes.is_multiple_of(8 * KIB)));
     let all: Vec<_> = transfers("-b8K -s -w0 -f8M -o1 --trim=100").remove(0);
@@ -252,10 +252,10 @@ fn a_rule_that_counts_ios_counts_reads_and_writes_and_no_trims() {
         let stop = simulation.measurements.stop.as_ref().expect("there is a rule");
         assert_eq!(stop.cause, StopCause::Ios, "{trims} %");
         let threads = simulation.measurements.threads.iter();
-        let books: Vec<_> = threads.map(|thread| &thread.targets[0]).collect();
-        let counted: u64 = books.iter().map(|book| book.read.ios + book.write.ios).sum();
+        let statistics: Vec<_> = threads.map(|thread| &thread.targets[0]).collect();
+        let counted: u64 = statistics.iter().map(|book| book.read.ios + book.write.ios).sum();
         assert_eq!(counted, 1_000, "{trims} %");
-        assert!(books.iter().map(|book| book.trim.ios).sum::<u64>() > 50, "{trims} %");
+        assert!(statistics.iter().map(|book| book.trim.ios).sum::<u64>() > 50, "{trims} %");
     }
 }
 
@@ -305,7 +305,7 @@ fn settings_survive_a_profile_and_long_options_override_it() {
                    --write-pattern=sequential,block=64K,range=0:1M --read-block-mix=4K:50,8K:50 \
                    --fdatasync=9 --trim=3 --compress=40 --dedupe=20";
     let asked = request(&format!("{options} t.dat"), "");
-    let xml = fathom_core::diskspd::profile_xml::write(&asked.profile);
+    let xml = fathom_core::dialect::diskspd::profile_xml::write(&asked.profile);
     let read = request("-Xp.xml", &xml);
     assert_eq!(read.profile, asked.profile);
     let changed = request("-Xp.xml --trim=7 --block-mix=4K:100", &xml);
@@ -313,7 +313,7 @@ fn settings_survive_a_profile_and_long_options_override_it() {
     let before = &asked.profile.time_spans[0].targets[0].extensions;
     assert_eq!((extensions.trim_percent, extensions.block_mix.len()), (Some(7), 1));
     assert_eq!((extensions.sync, extensions.dedupe_percent), (before.sync, Some(20)));
-    let text = fathom_core::diskspd::profile_text::write(&asked.profile, "diskspd");
+    let text = fathom_core::dialect::diskspd::profile_text::write(&asked.profile, "diskspd");
     for words in [
         "pattern of writes: sequential, block size 64KiB, range 0 - 1MiB",
         "block sizes of reads: 50% 4KiB, 50% 8KiB",

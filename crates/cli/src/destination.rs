@@ -7,7 +7,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use fathom_core::plan::guard::{forbidden_place, forbidden_to_overwrite};
+use fathom_core::guard::{forbidden_place, forbidden_to_overwrite};
 use fathom_sys::file::{may_write, open_stream_to_write};
 use fathom_sys::identity::{self, Identity};
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use fathom_core::plan::guard::{DeviceLabel, Refusals};
+use fathom_core::guard::{DeviceLabel, Refusals};
 use fathom_core::shown::shown;
 
 /// The words that give leave to write to all devices that lack nothing else, typed by the person at the

@@ -12,8 +12,8 @@ mod whole_file;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use fathom_core::diskspd::manual;
-use fathom_core::diskspd::parse::{DoctorRequest, Invocation, Outside, ParseError, parse};
+use fathom_core::dialect::diskspd::manual;
+use fathom_core::dialect::diskspd::parse::{DoctorRequest, Invocation, Outside, ParseError, parse};
 use fathom_core::report::json;
 use fathom_core::run::read_profile;
 use fathom_core::shown::from_os;

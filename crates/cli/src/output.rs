@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fathom_core::diskspd::number::show_size;
-use fathom_core::diskspd::parse::Request;
-use fathom_core::diskspd::{profile_text, profile_xml, result_text, result_xml, system};
+use fathom_core::dialect::diskspd::number::show_size;
+use fathom_core::dialect::diskspd::parse::Request;
+use fathom_core::dialect::diskspd::{profile_text, profile_xml, result_text, result_xml, system};
 use fathom_core::doctor::Diagnosis;
 use fathom_core::explain::Explanation;
 use fathom_core::profile::ResultFormat;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_core::diskspd::parse::{Request, VerifyRequest};
+use fathom_core::dialect::diskspd::parse::{Request, VerifyRequest};
 use fathom_core::explain::explain as explain_request;
 use fathom_core::profile::ResultFormat;
 use fathom_core::report::json;

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fathom_core::diskspd::parse::{Invocation, Outside, parse};
-use fathom_core::diskspd::profile_xml;
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::profile_xml;
 
 const LINE: &str =
     "-c1G -b8K -r4K -w30 -o8 -t2 -d30 -W5 -Suw -L -D500 -rdpct90/10:10/90 -Z1M -a0,1 one.dat";

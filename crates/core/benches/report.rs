@@ -7,7 +7,7 @@ mod plans;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fathom_core::diskspd::{result_text, result_xml};
+use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
 use fathom_core::profile::{Profile, Target, TimeSpan};

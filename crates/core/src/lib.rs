@@ -4,37 +4,43 @@
 //!
 //! | stage | module | in → out |
 //! |---|---|---|
-//! | ask | [`diskspd`], [`profile`] | arguments or XML → [`profile::Profile`]; touches no machine |
+//! | ask | [`dialect`], [`profile`] | arguments or XML → [`profile::Profile`]; touches no machine |
 //! | resolve | [`plan`] | profile + facts of the host → [`plan::Plan`], numbers only |
+//! | guard | [`guard`], [`signature`] | plan → permission to write; opens nothing for writing |
+//! | prepare | [`prepare`] | files to make → files filled with data |
 //! | do | [`engine`] | plan → [`measure::Event`]s and [`measure::SpanMeasurements`] |
 //! | see | [`measure`] | completions → histograms, counters, intervals, CPU use |
 //! | verify | [`verify`] | I/Os → stamps, verdicts and a journal that outlives the process |
 //! | mean | [`result`] | measurements → [`result::RunResult`], versioned and mergeable |
-//! | show | [`report`], [`diskspd`] | result → text, XML, JSON |
+//! | show | [`report`], [`dialect`] | result → text, XML, JSON |
 //!
 //! [`doctor`] and [`explain`] stand beside them: the one looks at the machine instead of measuring a
 //! target, the other tells what a run would do.
 //!
 //! Dependencies point only downwards in that list. `DiskSpd`'s own words live in
-//! [`diskspd`] and nowhere else.
+//! [`dialect`] and nowhere else.
 #![forbid(unsafe_code)]
 
-mod attend;
 pub mod beneath;
 pub mod control_groups;
-pub mod diskspd;
+pub mod dialect;
+mod divisor;
 pub mod doctor;
 pub mod engine;
 pub mod events;
 pub mod explain;
+pub mod guard;
 pub mod measure;
 mod noise;
 pub mod plan;
+pub mod prepare;
 pub mod profile;
 pub mod report;
 pub mod result;
 pub mod run;
 pub mod shown;
+pub mod signature;
+mod supervise;
 mod tree;
 pub mod units;
 pub mod verify;

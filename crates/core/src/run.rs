@@ -1,10 +1,10 @@
 //! A whole run: request → facts → plan → guard → files → time spans → result.
 //!
-//! All that touches a target is done by a thread of its own (`core/attend.rs`), since a target may hang.
-//! What it has found stands in an account, from which the result is made here, also if the thread never
+//! All that touches a target is done by a thread of its own (`core/supervise.rs`), since a target may hang.
+//! What it has found stands in a record, from which the result is made here, also if the thread never
 //! comes back.
 
-mod account;
+mod record;
 mod spans;
 mod unfit;
 mod verify_only;
@@ -18,22 +18,23 @@ use std::sync::atomic::AtomicBool;
 use fathom_sys::event::EventError;
 use thiserror::Error;
 
-use crate::attend::{attend, within};
-use crate::diskspd::parse::Request;
-use crate::diskspd::profile_xml::TEXT_LIMIT_BYTES;
+use crate::dialect::diskspd::parse::Request;
+use crate::dialect::diskspd::profile_xml::TEXT_LIMIT_BYTES;
 use crate::events::RunEvents;
+use crate::guard::{self, Checked, Refusal, Refusals};
 use crate::measure::EventSink;
+use crate::plan::Plan;
 use crate::plan::facts::{self, EngineAvailability, HostFacts};
-use crate::plan::guard::{self, Checked, Refusal, Refusals};
 use crate::plan::limits::{TooManyFiles, check_open_files};
 use crate::plan::resolve::{Resolved, resolve};
-use crate::plan::{Plan, prepare};
+use crate::prepare;
 use crate::profile::Profile;
 use crate::result::assemble::Provenance;
 use crate::result::{RunResult, SystemReport, Warning, WarningKind};
+use crate::supervise::{supervise, within};
 use crate::verify::Tables;
 use crate::verify::journal::JournalError;
-use account::Shared;
+use record::Shared;
 use spans::Runner;
 pub use unfit::Unfit;
 pub(crate) use unfit::resolved;
@@ -84,18 +85,18 @@ pub fn run(
         started_at_unix_s,
         host: host.host(),
     };
-    let account = Arc::new(Shared::default());
+    let record = Arc::new(Shared::default());
     let done = {
-        let (account, request) = (Arc::clone(&account), Arc::new(request.clone()));
-        attend(patience_ns(&request.profile), stop, sink, move |stop, sink| {
-            carry_out(&request, host, &account, (stop, sink))
+        let (record, request) = (Arc::clone(&record), Arc::new(request.clone()));
+        supervise(patience_ns(&request.profile), stop, sink, move |stop, sink| {
+            carry_out(&request, host, &record, (stop, sink))
         })
     };
     match done {
         Ok(outcome) => outcome?,
-        Err(given_up) => account.of().give_up(&given_up, request, stop),
+        Err(timed_out) => record.of().give_up(&timed_out, request, stop),
     }
-    Ok(account.take().finish(provenance, &request.profile))
+    Ok(record.take().finish(provenance, &request.profile))
 }
 
 /// How long the run may wait for a target: the shortest of what its time spans say; for ever if none does.
@@ -107,7 +108,7 @@ fn patience_ns(profile: &Profile) -> Option<u64> {
 fn carry_out(
     request: &Request,
     mut host: HostFacts,
-    account: &Shared,
+    record: &Shared,
     (stop, sink): (&AtomicBool, EventSink<'_>),
 ) -> Result<(), RunError> {
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
@@ -115,23 +116,23 @@ fn carry_out(
     host.look_at_targets(&request.profile, sink);
     let plan = match resolved(&request.profile, &request.options, &host, sink) {
         Ok(Resolved { plan, warnings }) => {
-            account.of().warnings = warnings;
+            record.of().warnings = warnings;
             Arc::new(plan)
         }
-        Err(unfit) => return unresolved(account, unfit),
+        Err(unfit) => return unresolved(record, unfit),
     };
-    account.of().plan = Some(Arc::clone(&plan));
+    record.of().plan = Some(Arc::clone(&plan));
     let open = fathom_sys::limits::open_files();
     let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
     if let (Ok(limit), Ok(open)) = (limit, open) {
         check_open_files(&plan, limit.saturating_sub(open))?;
     }
-    account.of().warnings.extend(users_unseen(&grant.unseen));
+    record.of().warnings.extend(users_unseen(&grant.unseen));
     let events = RunEvents::new(&request.profile.events)?;
     let overwrite = request.options.overwrite;
     prepare::look_again(&plan, overwrite, &grant.checked, sink).map_err(RunError::Refused)?;
     let tables = tables(&plan, sink)?;
-    account.of().tables.clone_from(&tables);
+    record.of().tables.clone_from(&tables);
     let marks = prepare::Marks::begin(&plan, overwrite, &grant.checked, sink);
     let mut runner = Runner {
         request,
@@ -140,7 +141,7 @@ fn carry_out(
         tables: tables.as_ref(),
         checked: grant.checked.clone(),
         marks: &marks,
-        account,
+        record,
         stop,
         sink,
     };
@@ -148,14 +149,14 @@ fn carry_out(
     let checked = runner.checked;
     if let Some(tables) = &tables {
         let closed = within(sink, "close the journal".to_owned(), || tables.close());
-        account.of().failures.extend(closed.err().map(|error| error.to_string()));
+        record.of().failures.extend(closed.err().map(|error| error.to_string()));
     }
-    if !hangs(account) {
-        let is_whole = account.of().failures.is_empty();
+    if !hangs(record) {
+        let is_whole = record.of().failures.is_empty();
         marks.end(is_whole, &checked, sink);
     }
     if request.options.remove_created {
-        remove_made(&checked, account, sink);
+        remove_made(&checked, record, sink);
     }
     Ok(())
 }
@@ -164,7 +165,7 @@ fn carry_out(
 /// tells nothing.
 pub fn refusals(request: &Request, stop: &AtomicBool) -> Vec<Refusal> {
     let (patience_ns, request) = (patience_ns(&request.profile), Arc::new(request.clone()));
-    let found = attend(patience_ns, stop, &|_| {}, move |_, sink| {
+    let found = supervise(patience_ns, stop, &|_| {}, move |_, sink| {
         let Request { profile, options, .. } = &*request;
         let mut host = facts::of_host(profile, availability());
         host.look_at_targets(profile, sink);
@@ -192,26 +193,26 @@ fn tables(plan: &Plan, sink: EventSink<'_>) -> Result<Option<Arc<Tables>>, Journ
 
 /// A request that is wrong for this host, or whose targets would be refused besides, is not run; a target
 /// that cannot be used makes a run that failed before it began, with a report, as in `DiskSpd`.
-fn unresolved(account: &Shared, unfit: Unfit) -> Result<(), RunError> {
+fn unresolved(record: &Shared, unfit: Unfit) -> Result<(), RunError> {
     if unfit.errors.has_request_error() || !unfit.refusals.is_empty() {
         return Err(unfit.into());
     }
-    account.of().fail_before_plan(unfit.errors.0.iter().map(ToString::to_string).collect());
+    record.of().fail_before_plan(unfit.errors.0.iter().map(ToString::to_string).collect());
     Ok(())
 }
 
-fn hangs(account: &Shared) -> bool {
-    account.of().spans.iter().any(|span| !span.outstanding.is_empty())
+fn hangs(record: &Shared) -> bool {
+    record.of().spans.iter().any(|span| !span.outstanding.is_empty())
 }
 
 /// Removes what the run has made; a target that hangs is not touched any more.
-fn remove_made(checked: &Checked, account: &Shared, sink: EventSink<'_>) {
-    let told = if hangs(account) {
+fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
+    let told = if hangs(record) {
         vec!["files that this run has made were not removed, because I/Os hang".to_owned()]
     } else {
         prepare::remove_made(checked, sink)
     };
-    account.of().failures.extend(told);
+    record.of().failures.extend(told);
 }
 
 /// Makes scratch files of the targets that a request would write: from now on their data may be lost.

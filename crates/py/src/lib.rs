@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use fathom_core::diskspd::flags;
-use fathom_core::diskspd::parse::{Invocation, Outside, Request, parse};
-use fathom_core::diskspd::profile_xml;
+use fathom_core::dialect::diskspd::flags;
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::dialect::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::Event;
-use fathom_core::plan::{guard, prepare};
 use fathom_core::report::json;
 use fathom_core::run::{Finished, RunError, Unfit, adopt, read_profile, run};
+use fathom_core::{guard, prepare};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyUserWarning};
 use pyo3::prelude::*;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use fathom_core::diskspd::manual;
+use fathom_core::dialect::diskspd::manual;
 use fathom_core::report::json;
 
 /// Each generated file and its contents.

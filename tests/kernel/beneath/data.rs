@@ -3,7 +3,7 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::process::Command;
 
-use super::{doubts, evidence, fill, is_told, measure};
+use super::{evidence, fill, is_told, measure, warnings};
 use crate::bench::{Bench, skip};
 
 const MIB: usize = 1 << 20;
@@ -24,7 +24,7 @@ fn data_that_devices_may_shrink_are_told_and_random_ones_are_not() {
             .any(|kind| is_told(result, kind))
     };
     let clean = measure(&bench, READS, &file);
-    assert!(is_silent(&clean), "{:?}", doubts(&clean));
+    assert!(is_silent(&clean), "{:?}", warnings(&clean));
     // A quarter of it is zeros.
     let mut open = std::fs::OpenOptions::new().write(true).open(&file).unwrap();
     open.seek(SeekFrom::Start((bytes / 2) as u64)).unwrap();
@@ -46,7 +46,7 @@ fn so_little_that_a_cache_may_hold_it_is_told_where_it_is_read_over_and_over() {
     }
     assert!(evidence(&told, "small_working_set").contains("1 MiB that were used"), "{told}");
     let clean = measure(&bench, "-b4K -r -o1 -g100i -Su", &file);
-    assert!(!is_told(&clean, "small_working_set"), "{:?}", doubts(&clean));
+    assert!(!is_told(&clean, "small_working_set"), "{:?}", warnings(&clean));
 }
 
 #[test]

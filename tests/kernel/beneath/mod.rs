@@ -30,8 +30,8 @@ const DOUBTS: [&str; 12] = [
     "io_errors",
 ];
 
-/// The kinds of doubts that a result raises, and what they say.
-fn doubts(result: &Value) -> Vec<(String, String)> {
+/// The kinds of warnings that a result raises, and what they say.
+fn warnings(result: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let all = result["warnings"].as_array().unwrap().iter();
     let told = all.map(|one| (text(&one["kind"]), text(&one["evidence"])));

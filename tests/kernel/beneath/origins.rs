@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{answered_by, doubts, evidence, fill, is_told, measure};
+use super::{answered_by, evidence, fill, is_told, measure, warnings};
 use crate::bench::{Bench, ios, skip};
 use crate::devices::turn;
 use crate::prepare::support::{Loop, Mount, run, wait_until_gone};
@@ -43,7 +43,7 @@ fn ten_clean_loads_on_a_disk_raise_no_doubt() {
     if !is_on_disk(&first) {
         return skip("files of this checkout do not lie on a disk");
     }
-    assert_eq!(doubts(&first), [], "{READS}");
+    assert_eq!(warnings(&first), [], "{READS}");
     for args in [
         "-b4K -r -o1 -Su",
         "-b64K -o4 -Su",
@@ -55,7 +55,7 @@ fn ten_clean_loads_on_a_disk_raise_no_doubt() {
         "-b4K -r -o1 -Su --engine=sync -t2",
         "-b512K -o2 -Su -si",
     ] {
-        assert_eq!(doubts(&measure(&bench, args, &file)), [], "{args}");
+        assert_eq!(warnings(&measure(&bench, args, &file)), [], "{args}");
     }
 }
 
@@ -76,7 +76,7 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
     assert_eq!(asked, Some(ios(&result)));
     drop(device);
     let Some(device) = Attached::new("/dev/loop2", &image, "on") else { return };
-    assert_eq!(doubts(&measure(&bench, READS, device.path())), []);
+    assert_eq!(warnings(&measure(&bench, READS, device.path())), []);
 }
 
 /// What a loop device reads through the page cache is doubted. Where others keep the disk busy, its counters
@@ -201,7 +201,7 @@ fn btrfs_that_compresses_is_told_by_its_bytes_and_without_it_is_clean() {
     let told = evidence(&result, "not_the_device");
     assert!(told.contains(" came from any device") || told.contains(" reached "), "{told}");
     let result = measure(&bench, "-b128K -r -o4 -Su", &hard);
-    assert!(!is_told(&result, "not_the_device"), "{:?}", doubts(&result));
+    assert!(!is_told(&result, "not_the_device"), "{:?}", warnings(&result));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_file_on_xfs_is_followed_to_the_disk() {
     let (bench, file) = (Bench::new(), there.file("t.dat"));
     fill(&file, FILE_BYTES);
     let result = measure(&bench, READS, &file);
-    assert_eq!(doubts(&result), []);
+    assert_eq!(warnings(&result), []);
     let layers = result["time_spans"][0]["beneath"]["layers"].as_array().unwrap();
     let names: Vec<&str> = layers.iter().map(|layer| layer["name"].as_str().unwrap()).collect();
     assert_eq!(names[..2], ["xfs", "loop2"], "{names:?}");
@@ -235,7 +235,7 @@ fn an_overlay_is_followed_to_the_layer_that_holds_the_file() {
     if !is_on_disk(&measure(&bench, READS, &bench.path("lower/t.dat"))) {
         return skip("files of this checkout do not lie on a disk");
     }
-    assert_eq!(doubts(&result), []);
+    assert_eq!(warnings(&result), []);
     let layers = result["time_spans"][0]["beneath"]["layers"].as_array().unwrap();
     assert_eq!(layers[0]["name"], "overlay");
     // The layer that holds it may be in memory, too.

@@ -3,7 +3,7 @@
 //! changes, and it can be read where the system allows that.
 //!
 //! What this kernel may lack (device mapper, md, bcache, ZFS) is shown on trees of files in
-//! `crates/core/src/plan/guard/tree_tests.rs`. The table of docs/data-safety.md is compared with both.
+//! `crates/core/src/guard/tree_tests.rs`. The table of docs/data-safety.md is compared with both.
 
 mod files;
 mod in_use;

@@ -1,6 +1,6 @@
 //! Every digit of the text result is that of the JSON result of the same run.
 
-use fathom_core::diskspd::result_text;
+use fathom_core::dialect::diskspd::result_text;
 use fathom_core::report::json;
 use serde_json::Value;
 

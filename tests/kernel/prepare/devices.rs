@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use fathom_core::guard::{self, Checked, Finding};
 use fathom_core::measure::Event;
-use fathom_core::plan::guard::{self, Checked, Finding};
-use fathom_core::plan::prepare::{self, PrepareError};
 use fathom_core::plan::{FilePlan, TargetKind};
+use fathom_core::prepare::{self, PrepareError};
 use fathom_core::profile::RunOptions;
-use fathom_core::result::{WarningKind, doubts};
+use fathom_core::result::{WarningKind, warnings};
 
 use super::support::{Loop, Mount, make, plan_for, run, skip};
 
@@ -96,7 +96,7 @@ fn a_device_of_zeros_is_doubted_for_them() {
     let _turn = DEVICES.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let Some(device) = Loop::attach("/dev/loop5", 16 * MIB) else { return };
     let plan = plan_for(device.path(), TargetKind::BlockDevice, 0);
-    let found = doubts::before(&plan);
+    let found = warnings::before(&plan);
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!(found[0].kind, WarningKind::AllZeroData);
 }

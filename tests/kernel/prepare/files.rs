@@ -5,12 +5,13 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_core::guard;
+use fathom_core::guard::Checked;
 use fathom_core::measure::Event;
-use fathom_core::plan::guard::Checked;
-use fathom_core::plan::prepare::{self, Created, PrepareError};
-use fathom_core::plan::{FilePlan, TargetKind, guard};
+use fathom_core::plan::{FilePlan, TargetKind};
+use fathom_core::prepare::{self, Created, PrepareError};
 use fathom_core::profile::RunOptions;
-use fathom_core::result::{Warning, WarningKind, doubts};
+use fathom_core::result::{Warning, WarningKind, warnings};
 use fathom_sys::{extents, residency, space};
 
 use super::support::{Mount, digest, make, plan_for, skip};
@@ -22,7 +23,7 @@ fn home() -> tempfile::TempDir {
 }
 
 fn doubts_about(path: &Path) -> Vec<Warning> {
-    doubts::before(&plan_for(path, TargetKind::File, 0))
+    warnings::before(&plan_for(path, TargetKind::File, 0))
 }
 
 #[test]

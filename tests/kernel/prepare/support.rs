@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
+use fathom_core::guard::Checked;
 use fathom_core::measure::Event;
-use fathom_core::plan::guard::Checked;
-use fathom_core::plan::prepare::{self, Created, PrepareError};
 use fathom_core::plan::{
     FaultPolicy, FilePlan, OffsetPlan, OpenPlan, Order, PayloadPlan, Plan, SpanPlan, StopRules,
     TargetKind, TargetPlan,
 };
+use fathom_core::prepare::{self, Created, PrepareError};
 use fathom_core::profile::Priority;
 
 /// A plan of one time span that uses the whole of one target.

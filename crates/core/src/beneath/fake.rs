@@ -5,8 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Edge, Layers, Observation, Watch};
+use crate::guard::machine::{Machine, Number};
 use crate::plan::SpanPlan;
-use crate::plan::guard::machine::{Machine, Number};
 
 /// A machine with the disk `sda`, its partition `sda1` with the root, and the disk `sdb`.
 pub(crate) struct Fake {

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::places;
-use crate::plan::guard::blocks::Blocks;
-use crate::plan::guard::machine::{Machine, Number};
+use crate::guard::blocks::Blocks;
+use crate::guard::machine::{Machine, Number};
 use crate::plan::{EngineKind, SpanPlan, TargetKind};
 
 /// Layers deeper than this are not followed: a loop device may lie over a file on itself.
@@ -80,7 +80,7 @@ impl Layers {
             let is_used = |kind| {
                 span.threads.iter().any(|thread| {
                     thread.engine == kind
-                        && thread.assignments.iter().any(|lane| lane.target == index)
+                        && thread.assignments.iter().any(|assignment| assignment.target == index)
                 })
             };
             let nearest = match target.kind {

@@ -6,8 +6,8 @@ use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::identity::Identity;
 
 use super::layers::{Finder, LayerKind};
-use crate::plan::guard::machine::Number;
-use crate::plan::guard::mounts::btrfs_groups;
+use crate::guard::machine::Number;
+use crate::guard::mounts::btrfs_groups;
 
 /// File systems that store nothing but in memory (Documentation/filesystems/tmpfs.rst and
 /// ramfs-rootfs-initramfs.rst of the kernel).

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::fake::Fake;
 use super::{LayerKind, Layers};
-use crate::plan::guard::fixture::{span, target, thread};
+use crate::guard::fixture::{span, target, thread};
 use crate::plan::{EngineKind, SpanPlan, TargetKind};
 
 fn of_path(path: &str) -> SpanPlan {

@@ -7,10 +7,10 @@ use fathom_sys::clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::conductor::{Control, run_span};
+use crate::engine::coordinator::{Control, run_span};
+use crate::guard::Checked;
 use crate::measure::SpanMeasurements;
 use crate::plan::facts;
-use crate::plan::guard::Checked;
 use crate::plan::resolve::resolve;
 use crate::profile::{Access, EngineChoice, Profile, RunOptions, Target, TimeSpan};
 use crate::units::{GIB, KIB};

@@ -35,8 +35,8 @@ impl Tolerance {
 /// An I/O that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoFault {
-    /// Index of the lane.
-    pub lane: usize,
+    /// Index of the stream.
+    pub stream: usize,
     /// What it was to do.
     pub operation: Operation,
     /// Its offset.

@@ -18,11 +18,11 @@ use thiserror::Error;
 use super::backend::{MappedTarget, TunedRing, UringBackend, Workers};
 use super::payload::fill_source;
 use super::random::Random;
-use crate::attend::within;
+use crate::guard::Checked;
 use crate::measure::EventSink;
-use crate::plan::guard::Checked;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 use crate::profile::Priority;
+use crate::supervise::within;
 
 /// Why a thread could not be set up. Each message names the target or the resource.
 #[derive(Debug, Error)]
@@ -200,7 +200,8 @@ impl SlotLayout {
     pub fn new(span: &SpanPlan, thread: &ThreadPlan) -> Self {
         let block = |target: usize| span.targets[target].block_bytes as usize;
         if span.shared_outstanding > 0 {
-            let largest = thread.assignments.iter().map(|lane| block(lane.target)).max();
+            let largest =
+                thread.assignments.iter().map(|assignment| block(assignment.target)).max();
             let count = span.shared_outstanding;
             return Self {
                 slot_bytes: vec![largest.unwrap_or(0); count as usize],
@@ -209,11 +210,11 @@ impl SlotLayout {
         }
         let mut layout = Self { slot_bytes: Vec::new(), ranges: Vec::new() };
         let mut next = 0;
-        for lane in &thread.assignments {
-            let bytes = block(lane.target);
-            layout.slot_bytes.extend(std::iter::repeat_n(bytes, lane.outstanding as usize));
-            layout.ranges.push((next, lane.outstanding));
-            next += lane.outstanding;
+        for assignment in &thread.assignments {
+            let bytes = block(assignment.target);
+            layout.slot_bytes.extend(std::iter::repeat_n(bytes, assignment.outstanding as usize));
+            layout.ranges.push((next, assignment.outstanding));
+            next += assignment.outstanding;
         }
         layout
     }
@@ -233,7 +234,8 @@ pub fn prepare_thread(span: &SpanPlan, thread: &ThreadPlan) -> Result<(), SetupE
             source,
         })?;
     }
-    let first = thread.assignments.first().map(|lane| span.targets[lane.target].priority);
+    let first =
+        thread.assignments.first().map(|assignment| span.targets[assignment.target].priority);
     let priority = match first.unwrap_or_default() {
         Priority::Normal => return Ok(()),
         Priority::Low => IoPriority::BestEffort(7),
@@ -290,10 +292,12 @@ pub fn resources(
     sources: &Sources,
     files: Vec<TargetFile>,
 ) -> Result<Resources, SetupError> {
-    let huge = thread.assignments.iter().any(|lane| span.targets[lane.target].huge_pages);
+    let huge =
+        thread.assignments.iter().any(|assignment| span.targets[assignment.target].huge_pages);
     let separation_bytes = to_usize(thread.tuning.buffer_separation_bytes);
     let buffers = allocate(&layout.slot_bytes, huge, separation_bytes)?;
-    let sources = thread.assignments.iter().map(|lane| sources[lane.target].clone()).collect();
+    let sources =
+        thread.assignments.iter().map(|assignment| sources[assignment.target].clone()).collect();
     Ok(Resources { files, buffers, sources })
 }
 
@@ -303,7 +307,11 @@ pub fn open_all(
     thread: &ThreadPlan,
     checked: &Checked,
 ) -> Result<Vec<TargetFile>, SetupError> {
-    thread.assignments.iter().map(|lane| open(&span.targets[lane.target], checked)).collect()
+    thread
+        .assignments
+        .iter()
+        .map(|assignment| open(&span.targets[assignment.target], checked))
+        .collect()
 }
 
 /// The targets of a thread, mapped, one per assignment.
@@ -325,7 +333,7 @@ pub fn map_all(
         let mapping = if streams { mapping.with_non_temporal_stores() } else { mapping };
         Ok(MappedTarget { file, mapping, flush: target.open.flush })
     };
-    thread.assignments.iter().map(|lane| map(&span.targets[lane.target])).collect()
+    thread.assignments.iter().map(|assignment| map(&span.targets[assignment.target])).collect()
 }
 
 /// A ring over the resources, with the kernel's workers as told where there are any.
@@ -351,7 +359,10 @@ pub fn ring(
 
 /// Whether a thread's I/Os have a schedule.
 pub fn is_paced(thread: &ThreadPlan) -> bool {
-    thread.assignments.iter().any(|lane| lane.pace.is_some() || lane.burst.is_some())
+    thread
+        .assignments
+        .iter()
+        .any(|assignment| assignment.pace.is_some() || assignment.burst.is_some())
 }
 
 /// Completions to wait for where the kernel serves the I/O on the thread's own CPU. A wait for each of
@@ -379,8 +390,8 @@ pub fn tuned_ring(
         ring.place_workers(&thread.worker_cpus);
     }
     if tuning.polled {
-        for (file, lane) in (0..).zip(&thread.assignments) {
-            let target = &span.targets[lane.target];
+        for (file, assignment) in (0..).zip(&thread.assignments) {
+            let target = &span.targets[assignment.target];
             ring.try_read(file, target.sector_bytes)
                 .map_err(|source| SetupError::Polled { name: target.name.clone(), source })?;
         }

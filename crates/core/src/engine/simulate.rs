@@ -7,17 +7,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-use fathom_sys::custody::entrust;
+use fathom_sys::hand_off::hand_off;
 
 use super::backend::{BackendError, SimBackend, SimClock, SimDevice, SimRecord};
 use super::clock::{Clock, Schedule};
-use super::conductor::outstanding;
-use super::lane::{self, LaneContext, SharedTarget};
+use super::coordinator::outstanding;
 use super::random::Random;
 use super::setup::{self, SetupError, SlotLayout};
 use super::stop::judge::Judge;
 use super::stop::{self, Finish};
-use super::worker::{IoFault, Ledger, Tolerance, Worker, WorkerSetup};
+use super::stream::{self, SharedTarget, StreamContext};
+use super::worker::{IoFault, ThreadStatistics, Tolerance, Worker, WorkerSetup};
 use crate::measure::{Ending, SpanMeasurements, StopCause, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
@@ -123,7 +123,7 @@ fn simulate_until(
 ) -> Result<Round, SimulationError> {
     let sources = setup::make_sources(plan, &|_| {})?;
     let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
-    let context = LaneContext { plan, targets: &targets, sources: &sources, verification };
+    let context = StreamContext { plan, targets: &targets, sources: &sources, verification };
     let measurements = SpanMeasurements::nothing(Ending::Complete);
     let simulation = Simulation { measurements, records: Vec::new(), faults: Vec::new() };
     let mut round = Round { simulation, until_ns: 0, cause: None, intervals: Vec::new() };
@@ -141,7 +141,7 @@ fn simulate_until(
 
 fn simulate_thread(
     thread: &ThreadPlan,
-    context: &LaneContext<'_>,
+    context: &StreamContext<'_>,
     device: &SimDevice,
     (finish, tolerance): (&Finish, &Tolerance),
     simulation: &mut Simulation,
@@ -152,15 +152,15 @@ fn simulate_thread(
     let record = Rc::new(RefCell::new(Vec::new()));
     let device = SimDevice { seed: device.seed.wrapping_add(thread.seed), ..device.clone() };
     let halt = AtomicBool::new(false);
-    let recorder = lane::recorder(plan, thread);
-    let (ledger, watcher) = entrust(Ledger::new(recorder, layout.slot_bytes.len()));
+    let recorder = stream::recorder(plan, thread);
+    let (statistics, watcher) = hand_off(ThreadStatistics::new(recorder, layout.slot_bytes.len()));
     let ended = clock.clone();
     let hangs = device.hang_ppm > 0;
     let setup = WorkerSetup {
         backend: SimBackend::new(clock.clone(), device, &layout.slot_bytes, Rc::clone(&record)),
         clock,
-        lanes: lane::lanes(thread, &layout, context, 0),
-        shared_weights: lane::shared_weights(plan, thread),
+        streams: stream::streams(thread, &layout, context, 0),
+        shared_weights: stream::shared_weights(plan, thread),
         slots: layout.slot_bytes.len(),
         random: Random::new(thread.seed),
         tolerance,
@@ -170,14 +170,14 @@ fn simulate_thread(
         progress_every_ios: 0,
         progress: &|| {},
     };
-    match Worker::new(setup, Schedule::new(plan, 0)).run(ledger) {
-        // It would wait for ever; its books are found as those of a thread that never comes back.
+    match Worker::new(setup, Schedule::new(plan, 0)).run(statistics) {
+        // It would wait for ever; its statistics are found as those of a thread that never comes back.
         Err(_) if hangs => {}
         other => other?,
     }
-    let ledger =
-        watcher.take().ok().expect("the worker has ended, and its books have no other owner");
-    let outcome = ledger.close(&(plan.warm_up_ns..finish.until_ns()));
+    let statistics =
+        watcher.take().ok().expect("the worker has ended, and its statistics have no other owner");
+    let outcome = statistics.close(&(plan.warm_up_ns..finish.until_ns()));
     let unfinished = outstanding(thread, &outcome, 0, ended.now_ns());
     simulation.measurements.outstanding.extend(unfinished);
     simulation.records.push(record.take());
@@ -191,7 +191,7 @@ fn simulate_thread(
         cpu_ns: 0,
         user_cpu_ns: 0,
         cpu_waited_ns: None,
-        strayed: None,
+        migrated: None,
     });
     Ok(())
 }

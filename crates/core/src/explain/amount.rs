@@ -83,20 +83,22 @@ fn rounded_up(bytes: f64) -> u64 {
 /// By the rates of all threads that use the target, if each has one.
 fn by_rate(span: &SpanPlan, index: usize) -> Option<(u64, String)> {
     let target = &span.targets[index];
-    let lanes = span.threads.iter().flat_map(|thread| &thread.assignments);
-    let lanes: Vec<&Assignment> = lanes.filter(|lane| lane.target == index).collect();
+    let streams = span.threads.iter().flat_map(|thread| &thread.assignments);
+    let streams: Vec<&Assignment> =
+        streams.filter(|assignment| assignment.target == index).collect();
     let seconds = longest_ns(span) as f64 / NANOS;
-    let rates: Option<Vec<f64>> = lanes.iter().map(|lane| ios_per_second(lane)).collect();
+    let rates: Option<Vec<f64>> =
+        streams.iter().map(|assignment| ios_per_second(assignment)).collect();
     let rate: f64 = rates.filter(|rates| !rates.is_empty())?.iter().sum();
     // The first I/O of each thread is due at once.
-    let ios = rate * seconds + lanes.len() as f64;
+    let ios = rate * seconds + streams.len() as f64;
     let bytes = rounded_up(ios * f64::from(target.block_bytes) * share(target));
     Some((bytes, format!("{rate:.0} I/Os a second for {seconds:.0} s")))
 }
 
-fn ios_per_second(lane: &Assignment) -> Option<f64> {
-    let pace = lane.pace.map(|pace| pace.ios as f64 * NANOS / pace.per_ns as f64);
-    let burst = lane.burst.filter(|burst| burst.gap_ns > 0);
+fn ios_per_second(assignment: &Assignment) -> Option<f64> {
+    let pace = assignment.pace.map(|pace| pace.ios as f64 * NANOS / pace.per_ns as f64);
+    let burst = assignment.burst.filter(|burst| burst.gap_ns > 0);
     let burst = burst.map(|burst| f64::from(burst.ios) * NANOS / burst.gap_ns as f64);
     [pace, burst].into_iter().flatten().min_by(f64::total_cmp)
 }
@@ -122,7 +124,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::plan::guard::fixture::{span, target, thread};
+    use crate::guard::fixture::{span, target, thread};
     use crate::plan::{EngineKind, Pace};
 
     fn written(percent: u32) -> SpanPlan {

@@ -9,12 +9,12 @@ use fathom_sys::device::{self, PathKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::diskspd::parse::Request;
+use crate::dialect::diskspd::parse::Request;
+use crate::guard::{self, DeviceLabel, Finding, Judgement};
 use crate::plan::facts;
-use crate::plan::guard::{self, DeviceLabel, Finding, Judgement};
-use crate::plan::prepare::{self, Created};
 use crate::plan::resolve::Resolved;
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
+use crate::prepare::{self, Created};
 use crate::result::Tool;
 use crate::run::{Unfit, resolved};
 pub use amount::WriteAmount;

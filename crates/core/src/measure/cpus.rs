@@ -39,7 +39,7 @@ pub enum Away {
 
 /// Where a thread ended up that was not on the CPU any more that it had been pinned to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Strayed {
+pub struct Migrated {
     /// The CPUs that it could run on at its end, by the kernel's numbers, ascending.
     pub allowed_os_cpus: Vec<u32>,
     /// Its CPU was taken offline, whereupon the kernel lets the thread run on any other.

@@ -66,7 +66,7 @@ pub enum Event {
         reason: String,
     },
     /// The run waits for a target from now on, outside the load; for what, as a clause such as
-    /// ``look at 'a'``. It is told to whoever attends the run, and goes no further.
+    /// ``look at 'a'``. It is told to whoever supervises the run, and goes no further.
     Entered(String),
     /// What was entered has come back.
     Left,

@@ -15,7 +15,7 @@ pub use fathom_sys::transfer::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use cpus::{Away, AwayCpu, CpuTimes, Strayed, cpu_difference};
+pub use cpus::{Away, AwayCpu, CpuTimes, Migrated, cpu_difference};
 pub use edges::{Edges, IdleSlots, InFlight, Slots};
 pub use event::{Event, EventSink, Phase};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
@@ -119,7 +119,7 @@ pub struct ThreadMeasurements {
     /// How long it was ready to run and had no CPU, in nanoseconds; absent if the kernel does not tell.
     pub cpu_waited_ns: Option<u64>,
     /// Where it could run at its end, unless that was where it had been pinned to.
-    pub strayed: Option<Strayed>,
+    pub migrated: Option<Migrated>,
 }
 
 /// Times at which nothing of this process ran, since it or the machine was stopped.

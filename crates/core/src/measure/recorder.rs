@@ -1,4 +1,4 @@
-//! One thread's own books: nothing shared, nothing allocated while I/Os complete.
+//! One thread's own statistics: nothing shared, nothing allocated while I/Os complete.
 
 use std::hint::select_unpredictable;
 
@@ -81,7 +81,7 @@ impl DirectionRecord {
     }
 }
 
-/// The books of one thread.
+/// The statistics of one thread.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     targets: Vec<TargetRecord>,
@@ -216,7 +216,7 @@ impl Recorder {
         self.targets[target].faults.add(operation, kind, false);
     }
 
-    /// Closes the books.
+    /// Closes the statistics.
     #[must_use]
     pub fn finish(self) -> Vec<TargetRecord> {
         self.targets

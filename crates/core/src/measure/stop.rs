@@ -107,7 +107,7 @@ impl SteadyEvidence {
     }
 }
 
-/// What is known of the mean of the rate behind the transient.
+/// What is known of the mean of the rate in steady state.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfidenceEvidence {
     /// The level of confidence, in percent.

@@ -11,11 +11,11 @@ use fathom_sys::device::{self, Disk, PathFacts};
 use fathom_sys::trace::{Group, TraceError};
 use fathom_sys::{cache, cpu, host};
 
-use crate::attend::within;
 use crate::control_groups::{self, MemoryLeft};
 use crate::measure::EventSink;
 use crate::profile::{Profile, RunOptions, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
+use crate::supervise::within;
 use crate::tree::Tree;
 
 /// Which of the kernel's asynchronous interfaces work here; where one does not, why, in words.

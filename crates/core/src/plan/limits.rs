@@ -27,7 +27,7 @@ pub fn check_open_files(plan: &Plan, left: u64) -> Result<(), TooManyFiles> {
 }
 
 /// How many of so many more open files the plan leaves over.
-pub(super) fn spare(plan: &Plan, left: u64) -> u64 {
+pub(crate) fn spare(plan: &Plan, left: u64) -> u64 {
     /// Files that are open for a moment: a look at what other processes have open, a journal, a library.
     const MOMENTARY: u64 = 32;
     left.saturating_sub(needed(plan).saturating_add(MOMENTARY))
@@ -58,7 +58,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::plan::guard::fixture::{span, target, thread};
+    use crate::guard::fixture::{span, target, thread};
 
     fn plan(engine: EngineKind, threads: usize) -> Plan {
         let mut one = span(vec![target(Path::new("t.dat"), 0)]);

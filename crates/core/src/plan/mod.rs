@@ -3,15 +3,11 @@
 //! The engine accepts nothing but a [`SpanPlan`]. Everything that a person can get wrong has
 //! been said before a plan exists.
 
-mod divisor;
 pub mod facts;
-pub mod guard;
 pub mod limits;
 pub mod mix;
-pub mod prepare;
 mod reduction;
 pub mod resolve;
-pub mod signature;
 pub mod tracing;
 mod tuning;
 pub mod verify;

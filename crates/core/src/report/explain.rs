@@ -1,6 +1,6 @@
 //! An explanation as text: the verdict first, then files, targets, and what could not be seen.
 
-use crate::diskspd::number::show_size;
+use crate::dialect::diskspd::number::show_size;
 use crate::explain::{
     ExplainedDevice, ExplainedTarget, ExplainedVerdict, Explanation, Fate, FileToMake,
 };

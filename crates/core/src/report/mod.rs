@@ -1,4 +1,4 @@
-//! Showing: a result becomes JSON. `DiskSpd`'s own forms are in [`crate::diskspd`].
+//! Showing: a result becomes JSON. `DiskSpd`'s own forms are in [`crate::dialect::diskspd`].
 
 pub mod doctor;
 pub mod explain;

@@ -6,7 +6,6 @@
 pub mod assemble;
 mod at_end;
 mod beneath;
-pub mod doubts;
 mod faults;
 mod kernel_events;
 pub mod stop;
@@ -14,6 +13,7 @@ mod system;
 pub mod totals;
 mod verification;
 mod warning;
+pub mod warnings;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

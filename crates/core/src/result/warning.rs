@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What a reader must know before believing the numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// Which kind of doubt.
+    /// Which kind of warning.
     pub kind: WarningKind,
     /// The target in question, if it is about one.
     pub target: Option<String>,
@@ -39,7 +39,7 @@ pub fn sentence(fragment: &str) -> String {
     format!("{first}{}{stop}", characters.as_str())
 }
 
-/// Which kind of doubt.
+/// Which kind of warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {

@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::account::{Shared, not_begun};
-use crate::attend::within;
+use super::record::{Shared, not_begun};
 use crate::beneath::{Layers, Watch};
-use crate::diskspd::parse::Request;
-use crate::engine::conductor::{Control, run_span};
+use crate::dialect::diskspd::parse::Request;
+use crate::engine::coordinator::{Control, run_span};
 use crate::events::RunEvents;
+use crate::guard::Checked;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
-use crate::plan::guard::Checked;
-use crate::plan::prepare::{Created, Marks};
-use crate::plan::{FilePlan, Plan, SpanPlan, prepare, tracing};
-use crate::result::doubts;
+use crate::plan::{FilePlan, Plan, SpanPlan, tracing};
+use crate::prepare;
+use crate::prepare::{Created, Marks};
+use crate::result::warnings;
+use crate::supervise::within;
 use crate::verify::Tables;
 
 pub(super) struct Runner<'a> {
@@ -23,7 +24,7 @@ pub(super) struct Runner<'a> {
     pub(super) tables: Option<&'a Arc<Tables>>,
     pub(super) checked: Checked,
     pub(super) marks: &'a Marks,
-    pub(super) account: &'a Shared,
+    pub(super) record: &'a Shared,
     pub(super) stop: &'a AtomicBool,
     pub(super) sink: EventSink<'a>,
 }
@@ -108,34 +109,34 @@ impl Runner<'_> {
     }
 
     fn cannot_begin(&self, reason: String) {
-        let (interrupted, mut account) = (self.stop.load(Ordering::Relaxed), self.account.of());
+        let (interrupted, mut record) = (self.stop.load(Ordering::Relaxed), self.record.of());
         if !interrupted {
-            account.failures.push(reason.clone());
+            record.failures.push(reason.clone());
         }
-        account.spans.push(not_begun(interrupted, reason));
+        record.spans.push(not_begun(interrupted, reason));
     }
 
     /// Runs one time span, with a look at its targets before and after; whether it is complete.
     fn span(&self, span: &SpanPlan) -> bool {
-        let found = doubts::before_span(self.plan, span, self.sink);
-        self.account.of().warnings.extend(found);
-        let places = doubts::places(span, self.sink);
-        let blocks = doubts::allocated(span, self.sink);
+        let found = warnings::before_span(self.plan, span, self.sink);
+        self.record.of().warnings.extend(found);
+        let places = warnings::places(span, self.sink);
+        let blocks = warnings::allocated(span, self.sink);
         let measurements = self.measure(span);
-        let found = doubts::cpus(span, &measurements).into_iter();
-        let found = found.chain(doubts::stood_still(span, &measurements));
-        self.account.of().warnings.extend(found);
+        let found = warnings::cpus(span, &measurements).into_iter();
+        let found = found.chain(warnings::stood_still(span, &measurements));
+        self.record.of().warnings.extend(found);
         let is_complete = measurements.ending == Ending::Complete;
         let hangs = !measurements.outstanding.is_empty();
-        self.account.of().spans.push(measurements);
+        self.record.of().spans.push(measurements);
         // A target that hangs may not be looked at either.
         if !hangs {
-            let found = doubts::replaced(span, &places, self.sink);
-            self.account.of().warnings.extend(found);
-            let found = doubts::lost(span, &blocks, &doubts::allocated(span, self.sink));
-            self.account.of().warnings.extend(found);
-            let found = doubts::residency(span, self.sink);
-            self.account.of().residency.extend(found);
+            let found = warnings::replaced(span, &places, self.sink);
+            self.record.of().warnings.extend(found);
+            let found = warnings::lost(span, &blocks, &warnings::allocated(span, self.sink));
+            self.record.of().warnings.extend(found);
+            let found = warnings::residency(span, self.sink);
+            self.record.of().residency.extend(found);
         }
         is_complete
     }
@@ -174,10 +175,10 @@ impl Runner<'_> {
         };
         let mut measurements = run_span(span, &control);
         measurements.beneath = Some(watch.take());
-        let mut account = self.account.of();
-        account.failures.extend(faults.into_inner().unwrap_or_default());
+        let mut record = self.record.of();
+        record.failures.extend(faults.into_inner().unwrap_or_default());
         if let Ending::Failed(reason) = &measurements.ending {
-            account.failures.push(reason.clone());
+            record.failures.push(reason.clone());
         }
         measurements
     }

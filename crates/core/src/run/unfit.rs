@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use fathom_sys::device::PathKind;
 
+use crate::guard::{self, Intent, Refusal};
 use crate::measure::EventSink;
 use crate::plan::facts::HostFacts;
-use crate::plan::guard::{self, Intent, Refusal};
 use crate::plan::resolve::{ResolveErrors, Resolved, resolve};
 use crate::profile::{EngineChoice, Profile, RunOptions, Target};
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::{Finished, account, availability};
-use crate::attend::attend;
-use crate::diskspd::parse::VerifyRequest;
+use super::{Finished, availability, record};
+use crate::dialect::diskspd::parse::VerifyRequest;
 use crate::measure::EventSink;
 use crate::plan::facts;
 use crate::profile::Profile;
 use crate::result::assemble::{Provenance, assemble};
+use crate::supervise::supervise;
 use crate::verify::pass::{self, Findings, PassError};
 
 /// Verifies what an earlier run has left, until `stop` turns true. The result has no time spans. A target
@@ -31,22 +31,22 @@ pub fn verify_only(
     let limit_ns = request.faults.io_timeout_ns();
     let done = {
         let (request, findings) = (request.clone(), Arc::clone(&findings));
-        attend(limit_ns, stop, sink, move |stop, sink| {
+        supervise(limit_ns, stop, sink, move |stop, sink| {
             pass::run(&request.journal, &request.targets, (stop, sink), &findings)
         })
     };
     let mut result = assemble(provenance, &profile, &[]);
-    let given_up = match done {
+    let timed_out = match done {
         Ok(outcome) => {
             outcome?;
             None
         }
-        Err(given_up) => Some(given_up.to_string()),
+        Err(timed_out) => Some(timed_out.to_string()),
     };
     let passed = findings.passed(&request.journal);
     result.verification = Some(passed.verification);
-    let warn = |reason: &String| account::not_to_its_end(reason.clone()).in_sentences();
-    result.warnings.extend(given_up.as_ref().map(warn));
-    let failures = passed.failures.into_iter().chain(given_up).collect();
+    let warn = |reason: &String| record::not_to_its_end(reason.clone()).in_sentences();
+    result.warnings.extend(timed_out.as_ref().map(warn));
+    let failures = passed.failures.into_iter().chain(timed_out).collect();
     Ok(Finished { result, failures })
 }

@@ -228,7 +228,7 @@ impl Seen {
 mod tests {
     use super::*;
     use crate::plan::Reduction;
-    use crate::plan::prepare::Content;
+    use crate::prepare::Content;
 
     const BLOCK: usize = 4096;
     const OWNER: Owner = Owner { target: 7, seed: 99, origin: None };

@@ -9,15 +9,15 @@
 pub mod check;
 mod fixed;
 pub mod journal;
-pub mod lane;
 pub mod origin;
 pub mod pass;
 pub mod stamp;
+pub mod stream;
 pub mod table;
 pub mod tally;
 pub mod window;
 pub mod word;
 
 pub use check::FaultKind;
-pub use lane::LaneVerifier;
+pub use stream::StreamVerifier;
 pub use table::{Tables, TargetTable};

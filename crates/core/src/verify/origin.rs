@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use crate::plan::Reduction;
-use crate::plan::prepare::{Content, content_of};
+use crate::prepare::{Content, content_of};
 
 /// Words in which a journal keeps an origin, with the one that checks them.
 pub const ORIGIN_WORDS: usize = 4;

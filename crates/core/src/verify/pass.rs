@@ -18,9 +18,9 @@ use super::check::{Owner, ReadBlock, check};
 use super::journal::{Journal, JournalError, JournalTarget};
 use super::tally::Tally;
 use super::window::Window;
-use crate::attend::within;
 use crate::measure::{Event, EventSink};
 use crate::result::Verification;
+use crate::supervise::within;
 
 /// Bytes that are read at once, if blocks are not greater.
 const PIECE_BYTES: usize = 1 << 20;
@@ -65,7 +65,7 @@ pub struct Passed {
     pub failures: Vec<String>,
 }
 
-/// What a pass has found so far, target by target. Whoever attends it may look at any time.
+/// What a pass has found so far, target by target. Whoever supervises it may look at any time.
 #[derive(Debug, Default)]
 pub struct Findings {
     targets: Mutex<Vec<TargetFound>>,

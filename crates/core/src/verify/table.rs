@@ -15,9 +15,9 @@ use super::stamp::identity;
 use super::tally::Tally;
 use super::window::Window;
 use super::word;
-use crate::attend::within;
 use crate::measure::EventSink;
 use crate::plan::{VerifyPlan, VerifyTarget};
+use crate::supervise::within;
 
 /// The windows of a run.
 #[derive(Debug)]

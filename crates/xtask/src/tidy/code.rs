@@ -7,15 +7,15 @@ use super::{File, functions};
 
 /// rustfmt keeps code to 100 columns; comments and strings, which it leaves alone, get ten more.
 const LINE_LIMIT: usize = 110;
-const FILE_LIMIT: usize = 400;
+const FILE_LIMIT: usize = 600;
 const FUNCTION_LIMIT: usize = 70;
 
 /// Files of like entries, where length is harmless because every entry has the same shape.
 const CATALOGUES: &[(&str, &str)] = &[
-    ("crates/core/src/diskspd/flags/access.rs", "the table of options about place and order"),
-    ("crates/core/src/diskspd/flags/apply.rs", "one small function per option of the table"),
-    ("crates/core/src/diskspd/flags/run.rs", "the table of options about threads and times"),
-    ("crates/core/src/profile/mod.rs", "the fields of a profile, one after the other"),
+    (
+        "crates/core/src/dialect/diskspd/flags/apply.rs",
+        "one small function per option of the table",
+    ),
     ("scripts/guard_hunt.py", "one small function per step that may be drawn"),
 ];
 

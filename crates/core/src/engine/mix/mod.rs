@@ -1,4 +1,4 @@
-//! Mixed operations: which kind comes next, of which size, at which offset. Lanes without any of these
+//! Mixed operations: which kind comes next, of which size, at which offset. Streams without any of these
 //! settings have none of this.
 
 mod kinds;

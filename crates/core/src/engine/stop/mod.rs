@@ -2,7 +2,7 @@
 //!
 //! Rules that count are kept by the threads themselves: they take what may still be counted in portions
 //! ([`pool`]), and the last thread that has used up its own ends the measured time. Rules that judge the
-//! rate are looked at by the conductor ([`judge`]), on counts that each thread hands over once per
+//! rate are looked at by the coordinator ([`judge`]), on counts that each thread hands over once per
 //! interval ([`intervals`]). Threads learn of the end by one shared instant, which they read per batch.
 
 pub mod intervals;
@@ -58,7 +58,8 @@ impl Finish {
         let threads = plan.threads.len().max(1) as u64;
         let part = |all: u64| all / threads + u64::from((index as u64) < all % threads);
         let first = plan.threads[index].assignments.first();
-        let block_bytes = first.map_or(1, |lane| u64::from(plan.targets[lane.target].block_bytes));
+        let block_bytes =
+            first.map_or(1, |assignment| u64::from(plan.targets[assignment.target].block_bytes));
         let rules = StopRules {
             ios: plan.stop.ios.map(part),
             bytes: plan.stop.bytes.map(|bytes| part(bytes.div_ceil(block_bytes)) * block_bytes),
@@ -96,7 +97,7 @@ impl Finish {
         self.rules.counts()
     }
 
-    /// Whether each lane makes one pass.
+    /// Whether each stream makes one pass.
     #[must_use]
     pub fn is_pass(&self) -> bool {
         self.rules.pass
@@ -210,7 +211,7 @@ fn pass_positions(plan: &SpanPlan) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::guard::fixture::span;
+    use crate::guard::fixture::span;
 
     fn finish(threads: usize, rules: StopRules) -> Finish {
         let finish = Finish::with(&span(Vec::new()), rules, threads, Vec::new());

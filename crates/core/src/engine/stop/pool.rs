@@ -80,14 +80,14 @@ impl Left {
     }
 }
 
-/// One lane's portions.
+/// One stream's portions.
 #[derive(Debug, Clone)]
 pub struct Portions {
     size: u64,
     taken_ns: u64,
-    /// I/Os of the lane's own pass that are left.
+    /// I/Os of the stream's own pass that are left.
     pub pass_left: u64,
-    /// Nothing is left for this lane.
+    /// Nothing is left for this stream.
     pub is_dry: bool,
 }
 

@@ -2,23 +2,29 @@
 
 use std::sync::atomic::Ordering;
 
-use fathom_sys::custody::Owner;
+use fathom_sys::hand_off::Owner;
 
 use super::super::fault::Failure;
-use super::ledger::{IDLE, Ledger, Slot};
+use super::statistics::{IDLE, Slot, ThreadStatistics};
 use super::{Backend, BackendError, Clock, IoFault, Wait, Worker};
 
 impl<B: Backend, C: Clock> Worker<'_, B, C> {
     /// An I/O failed, or moved less than it was asked to, while the load was under way: it ends the worker,
     /// unless it is to go on.
     #[cold]
-    pub(super) fn fail(&self, ledger: &mut Ledger, slot: &Slot, failure: Failure, now_ns: u64) {
+    pub(super) fn fail(
+        &self,
+        statistics: &mut ThreadStatistics,
+        slot: &Slot,
+        failure: Failure,
+        now_ns: u64,
+    ) {
         if self.setup.tolerance.tolerates_another() {
             return;
         }
         self.setup.stop.store(true, Ordering::Relaxed);
-        ledger.fault.get_or_insert(IoFault {
-            lane: slot.lane as usize,
+        statistics.fault.get_or_insert(IoFault {
+            stream: slot.stream as usize,
             operation: slot.operation,
             offset_bytes: slot.offset_bytes,
             bytes: slot.bytes,
@@ -28,15 +34,18 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     }
 
     /// Waits for what is in flight after the last phase; none of it is counted, but all of it is verified.
-    pub(super) fn drain(&mut self, books: &mut Owner<Ledger>) -> Result<(), BackendError> {
+    pub(super) fn drain(
+        &mut self,
+        statistics: &mut Owner<ThreadStatistics>,
+    ) -> Result<(), BackendError> {
         while self.in_flight > 0 {
-            self.enter(books, Wait::ForOne)?;
+            self.enter(statistics, Wait::ForOne)?;
             self.in_flight -= self.done.len();
             let now_ns = self.setup.clock.now_ns();
             for completion in std::mem::take(&mut self.done) {
-                let slot = books.slots[completion.slot as usize];
-                books.slots[completion.slot as usize].submitted_ns = IDLE;
-                books.record_outside(&slot, completion.result);
+                let slot = statistics.slots[completion.slot as usize];
+                statistics.slots[completion.slot as usize].submitted_ns = IDLE;
+                statistics.record_outside(&slot, completion.result);
                 self.verify(&slot, completion, now_ns);
             }
         }

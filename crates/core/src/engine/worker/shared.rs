@@ -1,8 +1,8 @@
-//! Slots that the lanes of a thread share.
+//! Slots that the streams of a thread share.
 
 use crate::engine::random::Random;
 
-/// Slots that all lanes draw from, each lane by its weight.
+/// Slots that all streams draw from, each stream by its weight.
 pub(super) struct SharedSlots {
     pub(super) free: Vec<u32>,
     cumulative: Vec<u64>,

@@ -34,7 +34,7 @@ pub struct Steadiness {
 /// What is known about the mean of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
-    /// Arithmetic mean of what stands behind the transient.
+    /// Arithmetic mean of what stands in steady state.
     pub mean: f64,
     /// The true mean lies at most this far from it, with the confidence that was asked for.
     pub half_width: f64,
@@ -84,7 +84,7 @@ fn slope(values: &[f64], mean: f64) -> f64 {
     products / squares
 }
 
-/// The mean behind the transient, and the interval that holds the true one with a confidence of `level`
+/// The mean in steady state, and the interval that holds the true one with a confidence of `level`
 /// (0 to 1). `None` while the transient has not ended, or while there are too few values: the more these
 /// resemble their neighbours, the more are needed.
 #[must_use]

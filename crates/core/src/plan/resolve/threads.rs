@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::engines::Load;
 use super::{EngineKind, Place, Resolver, workers};
-use crate::plan::divisor::greatest_common_divisor;
+use crate::divisor::greatest_common_divisor;
 use crate::plan::{Assignment, Burst, Pace, TargetPlan, ThreadPlan};
 use crate::profile::{Rate, Target, TimeSpan, WriteSource};
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Resolver;
-use crate::plan::divisor::greatest_common_divisor;
+use crate::divisor::greatest_common_divisor;
 use crate::plan::{EngineKind, OffsetPlan, SpanPlan, TargetPlan, VerifyPlan, VerifyTarget};
 use crate::profile::{Profile, Target};
 use crate::verify::stamp::SECTOR_BYTES;

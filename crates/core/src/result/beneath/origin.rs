@@ -4,7 +4,7 @@ use super::{AnsweredBy, Asked, Beneath, LayerUse, TargetOrigin};
 use crate::beneath::LayerKind;
 use crate::plan::SpanPlan;
 use crate::result::TimeSpanResult;
-use crate::result::doubts::words::{grouped, size};
+use crate::result::warnings::words::{grouped, size};
 
 /// From this share of the bytes on, a device saw the load; the rest is what lies at the edges of the time.
 const SEEN: f64 = 0.9;
@@ -137,8 +137,8 @@ impl Case<'_> {
 
     /// More is missing than what was in flight at the edges.
     fn is_missed(&self, one: &Direction) -> bool {
-        let lanes = self.plan.threads.iter().flat_map(|thread| &thread.assignments);
-        let slots: u64 = lanes.map(|lane| u64::from(lane.outstanding)).sum();
+        let streams = self.plan.threads.iter().flat_map(|thread| &thread.assignments);
+        let slots: u64 = streams.map(|assignment| u64::from(assignment.outstanding)).sum();
         let edge_bytes = (2 * slots + 2) as f64 * one.bytes as f64 / one.ios as f64;
         one.share < SEEN && (1.0 - one.share) * one.bytes as f64 > edge_bytes
     }
@@ -154,7 +154,7 @@ impl Case<'_> {
                 (ri + one.read_ios, rb + one.read_bytes, wi + one.write_ios, wb + one.write_bytes)
             });
         }
-        // The window may be shorter than the measured time by what the conductor came late.
+        // The window may be shorter than the measured time by what the coordinator came late.
         let late = self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64;
         let at_devices = seen.map_or((0, 0), |(_, read, _, written)| (read, written));
         let direction = |name, ios, bytes, seen_ios: Option<u64>, seen_bytes: u64| Direction {

@@ -5,15 +5,15 @@ use std::path::Path;
 use super::AnsweredBy;
 use crate::beneath::Observation;
 use crate::beneath::fake::Fake;
+use crate::guard::fixture::{span, target, thread};
 use crate::measure::{
     BackendDescription, DirectionRecord, Ending, SpanMeasurements, TargetRecord,
     ThreadMeasurements, WaitCounters,
 };
-use crate::plan::guard::fixture::{span, target, thread};
 use crate::plan::{EngineKind, Plan, SpanPlan, TargetKind};
 use crate::profile::Profile;
 use crate::result::assemble::{Provenance, assemble};
-use crate::result::{Beneath, Host, RunResult, WarningKind, doubts};
+use crate::result::{Beneath, Host, RunResult, WarningKind, warnings};
 use crate::units::MIB;
 
 const READS: u64 = 10_000;
@@ -53,7 +53,7 @@ fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunRes
         user_cpu_ns: 0,
         cpu_waited_ns: None,
         slots: crate::measure::Slots::default(),
-        strayed: None,
+        migrated: None,
     };
     let measured = SpanMeasurements {
         measured_ns: 1,
@@ -65,7 +65,7 @@ fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunRes
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
     let mut result = assemble(provenance, &Profile::default(), &[(span, measured)]);
     let plan = Plan { spans: vec![span.clone()], ..Plan::default() };
-    result.warnings = doubts::after(&plan, &result, &[]);
+    result.warnings = warnings::after(&plan, &result, &[]);
     result
 }
 
@@ -240,7 +240,7 @@ fn writes_that_stay_in_the_page_cache_are_told_beside_reads_that_reach_the_disk(
     assert_eq!(origin.sentence, "of 10,000 writes (39.1 MiB), 11 (44 KiB) reached sdb");
 }
 
-/// Ten ordinary loads, none of which is doubted.
+/// Ten ordinary loads, none of which is warned about.
 #[test]
 fn clean_neighbours_raise_no_doubt() {
     let mut fake = Fake::new();

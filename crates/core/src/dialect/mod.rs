@@ -1,0 +1,3 @@
+//! Doors to other tools: their command lines, profiles and outputs, which are spoken nowhere else.
+
+pub mod diskspd;

@@ -1,0 +1,400 @@
+//! The coordinator of a time span: sets all threads up, lets them start together, watches the phases
+//! and collects what they saw.
+
+mod place;
+mod shared;
+mod still;
+mod thread;
+mod trial;
+mod watchdog;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use fathom_sys::trace;
+
+use super::clock::{Clock, RealClock, Schedule};
+use super::setup;
+use super::start_barrier::Readiness;
+use super::tracer::Tracer;
+use super::worker::IoFault;
+use crate::beneath::{Edge, Watch};
+use crate::guard::Checked;
+use crate::measure::{
+    AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
+    cpu_difference,
+};
+use crate::plan::{SpanPlan, ThreadPlan};
+use crate::verify::Tables;
+use shared::{Leaving, Report, Shared};
+use still::Sleeper;
+use watchdog::Watchdog;
+pub(super) use watchdog::outstanding;
+
+/// The coordinator looks at least this often whether it must stop.
+const WATCH_EVERY_NS: u64 = 10_000_000;
+/// Threads start this long after the last of them is ready, so that all have woken up.
+const START_DELAY_NS: u64 = 100_000;
+
+/// What a time span needs from outside.
+pub struct Control<'a> {
+    /// Ends the run early when it turns true.
+    pub stop: &'a AtomicBool,
+    /// Where events go.
+    pub sink: EventSink<'a>,
+    /// Time that each CPU has spent, by state.
+    pub cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
+    /// Kernel events to count during the measured time.
+    pub trace: Option<&'a trace::Request>,
+    /// Each step is told in words.
+    pub verbose: bool,
+    /// The figures of each second are told while the run is under way.
+    pub live: bool,
+    /// Who reads the counters of what lies beneath the targets.
+    pub watch: Option<&'a Watch>,
+    /// What writes may be found where, if the run is verified.
+    pub verification: Option<Arc<Tables>>,
+    /// What each target that is written led to when it was checked.
+    pub checked: &'a Checked,
+}
+
+/// Runs one time span to its end.
+#[must_use]
+pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
+    let measurements = match (setup::make_sources(plan, control.sink), Tracer::open(control.trace))
+    {
+        (Ok(sources), Ok(tracer)) => {
+            let (events, told) = mpsc::channel();
+            let shared = Arc::new(Shared::new(plan, control, sources, events));
+            Coordinator::new(control, shared, told, tracer).run()
+        }
+        (Err(error), _) => failed(error.to_string()),
+        (_, Err(error)) => failed(error.to_string()),
+    };
+    (control.sink)(Event::Finished { span: plan.index });
+    measurements
+}
+
+fn failed(reason: String) -> SpanMeasurements {
+    SpanMeasurements::nothing(Ending::Failed(reason))
+}
+
+/// What the CPUs spent, and which of them were away.
+type CpuUse = (Vec<CpuTimes>, Vec<AwayCpu>);
+
+struct Coordinator<'a> {
+    control: &'a Control<'a>,
+    shared: Arc<Shared>,
+    /// What the threads tell; passed on by the coordinator, so that a thread may outlive it.
+    told: mpsc::Receiver<Event>,
+    watchdog: RefCell<Watchdog>,
+    sleeper: RefCell<Sleeper>,
+    tracer: Tracer,
+}
+
+impl<'a> Coordinator<'a> {
+    fn new(
+        control: &'a Control<'a>,
+        shared: Arc<Shared>,
+        told: mpsc::Receiver<Event>,
+        tracer: Tracer,
+    ) -> Self {
+        let watchdog = RefCell::new(Watchdog::new(shared.plan.threads.len()));
+        let sleeper = RefCell::default();
+        Self { control, shared, told, watchdog, sleeper, tracer }
+    }
+
+    /// Threads are not joined but report, since one that is stuck in the kernel would be waited for without
+    /// end. They own all that they use together.
+    fn run(&self) -> SpanMeasurements {
+        let plan = &self.shared.plan;
+        self.step(|| format!("Generating requests for timespan {}.", plan.index + 1));
+        let (ready, readiness) = mpsc::channel();
+        let (leave, reports) = mpsc::channel();
+        let mut refused = None;
+        for thread in &plan.threads {
+            self.step(|| format!("creating thread {}", thread.index));
+            self.tell_targets(thread);
+            let ready = Readiness(Some(ready.clone()));
+            let leaving = Leaving::new(thread.index, leave.clone());
+            if let Err(error) = Shared::start(&self.shared, thread.index, ready, leaving) {
+                refused = Some(format!(
+                    "cannot start thread {}: {error}. Use fewer threads, or raise the limit \
+                     of processes (ulimit -u, pids.max of the control group)",
+                    thread.index
+                ));
+                break;
+            }
+        }
+        drop((ready, leave));
+        if let Some(reason) = refused.or_else(|| self.await_ready(&readiness)) {
+            self.shared.barrier.cancel();
+            self.pass_on();
+            return failed(reason);
+        }
+        let (cpus, schedule) = self.watch();
+        let failure = self.await_reports(&reports);
+        self.look_beneath(Edge::AfterLoad);
+        if let Some(watch) = self.control.watch {
+            let (from_ns, until_ns) = (schedule.measure_from_ns, schedule.measure_until_ns);
+            watch.stalled(self.watchdog.borrow().stalls(from_ns, until_ns));
+        }
+        self.pass_on();
+        failure.map_or_else(|| self.collect(cpus, schedule), failed)
+    }
+
+    /// Waits until every thread is ready; the first failure, if any.
+    fn await_ready(&self, readiness: &mpsc::Receiver<Result<(), String>>) -> Option<String> {
+        let (mut failure, mut waiting) = (None, self.shared.plan.threads.len());
+        let began_ns = RealClock.now_ns();
+        while waiting > 0 {
+            match readiness.recv_timeout(Duration::from_nanos(WATCH_EVERY_NS)) {
+                Ok(report) => {
+                    waiting -= 1;
+                    failure = failure.or(report.err());
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    self.pass_on();
+                    let limit_ns = self.patience_ns();
+                    if RealClock.now_ns() - began_ns >= limit_ns {
+                        let seconds = limit_ns / 1_000_000_000;
+                        return failure.or(Some(format!(
+                            "{waiting} threads were not ready after {seconds} s: opening a target, or \
+                             making the buffers, does not end. Look at the kernel's log, or wait longer \
+                             with --io-timeout"
+                        )));
+                    }
+                }
+            }
+        }
+        failure
+    }
+
+    /// Waits until each thread has reported, or until those that have not are stuck in the kernel; the
+    /// first failure, if any.
+    fn await_reports(&self, reports: &mpsc::Receiver<Report>) -> Option<String> {
+        let (mut failure, mut waiting) = (None, self.shared.plan.threads.len());
+        self.watchdog.borrow_mut().forgive(RealClock.now_ns());
+        while waiting > 0 {
+            match reports.recv_timeout(Duration::from_nanos(WATCH_EVERY_NS)) {
+                Ok(Report { thread, word }) => {
+                    waiting -= 1;
+                    self.watchdog.borrow_mut().has_left(thread);
+                    failure = failure.or(word.err());
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    self.pass_on();
+                    let (now_ns, limit_ns) = (RealClock.now_ns(), self.patience_ns());
+                    if self.watchdog.borrow_mut().are_all_stuck(&self.shared, now_ns, limit_ns) {
+                        break;
+                    }
+                }
+            }
+        }
+        failure
+    }
+
+    /// How long a thread may stay away without a completion.
+    fn patience_ns(&self) -> u64 {
+        let limit_ns = self.shared.plan.faults.io_timeout_ns().unwrap_or(u64::MAX);
+        let is_ended = self.control.stop.load(Ordering::Relaxed);
+        if is_ended || self.shared.halt.load(Ordering::Relaxed) {
+            limit_ns.min(watchdog::ENDED_PATIENCE_NS)
+        } else {
+            limit_ns
+        }
+    }
+
+    /// Tells what the threads have told.
+    fn pass_on(&self) {
+        self.told.try_iter().for_each(|event| (self.control.sink)(event));
+    }
+
+    fn tell_targets(&self, thread: &ThreadPlan) {
+        for assignment in &thread.assignments {
+            let (index, relative) = (thread.index, assignment.relative_thread);
+            let name = &self.shared.plan.targets[assignment.target].name;
+            self.step(|| format!("thread {index} is relative thread {relative} for {name}"));
+        }
+    }
+
+    /// Opens the barrier and follows the phases; returns the CPU times of the measured time.
+    fn watch(&self) -> (CpuUse, Schedule) {
+        self.look_beneath(Edge::BeforeLoad);
+        let mut schedule = Schedule::new(&self.shared.plan, RealClock.now_ns() + START_DELAY_NS);
+        self.shared.finish.open(schedule.measure_until_ns);
+        self.shared.barrier.open(schedule);
+        if self.shared.plan.warm_up_ns > 0 {
+            self.phase(Phase::WarmUp, self.shared.plan.warm_up_ns);
+        }
+        self.sleep_until(|| schedule.measure_from_ns);
+        let before = (self.control.cpu_times)();
+        self.look_beneath(Edge::Begin);
+        self.tracer.begin();
+        self.phase(Phase::Measured, self.shared.plan.measured_ns);
+        self.sleep_until(|| self.shared.finish.until_ns());
+        schedule.end_measured_at(self.shared.finish.until_ns());
+        self.tracer.end();
+        self.look_beneath(Edge::End);
+        let after = (self.control.cpu_times)();
+        self.tell_measured(&schedule);
+        if self.shared.plan.cool_down_ns > 0 && !self.shared.halt.load(Ordering::Relaxed) {
+            self.phase(Phase::CoolDown, self.shared.plan.cool_down_ns);
+        }
+        self.sleep_until(|| schedule.stop_ns);
+        (cpu_difference(&before, &after), schedule)
+    }
+
+    fn tell_measured(&self, schedule: &Schedule) {
+        let until_ns = RealClock.now_ns().min(schedule.measure_until_ns);
+        let seconds = until_ns.saturating_sub(schedule.measure_from_ns) as f64 / 1e9;
+        self.step(|| format!("stopped measurements, total measured time {seconds:.2}s..."));
+    }
+
+    fn look_beneath(&self, edge: Edge) {
+        if let Some(watch) = self.control.watch {
+            watch.look(edge);
+        }
+    }
+
+    fn phase(&self, phase: Phase, planned_ns: u64) {
+        let what = match phase {
+            Phase::WarmUp => "warm up",
+            Phase::Measured => "measurements",
+            Phase::CoolDown => "cool down",
+        };
+        self.step(|| format!("starting {what} for {}s...", planned_ns / 1_000_000_000));
+        (self.control.sink)(Event::PhaseStarted {
+            span: self.shared.plan.index,
+            phase,
+            planned_ns,
+        });
+    }
+
+    /// Sleeps until an instant that may move while it sleeps.
+    fn sleep_until(&self, deadline_ns: impl Fn() -> u64) {
+        loop {
+            if self.control.stop.load(Ordering::Relaxed) {
+                self.shared.halt.store(true, Ordering::Relaxed);
+            }
+            if let Some(board) = &self.shared.live {
+                board.tell(self.control.sink);
+            }
+            self.pass_on();
+            self.tracer.look();
+            let now_ns = RealClock.now_ns();
+            let limit_ns = self.shared.plan.faults.io_timeout_ns().unwrap_or(u64::MAX);
+            if self.watchdog.borrow_mut().is_any_stuck(&self.shared, now_ns, limit_ns) {
+                self.shared.halt.store(true, Ordering::Relaxed);
+            }
+            self.shared.finish.look(now_ns);
+            let deadline_ns = deadline_ns();
+            if now_ns >= deadline_ns || self.shared.halt.load(Ordering::Relaxed) {
+                return;
+            }
+            let until_ns = deadline_ns.min(now_ns + WATCH_EVERY_NS);
+            if self.sleeper.borrow_mut().sleep_until_ns(until_ns) {
+                // The threads may not have run since, either.
+                self.watchdog.borrow_mut().forgive(RealClock.now_ns());
+            }
+        }
+    }
+
+    fn collect(&self, (cpus, away_cpus): CpuUse, schedule: Schedule) -> SpanMeasurements {
+        if let Some(board) = &self.shared.live {
+            board.tell_rest(self.control.sink);
+        }
+        let now_ns = RealClock.now_ns();
+        let (mut threads, mut outstanding) = (Vec::new(), Vec::new());
+        let statistics: Vec<_> = self
+            .shared
+            .plan
+            .threads
+            .iter()
+            .map(|thread| self.shared.statistics(thread.index))
+            .collect();
+        let ended =
+            statistics.iter().flatten().map(|statistics| statistics.ended_ns().unwrap_or(now_ns));
+        let ended_ns = ended.fold(schedule.measure_from_ns, u64::max);
+        let until_ns = ended_ns.min(schedule.measure_until_ns);
+        let mut is_lost = false;
+        for (thread, statistics) in self.shared.plan.threads.iter().zip(statistics) {
+            let Some(statistics) = statistics else {
+                self.report_lost(thread.index);
+                is_lost = true;
+                continue;
+            };
+            let outcome = statistics.close(&(schedule.measure_from_ns..until_ns));
+            self.report_fault(thread.index, outcome.fault);
+            let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
+            self.report_outstanding(&unfinished);
+            outstanding.extend(unfinished);
+            threads.push(self.shared.measurements(thread, outcome));
+        }
+        let measured_ns = until_ns - schedule.measure_from_ns;
+        let is_whole = until_ns == schedule.measure_until_ns;
+        self.step(|| "finished test...".to_owned());
+        let otherwise = if is_whole { StopCause::Duration } else { StopCause::Interruption };
+        for thread in &mut threads {
+            thread.cut_series(measured_ns, self.shared.plan.interval_ns);
+        }
+        let is_complete = is_whole && outstanding.is_empty() && !is_lost;
+        SpanMeasurements {
+            ending: if is_complete { Ending::Complete } else { Ending::Interrupted },
+            measured_ns,
+            stop: self.shared.finish.report(otherwise),
+            cpus,
+            away_cpus,
+            stood_still: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
+            kernel_events: self.tracer.counted(),
+            outstanding,
+            beneath: None,
+            threads,
+        }
+    }
+
+    fn report_lost(&self, thread: usize) {
+        let streams = &self.shared.plan.threads[thread].assignments;
+        let name = streams
+            .first()
+            .map(|assignment| self.shared.plan.targets[assignment.target].name.clone());
+        let name = name.unwrap_or_default();
+        let reason = format!(
+            "thread {thread}: it does not come back from an I/O to '{name}', and what it measured \
+             cannot be told"
+        );
+        (self.control.sink)(Event::TargetFailed { name, reason });
+    }
+
+    /// One sentence for each target that I/Os of a thread have not come back from.
+    fn report_outstanding(&self, unfinished: &[OutstandingIo]) {
+        for (index, target) in (0..).zip(&self.shared.plan.targets) {
+            let ios = unfinished.iter().filter(|io| io.target == index);
+            let Some(reason) = watchdog::describe(&target.name, &ios.collect::<Vec<_>>()) else {
+                continue;
+            };
+            (self.control.sink)(Event::TargetFailed { name: target.name.clone(), reason });
+        }
+    }
+
+    fn report_fault(&self, thread: usize, fault: Option<IoFault>) {
+        let Some(fault) = fault else { return };
+        let assignment = &self.shared.plan.threads[thread].assignments[fault.stream];
+        let target = &self.shared.plan.targets[assignment.target];
+        let name = target.name.clone();
+        let reason = fault.describe(thread, &name, target.size_bytes);
+        (self.control.sink)(Event::TargetFailed { name, reason });
+    }
+
+    fn step(&self, words: impl FnOnce() -> String) {
+        if self.control.verbose {
+            self.pass_on();
+            (self.control.sink)(Event::Step(words()));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Threads that do not come back from the kernel, and the I/Os that they wait for.
+
+use super::super::worker::WorkerOutcome;
+use super::shared::Shared;
+use crate::beneath::Stall;
+use crate::measure::OutstandingIo;
+use crate::plan::ThreadPlan;
+use crate::units::NANOS_PER_SEC;
+
+/// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
+pub(super) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
+
+/// A thread that stays away for so long and comes back has stalled.
+const STALL_NS: u64 = NANOS_PER_SEC / 2;
+/// More stalls than this are not kept.
+const STALLS_MAX: usize = 64;
+
+/// Looks whether threads still come and go.
+pub(super) struct Watchdog {
+    threads: Vec<Seen>,
+    /// Stretches in which a thread stayed away; their beginning is on the clock.
+    stalls: Vec<Stall>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    moves: u64,
+    since_ns: u64,
+    was_away: bool,
+    has_left: bool,
+}
+
+impl Watchdog {
+    pub(super) fn new(threads: usize) -> Self {
+        Self { threads: vec![Seen::default(); threads], stalls: Vec::new() }
+    }
+
+    /// Begins anew for all threads.
+    pub(super) fn forgive(&mut self, now_ns: u64) {
+        self.threads.iter_mut().for_each(|seen| seen.since_ns = now_ns);
+    }
+
+    /// The stalls within the measured time, which began at `start_ns`.
+    pub(super) fn stalls(&self, start_ns: u64, end_ns: u64) -> Vec<Stall> {
+        let within = |stall: &Stall| {
+            let end_ns = (stall.from_ns + stall.length_ns).min(end_ns);
+            let from_ns = stall.from_ns.max(start_ns);
+            let length_ns = end_ns.saturating_sub(from_ns);
+            let from_ns = from_ns - start_ns;
+            (length_ns >= STALL_NS).then_some(Stall { from_ns, length_ns, ..*stall })
+        };
+        self.stalls.iter().filter_map(within).collect()
+    }
+
+    /// A thread has ended.
+    pub(super) fn has_left(&mut self, thread: usize) {
+        self.threads[thread].has_left = true;
+    }
+
+    /// Whether any thread has been in the kernel for so long.
+    pub(super) fn is_any_stuck(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> bool {
+        self.look(shared, now_ns, limit_ns).into_iter().any(|is_stuck| is_stuck)
+    }
+
+    /// Whether all threads that have not left have been in the kernel for so long.
+    pub(super) fn are_all_stuck(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> bool {
+        self.look(shared, now_ns, limit_ns).into_iter().all(|is_stuck| is_stuck)
+    }
+
+    /// For each thread that has not left, whether it is stuck.
+    fn look(&mut self, shared: &Shared, now_ns: u64, limit_ns: u64) -> Vec<bool> {
+        let mut found = Vec::with_capacity(self.threads.len());
+        for (index, seen) in self.threads.iter_mut().enumerate() {
+            if seen.has_left {
+                continue;
+            }
+            let Some((moves, is_away)) = shared.moves(index) else { continue };
+            if moves != seen.moves || seen.since_ns == 0 {
+                if seen.was_away && seen.since_ns > 0 && now_ns - seen.since_ns >= STALL_NS {
+                    let (from_ns, length_ns) = (seen.since_ns, now_ns - seen.since_ns);
+                    let thread = u32::try_from(index).unwrap_or(u32::MAX);
+                    self.stalls.push(Stall { thread, from_ns, length_ns });
+                    self.stalls.truncate(STALLS_MAX);
+                }
+                *seen = Seen { moves, since_ns: now_ns, ..*seen };
+            }
+            seen.was_away = is_away;
+            found.push(is_away && now_ns - seen.since_ns >= limit_ns);
+        }
+        found
+    }
+}
+
+/// What a thread waits for in vain. Times are those of the coordinator, `start_ns` that of the load.
+pub(in super::super) fn outstanding(
+    thread: &ThreadPlan,
+    outcome: &WorkerOutcome,
+    start_ns: u64,
+    now_ns: u64,
+) -> Vec<OutstandingIo> {
+    let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+    let told = outcome.unfinished.iter().map(|io| OutstandingIo {
+        thread: number(thread.index),
+        target: number(thread.assignments[io.stream].target),
+        operation: io.operation.name().to_owned(),
+        offset_bytes: io.offset_bytes,
+        bytes: io.bytes,
+        submitted_ns: io.submitted_ns.saturating_sub(start_ns),
+        waited_ns: now_ns.saturating_sub(io.submitted_ns),
+    });
+    told.collect()
+}
+
+/// One sentence about the I/Os of a thread to one target; nothing if there are none.
+pub(super) fn describe(name: &str, ios: &[&OutstandingIo]) -> Option<String> {
+    let oldest = ios.iter().max_by_key(|io| io.waited_ns)?;
+    let (thread, count) = (oldest.thread, ios.len());
+    let seconds = oldest.waited_ns as f64 / NANOS_PER_SEC as f64;
+    Some(format!(
+        "thread {thread}: {count} I/Os to '{name}' have not come back; the oldest is a {} of {} bytes at \
+         offset {}, outstanding for {seconds:.1} s. The run was ended without them: look at the kernel's \
+         log, or wait longer with --io-timeout",
+        oldest.operation, oldest.bytes, oldest.offset_bytes
+    ))
+}

@@ -1,0 +1,373 @@
+//! Nothing of value is written over: asked of every target before any is opened for writing.
+//!
+//! Data that look like somebody's are written over only with `--overwrite`, and a device only if it is
+//! named by what is written on it (`--allow-write`). What is in use is never written to, whatever is
+//! given: there is no test for which that would be meant. docs/data-safety.md tells what is found how.
+
+mod alone;
+mod below;
+pub(crate) mod blocks;
+mod checked;
+mod finding;
+#[cfg(test)]
+pub(crate) mod fixture;
+mod intents;
+mod judged;
+mod layers;
+pub(crate) mod machine;
+pub(crate) mod mounts;
+mod openers;
+mod places;
+pub mod policy;
+mod reach;
+mod stores;
+#[cfg(test)]
+mod tests;
+mod token;
+#[cfg(test)]
+mod tree_tests;
+mod unseen;
+mod uses;
+mod writers;
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fathom_sys::blkid;
+use fathom_sys::held::Held;
+use fathom_sys::holders::Claim;
+use fathom_sys::identity::Identity;
+use fathom_sys::kernel_files;
+use fathom_sys::lease::Writers;
+
+use crate::measure::EventSink;
+use crate::plan::{Plan, limits};
+use crate::prepare::{self, Whose};
+use crate::profile::RunOptions;
+use crate::signature;
+use crate::supervise::within;
+pub(crate) use alone::Alone;
+use below::Regions;
+pub use checked::{Checked, Found, Place};
+pub(crate) use checked::{MadeFile, folder_of, real_path};
+pub use finding::{Finding, Refusal, Refusals};
+use intents::intents;
+pub(crate) use intents::{Intent, is_untouched, is_written};
+pub(crate) use judged::refusals_of;
+pub use judged::{Judgement, Verdict, judge};
+use layers::{Layered, Overlays};
+use machine::{Machine, Number};
+use mounts::Table;
+pub use places::{forbidden_path, forbidden_place, forbidden_to_overwrite};
+use policy::Policy;
+pub use token::{DeviceLabel, labels_of};
+use uses::Sight;
+pub use uses::Use;
+
+/// Permission to write: what was checked, and the claims on all block devices, held as long as this is kept.
+#[must_use = "nobody else is kept off the devices once this is dropped"]
+#[derive(Debug)]
+pub struct WriteGrant {
+    /// Kept and not looked at: a claim ends when it is dropped.
+    _claims: Vec<Claim>,
+    /// What each path led to, held.
+    pub checked: Checked,
+    /// What could not be seen of those who may use the targets, as sentences.
+    pub unseen: Vec<String>,
+}
+
+/// Checks every target that `plan` would write to or create; those that are only read pass. Each look that
+/// may hang is told to `sink`.
+pub fn check(
+    plan: &Plan,
+    options: &RunOptions,
+    sink: EventSink<'_>,
+) -> Result<WriteGrant, Refusals> {
+    let machine = Machine::this();
+    let intents = intents(plan);
+    let mut checked = Checked::with_descriptors(spare(plan)).watched();
+    let mut claims = Claims::default();
+    let found = look(&mut checked, &intents, sink);
+    let guard = Guard {
+        alone: Some(Arc::clone(&checked.alone)),
+        ..Guard::new(&machine, &found, options, sink)
+    };
+    let mut refusals = guard.refusals(&found, &mut claims, sink);
+    refusals.extend(places::refused_journal(plan, options, sink));
+    let unseen = guard.doubts_of.take().into_iter().collect();
+    let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
+    if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
+}
+
+/// Something that would be written, held.
+struct Target<'a> {
+    path: &'a Path,
+    intent: Intent,
+    found: Found,
+}
+
+impl Target<'_> {
+    fn identity(&self) -> Option<Identity> {
+        match &self.found {
+            Found::There(held) => Some(held.identity()),
+            _ => None,
+        }
+    }
+}
+
+/// Takes hold of all paths before anything else is asked: what is put there later is not looked at.
+fn look<'a>(
+    checked: &mut Checked,
+    intents: &'a BTreeMap<PathBuf, Intent>,
+    sink: EventSink<'_>,
+) -> Vec<Target<'a>> {
+    let mut take = |(path, intent): (&'a PathBuf, &Intent)| {
+        let doing = format!("look at '{}'", path.display());
+        let found = within(sink, doing, || checked.look(path));
+        Target { path, intent: *intent, found }
+    };
+    intents.iter().map(&mut take).collect()
+}
+
+/// How many descriptors may be kept beside those that the plan opens; nothing if that cannot be told.
+fn spare(plan: &Plan) -> Option<u64> {
+    let limit = fathom_sys::limits::raise_open_files().ok()?;
+    let open = fathom_sys::limits::open_files().ok()?;
+    Some(limits::spare(plan, limit.saturating_sub(open)))
+}
+
+/// The claims that were taken, each device once.
+#[derive(Default)]
+struct Claims(BTreeMap<Identity, Claim>);
+
+struct Guard<'a> {
+    machine: &'a Machine,
+    sight: Sight<'a>,
+    /// What each target is in layers of overlays.
+    layers: BTreeMap<Identity, Layered>,
+    /// `/proc` hides processes of other accounts.
+    hides_processes: bool,
+    options: &'a RunOptions,
+    policy: Policy,
+    /// Where what the policy protects lies.
+    regions: Regions,
+    /// Who else writes to the files from now on; absent where nothing will be written.
+    alone: Option<Arc<Alone>>,
+    /// What could not be seen of the targets that were examined.
+    doubts_of: RefCell<BTreeSet<String>>,
+    /// Many files lie on one device.
+    labels: RefCell<BTreeMap<Number, Option<DeviceLabel>>>,
+}
+
+impl<'a> Guard<'a> {
+    fn new(
+        machine: &'a Machine,
+        found: &[Target<'_>],
+        options: &'a RunOptions,
+        sink: EventSink<'_>,
+    ) -> Self {
+        // What other processes have open is looked at, and may hang like any target.
+        within(sink, "look who uses the targets".to_owned(), || {
+            // Who only asks for a label reads no tables of other processes.
+            let is_needed = !found.is_empty();
+            let tables = if is_needed { mounts::tables(machine) } else { Vec::new() };
+            let layers = layers_of(found, &tables);
+            let targets = layers.iter().map(|(target, found)| (*target, found.layers.clone()));
+            let policy = Policy::of_this_machine();
+            let protect = [&options.protect[..], &policy.protect, &stores::of_this_user()].concat();
+            let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
+            let regions = Regions::of(if is_needed { &policy.protect } else { &[] });
+            let hides_processes = unseen::hides_processes(&tables);
+            let (doubts_of, labels) = (RefCell::default(), RefCell::default());
+            let alone = None;
+            Self {
+                machine,
+                sight,
+                layers,
+                hides_processes,
+                options,
+                policy,
+                regions,
+                alone,
+                doubts_of,
+                labels,
+            }
+        })
+    }
+
+    /// What speaks against writing to any of these. Each look that may hang is told to `sink`.
+    fn refusals(
+        &self,
+        found: &[Target<'_>],
+        claims: &mut Claims,
+        sink: EventSink<'_>,
+    ) -> Vec<Refusal> {
+        let refuse = |target: &Target<'_>| {
+            let doing = format!("look at what '{}' holds", target.path.display());
+            let finding = within(sink, doing, || self.examine(target, claims));
+            Some(Refusal { target: target.path.to_owned(), finding: finding? })
+        };
+        found.iter().filter_map(refuse).collect()
+    }
+
+    /// What speaks against writing to a target. All that is asked is asked of what is held.
+    fn examine(&self, target: &Target<'_>, claims: &mut Claims) -> Option<Finding> {
+        // Where it lies counts, and not what leads there.
+        let place = match &target.found {
+            Found::There(held) => held.path_now(),
+            _ => None,
+        };
+        let place = place.as_deref().unwrap_or(target.path);
+        if let Some(why) = self.policy.forbids(place).or_else(|| self.lies_below(target)) {
+            return Some(Finding::Forbidden(why));
+        }
+        let held = match &target.found {
+            // What is not there cannot be lost.
+            Found::Nothing(_) => return None,
+            Found::Unreadable(_, why) => return Some(Finding::Unreadable(why.clone())),
+            Found::There(held) => held,
+        };
+        let looked = held.metadata(target.path).and_then(|metadata| {
+            let kind = metadata.file_type();
+            if kind.is_file() {
+                self.examine_file(held, target.path, metadata.len())
+            } else if kind.is_block_device() && target.intent == Intent::Write {
+                self.examine_device(held, target.path, claims)
+            } else {
+                Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind))))
+            }
+        });
+        let found = looked.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())));
+        found.map(|found| self.policy.applied(found))
+    }
+
+    fn examine_file(
+        &self,
+        held: &Held,
+        path: &Path,
+        size_bytes: u64,
+    ) -> io::Result<Option<Finding>> {
+        if let Some(name) = kernel_files::file_system(held, path)? {
+            return Ok(Some(Finding::KernelFile(name)));
+        }
+        if let Some(how) = self.sight.gravest(held.identity()) {
+            return Ok(Some(in_use(how, Finding::FileInUse)));
+        }
+        let file = held.open_to_read(path);
+        self.watch(file.as_ref().ok());
+        let writers = self.writers(held, path);
+        if writers == Writers::Some {
+            return Ok(Some(Finding::FileInUse(openers::unseen_writer())));
+        }
+        let doubts = self.doubts(held, path, writers == Writers::None);
+        if writers == Writers::None && doubts.is_empty() {
+            self.vouch_from_now_on(held.identity());
+        }
+        if let Some(doubts) = self.note(doubts) {
+            return Ok(Some(Finding::Unseen(doubts)));
+        }
+        if self.may_overwrite() || size_bytes == 0 {
+            return Ok(None);
+        }
+        examine_content(&file?)
+    }
+
+    /// The claim comes before the look at what it holds, so that nobody can put anything there between.
+    fn examine_device(
+        &self,
+        held: &Held,
+        path: &Path,
+        claims: &mut Claims,
+    ) -> io::Result<Option<Finding>> {
+        let identity = held.identity();
+        if let Some(how) = self.sight.gravest(identity) {
+            return Ok(Some(in_use(how, Finding::DeviceInUse)));
+        }
+        if let std::collections::btree_map::Entry::Vacant(entry) = claims.0.entry(identity) {
+            let Some(claim) = Claim::take(held, path)? else {
+                return Ok(Some(Finding::DeviceInUse(openers::claimed(held, path))));
+            };
+            entry.insert(claim);
+        }
+        if let Some(doubts) = self.note(self.doubts(held, path, false)) {
+            return Ok(Some(Finding::Unseen(doubts)));
+        }
+        let label = self.label(identity).unwrap_or_default();
+        if let Some(why) = self.policy.forbids_device(&label) {
+            return Ok(Some(Finding::Forbidden(why)));
+        }
+        let is_allowed = label.is_allowed_by(&self.options.allow_write);
+        if !self.may_overwrite()
+            && let Some(claim) = claims.0.get(&identity)
+            && let Some(found) = signature::of_device(claim.file())?
+        {
+            let more = (!is_allowed).then(|| label.option());
+            return Ok(Some(Finding::DeviceWithData(found, more)));
+        }
+        Ok((!is_allowed).then_some(Finding::NeedsLeave(label)))
+    }
+
+    /// Notes what cannot be seen, and gives it back where that is not taken.
+    fn note(&self, doubts: Vec<String>) -> Option<String> {
+        let is_strict = self.options.strict || self.policy.strict;
+        let refused = (is_strict && !doubts.is_empty()).then(|| doubts.join(" "));
+        self.doubts_of.borrow_mut().extend(doubts);
+        refused
+    }
+
+    /// Whether data of others may be written over: it was asked for, and no policy forbids it.
+    fn may_overwrite(&self) -> bool {
+        self.options.overwrite && !self.policy.forbids_overwriting()
+    }
+
+    /// What could not be seen, as sentences.
+    fn unseen(&self, checked: &Checked) -> Vec<String> {
+        let mut unseen: Vec<String> = self.doubts_of.take().into_iter().collect();
+        let bare = checked.without_descriptor();
+        if bare > 0 {
+            unseen.push(format!(
+                "The limit of open files is too low to hold {bare} of the targets: they are told from others \
+                 by inode and time of birth alone. Raise the hard limit (ulimit -Hn)."
+            ));
+        }
+        if let Err(reason) = blkid::library() {
+            unseen.push(format!(
+                "libblkid is not here ({reason}): a device passes only if both ends of it are zeros, and \
+                 volumes in files are refused without their name."
+            ));
+        }
+        unseen
+    }
+}
+
+fn layers_of(found: &[Target<'_>], tables: &[Table]) -> BTreeMap<Identity, Layered> {
+    let overlays = Overlays::new(tables);
+    let of = |target: &Target<'_>| {
+        let Found::There(held) = &target.found else { return None };
+        let identity = Some(held.identity()).filter(|one| *one != Identity::Other)?;
+        let path = if overlays.is_empty() { None } else { held.path_now() };
+        Some((identity, path.map(|path| overlays.of(&path)).unwrap_or_default()))
+    };
+    found.iter().filter_map(of).collect()
+}
+
+/// What a file holds that nobody uses. It is open for reading, and is the one that will be written.
+fn examine_content(file: &File) -> io::Result<Option<Finding>> {
+    let size_bytes = file.metadata()?.len();
+    Ok(match prepare::whose(file, size_bytes)? {
+        Whose::Ours | Whose::Empty => None,
+        Whose::Theirs(at) => Some(Finding::FileWithData(signature::name(file, size_bytes, at))),
+    })
+}
+
+fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {
+    match how {
+        Use::Protected(_) => Finding::Protected(how),
+        _ => otherwise(how),
+    }
+}

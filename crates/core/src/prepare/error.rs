@@ -1,0 +1,133 @@
+//! Why a file could not be made.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::signature;
+
+/// Why a file could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum PrepareError {
+    /// The file holds data that are not ours; it is unchanged.
+    #[error(
+        "{path}: the file {}, and creating it anew would destroy them; name another file, give --overwrite if \
+         they may be lost, or make it a scratch file once with fathom prepare adopt",
+        signature::in_words(.found.as_deref()), path = path.display()
+    )]
+    Theirs {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like, if that is known.
+        found: Option<String>,
+    },
+    /// Something other than a regular file is in the way; it is unchanged.
+    #[error(
+        "{path}: it is {kind}, so no file can be created there; name a file, or leave out the \
+         size to create", path = path.display()
+    )]
+    NotAFile {
+        /// What is in the way.
+        path: PathBuf,
+        /// Its kind, with article.
+        kind: &'static str,
+    },
+    /// The directory that the file should be in does not exist.
+    #[error(
+        "{path}: the directory {directory} does not exist; create it first",
+        path = path.display(), directory = directory.display()
+    )]
+    MissingDirectory {
+        /// The file.
+        path: PathBuf,
+        /// The directory that is missing.
+        directory: PathBuf,
+    },
+    /// The file system has not enough room; nothing was written.
+    #[error(
+        "{path}: not enough space: {needed_bytes} bytes are needed and {free_bytes} are free; \
+         nothing was written; ask for a smaller file, or make room", path = path.display()
+    )]
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the file.
+        needed_bytes: u64,
+        /// Bytes that are free for it, what an existing file gives back included.
+        free_bytes: u64,
+    },
+    /// The file system has not enough room for all files together; none was made.
+    #[error(
+        "{}: not enough space for all of them: {needed_bytes} more bytes are needed and {free_bytes} are \
+         free on their file system; nothing was written; ask for smaller files, or make room",
+        names(.paths)
+    )]
+    NoSpaceTogether {
+        /// The files on that file system.
+        paths: Vec<PathBuf>,
+        /// Bytes that they need beside what the files there hold already.
+        needed_bytes: u64,
+        /// Bytes that are free.
+        free_bytes: u64,
+    },
+    /// The file would be larger than is allowed; nothing was written.
+    #[error(
+        "{path}: a file of {needed_bytes} bytes is larger than {limit} allows; ask for a smaller \
+         file", path = path.display()
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of the file.
+        needed_bytes: u64,
+        /// What sets the limit, in words.
+        limit: String,
+    },
+    /// The room ran out while the file was being filled; it was removed.
+    #[error(
+        "{path}: the space ran out after {done_bytes} of {needed_bytes} bytes; the partial file \
+         was removed; ask for a smaller file, or make room", path = path.display()
+    )]
+    RanOut {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that had been written.
+        done_bytes: u64,
+        /// Bytes of the file.
+        needed_bytes: u64,
+    },
+    /// Somebody ended the run; the partial file was removed.
+    #[error(
+        "{path}: interrupted after {done_bytes} of {needed_bytes} bytes; the partial file was \
+         removed", path = path.display()
+    )]
+    Interrupted {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that had been written.
+        done_bytes: u64,
+        /// Bytes of the file.
+        needed_bytes: u64,
+    },
+    /// Somebody ended the run before the file was begun.
+    #[error("{path}: interrupted before anything was written to it", path = path.display())]
+    NotBegun {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operating system refused a step.
+    #[error("{path}: cannot {step}: {source}; {remedy}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        step: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,367 @@
+//! Makes target files: real, incompressible data in every block, or nothing at all.
+//!
+//! A file that is not complete is not there: whatever goes wrong once its old content is gone,
+//! the file is removed. A complete file of the right size that an earlier run made is kept.
+
+mod adopt;
+mod compressed;
+mod content;
+mod counted;
+mod created;
+mod entrusted;
+mod error;
+mod fed;
+mod fill;
+mod lengths;
+mod mark;
+mod marks;
+mod order;
+mod pieces;
+mod proof;
+mod removal;
+mod reserve;
+mod room;
+mod source;
+mod together;
+
+#[cfg(test)]
+mod drawn_tests;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fathom_sys::held::{Directory, Held, Removal, replaced};
+use fathom_sys::identity;
+use fathom_sys::{extents, space};
+
+use crate::guard::{Alone, Checked, Found, Place, folder_of, real_path};
+use crate::measure::{Event, EventSink};
+use crate::plan::{FilePlan, Reduction};
+use crate::signature;
+pub use adopt::{Seen, adopt};
+pub(crate) use content::Content;
+pub use entrusted::Entrusted;
+pub use error::PrepareError;
+use fill::{Filled, Filling};
+use mark::Mark;
+pub(crate) use marks::{Marks, look_again};
+pub(crate) use proof::Whose;
+pub use removal::remove_made;
+pub use together::check_room;
+
+/// Whose data `file` of `size_bytes` holds.
+pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
+    if size_bytes == 0 {
+        return Ok(Whose::Empty);
+    }
+    let mark = Mark::of(file);
+    // On file systems in memory, a write through a mapping leaves no trace in the state.
+    let tells = || Ok::<_, io::Error>(!space::is_in_memory(file)? && !signature::has_volume(file));
+    if mark.holds(file)? && (mark.is_adopted || tells()?) {
+        return Ok(Whose::Ours);
+    }
+    proof::look(file, size_bytes, mark.hints(file)?)
+}
+
+/// The data that `file` of `size_bytes` was made with, if this tool has made it: by its mark, or by what it
+/// holds. Runs may have written to it since.
+pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Content>> {
+    match Mark::of(file).content.filter(|content| content.size_bytes == size_bytes) {
+        Some(content) => Ok(Some(content)),
+        None => content::proven(file, size_bytes, Reduction::default()),
+    }
+}
+
+/// What a new file may be used for, less what the process masks (`umask(2)`).
+const NEW_FILE_MODE: u32 = 0o666;
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    /// It was there already: complete, of the right size, and made by this tool.
+    Kept,
+    /// It did not exist and was made.
+    Made,
+    /// It held test data or was of another size, and was made again.
+    Remade,
+}
+
+/// Makes one file, or keeps it if it is there already.
+///
+/// Only with `overwrite` is a file replaced that holds data of others, and only the one that was
+/// checked; one that is made here is noted as such. When `stop` becomes true the partial file is
+/// removed. Progress goes to `sink`, at most ten times a second.
+pub fn create(
+    file: &FilePlan,
+    overwrite: bool,
+    checked: &mut Checked,
+    stop: &AtomicBool,
+    sink: EventSink,
+) -> Result<Created, PrepareError> {
+    let path = real_path(&file.path);
+    let (size_bytes, reduction) = (file.size_bytes, file.reduction);
+    let making = Making { path: &path, size_bytes, reduction, stop, sink };
+    match checked.look(&file.path) {
+        Found::Unreadable(kind, why) => {
+            Err(refused(&path, "look at the file", io::Error::new(kind, why)))
+        }
+        Found::There(held) => {
+            // The mark notes this run by now. What the guard has let pass is not asked again.
+            let may = overwrite || checked.alone.is_untouched(held.identity());
+            let done = making.keep_or_remake(&open_existing(&path, &held)?, may)?;
+            if done == Created::Remade {
+                seal(&path, &held, checked);
+            }
+            Ok(done)
+        }
+        Found::Nothing(place) => {
+            // This run may have made it by another name.
+            if let Some(held) = checked.made_at(&file.path) {
+                return making.keep_or_remake(&open_existing(&path, &held)?, overwrite);
+            }
+            let place = place.ok_or_else(|| missing_directory(&path))?;
+            let (created, made) = making.make_new(&place, &checked.alone)?;
+            let noted = checked.made(&file.path, place, made);
+            let held = noted.map_err(|error| refused(&path, "look at the file", error))?;
+            seal(&path, &held, checked);
+            Ok(created)
+        }
+    }
+}
+
+/// Marks a file that is complete and no longer open for writing in the state in which it is.
+fn seal(path: &Path, held: &Held, checked: &Checked) {
+    // What cannot be marked proves by its content whose it is.
+    let Ok(file) = held.open_to_read(path) else { return };
+    let mark = Mark::of(&file);
+    if !mark.holds(&file).unwrap_or(false) {
+        mark.seal(&file, &checked.alone);
+    }
+}
+
+/// What [`create`] would do with a file, unless it is refused; nothing is changed.
+pub fn fate(file: &FilePlan) -> Result<Created, PrepareError> {
+    let path = real_path(&file.path);
+    let look = |error| refused(&path, "read the file", error);
+    let existing = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let is_possible = fs::metadata(folder_of(&path)).is_ok();
+            return if is_possible { Ok(Created::Made) } else { Err(missing_directory(&path)) };
+        }
+        opened => opened.map_err(look)?,
+    };
+    let (size_bytes, reduction) = (file.size_bytes, file.reduction);
+    let never = AtomicBool::new(false);
+    let making = Making { path: &path, size_bytes, reduction, stop: &never, sink: &|_| {} };
+    let is_kept = making.is_complete(&existing).map_err(look)?;
+    Ok(if is_kept { Created::Kept } else { Created::Remade })
+}
+
+fn missing_directory(path: &Path) -> PrepareError {
+    let directory = folder_of(path).to_owned();
+    match fs::metadata(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            PrepareError::MissingDirectory { path: path.to_owned(), directory }
+        }
+        Err(error) => refused(path, "look at its directory", error),
+        // It was made a moment ago.
+        Ok(_) => PrepareError::MissingDirectory { path: path.to_owned(), directory },
+    }
+}
+
+fn open_existing(path: &Path, held: &Held) -> Result<File, PrepareError> {
+    let metadata = held.metadata(path).map_err(|error| refused(path, "look at the file", error))?;
+    // Asked before it is opened: opening a pipe or a device may itself have effects.
+    if !metadata.is_file() {
+        let kind = kind_in_words(metadata.file_type());
+        return Err(PrepareError::NotAFile { path: path.to_owned(), kind });
+    }
+    held.open_to_write(path).map_err(|error| refused(path, "open the file for writing", error))
+}
+
+/// What a file that is no regular file is, with article.
+pub(crate) fn kind_in_words(kind: fs::FileType) -> &'static str {
+    match () {
+        () if kind.is_dir() => "a directory",
+        () if kind.is_block_device() => "a block device",
+        () if kind.is_char_device() => "a character device",
+        () if kind.is_fifo() => "a named pipe",
+        () if kind.is_socket() => "a socket",
+        () => "not a regular file",
+    }
+}
+
+fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
+    let remedy = match source.kind() {
+        io::ErrorKind::PermissionDenied => "use an account that may, or name another file",
+        io::ErrorKind::ReadOnlyFilesystem => "name a file on a file system that can be written",
+        io::ErrorKind::NotADirectory => "a part of the path is a file: correct the path",
+        _ => "check the file system and the system's log",
+    };
+    PrepareError::Io { path: path.to_owned(), step, remedy, source }
+}
+
+/// The making of one file.
+struct Making<'a> {
+    path: &'a Path,
+    size_bytes: u64,
+    reduction: Reduction,
+    stop: &'a AtomicBool,
+    sink: EventSink<'a>,
+}
+
+impl Making<'_> {
+    fn make_new(&self, place: &Place, alone: &Alone) -> Result<(Created, File), PrepareError> {
+        self.go_on()?;
+        room::check(self.path, self.size_bytes, 0)?;
+        let opened = place.directory.create_new(&place.name, NEW_FILE_MODE);
+        let file = opened.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => refused(self.path, "create the file", replaced()),
+            _ => refused(self.path, "create the file", error),
+        })?;
+        self.tell_beginning();
+        let watched = self.watch(&file, alone);
+        self.or_remove(&file, watched.and_then(|()| self.fill(&file)))?;
+        self.tell("created");
+        Ok((Created::Made, file))
+    }
+
+    /// Watches a file that was made just now. What others have written to it before is written over.
+    fn watch(&self, file: &File, alone: &Alone) -> Result<(), PrepareError> {
+        alone.add(file);
+        let made = identity::of_open(file);
+        alone.begin(made.map_err(|error| refused(self.path, "look at the file", error))?);
+        Ok(())
+    }
+
+    /// Keeps a file that is as it is wanted. Otherwise it is made again, if it `may` or is not somebody's.
+    fn keep_or_remake(&self, file: &File, may: bool) -> Result<Created, PrepareError> {
+        let look = |error| refused(self.path, "read the file", error);
+        if self.is_complete(file).map_err(look)? {
+            self.tell("kept, as an earlier run made it");
+            return Ok(Created::Kept);
+        }
+        let metadata = file.metadata().map_err(look)?;
+        if !may && let Whose::Theirs(at) = whose(file, metadata.len()).map_err(look)? {
+            let found = signature::name(file, metadata.len(), at);
+            return Err(PrepareError::Theirs { path: self.path.to_owned(), found });
+        }
+        self.remake(file, &metadata)
+    }
+
+    fn remake(&self, file: &File, metadata: &fs::Metadata) -> Result<Created, PrepareError> {
+        self.go_on()?;
+        room::check(self.path, self.size_bytes, metadata.blocks().saturating_mul(512))?;
+        // A size that the file system cannot hold is refused here, while the old data stand.
+        if self.size_bytes > metadata.len() {
+            let grown = file.set_len(self.size_bytes);
+            grown.map_err(|error| room::refused_size(self.path, self.size_bytes, error))?;
+        }
+        mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))?;
+        let emptied = file.set_len(0).map_err(|error| refused(self.path, "empty the file", error));
+        self.or_remove(file, emptied.and_then(|()| self.fill(file)))?;
+        self.tell("created again");
+        Ok(Created::Remade)
+    }
+
+    /// Whether the file is ours, of the right size, and all of it is real data.
+    fn is_complete(&self, file: &File) -> io::Result<bool> {
+        let size_bytes = self.size_bytes;
+        if file.metadata()?.len() != size_bytes {
+            return Ok(false);
+        }
+        if size_bytes == 0 {
+            return Ok(true);
+        }
+        if whose(file, size_bytes)? != Whose::Ours {
+            return Ok(false);
+        }
+        let is_as_asked = match Mark::of(file).content {
+            Some(content) => {
+                content.reduction == self.reduction && content.size_bytes == size_bytes
+            }
+            None => content::proven(file, size_bytes, self.reduction)?.is_some(),
+        };
+        if !is_as_asked {
+            return Ok(false);
+        }
+        // Runs may have punched holes or written zeros since.
+        let unbacked =
+            extents::backing(file, 0..size_bytes).is_ok_and(|sum| sum.unbacked_bytes() > 0);
+        Ok(!unbacked && !content::has_zeros(file, size_bytes)?)
+    }
+
+    fn fill(&self, file: &File) -> Result<(), PrepareError> {
+        let seed = Content::signed(RandomState::new().hash_one(self.path));
+        let content = Content { seed, size_bytes: self.size_bytes, reduction: self.reduction };
+        self.reserve(file)?;
+        // Before the first byte: parts of data that compress are known by what they are parts of. That the
+        // file is complete is shown by its first block.
+        Mark::created(content).note(file);
+        let filling = Filling::new(file, self.path, content, self.stop, self.sink);
+        match filling.run() {
+            Ok(Filled::Whole) => Ok(()),
+            Ok(Filled::Stopped) => Err(self.interrupted(filling.done_bytes())),
+            Err(error) => Err(self.broken_off(filling.done_bytes(), error)),
+        }
+    }
+
+    /// Asked before anything is changed: who ended the run meanwhile wants no file any more.
+    fn go_on(&self) -> Result<(), PrepareError> {
+        let path = self.path.to_owned();
+        if self.stop.load(Ordering::Relaxed) {
+            Err(PrepareError::NotBegun { path })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn interrupted(&self, done_bytes: u64) -> PrepareError {
+        let path = self.path.to_owned();
+        PrepareError::Interrupted { path, done_bytes, needed_bytes: self.size_bytes }
+    }
+
+    fn broken_off(&self, done_bytes: u64, error: io::Error) -> PrepareError {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => PrepareError::RanOut {
+                path: self.path.to_owned(),
+                done_bytes,
+                needed_bytes: self.size_bytes,
+            },
+            _ => refused(self.path, "write the file", error),
+        }
+    }
+
+    /// Removes the file if it is not complete; whatever has taken its place stays.
+    fn or_remove(
+        &self,
+        file: &File,
+        outcome: Result<(), PrepareError>,
+    ) -> Result<(), PrepareError> {
+        if outcome.is_err() && !matches!(self.remove(file), Ok(Removal::Removed)) {
+            // What cannot be removed is at least emptied, and carries no mark.
+            let _ = file.set_len(0).and_then(|()| mark::remove(file));
+        }
+        outcome
+    }
+
+    fn remove(&self, file: &File) -> io::Result<Removal> {
+        let directory = Directory::take(folder_of(self.path))?;
+        let name = self.path.file_name().unwrap_or_default();
+        directory.remove(name, identity::of_open(file)?)
+    }
+
+    fn tell(&self, what: &str) {
+        (self.sink)(Event::Step(format!(
+            "{}: {what} ({} bytes)",
+            self.path.display(),
+            self.size_bytes
+        )));
+    }
+}

@@ -1,0 +1,74 @@
+//! Room for several files at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::space::Space;
+
+use super::{PrepareError, real_path, room};
+use crate::measure::EventSink;
+use crate::plan::FilePlan;
+use crate::supervise::within;
+
+/// What is wanted of one file system.
+struct Wanted {
+    paths: Vec<PathBuf>,
+    /// Bytes of all files, less those that the files there hold already. Wide, because it may be negative.
+    bytes: i128,
+    room: Space,
+}
+
+/// Checks, before the first of them is made, that all files fit together: each alone may fit where their
+/// sum does not. A file that is named several times counts once, with its greatest size. What cannot be
+/// looked at here is told when that file is made.
+pub fn check_room<'a>(
+    files: impl IntoIterator<Item = &'a FilePlan>,
+    sink: EventSink<'_>,
+) -> Result<(), PrepareError> {
+    let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    let look = |path: &Path| format!("look at the room for '{}'", path.display());
+    for file in files {
+        let path = within(sink, look(&file.path), || whole_path(&file.path));
+        let Some(path) = path else { continue };
+        let size_bytes = sizes.entry(path).or_default();
+        *size_bytes = file.size_bytes.max(*size_bytes);
+    }
+    let mut systems: BTreeMap<u64, Wanted> = BTreeMap::new();
+    for (path, size_bytes) in sizes {
+        within(sink, look(&path), || want(&mut systems, path.clone(), size_bytes));
+    }
+    systems.into_values().try_for_each(fits)
+}
+
+/// The path with all links followed, so that two names of one file are one.
+fn whole_path(path: &Path) -> Option<PathBuf> {
+    let path = real_path(path);
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
+    Some(directory.join(path.file_name()?))
+}
+
+fn want(systems: &mut BTreeMap<u64, Wanted>, path: PathBuf, size_bytes: u64) {
+    let Some(directory) = path.parent() else { return };
+    let (Ok(place), Ok(room)) = (fs::metadata(directory), room::at(directory)) else {
+        return;
+    };
+    let held_bytes = fs::metadata(&path).map_or(0, |found| i128::from(found.blocks()) * 512);
+    let blocks = i128::from(size_bytes.div_ceil(room.block_bytes));
+    let wanted = systems.entry(place.dev());
+    let wanted = wanted.or_insert_with(|| Wanted { paths: Vec::new(), bytes: 0, room });
+    wanted.bytes += blocks * i128::from(room.block_bytes) - held_bytes;
+    wanted.paths.push(path);
+}
+
+/// A single file is left to its own making, which says more about it.
+fn fits(wanted: Wanted) -> Result<(), PrepareError> {
+    let Some(free_bytes) = wanted.room.available_bytes else { return Ok(()) };
+    let needed_bytes = u64::try_from(wanted.bytes.max(0)).unwrap_or(u64::MAX);
+    if wanted.paths.len() < 2 || needed_bytes <= free_bytes {
+        return Ok(());
+    }
+    Err(PrepareError::NoSpaceTogether { paths: wanted.paths, needed_bytes, free_bytes })
+}

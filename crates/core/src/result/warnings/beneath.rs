@@ -1,0 +1,97 @@
+//! Figures that no device made, by what the layers beneath the targets counted.
+
+use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
+use super::Seen;
+use super::words::{either, size};
+use crate::units::MIB;
+
+/// Doubts about the origin of each target's figures.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    let Some(beneath) = &seen.measured.beneath else { return Vec::new() };
+    let origins = beneath.targets.iter();
+    origins.filter_map(|origin| warning(seen, origin).or_else(|| small(seen, origin))).collect()
+}
+
+/// A cache of a device may hold what is not larger than this ...
+const CACHE_BYTES: u64 = 64 * MIB;
+/// ... and does, where it was read so often.
+const TIMES_OVER: f64 = 16.0;
+
+/// The warning about so little that was read so often that a cache of the device may hold it.
+fn small(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
+    let target = seen.span.targets.get(origin.target as usize)?;
+    let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+    let times = origin.asked.read_bytes as f64 / range_bytes.max(1) as f64;
+    if range_bytes == 0
+        || range_bytes > CACHE_BYTES
+        || times < TIMES_OVER
+        || !origin.answered_by.is_device()
+    {
+        return None;
+    }
+    let evidence = format!(
+        "the {} that were used were read {times:.0} times over: it is possible that a cache of the device, or \
+         of what lies beneath it, held all of them",
+        size(range_bytes)
+    );
+    let remedy = "use far more than such a cache may hold (-c, -f)".to_owned();
+    Some(seen.about(target, seen.warning(WarningKind::SmallWorkingSet, evidence, remedy)))
+}
+
+fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
+    let target = seen.span.targets.get(origin.target as usize)?;
+    let asked = origin.asked;
+    if asked.read_ios + asked.write_ios == 0 {
+        return None;
+    }
+    let (kind, remedy) = match origin.answered_by {
+        AnsweredBy::NotCounted if has_cached_loop(seen, origin) => {
+            (WarningKind::PageCache, reach(seen, origin))
+        }
+        AnsweredBy::Device | AnsweredBy::NotCounted => return None,
+        AnsweredBy::Unseen => (
+            WarningKind::DeviceUnseen,
+            "read the figures as those of the file system and of whoever serves it; measure where it is \
+             served to know its device"
+                .to_owned(),
+        ),
+        AnsweredBy::Nothing => (
+            WarningKind::NotTheDevice,
+            "read the figures as the cost of this tool; leave --engine=null out to measure storage"
+                .to_owned(),
+        ),
+        AnsweredBy::Memory => (
+            WarningKind::NotTheDevice,
+            "read the figures as those of memory and of the kernel, or choose a target on a disk".to_owned(),
+        ),
+        AnsweredBy::PartlyDevice | AnsweredBy::AboveDevice => {
+            (WarningKind::NotTheDevice, reach(seen, origin))
+        }
+    };
+    Some(seen.about(target, seen.warning(kind, origin.sentence.clone(), remedy)))
+}
+
+/// Whether a loop device beneath a target goes through the page cache.
+fn has_cached_loop(seen: &Seen, origin: &TargetOrigin) -> bool {
+    let beneath = seen.measured.beneath.iter();
+    let layers =
+        beneath.flat_map(|beneath| origin.layers.iter().map(|&at| &beneath.layers[at as usize]));
+    layers.into_iter().any(LayerUse::is_cached_loop)
+}
+
+/// What lets I/Os reach the device, as far as it is not done already.
+fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
+    let target = &seen.span.targets[origin.target as usize];
+    let mut remedies = Vec::new();
+    if target.open.mapped || !target.open.direct {
+        remedies.push("bypass the page cache (-Su)".to_owned());
+    }
+    if has_cached_loop(seen, origin) {
+        remedies.push("attach the loop device with losetup --direct-io=on".to_owned());
+    }
+    if remedies.is_empty() {
+        remedies.push("write the whole range once with random data (-w100 -Zr)".to_owned());
+        remedies.push("read the figures as those of the layers above the device".to_owned());
+    }
+    either(&remedies)
+}

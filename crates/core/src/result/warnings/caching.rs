@@ -1,0 +1,137 @@
+//! The page cache between the load and the device.
+
+use std::fs::File;
+
+use fathom_sys::residency as pages;
+
+use super::super::{Warning, WarningKind};
+use super::words::{either, percent, size};
+use super::{Counts, Seen, number};
+use crate::measure::EventSink;
+use crate::plan::{SpanPlan, TargetKind, TargetPlan};
+use crate::supervise::within;
+
+/// With a smaller share than this in the cache, in percent, it served next to nothing.
+const RESIDENT_PERCENT_MIN: f64 = 1.0;
+
+/// How much of a target the page cache held after a time span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetResidency {
+    /// Position of the time span, from 0.
+    pub time_span: u32,
+    /// Position of the target in its time span, from 0.
+    pub target: u32,
+    /// Bytes of the range that was used.
+    pub range_bytes: u64,
+    /// Bytes of these that the page cache held.
+    pub resident_bytes: u64,
+    /// Memory of the host, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// How much of each target of a time span the page cache holds now.
+///
+/// Targets that cannot be asked are left out. Each look that may hang is told to `sink`.
+#[must_use]
+pub fn residency(span: &SpanPlan, sink: EventSink<'_>) -> Vec<TargetResidency> {
+    let memory_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
+    let ask = |(index, target): (usize, &TargetPlan)| {
+        if target.kind == TargetKind::Virtual {
+            return None;
+        }
+        let range = target.offsets.base_bytes..target.offsets.end_bytes;
+        let range_bytes = range.end.checked_sub(range.start)?;
+        let doing = format!("look how much of '{}' the page cache holds", target.name);
+        let resident_bytes = within(sink, doing, || {
+            let file = File::open(&target.path).ok()?;
+            pages::resident_bytes(&file, range).ok()
+        });
+        let resident_bytes = resident_bytes?.min(range_bytes);
+        let (time_span, target) = (number(span.index), number(index));
+        Some(TargetResidency { time_span, target, range_bytes, resident_bytes, memory_bytes })
+    };
+    span.targets.iter().enumerate().filter_map(ask).collect()
+}
+
+/// Doubts about reads that the page cache served, and writes that ended there.
+pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (index, target) in seen.real_targets() {
+        if target.open.direct && !target.open.mapped {
+            continue;
+        }
+        let counts = seen.counts(index);
+        let span = number(seen.span.index);
+        let is_this =
+            |found: &&TargetResidency| found.time_span == span && found.target == number(index);
+        let resident = residency.iter().find(is_this);
+        let found = [cached_reads(target, &counts, resident), cached_writes(target, &counts)];
+        warnings.extend(found.into_iter().flatten().map(|warning| seen.about(target, warning)));
+    }
+    warnings
+}
+
+fn page_cache(evidence: String, remedy: String) -> Warning {
+    Warning { kind: WarningKind::PageCache, target: None, time_span: None, evidence, remedy }
+}
+
+fn cached_reads(
+    target: &TargetPlan,
+    counts: &Counts,
+    resident: Option<&TargetResidency>,
+) -> Option<Warning> {
+    let share = resident.map(|found| percent(found.resident_bytes, found.range_bytes));
+    if counts.read_ios == 0 || share.is_some_and(|share| share < RESIDENT_PERCENT_MIN) {
+        return None;
+    }
+    let mut evidence = format!("{} reads went through the page cache", counts.read_ios);
+    let mut remedies = vec![bypass(target)];
+    if let (Some(found), Some(share)) = (resident, share) {
+        let held = format!(
+            ", which held {share:.1} % of the {} that were read from; the host has {} of memory",
+            size(found.range_bytes),
+            size(found.memory_bytes),
+        );
+        evidence.push_str(&held);
+        if found.range_bytes < found.memory_bytes.saturating_mul(2) {
+            remedies.push(format!(
+                "read from far more than the {} of memory",
+                size(found.memory_bytes)
+            ));
+        }
+    }
+    Some(page_cache(evidence, either(&remedies)))
+}
+
+/// A log that syncs behind each write has it on the device before the next.
+fn syncs_each_write(target: &TargetPlan) -> bool {
+    let sync = target.mix.as_ref().and_then(|mix| mix.sync);
+    sync.is_some_and(|cadence| cadence.every_writes == 1)
+}
+
+fn cached_writes(target: &TargetPlan, counts: &Counts) -> Option<Warning> {
+    let open = target.open;
+    let reaches_device = if open.mapped { open.flush.is_some() } else { open.write_through };
+    if counts.write_ios == 0 || reaches_device || syncs_each_write(target) {
+        return None;
+    }
+    let evidence = format!(
+        "{} writes ({}) ended in the page cache, and reach the device at some later time",
+        counts.write_ios,
+        size(counts.write_bytes),
+    );
+    let flushed = if open.mapped {
+        "flush mapped writes (-Nv)"
+    } else {
+        "end each write only on stable storage (-Sw)"
+    };
+    Some(page_cache(evidence, either(&[bypass(target), flushed.to_owned()])))
+}
+
+fn bypass(target: &TargetPlan) -> String {
+    if target.open.mapped {
+        "bypass the page cache (-Su) in place of the mapping (-Sm)".to_owned()
+    } else {
+        "bypass the page cache (-Su)".to_owned()
+    }
+}

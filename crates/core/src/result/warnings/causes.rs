@@ -1,0 +1,177 @@
+//! Who took what the load needed: a quota, a limit, other processes, or a target that stood still. A warning
+//! names the one that explains a figure, with its share, and others keep silent about theirs.
+
+use super::super::{CpuShares, GroupUse, IoLimitUse, Warning, WarningKind};
+use super::Seen;
+use super::load::is_rate_met;
+use super::words::grouped;
+use crate::beneath::{LimitKind, Stall};
+use crate::units::NANOS_PER_SEC;
+
+/// From this share of their time on, threads that wait for a CPU are told.
+const WAITED: f64 = 0.1;
+/// Others that used less of a CPU than this do not explain anything.
+const OTHERS: f64 = 0.2;
+/// From this share of the periods on, a quota shows in the results.
+const THROTTLED: f64 = 0.05;
+/// From this share of a limit on, the limit was measured.
+const AT_LIMIT: f64 = 0.9;
+/// A stall is at least so many times as long as the mean time between I/Os.
+const STALL_FACTOR: f64 = 20.0;
+
+/// What explains that threads did not get on, in words, with its share of the time.
+pub(super) struct Cause {
+    share: f64,
+    /// A clause with numbers.
+    pub(super) words: String,
+    pub(super) remedy: String,
+}
+
+/// Doubts about one time span.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let groups = seen.measured.beneath.iter().flat_map(|beneath| &beneath.groups);
+    for group in groups {
+        if let Some(cause) = throttled(group) {
+            warnings.push(seen.warning(WarningKind::CpuThrottled, cause.words, cause.remedy));
+        }
+        warnings.extend(group.io.iter().filter_map(|limit| limited(seen, group, limit)));
+    }
+    if let Some(cause) = contended(seen).filter(|_| !is_rate_met(seen)) {
+        warnings.push(seen.warning(WarningKind::CpuContended, cause.words, cause.remedy));
+    }
+    warnings.extend(stalled(seen));
+    warnings
+}
+
+/// What outside of this run kept its threads from running, if anything did: the greatest of all.
+pub(super) fn outside(seen: &Seen) -> Option<Cause> {
+    let groups = seen.measured.beneath.iter().flat_map(|beneath| &beneath.groups);
+    let throttled = groups.filter_map(throttled);
+    throttled.chain(contended(seen)).max_by(|one, other| one.share.total_cmp(&other.share))
+}
+
+/// A quota that stopped this process.
+fn throttled(group: &GroupUse) -> Option<Cause> {
+    let cpus = group.cpu_limit?;
+    let share = group.throttled_periods as f64 / group.periods.max(1) as f64;
+    if share < THROTTLED || group.throttled_ns == 0 {
+        return None;
+    }
+    let words = format!(
+        "the control group {} allows {cpus:.2} CPUs, and stopped what ran in it in {} of {} periods \
+         ({:.1} %), for {:.1} ms in all",
+        group.folder,
+        group.throttled_periods,
+        group.periods,
+        share * 100.0,
+        group.throttled_ns as f64 / 1e6,
+    );
+    let remedy =
+        "raise or remove the quota (cpu.max, cpu.cfs_quota_us) for the measurement".to_owned();
+    Some(Cause { share, words, remedy })
+}
+
+/// Other processes that used CPUs while threads of load waited for one.
+fn contended(seen: &Seen) -> Option<Cause> {
+    let cpu = seen.measured.beneath.as_ref()?.cpu.as_ref()?;
+    let cpus = |nanos: u64| nanos as f64 / cpu.counted_ns.max(1) as f64;
+    let threads = seen.measured.threads.len().max(1) as f64;
+    let share = cpus(cpu.waited_ns?) / threads;
+    if cpus(cpu.others_ns) < OTHERS || share < WAITED {
+        return None;
+    }
+    let words = format!(
+        "other processes used {:.2} of {} CPUs{}, and the threads of load waited {:.1} % of their time \
+         for a CPU",
+        cpus(cpu.others_ns),
+        cpu.cpu_count,
+        named(cpu),
+        share * 100.0,
+    );
+    let remedy = "stop what else runs, or pin the threads to CPUs that are free (-a)".to_owned();
+    Some(Cause { share, words, remedy })
+}
+
+fn named(cpu: &CpuShares) -> String {
+    let one = |other: &super::super::OtherProcess| {
+        let cpus = other.cpu_ns as f64 / other.watched_ns.max(1) as f64;
+        format!("process {} ({}) {cpus:.2}", other.pid, other.name)
+    };
+    let named: Vec<String> = cpu.most.iter().map(one).collect();
+    if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
+}
+
+/// How much of a CPU others used, on a CPU that was busy for so many percent.
+pub(super) fn others_percent(seen: &Seen, os_id: u32, busy_percent: f64) -> f64 {
+    let cpu = seen.measured.beneath.as_ref().and_then(|beneath| beneath.cpu.as_ref());
+    let Some(cpu) = cpu else { return 0.0 };
+    let here = seen.measured.threads.iter().filter(|one| one.pinned_os_cpu == Some(os_id));
+    let own_ns: u64 = here.map(|one| one.cpu_ns).sum();
+    let own_percent = own_ns as f64 * 100.0 / seen.measured.measured_ns.max(1) as f64;
+    let all_percent = cpu.others_ns as f64 * 100.0 / cpu.counted_ns.max(1) as f64;
+    (busy_percent - own_percent).min(all_percent).max(0.0)
+}
+
+/// From how many percent of a CPU on others explain that it is busy.
+pub(super) const OTHERS_PERCENT: f64 = OTHERS * 100.0;
+
+/// A limit of I/O that was reached. Where a rate was asked for and kept, it is that rate.
+fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Warning> {
+    let layer = limit.layer?;
+    let beneath = seen.measured.beneath.as_ref()?;
+    let seen_there = beneath.layers.get(layer as usize)?.seen;
+    let counted = seen_there.map(|counters| match limit.kind {
+        LimitKind::ReadIops => counters.read_ios,
+        LimitKind::WriteIops => counters.write_ios,
+        LimitKind::ReadBytesPerS => counters.read_bytes,
+        LimitKind::WriteBytesPerS => counters.write_bytes,
+    });
+    let of_layer = counted.map(|count| crate::units::per_second(count, beneath.counted_ns));
+    let done = limit.done_per_s.or(of_layer)?;
+    if done < AT_LIMIT * limit.limit_per_s as f64 || is_rate_met(seen) {
+        return None;
+    }
+    let what = match limit.kind {
+        LimitKind::ReadIops => "reads per second",
+        LimitKind::WriteIops => "writes per second",
+        LimitKind::ReadBytesPerS => "bytes read per second",
+        LimitKind::WriteBytesPerS => "bytes written per second",
+    };
+    let evidence = format!(
+        "the control group {} allows {} {what} of {}, and {done:.1} there were: the limit was measured, \
+         and not the device",
+        group.folder,
+        grouped(limit.limit_per_s),
+        limit.device,
+    );
+    let remedy =
+        "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();
+    Some(seen.warning(WarningKind::IoLimited, evidence, remedy))
+}
+
+/// The longest stretch in which a thread waited for I/Os and none came back.
+fn stalled(seen: &Seen) -> Option<Warning> {
+    let beneath = seen.measured.beneath.as_ref()?;
+    let is_long = |stall: &&Stall| {
+        let ios = seen.ios_of_thread(stall.thread);
+        let mean_ns = seen.measured.measured_ns as f64 / ios.max(1) as f64;
+        stall.length_ns as f64 >= STALL_FACTOR * mean_ns && !seen.is_paced(stall.thread)
+    };
+    let stalls: Vec<&Stall> = beneath.stalls.iter().filter(is_long).collect();
+    let longest = stalls.iter().max_by_key(|stall| stall.length_ns)?;
+    let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
+    let more = match stalls.len() {
+        1 => String::new(),
+        count => format!("; there were {count} such stalls of at least 0.5 s, over all threads"),
+    };
+    let evidence = format!(
+        "thread {} waited {:.2} s for its I/Os, from {:.2} s on, and none came back{more}",
+        longest.thread,
+        seconds(longest.length_ns),
+        seconds(longest.from_ns),
+    );
+    let remedy = "look for what stalled the target at that time (kernel log, other users of the device), \
+                  and measure with -L to see it in the latencies";
+    Some(seen.warning(WarningKind::Stalled, evidence, remedy.to_owned()))
+}

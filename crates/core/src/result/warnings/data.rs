@@ -1,0 +1,209 @@
+//! What the targets hold: blocks that were never written, and zeros.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use fathom_sys::{extents, residency};
+
+use super::super::{Warning, WarningKind};
+use super::number;
+use super::words::{either, percent, size};
+use crate::guard::is_untouched;
+use crate::measure::EventSink;
+use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+use crate::supervise::within;
+
+/// A smaller share than this, in percent, does not show in any number of a result.
+const UNBACKED_PERCENT_MIN: f64 = 0.1;
+/// Places that are looked at for zeros.
+const SAMPLES: u64 = 64;
+/// One place of so many shows in the results.
+const MANY: usize = 20;
+/// A pattern that repeats after so many bytes, or after a part of them, is constant.
+const PERIOD: usize = 256;
+/// Bytes that are looked at in each place.
+const SAMPLE_BYTES: u64 = 4096;
+
+/// Stretches that were looked at already.
+pub(super) type SeenRanges = Vec<(PathBuf, Range<u64>)>;
+
+/// Doubts about the targets of one time span that are read; each stretch is looked at once.
+pub(super) fn warnings(
+    plan: &Plan,
+    span: &SpanPlan,
+    seen: &mut SeenRanges,
+    sink: EventSink<'_>,
+) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (index, target) in span.targets.iter().enumerate() {
+        let is_read = target.write_percent < 100 && target.kind != TargetKind::Virtual;
+        let range = target.offsets.base_bytes..target.offsets.end_bytes;
+        let key = (target.path.clone(), range.clone());
+        if is_read && !range.is_empty() && !is_untouched(span, index) && !seen.contains(&key) {
+            let made = is_made(plan, &target.path);
+            let found = Found { target, range, made, span: number(span.index) };
+            let doing = format!("look at what '{}' holds", target.name);
+            warnings.extend(within(sink, doing, || found.warnings()));
+            seen.push(key);
+        }
+    }
+    warnings
+}
+
+fn is_made(plan: &Plan, path: &Path) -> bool {
+    let spans = plan.spans.iter().flat_map(|span| &span.create);
+    plan.precreate.iter().chain(spans).any(|file| file.path == path)
+}
+
+/// One stretch of one target that will be read.
+struct Found<'a> {
+    target: &'a TargetPlan,
+    range: Range<u64>,
+    /// This plan makes the file, so making it is no remedy.
+    made: bool,
+    span: u32,
+}
+
+impl Found<'_> {
+    fn warnings(&self) -> Vec<Warning> {
+        let Ok(file) = File::open(&self.target.path) else { return Vec::new() };
+        let unwritten = match self.target.kind {
+            TargetKind::File => self.unbacked(&file),
+            TargetKind::BlockDevice | TargetKind::Virtual => None,
+        };
+        let wholly_unwritten = unwritten.as_ref().is_some_and(|(_, percent)| *percent >= 100.0);
+        // Where nothing was written there is nothing but zeros, and one warning says it better.
+        let share = unwritten.as_ref().map_or(0.0, |(_, percent)| *percent);
+        let zeros = if wholly_unwritten { None } else { self.zeros(&file, share) };
+        let constant = if wholly_unwritten { None } else { self.constant(&file) };
+        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).chain(constant).collect()
+    }
+
+    /// The warning about blocks that were never written, with their share in percent.
+    fn unbacked(&self, file: &File) -> Option<(Warning, f64)> {
+        let backing = extents::backing(file, self.range.clone()).ok()?;
+        let total = self.range.end - self.range.start;
+        let share = percent(backing.unbacked_bytes(), total);
+        if share < UNBACKED_PERCENT_MIN {
+            return None;
+        }
+        let evidence = format!(
+            "{share:.1} % of the {} that are read were never written ({} reserved, {} in holes), \
+             and such reads are answered without touching the device",
+            size(total),
+            size(backing.unwritten_bytes),
+            size(backing.hole_bytes),
+        );
+        Some((self.warning(WarningKind::UnwrittenExtents, evidence), share))
+    }
+
+    /// The warning about zeros, if some of the places hold nothing else.
+    /// What was never written is zeros, too, and told already.
+    fn zeros(&self, file: &File, unwritten_percent: f64) -> Option<Warning> {
+        // Reading ahead would warm the cache that the run is about to measure or avoid.
+        let _ = residency::expect_scattered_reads(file);
+        let places = sample_offsets(&self.range);
+        let zeros = places.iter().filter(|&&at| holds(file, at, self.range.end, is_zero)).count();
+        let least_percent = unwritten_percent + 100.0 / MANY as f64;
+        if zeros == 0 || percent(zeros as u64, places.len() as u64) < least_percent {
+            return None;
+        }
+        let evidence = format!(
+            "{zeros} of {} places that were looked at hold only zeros, which devices may store \
+             and return without reading their media",
+            places.len(),
+        );
+        Some(self.warning(WarningKind::AllZeroData, evidence))
+    }
+
+    /// The warning about places that hold one pattern over and over.
+    fn constant(&self, file: &File) -> Option<Warning> {
+        let places = sample_offsets(&self.range);
+        let same = |at: u64| holds(file, at, self.range.end, is_constant);
+        let constant = places.iter().filter(|&&at| same(at)).count();
+        if constant * MANY < places.len() || constant == 0 {
+            return None;
+        }
+        let evidence = format!(
+            "{constant} of {} places that were looked at hold one pattern over and over, which devices \
+             may compress or store once",
+            places.len(),
+        );
+        Some(self.warning(WarningKind::ConstantData, evidence))
+    }
+
+    fn warning(&self, kind: WarningKind, evidence: String) -> Warning {
+        Warning {
+            kind,
+            target: Some(self.target.name.clone()),
+            time_span: Some(self.span),
+            evidence,
+            remedy: self.remedy(),
+        }
+    }
+
+    fn remedy(&self) -> String {
+        let mut remedies = Vec::new();
+        if self.target.kind == TargetKind::File && !self.made {
+            let bytes = self.target.size_bytes;
+            remedies.push(format!("let the file be created with real data (-c{bytes})"));
+        }
+        remedies.push(
+            "write the whole range once with random data before it is read (-w100 -Zr)".to_owned(),
+        );
+        either(&remedies)
+    }
+}
+
+/// Evenly spread places in a range.
+fn sample_offsets(range: &Range<u64>) -> Vec<u64> {
+    let blocks = (range.end - range.start).div_ceil(SAMPLE_BYTES);
+    let count = blocks.min(SAMPLES);
+    (0..count).map(|index| range.start + index * (blocks / count) * SAMPLE_BYTES).collect()
+}
+
+fn holds(file: &File, at: u64, end: u64, what: impl Fn(&[u8]) -> bool) -> bool {
+    let length = usize::try_from(SAMPLE_BYTES.min(end - at)).unwrap_or(0);
+    let mut bytes = vec![1; length];
+    file.read_exact_at(&mut bytes, at).is_ok() && what(&bytes)
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}
+
+/// Whether a pattern of at most 256 bytes repeats, such as the counting one that DiskSpd writes.
+fn is_constant(bytes: &[u8]) -> bool {
+    bytes.len() > PERIOD && bytes[PERIOD..] == bytes[..bytes.len() - PERIOD] && !is_zero(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_that_repeat_are_constant_and_zeros_are_not_told_twice() {
+        let counting: Vec<u8> = (0..=255).cycle().take(4096).collect();
+        assert!(is_constant(&counting) && is_constant(&[7; 4096]));
+        assert!(!is_constant(&[0; 4096]) && is_zero(&[0; 4096]));
+        for at in [0, 255, 256, 2048, 4095] {
+            let mut other = counting.clone();
+            other[at] ^= 1;
+            assert!(!is_constant(&other), "{at}");
+        }
+    }
+
+    #[test]
+    fn places_are_spread_and_inside() {
+        for range in [0..1, 0..4096, 5..4102, 100..1 << 40] {
+            let places = sample_offsets(&range);
+            assert!(!places.is_empty() && places.len() <= 64);
+            assert!(places.iter().all(|at| range.contains(at)), "{range:?}");
+            assert!(places.is_sorted());
+        }
+        let places = sample_offsets(&(0..1 << 30));
+        assert!(places.last().is_some_and(|&last| last > 1_000_000_000));
+    }
+}

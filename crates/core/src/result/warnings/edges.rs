@@ -1,0 +1,134 @@
+//! Whether the account of a time span hides something: no I/O at all, a stall that its end cut off, or time
+//! without I/Os in flight.
+
+use super::super::totals::{Kind, Sum, of_span};
+use super::super::{Outcome, Warning, WarningKind};
+use super::Seen;
+use super::words::count;
+use crate::measure::InFlight;
+use crate::units::NANOS_PER_SEC;
+
+/// An I/O in flight at the end is told if it is at least so old ...
+const OLD_NS: u64 = 100_000_000;
+/// ... and so many times as old as the mean.
+const OLD_FACTOR: f64 = 10.0;
+/// So many I/Os in flight may take all of the time until they are handed over.
+const MANY_IOS: u64 = 10_000;
+/// Idle slots are told from this share of their time on.
+const IDLE_SHARE: f64 = 0.05;
+
+/// Doubts about one time span.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    let found = [nothing_completed(seen), stalled_at_end(seen), idle(seen)];
+    found.into_iter().flatten().collect()
+}
+
+/// All operations together.
+fn sum(seen: &Seen) -> Sum {
+    let mut all = of_span(seen.measured, Kind::Total);
+    for kind in [Kind::Sync, Kind::Trim] {
+        let part = of_span(seen.measured, kind);
+        all.ios += part.ios;
+        all.errors += part.errors;
+        all.edges.merge(&part.edges);
+    }
+    all
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / NANOS_PER_SEC as f64
+}
+
+fn number_of(ios: u64) -> usize {
+    usize::try_from(ios).unwrap_or(usize::MAX)
+}
+
+fn nothing_completed(seen: &Seen) -> Option<Warning> {
+    if seen.measured.outcome != Outcome::NoIo {
+        return None;
+    }
+    let sum = sum(seen);
+    let mut evidence = format!(
+        "no I/O completed in the {:.2} s of the measured time",
+        seconds(seen.measured.measured_ns)
+    );
+    let mut remedy = "look whether the target answers (kernel log), or measure for longer (-d)";
+    if sum.errors > 0 {
+        evidence.push_str(&format!("; {} failed", count(number_of(sum.errors), "I/O")));
+        remedy = "look for the target's errors in the kernel's log";
+    } else if sum.edges.at_end.ios > 0 {
+        evidence.push_str(&format!("; {}", in_flight(&sum.edges.at_end)));
+        if sum.edges.at_end.ios >= MANY_IOS {
+            evidence.push_str(
+                ", since a thread hands over all of its I/Os before it looks for the first",
+            );
+            remedy = "ask for fewer outstanding I/Os (-o), or measure for longer (-d)";
+        }
+    } else {
+        evidence
+            .push_str(", and none was in flight at its end: none was due, or no thread got to run");
+        remedy = "ask for a higher rate (-g), or measure for longer (-d)";
+    }
+    Some(seen.warning(WarningKind::NoIoCompleted, evidence, remedy.to_owned()))
+}
+
+fn in_flight(at_end: &InFlight) -> String {
+    let were = if at_end.ios == 1 { "was" } else { "were" };
+    let ios = count(number_of(at_end.ios), "I/O");
+    let oldest = seconds(at_end.age_ns_max);
+    format!("{ios} {were} in flight at its end, the oldest for {oldest:.3} s")
+}
+
+fn stalled_at_end(seen: &Seen) -> Option<Warning> {
+    let slots = seen.measured.slots();
+    let sum = sum(seen);
+    if sum.ios == 0 {
+        return None;
+    }
+    let busy_ns = (slots.count as f64) * seen.measured.measured_ns as f64 - slots.idle_ns as f64;
+    let mean_ns = busy_ns / sum.ios as f64;
+    let oldest_ns = sum.edges.at_end.age_ns_max;
+    if oldest_ns < OLD_NS || (oldest_ns as f64) < OLD_FACTOR * mean_ns {
+        return None;
+    }
+    let mut evidence = format!(
+        "the measured time ended in a stall: {}, while the mean is {:.3} ms",
+        in_flight(&sum.edges.at_end),
+        mean_ns / 1e6
+    );
+    let late = sum.edges.not_issued;
+    if late.ios > 0 {
+        let ios = count(number_of(late.ios), "I/O");
+        let oldest = seconds(late.age_ns_max);
+        evidence.push_str(&format!("; {ios} more had been due for up to {oldest:.3} s"));
+    }
+    let remedy = "read their latencies as at least so long, find what stalls the target (kernel log), and \
+                  measure for longer (-d), so that the stall ends within the measured time";
+    Some(seen.warning(WarningKind::StalledAtEnd, evidence, remedy.to_owned()))
+}
+
+/// Slots are meant to be free where a rate, bursts or a number of I/Os say so.
+fn is_asked_for(seen: &Seen) -> bool {
+    let mut streams = seen.span.threads.iter().flat_map(|thread| &thread.assignments);
+    streams.any(|assignment| assignment.pace.is_some() || assignment.burst.is_some())
+        || seen.span.stop.counts()
+}
+
+fn idle(seen: &Seen) -> Option<Warning> {
+    let ended = matches!(seen.measured.outcome, Outcome::Complete | Outcome::NoIo);
+    let share = seen.measured.idle_share().filter(|share| *share >= IDLE_SHARE)?;
+    if !ended || is_asked_for(seen) {
+        return None;
+    }
+    let slots = seen.measured.slots();
+    let evidence = format!(
+        "of the {} that should have been in flight all the time, {:.2} were missing on average ({:.1} % of \
+         their time): threads of load paused between I/Os, or began late",
+        count(number_of(slots.count), "I/O"),
+        share * slots.count as f64,
+        share * 100.0
+    );
+    let remedy = "find what kept the threads of load from running (other load, a CPU quota, a debugger), \
+                  and do not divide outstanding I/Os by a latency of this run";
+    Some(seen.warning(WarningKind::IdleBetweenIos, evidence, remedy.to_owned()))
+}

@@ -1,0 +1,87 @@
+//! What went wrong while measuring: failed and short I/O, a lesser backend, an early end.
+
+use super::super::{Outcome, Warning, WarningKind};
+use super::Seen;
+use super::words::count;
+use crate::plan::TargetPlan;
+use crate::units::NANOS_PER_SEC;
+
+/// Doubts about one time span.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = interrupted(seen).into_iter().collect();
+    for (index, target) in seen.span.targets.iter().enumerate() {
+        warnings.extend(io_errors(seen, index, target));
+        warnings.extend(short_ios(seen, index, target));
+    }
+    warnings.extend(fallbacks(seen));
+    warnings
+}
+
+fn interrupted(seen: &Seen) -> Option<Warning> {
+    if seen.measured.outcome != Outcome::Interrupted {
+        return None;
+    }
+    let seconds = |ns: u64| ns as f64 / NANOS_PER_SEC as f64;
+    let evidence = format!(
+        "the time span was ended after {:.2} s of {:.2} s of measured time",
+        seconds(seen.measured.measured_ns),
+        seconds(seen.span.measured_ns),
+    );
+    let remedy = "run it to its end before comparing it with other runs";
+    Some(seen.warning(WarningKind::Interrupted, evidence, remedy.to_owned()))
+}
+
+fn io_errors(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> {
+    let counts = seen.counts(index);
+    if counts.read_errors + counts.write_errors == 0 {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} reads and {} of {} writes failed; rates and latencies are of the others only",
+        counts.read_errors,
+        counts.read_errors + counts.read_ios,
+        counts.write_errors,
+        counts.write_errors + counts.write_ios,
+    );
+    let remedy = "look for the target's errors in the kernel's log, and repair or replace it";
+    let warning = seen.warning(WarningKind::IoErrors, evidence, remedy.to_owned());
+    Some(seen.about(target, warning))
+}
+
+fn short_ios(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> {
+    let counts = seen.counts(index);
+    if counts.short_ios == 0 {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} I/Os moved fewer than the {} bytes that were asked for, and are not counted among the others",
+        counts.short_ios,
+        counts.read_ios + counts.write_ios + counts.short_ios,
+        target.block_bytes,
+    );
+    let remedy = format!(
+        "check that the target still has its {} bytes and that nobody else changes it",
+        target.size_bytes,
+    );
+    let warning = seen.warning(WarningKind::ShortIo, evidence, remedy);
+    Some(seen.about(target, warning))
+}
+
+/// One warning for each different reason why threads did without a better backend.
+fn fallbacks(seen: &Seen) -> Vec<Warning> {
+    let mut reasons: Vec<(&str, &str, usize)> = Vec::new();
+    for thread in &seen.measured.threads {
+        let Some(reason) = thread.backend.fallback.as_deref() else { continue };
+        let name = thread.backend.name.as_str();
+        match reasons.iter_mut().find(|found| (found.0, found.1) == (name, reason)) {
+            Some(found) => found.2 += 1,
+            None => reasons.push((name, reason, 1)),
+        }
+    }
+    let warn = |(name, reason, threads): (&str, &str, usize)| {
+        let evidence = format!("{} used {name}: {reason}", count(threads, "thread"));
+        let remedy = format!("remove that obstacle, or compare with other runs on {name} only");
+        seen.warning(WarningKind::BackendFallback, evidence, remedy)
+    };
+    reasons.into_iter().map(warn).collect()
+}

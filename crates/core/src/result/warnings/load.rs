@@ -1,0 +1,180 @@
+//! Whether the load was what was asked for, and whether the host or the device was its limit.
+
+use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
+use super::Seen;
+use super::causes::{OTHERS_PERCENT, others_percent, outside};
+use super::words::{count, either, list};
+use crate::units::{MIB, NANOS_PER_SEC};
+
+/// A rate that is this close to the one asked for, as a share, counts as reached.
+const RATE_TOLERANCE: f64 = 0.01;
+/// From this use on, in percent, a CPU or a thread is at its limit.
+const SATURATED_PERCENT: f64 = 95.0;
+/// More stolen time than this, in percent, shows in the results.
+const STOLEN_PERCENT_MAX: f64 = 5.0;
+/// Items that are named in a sentence before the rest is counted.
+const NAMED: usize = 4;
+
+/// Doubts about the load of one time span.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    if seen.measured.measured_ns == 0 {
+        return Vec::new();
+    }
+    let found = [rate_not_reached(seen), core_saturated(seen), cpu_stolen(seen)];
+    found.into_iter().flatten().collect()
+}
+
+/// What was asked of all paced threads together, and what they delivered.
+#[derive(Default)]
+struct Rates {
+    asked_ios: f64,
+    delivered_ios: u64,
+    paced_uses: u32,
+    bursts: bool,
+}
+
+fn rates(seen: &Seen) -> Rates {
+    let mut sum = Rates::default();
+    for thread in &seen.span.threads {
+        let measured =
+            seen.measured.threads.iter().find(|found| found.index == super::number(thread.index));
+        for assignment in &thread.assignments {
+            let Some(pace) = assignment.pace.filter(|pace| pace.per_ns > 0) else { continue };
+            let used = measured.and_then(|found| {
+                found.targets.iter().find(|used| used.target == super::number(assignment.target))
+            });
+            let measured_ns = seen.measured.measured_ns as f64;
+            sum.asked_ios += measured_ns * pace.ios as f64 / pace.per_ns as f64;
+            // Syncs have no place in the schedule; trims have.
+            let trims = |trim: &DirectionResult| trim.ios;
+            sum.delivered_ios += used.map_or(0, |used| {
+                used.read.ios + used.write.ios + used.trim.as_ref().map_or(0, trims)
+            });
+            sum.paced_uses += 1;
+            sum.bursts |= assignment.burst.is_some();
+        }
+    }
+    sum
+}
+
+/// Whether a rate was asked for and not delivered.
+pub(super) fn is_rate_missed(seen: &Seen) -> bool {
+    rates(seen).is_missed()
+}
+
+/// Whether a rate was asked of all threads and delivered: then nothing has to be explained.
+pub(super) fn is_rate_met(seen: &Seen) -> bool {
+    let threads = &seen.span.threads;
+    let all_paced = threads
+        .iter()
+        .all(|one| one.assignments.iter().all(|assignment| assignment.pace.is_some()));
+    all_paced && !threads.is_empty() && !is_rate_missed(seen)
+}
+
+impl Rates {
+    fn is_missed(&self) -> bool {
+        // The I/O under way when the measured time ends is due in it but completes after it.
+        let delivered = self.delivered_ios as f64 + f64::from(self.paced_uses);
+        delivered < self.asked_ios * (1.0 - RATE_TOLERANCE)
+    }
+}
+
+fn rate_not_reached(seen: &Seen) -> Option<Warning> {
+    let rates = rates(seen);
+    if !rates.is_missed() {
+        return None;
+    }
+    let delivered = rates.delivered_ios as f64;
+    let seconds = seen.measured.measured_ns as f64 / NANOS_PER_SEC as f64;
+    let evidence = format!(
+        "{:.1} I/Os per second were asked for and {:.1} delivered, which is {:.1} %",
+        rates.asked_ios / seconds,
+        delivered / seconds,
+        delivered * 100.0 / rates.asked_ios,
+    );
+    if let Some(cause) = outside(seen) {
+        let evidence = format!("{evidence}: {}", cause.words);
+        return Some(seen.warning(WarningKind::RateNotReached, evidence, cause.remedy));
+    }
+    let mut remedies =
+        vec!["ask for a lower rate (-g)".to_owned(), "allow more outstanding I/O (-o)".to_owned()];
+    if rates.bursts {
+        remedies.push("leave out the idle time between bursts (-i)".to_owned());
+    }
+    Some(seen.warning(WarningKind::RateNotReached, evidence, either(&remedies)))
+}
+
+fn busy_percent(cpu: &CpuUse) -> f64 {
+    100.0 - cpu.idle_percent - cpu.steal_percent
+}
+
+fn core_saturated(seen: &Seen) -> Option<Warning> {
+    let measured_ns = seen.measured.measured_ns as f64;
+    let real = |thread: &&ThreadResult| thread.backend.name != "null";
+    let threads: Vec<&ThreadResult> = seen.measured.threads.iter().filter(real).collect();
+    let runs_load = |cpu: &&CpuUse| threads.iter().any(|one| one.pinned_os_cpu == Some(cpu.os_id));
+    let full = |cpu: &&CpuUse| busy_percent(cpu) >= SATURATED_PERCENT;
+    let is_ours =
+        |cpu: &&CpuUse| others_percent(seen, cpu.os_id, busy_percent(cpu)) < OTHERS_PERCENT;
+    let cpus = seen.measured.cpu.iter().filter(full).filter(runs_load).filter(is_ours);
+    let mut items: Vec<String> =
+        cpus.map(|cpu| format!("CPU {} was {:.1} % busy", cpu.os_id, busy_percent(cpu))).collect();
+    for thread in &threads {
+        // A thread that hands over many I/Os at once notices the end of the time late.
+        let percent = (thread.cpu_ns as f64 * 100.0 / measured_ns).min(100.0);
+        if percent >= SATURATED_PERCENT {
+            items.push(format!("thread {} used {percent:.1} % of one CPU", thread.index));
+        }
+    }
+    if items.is_empty() || is_rate_met(seen) {
+        return None;
+    }
+    let evidence =
+        format!("{}, so the host and not the device may be the limit", list(&items, NAMED));
+    Some(seen.warning(WarningKind::CoreSaturated, evidence, relief(seen, &threads)))
+}
+
+/// What takes work off a core, as far as it is not done already.
+fn relief(seen: &Seen, threads: &[&ThreadResult]) -> String {
+    let mut remedies = Vec::new();
+    let mut tell = |applies: bool, remedy: &str| {
+        if applies {
+            remedies.push(remedy.to_owned());
+        }
+    };
+    let slower =
+        threads.iter().any(|one| one.backend.name != "io_uring" && one.backend.fallback.is_none());
+    let targets = &seen.span.targets;
+    tell(threads.len() < seen.cpu_count, "use more threads (-t)");
+    tell(share_a_cpu(threads) && seen.cpu_count > 1, "give each thread a CPU of its own (-a)");
+    tell(slower && !targets.iter().any(|one| one.open.mapped), "use --engine=io_uring");
+    tell(targets.iter().any(|one| u64::from(one.block_bytes) < MIB), "use larger blocks (-b)");
+    tell(targets.iter().any(|one| !one.open.direct), "bypass the page cache (-Su)");
+    if remedies.is_empty() {
+        return "read the result as a lower bound of what the device can do".to_owned();
+    }
+    either(&remedies)
+}
+
+fn share_a_cpu(threads: &[&ThreadResult]) -> bool {
+    let mut cpus: Vec<u32> = threads.iter().filter_map(|thread| thread.pinned_os_cpu).collect();
+    cpus.sort_unstable();
+    cpus.windows(2).any(|two| two[0] == two[1])
+}
+
+fn cpu_stolen(seen: &Seen) -> Option<Warning> {
+    let stolen = seen.measured.cpu.iter().filter(|cpu| cpu.steal_percent > STOLEN_PERCENT_MAX);
+    let items: Vec<String> =
+        stolen.map(|cpu| format!("{:.1} % of CPU {}", cpu.steal_percent, cpu.os_id)).collect();
+    if items.is_empty() {
+        return None;
+    }
+    let evidence = format!(
+        "the hypervisor took {} ({} in all), which adds to latency and takes from rates",
+        list(&items, NAMED),
+        count(items.len(), "CPU"),
+    );
+    let remedy = "repeat the run when the host of this virtual machine is quiet, or give the \
+                  machine dedicated CPUs";
+    Some(seen.warning(WarningKind::CpuStolen, evidence, remedy.to_owned()))
+}

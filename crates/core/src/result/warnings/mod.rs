@@ -1,0 +1,150 @@
+//! What a result did not measure: every reason to doubt it, with evidence and remedy.
+//!
+//! [`before`] looks at the targets, [`after`] at what was measured. Each warning is raised on
+//! numbers, never on suspicion, and names a remedy that is not already in use.
+
+mod beneath;
+mod blocks;
+mod caching;
+mod causes;
+mod cpus;
+mod data;
+mod edges;
+mod events;
+mod faults;
+mod load;
+mod replaced;
+mod response;
+mod sharing;
+mod still;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod trims;
+pub(super) mod words;
+
+use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
+use crate::measure::EventSink;
+use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
+pub use blocks::{allocated, lost};
+pub use caching::{TargetResidency, residency};
+pub use cpus::cpus;
+pub use replaced::{Places, places, replaced};
+pub use still::stood_still;
+
+/// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
+///
+/// Only reads are in question, and the targets are only read. A file that is not there, or cannot
+/// be opened, raises none. Files that are made for a time span must have been made before; where
+/// that happens between time spans, use [`before_span`].
+#[must_use]
+pub fn before(plan: &Plan) -> Vec<Warning> {
+    let mut seen = Vec::new();
+    plan.spans.iter().flat_map(|span| data::warnings(plan, span, &mut seen, &|_| {})).collect()
+}
+
+/// Doubts about what the targets of one time span hold; each look that may hang is told to `sink`.
+#[must_use]
+pub fn before_span(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> Vec<Warning> {
+    data::warnings(plan, span, &mut Vec::new(), sink)
+}
+
+/// Doubts about what was measured, in the order of the time spans.
+///
+/// `residency` holds what [`residency()`] found after each time span; without it the page cache is
+/// in doubt whenever it was not bypassed.
+#[must_use]
+pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (span, measured) in plan.spans.iter().zip(&result.time_spans) {
+        let seen = Seen { span, measured, cpu_count: result.host.cpus.len() };
+        warnings.extend(faults::warnings(&seen));
+        warnings.extend(edges::warnings(&seen));
+        warnings.extend(beneath::warnings(&seen));
+        warnings.extend(caching::warnings(&seen, residency));
+        warnings.extend(sharing::warnings(&seen));
+        warnings.extend(trims::warnings(&seen));
+        warnings.extend(causes::warnings(&seen));
+        warnings.extend(load::warnings(&seen));
+        warnings.extend(response::warnings(&seen));
+        warnings.extend(stop::warnings(&seen));
+        warnings.extend(events::warnings(&seen));
+    }
+    warnings
+}
+
+/// One time span: its plan, and what was measured.
+struct Seen<'a> {
+    span: &'a SpanPlan,
+    measured: &'a TimeSpanResult,
+    cpu_count: usize,
+}
+
+/// I/Os of one target over all threads.
+#[derive(Default)]
+struct Counts {
+    read_ios: u64,
+    write_ios: u64,
+    write_bytes: u64,
+    read_errors: u64,
+    write_errors: u64,
+    short_ios: u64,
+}
+
+impl Seen<'_> {
+    fn warning(&self, kind: WarningKind, evidence: String, remedy: String) -> Warning {
+        Warning { kind, target: None, time_span: Some(number(self.span.index)), evidence, remedy }
+    }
+
+    fn about(&self, target: &TargetPlan, mut warning: Warning) -> Warning {
+        warning.target = Some(target.name.clone());
+        warning.time_span = Some(number(self.span.index));
+        warning
+    }
+
+    /// The targets that lie on something real, with their position.
+    fn real_targets(&self) -> impl Iterator<Item = (usize, &TargetPlan)> {
+        let targets = self.span.targets.iter().enumerate();
+        targets.filter(|(_, target)| target.kind != TargetKind::Virtual)
+    }
+
+    /// What each thread measured on one target.
+    fn uses(&self, target: usize) -> impl Iterator<Item = (&ThreadResult, &ThreadTargetResult)> {
+        let threads = self.measured.threads.iter().filter(|thread| thread.backend.name != "null");
+        threads.flat_map(move |thread| {
+            let uses = thread.targets.iter().filter(move |seen| seen.target == number(target));
+            uses.map(move |seen| (thread, seen))
+        })
+    }
+
+    /// Reads and writes of a thread.
+    fn ios_of_thread(&self, thread: u32) -> u64 {
+        let threads = self.measured.threads.iter().filter(|one| one.index == thread);
+        threads.flat_map(|one| &one.targets).map(|used| used.read.ios + used.write.ios).sum()
+    }
+
+    /// Whether a thread waits for its pace on any target.
+    fn is_paced(&self, thread: u32) -> bool {
+        let threads = self.span.threads.iter().filter(|one| number(one.index) == thread);
+        let mut streams = threads.flat_map(|one| &one.assignments);
+        streams.any(|assignment| assignment.pace.is_some() || assignment.burst.is_some())
+    }
+
+    fn counts(&self, target: usize) -> Counts {
+        let mut sum = Counts::default();
+        for (_, seen) in self.uses(target) {
+            sum.read_ios += seen.read.ios;
+            sum.write_ios += seen.write.ios;
+            sum.write_bytes += seen.write.bytes;
+            sum.read_errors += seen.read.errors;
+            sum.write_errors += seen.write.errors;
+            sum.short_ios += seen.read.short_ios + seen.write.short_ios;
+        }
+        sum
+    }
+}
+
+/// A position as results hold it.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

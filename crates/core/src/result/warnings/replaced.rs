@@ -1,0 +1,132 @@
+//! Targets whose path led elsewhere after the load: they were deleted, or others took their place.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use fathom_sys::identity::{self, Identity};
+
+use super::super::{Warning, WarningKind};
+use super::number;
+use crate::measure::EventSink;
+use crate::plan::{SpanPlan, TargetKind, TargetPlan};
+use crate::supervise::within;
+
+/// What the path of each target of a time span leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places(Vec<Option<Place>>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    identity: Identity,
+    size_bytes: u64,
+    /// What the file system has given it, as far as it tells.
+    held_bytes: u64,
+}
+
+fn place(path: &Path) -> Option<Place> {
+    let identity = identity::of(path).ok()?;
+    let found = std::fs::metadata(path).ok()?;
+    Some(Place { identity, size_bytes: found.len(), held_bytes: found.blocks() * 512 })
+}
+
+/// What the path of each target leads to now; nothing for those that lie on nothing. Each look that may hang
+/// is told to `sink`.
+#[must_use]
+pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
+    let of = |target: &TargetPlan| {
+        let is_real = target.kind != TargetKind::Virtual;
+        let look = || place(&target.path);
+        is_real.then(|| within(sink, format!("look at '{}'", target.name), look)).flatten()
+    };
+    Places(span.targets.iter().map(of).collect())
+}
+
+/// One warning for each target whose path leads elsewhere now than it did before the load, or that somebody
+/// has cut or punched meanwhile.
+#[must_use]
+pub fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<Warning> {
+    let after = places(span, sink);
+    let both = before.0.iter().zip(&after.0).zip(&span.targets);
+    let warn = |((then, now), target): ((&Option<Place>, &Option<Place>), &TargetPlan)| {
+        let evidence = evidence((*then)?, *now, target)?;
+        Some(Warning {
+            kind: WarningKind::TargetReplaced,
+            target: Some(target.name.clone()),
+            time_span: Some(number(span.index)),
+            evidence,
+            remedy:
+                "keep others off the target, and run it again if its place on the device matters"
+                    .to_owned(),
+        })
+    };
+    both.filter_map(warn).collect()
+}
+
+fn evidence(then: Place, now: Option<Place>, target: &TargetPlan) -> Option<String> {
+    const WENT_ON: &str = "while it was used; the load went on with the open one";
+    let (from, to) = match now {
+        None => return Some(format!("it was deleted or renamed {WENT_ON}")),
+        Some(now) if now.identity != then.identity => {
+            return Some(format!("another one took its place {WENT_ON}"));
+        }
+        Some(now) => ((then.size_bytes, then.held_bytes), (now.size_bytes, now.held_bytes)),
+    };
+    if to.0 < from.0 {
+        return Some(format!(
+            "somebody cut it while it was used: it had {} bytes before the load, and has {} now",
+            from.0, to.0
+        ));
+    }
+    // What this run writes may be stored otherwise than before.
+    (to.1 < from.1 && !target.open.write).then(|| {
+        format!(
+            "somebody gave back {} bytes of it while it was only read (a hole was punched): reads of a hole \
+             never reach the device",
+            from.1 - to.1
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard::fixture::{span, target};
+
+    #[test]
+    fn a_target_that_is_deleted_or_replaced_is_told() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let paths = ["kept", "deleted", "replaced"].map(|name| home.path().join(name));
+        for path in &paths {
+            std::fs::write(path, "data").expect("a file");
+        }
+        let targets = paths.iter().map(|path| target(path, 0)).collect();
+        let span = span(targets);
+        let before = places(&span, &|_| {});
+        std::fs::remove_file(&paths[1]).expect("removed");
+        let other = home.path().join("other");
+        std::fs::write(&other, "other data").expect("a file");
+        std::fs::rename(&other, &paths[2]).expect("replaced");
+        let told = replaced(&span, &before, &|_| {});
+        let names: Vec<_> = told.iter().map(|warning| warning.target.clone().unwrap()).collect();
+        assert_eq!(names, [&span.targets[1].name, &span.targets[2].name].map(Clone::clone));
+        assert!(told[0].evidence.contains("deleted") && told[1].evidence.contains("another"));
+        assert!(replaced(&span, &places(&span, &|_| {}), &|_| {}).is_empty());
+    }
+
+    #[test]
+    fn a_target_that_is_cut_is_told_with_both_sizes() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), vec![7; 65_536]).expect("data");
+        let span = span(vec![target(file.path(), 0)]);
+        let before = places(&span, &|_| {});
+        file.as_file().set_len(4096).expect("cut");
+        let told = replaced(&span, &before, &|_| {});
+        assert!(
+            told[0].evidence.contains("65536") && told[0].evidence.contains("4096"),
+            "{told:?}"
+        );
+        file.as_file().set_len(65_536).expect("a hole");
+        let told = replaced(&span, &before, &|_| {});
+        assert_eq!(told.is_empty(), span.targets[0].open.write, "{told:?}");
+    }
+}

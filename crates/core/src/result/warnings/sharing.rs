@@ -1,0 +1,76 @@
+//! Several threads that read the same sequential blocks.
+
+use super::super::{Warning, WarningKind};
+use super::Seen;
+use super::words::{either, size};
+use crate::plan::{Order, TargetPlan};
+use crate::units::MIB;
+
+/// What one thread read this recently, the cache of any drive may still hold for the next.
+const NEAR_BYTES: u64 = 16 * MIB;
+
+/// Doubts about sequential readers that follow one another closely.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    let sequential = |(_, target): &(usize, &TargetPlan)| {
+        matches!(target.offsets.order, Order::Sequential | Order::SameOffset)
+    };
+    let found = seen.real_targets().filter(sequential);
+    found.filter_map(|(index, target)| shared_blocks(seen, index, target)).collect()
+}
+
+/// Where a thread began, and how far it came.
+struct Walk {
+    start_bytes: u64,
+    length_bytes: u64,
+}
+
+fn shared_blocks(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> {
+    let mut walks = walks(seen, index, target);
+    walks.sort_unstable_by_key(|walk| walk.start_bytes);
+    let range_bytes = target.offsets.end_bytes.saturating_sub(target.offsets.base_bytes);
+    let fair_bytes = range_bytes / (walks.len() as u64).max(1);
+    let near_bytes = NEAR_BYTES.min(fair_bytes / 2).max(1);
+    let behind = |two: &[Walk]| {
+        let distance = two[1].start_bytes - two[0].start_bytes;
+        let reached = two[0].length_bytes > distance;
+        (reached && distance < near_bytes).then_some(distance)
+    };
+    let distances: Vec<u64> = walks.windows(2).filter_map(behind).collect();
+    let evidence = format!(
+        "{} of {} threads read sequentially what another thread, starting at most {} away, read \
+         as well, so that a cache may have served them",
+        distances.len(),
+        walks.len(),
+        size(*distances.iter().max()?),
+    );
+    let warning =
+        seen.warning(WarningKind::SharedSequentialBlocks, evidence, remedy(target, fair_bytes));
+    Some(seen.about(target, warning))
+}
+
+/// The walks of the threads that read the target.
+fn walks(seen: &Seen, index: usize, target: &TargetPlan) -> Vec<Walk> {
+    let mut walks = Vec::new();
+    for (thread, used) in seen.uses(index).filter(|(_, used)| used.read.ios > 0) {
+        let planned =
+            seen.span.threads.iter().find(|plan| super::number(plan.index) == thread.index);
+        let assignment =
+            planned.and_then(|plan| plan.assignments.iter().find(|use_of| use_of.target == index));
+        let ios = used.read.ios + used.write.ios;
+        walks.extend(assignment.map(|assignment| Walk {
+            start_bytes: assignment.start_bytes,
+            length_bytes: ios.saturating_mul(target.offsets.align_bytes),
+        }));
+    }
+    walks
+}
+
+fn remedy(target: &TargetPlan, fair_bytes: u64) -> String {
+    let mut remedies = vec!["let the threads share one position (-si)".to_owned()];
+    let block_bytes = target.offsets.block_bytes.max(1);
+    let stride_bytes = fair_bytes / block_bytes * block_bytes;
+    if stride_bytes > 0 {
+        remedies.push(format!("start each in a part of its own (-T{stride_bytes})"));
+    }
+    either(&remedies)
+}

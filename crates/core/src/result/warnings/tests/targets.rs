@@ -1,0 +1,158 @@
+//! Doubts about what real files hold.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use super::{Case, direction, has, lacks};
+use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
+use crate::plan::{FilePlan, OffsetPlan, TargetKind};
+use crate::result::warnings::{before, before_span, residency};
+use crate::result::{ThreadTargetResult, Warning, WarningKind};
+use crate::units::{GIB, MIB};
+
+/// A case whose target is a real file of 1 MiB, and that file.
+fn on_file() -> (Case, tempfile::NamedTempFile) {
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.as_file().set_len(MIB).expect("a length");
+    let mut case = Case::new(1);
+    file.path().clone_into(&mut case.target().path);
+    case.target().offsets.end_bytes = MIB;
+    case.target().size_bytes = MIB;
+    (case, file)
+}
+
+/// Zeros, or data that do not repeat.
+fn write(file: &File, from: u64, to: u64, byte: u8) {
+    let data: Vec<u8> = (from..to)
+        .map(|at| if byte == 0 { 0 } else { (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 })
+        .collect();
+    file.write_all_at(&data, from).expect("a write");
+}
+
+fn kinds(warnings: &[Warning]) -> Vec<WarningKind> {
+    warnings.iter().map(|warning| warning.kind).collect()
+}
+
+#[test]
+fn blocks_that_were_never_written_are_doubted_with_their_share() {
+    let (mut case, file) = on_file();
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["100.0 % of the 1 MiB"]);
+    has(&found[0].remedy, &["-c1048576", "-w100"]);
+    write(file.as_file(), 0, 3 * MIB / 4, 7);
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["25.0 %", "256 KiB in holes"]);
+    case.target().offsets.end_bytes = 3 * MIB / 4;
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn zeros_are_doubted_from_one_place_of_twenty_on() {
+    let (case, file) = on_file();
+    write(file.as_file(), 0, MIB, 0);
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::AllZeroData]);
+    has(&found[0].evidence, &["64 of 64 places"]);
+    write(file.as_file(), 0, MIB / 2, 7);
+    has(&before(&case.plan)[0].evidence, &["32 of 64 places"]);
+    write(file.as_file(), 0, MIB - 3 * 16_384, 7);
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn data_that_repeat_are_doubted_and_others_are_not() {
+    let (case, file) = on_file();
+    let counting: Vec<u8> = (0..=255).cycle().take(usize::try_from(MIB).expect("small")).collect();
+    file.as_file().write_all_at(&counting, 0).expect("a write");
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::ConstantData]);
+    has(&found[0].evidence, &["64 of 64 places"]);
+    write(file.as_file(), 0, MIB - 3 * 16_384, 7);
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn only_reads_are_in_question_and_each_stretch_once() {
+    let (mut case, _file) = on_file();
+    case.target().write_percent = 100;
+    assert_eq!(before(&case.plan), []);
+    case.target().write_percent = 99;
+    case.plan.spans.push(case.plan.spans[0].clone());
+    assert_eq!(before(&case.plan).len(), 1);
+    case.plan.spans[1].index = 1;
+    assert_eq!(before_span(&case.plan, &case.plan.spans[1], &|_| {})[0].time_span, Some(1));
+    case.plan.spans.iter_mut().for_each(|span| span.targets[0].kind = TargetKind::Virtual);
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
+    let (mut case, _file) = on_file();
+    let path = case.target().path.clone();
+    case.plan.precreate.push(FilePlan { path, size_bytes: MIB, ..FilePlan::default() });
+    lacks(&before(&case.plan)[0].remedy, "-c");
+}
+
+#[test]
+fn residency_of_a_fresh_file_is_whole() {
+    let (mut case, file) = on_file();
+    write(file.as_file(), 0, MIB, 7);
+    let found = residency(&case.plan.spans[0], &|_| {});
+    assert_eq!((found[0].range_bytes, found[0].resident_bytes), (MIB, MIB));
+    assert!(found[0].memory_bytes > MIB);
+    case.target().path = "/nowhere/test.dat".into();
+    assert_eq!(residency(&case.plan.spans[0], &|_| {}), []);
+}
+
+#[test]
+fn reads_beside_trims_are_doubted_unless_they_go_elsewhere() {
+    let mut case = Case::new(2);
+    assert_eq!(case.all(), []);
+    case.used(1).trim = Some(direction(77));
+    let found = case.all();
+    assert_eq!(kinds(&found), [WarningKind::UnwrittenExtents]);
+    has(&found[0].evidence, &["77 trims", "20000 reads"]);
+    let offsets = case.target().offsets.clone();
+    let stream = |base_bytes, end_bytes| StreamPlan {
+        offsets: OffsetPlan { base_bytes, end_bytes, ..offsets.clone() },
+        sizes: Vec::new(),
+    };
+    let mix = MixPlan {
+        exact: true,
+        trim_percent: 1,
+        sync: None,
+        separate: true,
+        read: stream(0, GIB / 2),
+        write: stream(GIB / 2, GIB),
+    };
+    case.target().mix = Some(mix.clone());
+    assert_eq!(case.all(), []);
+    case.target().mix = Some(MixPlan { read: stream(0, GIB), ..mix });
+    assert_eq!(case.all().len(), 1);
+}
+
+#[test]
+fn writes_that_are_synced_one_by_one_are_not_late() {
+    let mut case = Case::new(1);
+    case.target().open.direct = false;
+    *case.used(0) = ThreadTargetResult {
+        target: 0,
+        read: direction(0),
+        write: direction(512),
+        ..ThreadTargetResult::default()
+    };
+    let stream = StreamPlan { offsets: case.target().offsets.clone(), sizes: Vec::new() };
+    for (every_writes, warnings) in [(1, 0), (2, 1)] {
+        case.target().mix = Some(MixPlan {
+            exact: false,
+            trim_percent: 0,
+            sync: Some(SyncCadence { every_writes, data_only: true }),
+            separate: false,
+            read: stream.clone(),
+            write: stream.clone(),
+        });
+        assert_eq!(case.all().len(), warnings);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run has found so far, and the result that is made of it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Finished;
+use crate::dialect::diskspd::parse::Request;
+use crate::measure::{Ending, SpanMeasurements};
+use crate::plan::Plan;
+use crate::profile::Profile;
+use crate::result::assemble::{Provenance, assemble};
+use crate::result::{Outcome, TimeSpanResult, Verification, Warning, WarningKind, warnings};
+use crate::supervise::TimedOut;
+use crate::verify::Tables;
+
+/// The record, shared by the thread that runs and the one that supervises it. It is held for moments
+/// only, and never while a target is touched.
+#[derive(Default)]
+pub(super) struct Shared(Mutex<RunRecord>);
+
+impl Shared {
+    pub(super) fn of(&self) -> MutexGuard<'_, RunRecord> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was found. A thread that was given up does not get it back.
+    pub(super) fn take(&self) -> RunRecord {
+        std::mem::take(&mut *self.of())
+    }
+}
+
+/// What a run has found so far.
+#[derive(Default)]
+pub(super) struct RunRecord {
+    /// The plan, once there is one.
+    pub(super) plan: Option<Arc<Plan>>,
+    /// The time spans that have ended, in order.
+    pub(super) spans: Vec<SpanMeasurements>,
+    pub(super) residency: Vec<warnings::TargetResidency>,
+    pub(super) warnings: Vec<Warning>,
+    /// Why the run failed, one sentence per fault.
+    pub(super) failures: Vec<String>,
+    /// What is verified, if anything is.
+    pub(super) tables: Option<Arc<Tables>>,
+    /// How the run ended if it did so before there was a plan.
+    before_plan: Option<Outcome>,
+}
+
+impl RunRecord {
+    /// The run failed before there was a plan.
+    pub(super) fn fail_before_plan(&mut self, failures: Vec<String>) {
+        self.before_plan = Some(Outcome::Failed(failures.join("; ")));
+        self.failures = failures;
+    }
+
+    /// The run was left alone; what it was about to measure is told as not measured.
+    pub(super) fn give_up(&mut self, timed_out: &TimedOut, request: &Request, stop: &AtomicBool) {
+        let reason = timed_out.to_string();
+        let interrupted = stop.load(Ordering::Relaxed);
+        self.failures.push(reason.clone());
+        match &self.plan {
+            None if interrupted => {
+                self.before_plan = Some(Outcome::Interrupted);
+                self.warnings.push(not_to_its_end(reason));
+            }
+            None => self.before_plan = Some(Outcome::Failed(reason)),
+            Some(plan) if self.is_on_its_way(plan) => {
+                self.spans.push(not_begun(interrupted, reason));
+            }
+            // All was measured that could be, and only the looks afterwards are missing.
+            Some(_) => self.warnings.push(not_to_its_end(reason)),
+        }
+        if self.plan.is_some() && request.options.remove_created {
+            let words = "files that this run has made were not removed, because a target hangs";
+            self.failures.push(words.to_owned());
+        }
+    }
+
+    /// Whether another time span was to come.
+    fn is_on_its_way(&self, plan: &Plan) -> bool {
+        let are_complete = self.spans.iter().all(|span| span.ending == Ending::Complete);
+        are_complete && self.spans.len() < plan.spans.len()
+    }
+
+    /// The result of all that.
+    pub(super) fn finish(mut self, provenance: Provenance, profile: &Profile) -> Finished {
+        let plan = self.plan.unwrap_or_default();
+        let spans: Vec<_> = plan.spans.iter().zip(self.spans).collect();
+        let mut result = assemble(provenance, profile, &spans);
+        result.time_spans.extend(self.before_plan.map(nothing_measured));
+        self.warnings.extend(warnings::after(&plan, &result, &self.residency));
+        result.warnings = self.warnings.into_iter().map(Warning::in_sentences).collect();
+        result.verification = self.tables.as_deref().map(verification);
+        Finished { result, failures: self.failures }
+    }
+}
+
+/// A time span that did not begin.
+pub(super) fn not_begun(interrupted: bool, reason: String) -> SpanMeasurements {
+    let ending = if interrupted { Ending::Interrupted } else { Ending::Failed(reason) };
+    SpanMeasurements::nothing(ending)
+}
+
+/// The warning about a run that was left alone after its last measurement.
+pub(super) fn not_to_its_end(evidence: String) -> Warning {
+    Warning {
+        kind: WarningKind::Interrupted,
+        target: None,
+        time_span: None,
+        evidence,
+        remedy: "run it again once the target answers".to_owned(),
+    }
+}
+
+fn nothing_measured(outcome: Outcome) -> TimeSpanResult {
+    TimeSpanResult {
+        outcome,
+        measured_ns: 0,
+        stop: None,
+        thread_count: 0,
+        request_count: 0,
+        interval_ns: 0,
+        cpu: Vec::new(),
+        cost: None,
+        kernel_events: None,
+        outstanding: Vec::new(),
+        beneath: None,
+        targets: Vec::new(),
+        threads: Vec::new(),
+    }
+}
+
+fn verification(tables: &Tables) -> Verification {
+    let journal = tables.journal().map(|path| path.display().to_string());
+    let mut verification = Verification { journal, ..Verification::default() };
+    for (target, tally) in tables.tallies() {
+        verification.add(&target.name, target.block_bytes, 0, &tally);
+    }
+    verification
+}
