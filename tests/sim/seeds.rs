@@ -1,4 +1,5 @@
-//! Whole time spans with faults that a seed draws: whatever goes wrong, the statistics balance and the run ends.
+//! Whole time spans with faults that a seed draws: whatever goes wrong, the statistics balance, and the run
+//! ends.
 
 use std::ops::Range;
 
