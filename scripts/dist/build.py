@@ -134,7 +134,7 @@ def binary(work: Work, libc: str) -> tuple[bytes, bytes]:
 
 def libblkid(work: Work) -> Path:
     """Return the folder with the library that the static binary carries."""
-    folder = ROOT / "target" / "libblkid" / work.arch
+    folder = work.folder / "libblkid" / work.arch
     if not (folder / "libblkid.a").exists():
         script = work.source / "scripts/dist/libblkid.sh"
         zig = f"{work.arch}-linux-musl"

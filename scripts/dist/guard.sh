@@ -14,7 +14,7 @@ archive=$(compgen -G "$dist/diskspd-*-$arch-linux-static.tar.gz" | head -1) ||
     { echo "make dist first: $dist has no static archive" >&2; exit 1; }
 target=$arch-unknown-linux-musl
 bin=$PWD/.venv/bin
-carried=$PWD/target/libblkid/$arch
+carried=$PWD/target/dist-work/libblkid/$arch
 cache=/var/tmp/fathom-zig
 suites=(--lib --test kernel --test cli)
 
