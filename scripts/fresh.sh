@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Proves the README on a machine that has nothing: a minimal Debian made by mmdebstrap, in it the
+# Proves the README on a machine that has nothing: a minimal Debian or Ubuntu made by mmdebstrap, in it the
 # packages that the README names and no more, and a user who is not root runs its two commands.
 #
-#     scripts/fresh.sh [bookworm|trixie|...] [command ...]
+#     scripts/fresh.sh [bookworm|trixie|noble|...] [command ...]
 #
 # Needs root (mounts and chroot) and mmdebstrap. Rust is this machine's own toolchain, mounted
 # read-only, since a Debian's is older than the README asks for. Clients of package registries keep
@@ -32,7 +32,8 @@ trap 'rm -rf --one-file-system "$folder"' EXIT
 size() { du -sm --one-file-system "$1" | cut -f1; }
 
 echo "fresh: $suite with: $packages"
-mmdebstrap --quiet --variant=minbase --include="ca-certificates ${packages}" "$suite" "$root"
+. scripts/dist/suites.sh
+bootstrap "$suite" "ca-certificates ${packages}" "$root" || exit $(($? == SKIPPED ? 0 : 1))
 echo "fresh: the root has $(size "$root") MiB"
 
 chroot "$root" useradd --create-home --shell /bin/bash somebody

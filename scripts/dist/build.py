@@ -1,6 +1,6 @@
 """Build what people install: archives, packages, wheel, image, with bills, sums and signature.
 
-    scripts/dist/build.py [--out target/dist] [--arch x86_64] [--only gnu,musl,wheel,sdist]
+    scripts/dist/build.py [--out target/dist] [--arch x86_64] [--only gnu,musl,wheel,lab,sdist]
                           [--profile release|quick]
 
 What is committed is built, in a folder of its own. Two builds of one commit are equal, wherever
@@ -21,15 +21,23 @@ import tomllib
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import completions
 import manual
 from archive import folder_members, tar_gz
 from bill import Carried, write_bill
-from crates import Crate, built_in, licence_texts
 from fathom.report import _bundle
 from image import write_image
-from native import deb, rpm
+from lab import PYTHONS, brought, carried, lab_files
+from native import DISKSPD, deb, lab, rpm
+
+from crates import Crate, built_in, licence_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from native import Package
 
 ROOT = Path(__file__).resolve().parents[2]
 GLIBC = "2.28"
@@ -165,17 +173,42 @@ def native(work: Work) -> None:
     archive = tar_gz(members, work.epoch, work.out / f"{stem}.tar.gz")
     symbols = {f"{stem}-debug/diskspd.debug": (debug, 0o644)}
     tar_gz(symbols, work.epoch, work.out / f"{stem}-debug.tar.gz")
+    tree = laid(work, {f"usr/{name}": file for name, file in files.items()})
+    made = [packed(work, DISKSPD, tree, make) for make in (deb, rpm)]
+    bills(work, [archive, *made], crates, [])
+
+
+def laid(work: Work, files: dict[str, tuple[bytes, int]]) -> Path:
+    """Put files into a tree, all of the commit's time."""
     tree = work.folder / "tree"
     shutil.rmtree(tree, ignore_errors=True)
     for name, (content, mode) in files.items():
-        place = tree / "usr" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-        place.chmod(mode)
+        _put(tree / name, content, mode)
     for path in sorted(tree.rglob("*")):
         os.utime(path, (work.epoch, work.epoch))
-    made = [make(tree, work.arch, work.version, work.epoch, work.out) for make in (deb, rpm)]
-    bills(work, [archive, *made], crates, [])
+    return tree
+
+
+def packed(work: Work, package: Package, tree: Path, make: Callable[..., Path]) -> Path:
+    """Make a native package; what makes it reads the time from the environment."""
+    os.environ["SOURCE_DATE_EPOCH"] = str(work.epoch)
+    return make(package, tree, work.arch, work.version, work.out)
+
+
+def lab_packages(work: Work) -> None:
+    """Build the lab's native packages from its wheel, each with what it needs."""
+    (own,) = work.out.glob(f"fathom_storage-{work.version}-*_{work.arch}.whl")
+    crates = built_in(work.source, "fathom-storage-py", f"{work.arch}-unknown-linux-gnu")
+    for python in PYTHONS:
+        folder = work.folder / "wheels" / f"{work.arch}-{python}"
+        wheels = brought(work.source, work.arch, python, folder)
+        tree = laid(work, lab_files(own, wheels, python))
+        made = [packed(work, lab(python, work.version), tree, deb)]
+        # RHEL 8 and later have this one; others that use RPM have it, too.
+        if python == PYTHONS[0]:
+            made.append(packed(work, lab(python, work.version), tree, rpm))
+        bills(work, made, crates, [VEGA, *carried(work.source, wheels)])
+        shutil.rmtree(tree)
 
 
 def static(work: Work) -> None:
@@ -222,7 +255,10 @@ def sdist(work: Work) -> None:
     stem = f"fathom_storage-{work.version}"
     project = tomllib.loads((work.source / "pyproject.toml").read_text())["project"]
     lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {work.version}"]
-    lines += [f"Summary: {project['description']}", f"Requires-Python: {project['requires-python']}"]
+    lines += [
+        f"Summary: {project['description']}",
+        f"Requires-Python: {project['requires-python']}",
+    ]
     lines += [f"License-Expression: {project['license']}"]
     lines += [f"Requires-Dist: {one}" for one in project["dependencies"]]
     for extra, needs in project["optional-dependencies"].items():
@@ -257,7 +293,7 @@ def sums(out: Path) -> None:
         print("dist: not signed: FATHOM_SIGNING_KEY names no key (docs/releasing.md)")
 
 
-KINDS = {"gnu": native, "musl": static, "wheel": wheel, "sdist": sdist}
+KINDS = {"gnu": native, "musl": static, "wheel": wheel, "lab": lab_packages, "sdist": sdist}
 
 
 def main() -> int:
@@ -270,7 +306,7 @@ def main() -> int:
     parser.add_argument("--profile", default="release", choices=["release", "quick"])
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    told = subprocess.run(
+    told = subprocess.run(  # noqa: S603 - All words are ours.
         ["git", "-C", str(ROOT), "log", "-1", "--format=%H %ct"],  # noqa: S607
         check=True,
         capture_output=True,

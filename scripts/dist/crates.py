@@ -64,7 +64,9 @@ def licence_texts(crates: list[Crate]) -> bytes:
         for text in _texts(Path(crate.folder)) or [f"{crate.licence}\n"]:
             by_text.setdefault(text, []).append(name)
     parts = ["\n".join(names) + f"\n\n{text.strip()}\n" for text, names in by_text.items()]
-    return ("What is built into this program, with its licences.\n\n" + f"\n{'-' * 72}\n".join(parts)).encode()
+    return (
+        "What is built into this program, with its licences.\n\n" + f"\n{'-' * 72}\n".join(parts)
+    ).encode()
 
 
 def _texts(folder: Path) -> list[str]:

@@ -1,6 +1,6 @@
 """The manual page of ``fathom``, from the verbs themselves.
 
-    scripts/dist/manual.py FILE
+scripts/dist/manual.py FILE
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ fathom \\- the lab for measuring storage
 .I verb
 [options] [arguments]
 .SH DESCRIPTION
-Assesses storage, runs single measurements and keeps them, repeats, compares, sweeps, tunes and reports.
+Assesses storage, runs single measurements and keeps them, repeats, compares,
+sweeps, tunes and reports.
 """
 _TAIL = """.SH EXIT STATUS
 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; 4 verification found faults;

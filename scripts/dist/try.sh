@@ -26,8 +26,8 @@ root_of() {
     kept=${ROOTS:-/var/tmp/fathom-roots}/$suite-${packages//[ ,]/-}.tar
     mkdir -p "$(dirname "$kept")"
     if [[ ! -e $kept ]]; then
-        mmdebstrap --quiet --format=tar --variant=minbase ${packages:+--include="$packages"} "$suite" "$kept.part"
-        mv "$kept.part" "$kept"
+        bootstrap "$suite" "$packages" "$kept.part.tar"
+        mv "$kept.part.tar" "$kept"
     fi
     mkdir "$work/$name"
     tar -xf "$kept" -C "$work/$name" --exclude='./dev/*'
