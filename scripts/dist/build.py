@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 from dataclasses import dataclass
 from io import BytesIO
@@ -96,7 +97,10 @@ class Work:
 
 def export(work: Work) -> None:
     """Put what is committed into the folder of the build, with the bundle of the page."""
-    shutil.rmtree(work.source, ignore_errors=True)
+    before = work.folder / "source-before"
+    shutil.rmtree(before, ignore_errors=True)
+    if work.source.exists():
+        work.source.rename(before)
     work.source.mkdir(parents=True)
     command = ["git", "-C", str(ROOT), "archive", work.commit]
     packed = subprocess.run(command, check=True, capture_output=True).stdout  # noqa: S603
@@ -105,6 +109,21 @@ def export(work: Work) -> None:
     page = work.source / "python/fathom/report/page"
     bundle = _bundle.built_file()
     (page / bundle.name).write_text(_bundle.javascript(), encoding="utf-8")
+    _date(work.source, before)
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def _date(source: Path, before: Path) -> None:
+    """Let what is the same keep its time, and all else be of now: cargo goes by times alone.
+
+    Git gives every file the commit's time, which can be before the last build of another commit.
+    """
+    for path in source.rglob("*"):
+        if path.is_file():
+            old = before / path.relative_to(source)
+            is_same = old.is_file() and old.read_bytes() == path.read_bytes()
+            seen = old.stat().st_mtime_ns if is_same else time.time_ns()
+            os.utime(path, ns=(seen, seen))
 
 
 def share(work: Work, *commands: str) -> dict[str, tuple[bytes, int]]:

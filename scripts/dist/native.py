@@ -42,7 +42,8 @@ DISKSPD = Package(
     "it did not measure the device.",
     # libblkid is loaded at run time, and a device is only written where it can be asked.
     depends="libc6 (>= 2.28), libblkid1",
-    requires="libblkid",
+    # Its package is called libblkid or libblkid1: all of them offer the library itself.
+    requires="libblkid.so.1()(64bit)",
 )
 LAB = "/usr/lib/fathom-lab"
 

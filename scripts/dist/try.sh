@@ -10,10 +10,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 dist=$(cd "${1:-target/dist}" && pwd)
+. scripts/dist/suites.sh
 arch=x86_64
 [[ $(id -u) == 0 ]] || { echo "skipped: dist-test needs root"; exit 0; }
 work=$(mktemp -d "${TRY_FOLDER:-/var/tmp}/fathom-try.XXXXXX")
-trap 'rm -rf --one-file-system "$work"' EXIT
+binfmt=/proc/sys/fs/binfmt_misc
+trap 'rm -rf --one-file-system "$work"; [[ -z ${registered:-} ]] || echo -1 >"$binfmt/fathom-aarch64"' EXIT
 failed=0
 
 one() { compgen -G "$dist/$1" | head -1; }
@@ -23,12 +25,13 @@ fault() { echo "dist-test: $1: FAILED: $2" >&2; failed=1 faulty+=" $1 "; }
 # A minimal Debian, made once per suite and set of packages; then copied.
 root_of() {
     local suite=$1 packages=$2 name=$3 kept
-    kept=${ROOTS:-/var/tmp/fathom-roots}/$suite-${packages//[ ,]/-}.tar
+    kept=${ROOTS:-/var/tmp/fathom-roots}/${suite/\//-}-${packages//[ ,]/-}.tar
     mkdir -p "$(dirname "$kept")"
     if [[ ! -e $kept ]]; then
-        bootstrap "$suite" "$packages" "$kept.part.tar"
+        bootstrap "$suite" "$packages" "$kept.part.tar" || return
         mv "$kept.part.tar" "$kept"
     fi
+    rm -rf --one-file-system "${work:?}/$name"
     mkdir "$work/$name"
     tar -xf "$kept" -C "$work/$name" --exclude='./dev/*'
 }
@@ -65,11 +68,11 @@ files_of() { (cd "$1" && find . -xdev \( -type f -o -type l \) ! -path './dev/*'
 measure='diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L x.dat > told; grep -m1 "^total:" told'
 
 tarball() {
-    local name=diskspd-linux.tar.gz file
+    local name=diskspd-linux.tar.gz file newest
     file=$(one "diskspd-*-$arch-linux.tar.gz")
     [[ $file ]] || { echo "dist-test: $name: skipped: not built"; return; }
-    for suite in bullseye bookworm; do
-        root_of "$suite" "" "tar-$suite"
+    for suite in focal bullseye bookworm; do
+        root_of "$suite" "" "tar-$suite" || continue
         local root=$work/tar-$suite
         tar -xzf "$file" -C "$root/usr" --strip-components=1
         local glibc line
@@ -77,6 +80,10 @@ tarball() {
         line=$(within "$root" "$measure") || { fault "$name" "on $suite"; continue; }
         told "$name" "$suite, glibc $glibc, not root: $line"
     done
+    # No root file system with glibc 2.28 can be had everywhere: there, what is asked of it is compared.
+    newest=$(objdump -T "$root/usr/bin/diskspd" | sed -n 's/.*GLIBC_\([0-9.]*\).*/\1/p' | sort -Vu | tail -1)
+    [[ $(printf '%s\n' "$newest" 2.28 | sort -V | tail -1) == 2.28 ]] || fault "$name" "it asks for glibc $newest"
+    told "$name" "of all its symbols, the newest are those of glibc $newest"
 }
 
 static() {
@@ -116,31 +123,71 @@ as_the_readme_says() { # ARCHIVE: installed by a user, used, and removed as docs
     told "README, one binary" "$command: $line; removed, nothing is left"
 }
 
+# Programs of aarch64 run by qemu-user, which the kernel is told to start; it has no io_uring.
+emulate() {
+    type -P qemu-aarch64-static arch-test >/dev/null || return 1
+    [[ -e $binfmt/register ]] || mount -t binfmt_misc none "$binfmt" 2>/dev/null || return 1
+    ! arch-test -n arm64 >/dev/null || return 0
+    printf '%s' ':fathom-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00' \
+        ':\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff' \
+        ":$(type -P qemu-aarch64-static):F" >"$binfmt/register"
+    registered=yes
+}
+
 aarch64() {
-    local file root=$work/aarch64 line
-    file=$(one "diskspd-*-aarch64-linux-static.tar.gz")
-    [[ $file ]] && type -P qemu-aarch64-static >/dev/null ||
-        { echo "dist-test: aarch64: skipped: not built, or no qemu-aarch64-static here"; return; }
+    local file root line
+    emulate || { echo "dist-test: aarch64: skipped: it needs qemu-aarch64-static, arch-test and binfmt_misc"; return; }
+    local arch=aarch64
+    file=$(one "diskspd-*-aarch64-linux-static.tar.gz") || { echo "dist-test: aarch64: skipped: not built"; return; }
+    root=$work/aarch64
     mkdir -p "$root/tmp"
     chmod 1777 "$root/tmp"
     tar -xzf "$file" -C "$root" --strip-components=1
-    cp "$(type -P qemu-aarch64-static)" "$root/qemu"
-    line=$(chroot --userspec=1234:1234 "$root" /qemu /bin/diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /tmp/x.dat |
-        grep -m1 '^total:') || { fault aarch64 "in an empty root"; return; }
-    chroot "$root" /qemu /bin/diskspd --verify -c1M -b4K -w100 -d1 -W0 /tmp/y.dat >/dev/null || fault aarch64 "--verify"
-    told aarch64 "under qemu, an empty root: $line; verified"
+    line=$(chroot --userspec=1234:1234 "$root" /bin/diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /tmp/x.dat |
+        grep -m1 '^total:') || { fault "aarch64, static" "in an empty root"; return; }
+    chroot "$root" /bin/diskspd --verify -c1M -b4K -w100 -d1 -W0 /tmp/y.dat >/dev/null ||
+        fault "aarch64, static" "--verify"
+    told "aarch64, static" "an empty root: $line; verified"
+    image
+    file=$(one "diskspd-*-aarch64-linux.tar.gz") || { echo "dist-test: aarch64, others: skipped: not built"; return; }
+    root_of bookworm/arm64 "ca-certificates,python3,python3-venv,libblkid1" arm64
+    root=$work/arm64
+    registries "$root"
+    files_of "$root" >"$work/before"
+    tar -xzf "$file" -C "$root/usr" --strip-components=1
+    line=$(within "$root" "$measure") || { fault "aarch64, archive" "a run"; return; }
+    told "aarch64, archive" "bookworm: $line"
+    tar -tzf "$file" | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' | (cd "$root/usr" && xargs rm)
+    cp "$(one 'fathom-diskspd_*_arm64.deb')" "$root/diskspd.deb"
+    chroot "$root" dpkg -i /diskspd.deb >/dev/null 2>"$work/err" || { cat "$work/err"; fault "aarch64, deb" install; return; }
+    line=$(within "$root" "$measure") || { fault "aarch64, deb" "a run"; return; }
+    chroot "$root" dpkg -r fathom-diskspd >/dev/null
+    rm "$root/diskspd.deb"
+    nothing_left "aarch64, deb" "$root" && told "aarch64, deb" "dpkg -i, $line; dpkg -r left nothing"
+    rpm_in "aarch64, rpm" "$root" "$(one 'fathom-diskspd-*.aarch64.rpm')"
+    file=$(one "fathom_storage-*_aarch64.whl")
+    install -D -m 644 "$file" "$root/wheels/$(basename "$file")"
+    lab_in "aarch64, wheel" "$root" "python3 -m venv v; v/bin/pip -q install /wheels/$(basename "$file")
+        PATH=/tmp/v/bin:\$PATH" "v/bin/pip -q uninstall -y fathom-storage; test ! -e v/bin/fathom; uname -m"
+    lab_deb "aarch64, lab's deb" bookworm/arm64 3.11 arm64
+}
+
+nothing_left() { # NAME ROOT
+    files_of "$2" >"$work/after"
+    diff "$work/before" "$work/after" >"$work/left" || { cat "$work/left"; fault "$1" "it left something"; return 1; }
 }
 
 image() {
-    local file layer root=$work/image line
+    local file layer root=$work/image-$arch line
     file=$(one "diskspd-*-$arch-image.tar")
     [[ $file ]] || { echo "dist-test: image: skipped: not built"; return; }
-    mkdir -p "$work/oci" "$root"
-    tar -xf "$file" -C "$work/oci"
+    local layout=$work/oci-$arch
+    mkdir -p "$layout" "$root"
+    tar -xf "$file" -C "$layout"
     if type -P skopeo >/dev/null; then
         skopeo inspect "oci-archive:$file" >/dev/null || { fault image "skopeo refuses it"; return; }
     fi
-    layer=$(python3 - "$work/oci" <<'PY'
+    layer=$(python3 - "$layout" <<'PY'
 import hashlib, json, pathlib, sys
 root = pathlib.Path(sys.argv[1])
 def blob(one):
@@ -157,7 +204,7 @@ PY
     tar -xzf "$layer" -C "$root"
     line=$(chroot "$root" /diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /data/x.dat | grep -m1 '^total:') ||
         { fault image "its entry point"; return; }
-    told image "layout, digests, entry point in the layer alone: $line"
+    told "image, $arch" "layout, digests, entry point in the layer alone: $line"
 }
 
 deb() {
@@ -179,27 +226,38 @@ deb() {
         fault deb "completion in zsh"
     chroot "$root" dpkg -r fathom-diskspd >/dev/null
     rm "$root/diskspd.deb"
-    files_of "$root" >"$work/after"
-    diff "$work/before" "$work/after" >"$work/left" || { cat "$work/left"; fault deb "it left something"; return; }
-    told deb "dpkg -i, $line; man; bash, zsh and fish complete; dpkg -r left nothing"
+    nothing_left deb "$root" && told deb "dpkg -i, $line; man; bash, zsh and fish complete; dpkg -r left nothing"
 }
 
 rpm_() {
-    local file root=$work/rpm line
-    file=$(one "fathom-diskspd-*.$arch.rpm")
-    [[ $file ]] && type -P rpm >/dev/null || { echo "dist-test: rpm: skipped: not built, or no rpm here"; return; }
-    root_of bullseye "" rpm
-    files_of "$root" >"$work/before"
-    # This root is a Debian's: the package's needs are compared by name, as there is no other RPM in it.
-    rpm -qp --requires "$file" | grep -q libblkid || fault rpm "no libblkid among its needs"
-    rpm --root "$root" --dbpath /rpmdb --nodeps -i "$file"
-    line=$(within "$root" "$measure") || { fault rpm "a run"; return; }
-    [[ -e $root/usr/share/man/man1/diskspd.1 ]] || fault rpm "no manual page"
-    rpm --root "$root" --dbpath /rpmdb --nodeps -e fathom-diskspd
+    root_of bookworm "python3,libblkid1" rpm
+    files_of "$work/rpm" >"$work/before"
+    rpm_in rpm "$work/rpm" "$(one "fathom-diskspd-*.$arch.rpm")"
+    rpm_in "lab's rpm" "$work/rpm" "$(one "fathom-diskspd-*.$arch.rpm")" "$(one "fathom-lab-*.$arch.rpm")"
+}
+
+# The root is a Debian's, whose packages RPM does not know: what ours need is looked for by its own files.
+rpm_in() { # NAME ROOT FILES...
+    local name=$1 root=$2 line use=$measure
+    shift 2
+    [[ $* ]] && type -P rpm >/dev/null || { echo "dist-test: $name: skipped: not built, or no rpm here"; return; }
+    (($# == 1)) || use="$lab > /dev/null; fathom --version"
+    rpm -qp --requires "$@" 2>/dev/null | sort -u | while read -r need; do
+        case $need in
+            rpmlib* | fathom-diskspd* | rtld* | /bin/sh) ;;
+            /*) [[ -e $root$need ]] || echo "$need" ;;
+            *) compgen -G "$root/lib/*/${need%%(*}" >/dev/null || echo "$need" ;;
+        esac
+    done >"$work/missing"
+    [[ ! -s $work/missing ]] || fault "$name" "nothing in Debian is what it needs: $(tr '\n' ' ' <"$work/missing")"
+    rpm --root "$root" --dbpath /rpmdb --nodeps --ignorearch -i "$@" 2>"$work/err" ||
+        { cat "$work/err"; fault "$name" install; return; }
+    line=$(within "$root" "$use" 2>"$work/err" | tail -1) || { tail -5 "$work/err"; fault "$name" "a run"; return; }
+    [[ -e $root/usr/share/man/man1/diskspd.1 ]] || fault "$name" "no manual page"
+    rpm -qp --qf '%{NAME}\n' "$@" 2>/dev/null |
+        xargs rpm --root "$root" --dbpath /rpmdb --nodeps -e 2>"$work/err" || { cat "$work/err"; fault "$name" "rpm -e"; }
     rm -rf "$root/rpmdb"
-    files_of "$root" >"$work/after"
-    diff "$work/before" "$work/after" || { fault rpm "it left something"; return; }
-    told rpm "rpm -i, $line; rpm -e left nothing"
+    nothing_left "$name" "$root" && told "$name" "rpm -i, $line; rpm -e left nothing"
 }
 
 lab='fathom assess --seconds 10 --size-mib 64 . > told; grep -qi verdict told; fathom list | tail -1
@@ -235,6 +293,41 @@ wheel() {
         "uv --quiet tool uninstall fathom-storage; test ! -e .local/bin/fathom; test ! -e .local/bin/diskspd; echo gone"
 }
 
+# Both packages by apt, which fetches what they depend on; then away again.
+lab_deb() { # NAME SUITE PYTHON ARCH
+    local name=$1 suite=$2 python=$3 root=$work/lab-$3-$4 line size apt
+    root_of "$suite" "ca-certificates,man-db,bash-completion" "lab-$python-$4" || return 0
+    registries "$root"
+    rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
+    mkdir "$root/debs"
+    cp "$(one "fathom-diskspd_*_$4.deb")" "$(one "fathom-lab_*+python${python}_$4.deb")" "$root/debs" 2>/dev/null ||
+        { echo "dist-test: $name: skipped: not built"; return; }
+    apt="DEBIAN_FRONTEND=noninteractive apt-get -qq -o APT::Sandbox::User=root"
+    within "$root" "$apt update; $apt install -y --no-install-recommends /debs/*.deb" 0 >"$work/out" 2>&1 ||
+        { tail -5 "$work/out"; fault "$name" install; return; }
+    size=$(du -sm "$root/usr/lib/fathom-lab" | cut -f1)
+    line=$(within "$root" "$lab; man fathom | grep -q tunes; fathom --version
+        . /usr/share/bash-completion/completions/fathom; COMP_WORDS=(fathom asse) COMP_CWORD=1
+        _fathom; [[ \${COMPREPLY[0]} == assess ]]" 2>"$work/err" | tail -1) ||
+        { tail -5 "$work/err"; fault "$name" "a run"; return; }
+    # The package snap of Debian has a /usr/bin/fathom, too.
+    [[ $name != "lab's deb, bookworm" ]] ||
+        within "$root" "cd /debs; $apt download snap; dpkg -i snap_*.deb 2>&1 | grep -q conflicting; rm snap_*.deb" 0 \
+            >/dev/null 2>"$work/err" || { cat "$work/err"; fault "$name" "it does not conflict with snap"; }
+    within "$root" "$apt purge -y fathom-lab fathom-diskspd" 0 >"$work/out" 2>&1 ||
+        { tail -5 "$work/out"; fault "$name" purge; return; }
+    rm -r "$root/debs"
+    find "$root" -xdev \( -name '*fathom*' -o -name '*diskspd*' \) ! -path '*/var/log/*' >"$work/left"
+    [[ ! -s $work/left ]] || { cat "$work/left"; fault "$name" "it left something"; return; }
+    told "$name" "apt install, python$python, $size MiB in a folder of its own, $line; assess, list, report, man, completion; purge left nothing"
+}
+
+labs() {
+    lab_deb "lab's deb, bookworm" bookworm 3.11 amd64
+    lab_deb "lab's deb, noble" noble 3.12 amd64
+    lab_deb "lab's deb, trixie" trixie 3.13 amd64
+}
+
 # From the source distribution alone, with a compiler and this machine's Rust: by pip, and diskspd by cargo.
 sources() {
     local file line root=$work/sources quick=""
@@ -257,7 +350,7 @@ sources() {
     told "sources, cargo install" "$line; cargo uninstall leaves no diskspd"
 }
 
-for artefact in tarball static image aarch64 deb rpm_ wheel sources; do
+for artefact in tarball static image deb rpm_ labs wheel sources aarch64; do
     if [[ -z ${ONLY:-} || " $ONLY " == *" $artefact "* ]]; then
         "$artefact"
     fi
