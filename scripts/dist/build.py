@@ -109,11 +109,11 @@ def export(work: Work) -> None:
     page = work.source / "python/fathom/report/page"
     bundle = _bundle.built_file()
     (page / bundle.name).write_text(_bundle.javascript(), encoding="utf-8")
-    _date(work.source, before)
+    date(work.source, before)
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _date(source: Path, before: Path) -> None:
+def date(source: Path, before: Path) -> None:
     """Let what is the same keep its time, and all else be of now: cargo goes by times alone.
 
     Git gives every file the commit's time, which can be before the last build of another commit.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["PYTHONS", "brought", "carried", "lab_files"]
+__all__ = ["PYTHONS", "brought", "carried", "lab_files", "pins"]
 
 # Of Debian 12 and RHEL 8 and later, of Ubuntu 24.04, of Debian 13.
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -39,18 +39,19 @@ sys.exit(main())
 def brought(source: Path, arch: str, python: str, folder: Path) -> list[Path]:
     """Fetch what is pinned in requirements.txt, by hash, for another machine's Python."""
     folder.mkdir(parents=True, exist_ok=True)
-    pins = folder / "requirements.txt"
-    pins.write_text("".join(_pins((source / "requirements.txt").read_text())))
+    listed = folder / "requirements.txt"
+    listed.write_text("".join(pins((source / "requirements.txt").read_text())))
     words = ["download", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]
     words += ["--python-version", python, "--implementation", "cp"]
     words += [word for tag in _TAGS for word in ("--platform", f"{tag}_{arch}")]
     subprocess.run(  # noqa: S603 - All words are ours.
-        [sys.executable, "-m", "pip", *words, "-r", str(pins), "-d", str(folder)], check=True
+        [sys.executable, "-m", "pip", *words, "-r", str(listed), "-d", str(folder)], check=True
     )
     return sorted(folder.glob("*.whl"))
 
 
-def _pins(text: str) -> Iterator[str]:
+def pins(text: str) -> Iterator[str]:
+    """Return the lines of what the lab needs to run."""
     kept = False
     for line in text.splitlines(keepends=True):
         if line[:1].isalnum():

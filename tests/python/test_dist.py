@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,6 +124,79 @@ def test_an_image_has_what_its_digests_say(tmp_path: Path) -> None:
         modes = {one.name: one.mode for one in archive if one.isfile()}
     assert modes == {name: mode for name, (_, mode) in FILES.items()}
     assert (config["architecture"], config["config"]["Entrypoint"]) == ("arm64", ["/diskspd"])
+
+
+def _wheel(place: Path, files: dict[str, str]) -> Path:
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return place
+
+
+def test_the_lab_s_package_has_its_libraries_in_one_folder_and_no_commands_of_others(
+    tmp_path: Path,
+) -> None:
+    own = {
+        "fathom/__init__.py": "",
+        "fathom/_fathom.abi3.so": "",
+        "f.data/data/share/man/man1/fathom.1": "",
+        "f.data/data/share/man/man1/diskspd.1": "",
+        "f.data/data/share/doc/fathom-storage/LICENSE": "",
+        "f.data/scripts/diskspd": "",
+    }
+    other = {"numpy/__init__.py": "", "n.data/purelib/m.py": "", "n.data/scripts/f2py": ""}
+    wheels = [_wheel(tmp_path / "own.whl", own), _wheel(tmp_path / "other.whl", other)]
+    files = script("dist/lab").lab_files(wheels[0], wheels[1:], "3.12")
+    below = "usr/lib/fathom-lab"
+    assert {name: mode for name, (_, mode) in files.items()} == {
+        "usr/bin/fathom": 0o755,
+        f"{below}/fathom/__init__.py": 0o644,
+        f"{below}/fathom/_fathom.abi3.so": 0o755,
+        f"{below}/numpy/__init__.py": 0o644,
+        f"{below}/m.py": 0o644,
+        "usr/share/man/man1/fathom.1": 0o644,
+    }
+    assert files["usr/bin/fathom"][0].startswith(b"#!/usr/bin/python3.12 -I\n")
+
+
+def test_the_lab_s_packages_name_what_is_pinned_with_its_licence_and_nothing_that_builds() -> None:
+    lab = script("dist/lab")
+    text = (ROOT / "requirements.txt").read_text()
+    named = dict(line.split()[0].split("==") for line in lab.pins(text) if line[0].isalnum())
+    assert {"numpy", "scipy", "typer"} <= {*named}
+    assert "maturin" not in named
+    wheels = [
+        ROOT / f"{name.lower().replace('-', '_')}-{version}-py3-none-any.whl"
+        for name, version in named.items()
+    ]
+    told = lab.carried(ROOT, wheels)
+    assert len(told) == len(named)
+    assert all(one.licence for one in told)
+
+
+def test_the_lab_s_package_conflicts_with_the_other_fathom_and_cleans_up_after_itself() -> None:
+    package = script("dist/native").lab("3.13", "1.2.3")
+    assert package.conflicts == "snap"
+    assert package.depends.startswith("python3.13, fathom-diskspd (= 1.2.3)")
+    assert "__pycache__" in package.removed
+
+
+def test_a_file_that_another_commit_changed_is_newer_than_any_build_before(
+    build: ModuleType, tmp_path: Path
+) -> None:
+    before, source = tmp_path / "before", tmp_path / "source"
+    for folder in (before, source):
+        folder.mkdir()
+        for name in ("same", "changed"):
+            (folder / name).write_text(f"{name} {folder.name if name == 'changed' else ''}")
+    (source / "new").write_text("new")
+    for path in [*before.iterdir(), *source.iterdir()]:
+        os.utime(path, (EPOCH, EPOCH))
+    build.date(source, before)
+    times = {path.name: path.stat().st_mtime for path in source.iterdir()}
+    assert times.pop("same") == EPOCH
+    assert {*times} == {"new", "changed"}
+    assert all(time > EPOCH for time in times.values())
 
 
 def _install_lines() -> list[str]:
