@@ -116,7 +116,7 @@ dist: build $(BIN)/.dist ## All that people install, in target/dist (DIST="--arc
 dist-check: dist ## Build all of `make dist` once more in another folder, and compare every byte (DIST= as for dist).
 	rm -rf target/second
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/dist/build.py \
-		--out target/second/dist --work target/second/folder/to/work/in $(DIST)
+		--out target/second/dist --work target/second/folder/with/longer/path $(DIST)
 	diff -r --exclude='*.minisig' target/dist target/second/dist && \
 		echo "dist-check: both builds are equal, byte for byte: $$(ls target/dist | wc -l) files"
 
