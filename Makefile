@@ -54,7 +54,7 @@ endef
 build: $(BIN)/.ready ## Build target/release/diskspd and .venv/bin/fathom.
 	cargo build --release --locked --bin diskspd
 	$(BIN)/maturin develop --quiet --release --locked
-	$(BIN)/python -c 'from fathom.report._bundle import build; build()'
+	$(BIN)/python -c 'from fathom.report.render._bundle import build; build()'
 
 check: $(BIN)/.ready ## Everything that can be told without running the product.
 	cargo fmt --all --check

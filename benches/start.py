@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 import fathom
-from fathom.cli._verbs import VERBS
+from fathom.cli.verbs import VERBS
 from fathom.store import Store
 
 CODE = "from fathom.cli import main; main()"

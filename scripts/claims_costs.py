@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import claims_lab
 import numpy as np
-from fathom.assess import EFFORTS, assess
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._tune import plan_tune, tune
+from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.store import Store
 from scipy.signal import lfilter
 from scipy.special import stdtrit
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
-    from fathom.experiments._tune_result import Tuning
+    from fathom.experiments.tune.result import Tuning
 
     FloatArray = npt.NDArray[np.float64]
     StopRule = Callable[[FloatArray, float, float], tuple[int, float, float | None]]

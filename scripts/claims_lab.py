@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._tune import plan_tune, tune
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.stats import find_transient
 from fathom.store import Store
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
-    from fathom.experiments._tune_result import Tuning
+    from fathom.experiments.tune.result import Tuning
 
     FloatArray = npt.NDArray[np.float64]
     Draw = Callable[[np.random.Generator, int], FloatArray]

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from fathom.experiments._compare import RunComparison
-from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
-from fathom.experiments._gate import parse_condition, verdict
+from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.experiments.compare._gate import parse_condition, verdict
+from fathom.experiments.compare.saved import RunComparison
 from fathom.stats import Histograms, compare_means, runs_mean, runs_percentile
-from fathom.stats._histogram import from_values
+from fathom.stats.histogram import from_values
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/python"))
 

@@ -9,7 +9,7 @@ import re
 import textwrap
 from typing import Any
 
-from fathom.cli._verbs import VERBS, load
+from fathom.cli.verbs import VERBS, load
 from typer.core import TyperGroup
 
 __all__ = ["PLACE", "reference_of_verbs"]

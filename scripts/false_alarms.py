@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import numpy as np
-from fathom.experiments._compare import DEFAULT_METRICS
-from fathom.experiments._figures import SideFigures, compare_figures
-from fathom.experiments._metrics import higher_is_better
-from fathom.experiments._repeat import RepeatPolicy
+from fathom.experiments.compare._figures import SideFigures, compare_figures
+from fathom.experiments.compare.saved import DEFAULT_METRICS
+from fathom.experiments.repeat import RepeatPolicy
+from fathom.metrics import higher_is_better
 from fathom.stats import planned_count
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fathom.translate import terms_table
+from fathom.tools import terms_table
 
 HEADING = "## Terms\n\n"
 

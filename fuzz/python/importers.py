@@ -9,7 +9,7 @@ import atheris
 import harness
 
 with atheris.instrument_imports(include=["fathom"]):
-    from fathom.importers import FORMATS, read_source
+    from fathom.tools.formats import FORMATS, read_source
     from imported import check, refused
 
 # Names by which the format of fio's logs is told, and one that tells nothing.

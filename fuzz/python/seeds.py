@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
-from fathom.translate import job_file, read_load, to_fio
+from fathom.tools import job_file, read_load, to_fio
 from imported import DATA, RUNS, SAMPLES
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import harness
 
 with atheris.instrument_imports(include=["fathom"]):
     from fathom import InvalidRequestError
-    from fathom.cli._translate import FormChoice, loads_of_text, written
-    from fathom.translate import from_fio, read_fio_arguments, read_job_file, read_load
+    from fathom.cli.commands.translate import FormChoice, loads_of_text, written
+    from fathom.tools import from_fio, read_fio_arguments, read_job_file, read_load
 
 if TYPE_CHECKING:
-    from fathom.translate import Load
+    from fathom.tools import Load
 
 FILE, FIO, DISKSPD, PROFILE = HEADS = ("file", "fio", "diskspd", "profile")
 # DiskSpd's profiles are files, which the engine reads itself.

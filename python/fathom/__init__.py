@@ -12,7 +12,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fathom._errors import (
+from fathom.engine import EventCallback, explain, parse, run, version
+from fathom.errors import (
     DataFaultError,
     ExperimentInterrupted,
     FathomError,
@@ -21,10 +22,9 @@ from fathom._errors import (
     RunFailedError,
     RunInterrupted,
 )
-from fathom._run import EventCallback, explain, parse, run, version
 
 if TYPE_CHECKING:
-    from fathom._result import (
+    from fathom.result import (
         Awaited,
         Direction,
         Fault,
@@ -77,6 +77,6 @@ def __getattr__(name: str) -> object:
     # Submodules are asked for here too, so that only what stands in __all__ may import anything.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module("fathom._result"), name)
+    found: object = getattr(import_module("fathom.result"), name)
     globals()[name] = found
     return found

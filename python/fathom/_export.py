@@ -10,9 +10,9 @@ import json
 import re
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from fathom._errors import FathomError
 from fathom._extras import install_line
 from fathom._files import replacing
+from fathom.errors import FathomError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

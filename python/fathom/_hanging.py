@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from fathom._errors import FathomError
+from fathom.errors import FathomError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

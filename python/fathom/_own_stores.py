@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from fathom._errors import RefusedError
+from fathom.errors import RefusedError
 
 __all__ = [
     "ENVIRONMENT",
@@ -100,8 +100,8 @@ def _file(address: str) -> Path | None:
         return None
     if "://" not in address:
         return Path(address).expanduser().absolute()
-    from fathom.store._errors import StoreError  # noqa: PLC0415 - Slow to import.
-    from fathom.store._where import store_url  # noqa: PLC0415 - The same.
+    from fathom.store.errors import StoreError  # noqa: PLC0415 - Slow to import.
+    from fathom.store.where import store_url  # noqa: PLC0415 - The same.
 
     try:
         url = store_url(address)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom import _fathom
-from fathom._errors import RefusedError
+from fathom.errors import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -18,7 +18,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fathom._result import Result
+from fathom.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -28,7 +28,7 @@ import completions
 import manual
 from archive import folder_members, tar_gz
 from bill import Carried, write_bill
-from fathom.report import _bundle
+from fathom.report.render import _bundle
 from image import write_image
 from lab import PYTHONS, brought, carried, lab_files
 from native import DISKSPD, deb, lab, rpm

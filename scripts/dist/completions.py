@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathom.cli._verbs import VERBS, load
+from fathom.cli.verbs import VERBS, load
 
 ROOT = Path(__file__).resolve().parents[2]
 _USAGE = re.compile(r"^  (-\S+)(?:\s\s+(.*))?$")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fathom
-from fathom.cli._verbs import VERBS, load
+from fathom.cli.verbs import VERBS, load
 
 _HEAD = """.TH FATHOM 1 "" "fathom {version}"
 .SH NAME

@@ -20,7 +20,7 @@ from contradictions_captions import Captions
 from contradictions_drawn import drawn_figures, hold, number_in
 from contradictions_experiments import Experiments
 from fathom._claims import FORBIDDING, WEAKENING
-from fathom.assess import (
+from fathom.experiments.assess import (
     EFFORTS,
     AssessedCell,
     AssessedTarget,
@@ -29,13 +29,13 @@ from fathom.assess import (
     plan_cells,
     verdict_of,
 )
-from fathom.assess._side_by_side import side_by_side
+from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.findings import RULES, Finding, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from fathom.assess._side_by_side import SideBySide
+    from fathom.experiments.assess.side_by_side import SideBySide
     from fathom.findings import Confidence
 
 GIB = 1 << 30

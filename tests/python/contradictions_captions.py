@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from contradictions_drawn import drawn_figures, hold
-from fathom.report._figure import Figure
-from fathom.report._material import GridCell, Material, Point, Rounds, Side
-from fathom.report.figures._same_loads import same_loads
-from fathom.report.figures._steady_state import steady_state
+from fathom.report.figure import Figure
+from fathom.report.figures.same_loads import same_loads
+from fathom.report.figures.steady_state import steady_state
+from fathom.report.material import GridCell, Material, Point, Rounds, Side
 
 if TYPE_CHECKING:
     import random
 
-    from fathom.report._figure import Cell
+    from fathom.report.figure import Cell
 
 __all__ = ["Captions"]
 

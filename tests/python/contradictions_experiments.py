@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 from contradictions_drawn import drawn_figures, hold, number_in
 from fathom._claims import FORBIDDING, WEAKENING, Claim, Doubt, Evidence, ToldRun, ToldRuns
 from fathom._p_values import p_text
-from fathom.experiments._compare import RunComparison
-from fathom.experiments._compare_claims import compare_claims
-from fathom.experiments._sweep_claims import sweep_claims
-from fathom.experiments._tune_claims import best_points, tune_claims
+from fathom.experiments.compare.claims import compare_claims
+from fathom.experiments.compare.saved import RunComparison
+from fathom.experiments.sweep.claims import sweep_claims
+from fathom.experiments.tune.claims import best_points, tune_claims
 from fathom.findings import RULES
-from fathom.report._gather_compare import changes_of
-from fathom.report._gather_sweep import _tuned, sweep_sentences, tune_sentences
+from fathom.report.collect._compare import changes_of
+from fathom.report.collect._sweep import _tuned, sweep_sentences, tune_sentences
 from fathom.stats import compare_means
 
 if TYPE_CHECKING:

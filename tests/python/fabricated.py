@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from fathom import Result
-from fathom.stats._histogram import from_values
+from fathom.stats.histogram import from_values
 from store_worker import RESULT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 __all__ = ["fabricated", "latencies_ns"]
 

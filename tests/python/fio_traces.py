@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.translate import FioJob, job_file, read_load, to_fio
+from fathom.tools import FioJob, job_file, read_load, to_fio
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fathom.translate import Note
+    from fathom.tools import Note
 
 __all__ = ["Io", "needs_fio", "run_jobs", "translated"]
 

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.importers import ImportFormatError, result_view
-from fathom.importers._imported import ImportedResult
+from fathom.imported import ImportFormatError, result_view
+from fathom.imported.model import ImportedResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.importers import ImportedDirection, Reading
+    from fathom.imported import ImportedDirection, Reading
 
 HERE = Path(__file__).parent
 DATA = HERE / "data/import"

@@ -18,7 +18,8 @@ __all__ = ["MIB", "SMALL_PIECES", "Disk", "Killed", "command", "figures"]
 MIB = 1 << 20
 # The command, with pieces that are small enough for a test.
 _PIECES = (
-    "from fathom.prepare import _pieces; _pieces._LEAST_PIECE_BYTES = 1 << 20;_pieces._PIECES = 64"
+    "from fathom.experiments.prepare import _pieces; "
+    "_pieces._LEAST_PIECE_BYTES = 1 << 20;_pieces._PIECES = 64"
 )
 SMALL_PIECES = f"{_PIECES}; {COMMAND[2]}"
 

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fabricated import fabricated
 from fathom.cli import main
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._turns import TurnsPlan, compare_in_turns
-from fathom.prepare import (
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.prepare import (
     Asked,
     Meter,
     fill,
@@ -23,6 +21,8 @@ from fathom.prepare import (
     plan_settling,
     settle,
 )
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report import figures_of
 from fathom.runners import NativeRunner
 from simulated_device import SHAPES, SimulatedDevice

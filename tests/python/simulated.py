@@ -8,7 +8,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 if TYPE_CHECKING:
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 __all__ = ["autoregressive", "experiments", "figures_of", "troubled"]
 

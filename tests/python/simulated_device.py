@@ -19,7 +19,7 @@ from simulated_stop import stopped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 __all__ = ["SHAPES", "Load", "SimulatedDevice"]
 

@@ -15,7 +15,7 @@ from fathom.stats import find_transient
 from scipy.special import stdtrit
 
 if TYPE_CHECKING:
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 __all__ = ["known", "stopped"]
 

@@ -13,15 +13,15 @@ import fathom
 import numpy as np
 from fabricated import fabricated, latencies_ns
 from fathom._permission import NOTHING, Permission
-from fathom.experiments._saving import save_run
 from fathom.runners import RunOutcome, stored_figures
+from fathom.runners.saving import save_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from fathom import Result
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
     from fathom.store import Store
 
 __all__ = ["SimulatedStorage", "Truth"]

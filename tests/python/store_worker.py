@@ -16,7 +16,13 @@ __all__ = ["CONTEXT", "save_runs"]
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
-    ["store_worker", "fathom.experiments._sweep", "fathom.store", "alembic.command", "psycopg"]
+    [
+        "store_worker",
+        "fathom.experiments.sweep.experiment",
+        "fathom.store",
+        "alembic.command",
+        "psycopg",
+    ]
 )
 
 RESULT = fathom.Result.from_json(

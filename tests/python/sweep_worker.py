@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import resume_sweep, sweep
-from fathom.experiments._sweep_plan import SweepPlan
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import resume_sweep, sweep
+from fathom.experiments.sweep.plan import SweepPlan
 from fathom.runners import NativeRunner
 from fathom.store import Store
 

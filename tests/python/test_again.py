@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom._p_values import p_equation, p_text
-from fathom.assess import EFFORTS, assess
 from fathom.cli import main
-from fathom.experiments._compare_claims import _apart_words
-from fathom.experiments._compare_words import setting, term
-from fathom.experiments._repeat import RepeatPolicy, begin_repeat
-from fathom.report._again import again
+from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.compare._words import setting, term
+from fathom.experiments.compare.claims import _apart_words
+from fathom.experiments.repeat import RepeatPolicy, begin_repeat
+from fathom.report.collect._again import again
 from fathom.store import Store
 from simulated_storage import SimulatedStorage
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom import assess as package
 from fathom import runners
-from fathom.assess import (
+from fathom.cli import main
+from fathom.experiments import assess as package
+from fathom.experiments.assess import (
     EFFORTS,
     AssessmentInterrupted,
     TargetError,
@@ -20,7 +21,6 @@ from fathom.assess import (
     opened_target,
     plan_cells,
 )
-from fathom.cli import main
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fathom.assess import Assessment, Effort
+    from fathom.experiments.assess import Assessment, Effort
 
 MIB = 1 << 20
 QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.assess import EFFORTS, assess
+from fathom.experiments.assess import EFFORTS, assess
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 

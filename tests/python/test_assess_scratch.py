@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fathom.assess import TargetError, opened_target
-from fathom.assess._scratch import remove_abandoned
+from fathom.experiments.assess import TargetError, opened_target
+from fathom.experiments.assess.scratch import remove_abandoned
 from fathom.store import Store
 
 MIB = 1 << 20

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 import fathom
 import pytest
-from fathom.assess import EFFORTS, assess
-from fathom.cli._assess_shown import show_assessment
+from fathom.cli.views.assess import show_assessment
+from fathom.experiments.assess import EFFORTS, assess
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.assess import Assessment
+    from fathom.experiments.assess import Assessment
 
 QUICK = replace(EFFORTS["quick"], size_bytes=64 << 20)
 # What a comparison by hand of three such targets found with one load (8K, half of it writes, 8

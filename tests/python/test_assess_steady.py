@@ -6,8 +6,8 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from fathom.assess import EFFORTS, assess
-from fathom.cli._assess_shown import show_assessment
+from fathom.cli.views.assess import show_assessment
+from fathom.experiments.assess import EFFORTS, assess
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
-    from fathom.assess import Assessment
+    from fathom.experiments.assess import Assessment
 
 MIB = 1 << 20
 QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)

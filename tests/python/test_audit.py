@@ -13,11 +13,11 @@ import pytest
 from alembic import command as alembic
 from commands import command
 from fathom._permission import Permission
-from fathom.experiments import measure
+from fathom.runners.measure import measure
 from fathom.store import Store, StoreError
 from fathom.store._database import Database
 from fathom.store._migrate import _APPLICATION_ID, alembic_config
-from fathom.store._where import store_url
+from fathom.store.where import store_url
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import pytest
 from fabricated import fabricated
 from fathom._claims import FORBIDDING, WEAKENING, Claim, Evidence
-from fathom.assess import EFFORTS, AssessmentInterrupted, assess
+from fathom.experiments.assess import EFFORTS, AssessmentInterrupted, assess
 from fathom.findings import RULES, find
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
     from fathom import Result
-    from fathom.assess import TargetAssessment
+    from fathom.experiments.assess import TargetAssessment
 
 MIB = 1 << 20
 QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)
@@ -112,7 +112,7 @@ def test_each_claim_can_be_computed_again_from_the_store(tmp_path: Path) -> None
 
 
 def test_numbers_of_the_first_page_tell_depth_and_caching(tmp_path: Path) -> None:
-    from fathom.assess import key_figures  # noqa: PLC0415 - As the command does.
+    from fathom.experiments.assess import key_figures  # noqa: PLC0415 - As the command does.
 
     found = {one.name: one.conditions for one in key_figures(assessed(tmp_path, Truth()).plan)}
     assert found["read_latency"] == "depth 1, unbuffered"

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom._claims import MARKS
-from fathom.cli._compare import show_comparison
-from fathom.cli._sweep_shown import show_sweep
-from fathom.cli._tune_shown import show_tune
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._compare import compare_runs
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._tune import plan_tune, tune
-from fathom.experiments._turns import TurnsPlan, compare_in_turns
-from fathom.report._gather import gather
-from fathom.report._markdown import markdown
+from fathom.cli.commands.compare import show_comparison
+from fathom.cli.views.sweep import show_sweep
+from fathom.cli.views.tune import show_tune
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.compare.saved import compare_runs
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.experiments.tune.experiment import plan_tune, tune
+from fathom.report.collect.gather import gather
+from fathom.report.render.markdown import markdown
 from fathom.runners import stored_figures
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fathom._claims import Claim
-    from fathom.experiments._sweep_result import Sweep
-    from fathom.experiments._tune_result import Tuning
-    from fathom.experiments._turns import TurnsComparison
+    from fathom.experiments.compare.interleaved import TurnsComparison
+    from fathom.experiments.sweep._result import Sweep
+    from fathom.experiments.tune.result import Tuning
 
 GIB = 1 << 30
 CLEAN = Truth(servers=16, read_us=100.0, noise=0.01)
@@ -190,30 +190,30 @@ def test_a_tuning_s_page_has_the_figures_of_the_tuning(store: Store) -> None:
 
 # Where claims are made; everything else shows them.
 MAKERS = {
-    "assess/_verdict.py",
-    "assess/_side_by_side.py",
-    "experiments/_compare_claims.py",
-    "experiments/_sweep_claims.py",
-    "experiments/_tune_claims.py",
+    "experiments/assess/verdict.py",
+    "experiments/assess/side_by_side.py",
+    "experiments/compare/claims.py",
+    "experiments/sweep/claims.py",
+    "experiments/tune/claims.py",
     # What becomes the evidence and the reasons of a tuning's claims, and of repetitions.
-    "experiments/_confirm.py",
-    "experiments/_tune_reasons.py",
-    "experiments/_compare_imported.py",
+    "experiments/tune/_confirm.py",
+    "experiments/tune/_reasons.py",
+    "experiments/compare/_of_imported.py",
 }
-SHOWN = ("cli", "report", "experiments", "assess")
+SHOWN = ("cli", "report", "experiments")
 UNITS = (" IOPS", " MiB/s", " us", " µs", "times the", " % (")
 # Plans and forecasts, one run's own line, and what preparing wrote: no conclusion of measurements.
 OTHERS = {
-    "cli/_prepare_shown.py",
-    "cli/_stop_shown.py",
-    "cli/_sweep_shown.py",
-    "cli/_tune_shown.py",
-    "report/_gather_prepare.py",
-    "report/_gather_runs.py",
+    "cli/views/prepare.py",
+    "cli/views/stop.py",
+    "cli/views/sweep.py",
+    "cli/views/tune.py",
+    "report/collect/_prepare.py",
+    "report/collect/_runs.py",
     # Labels within pictures and cells of tables.
-    "report/_shared_loads.py",
-    "report/figures/_workloads.py",
-    "report/figures/_load_curve.py",
+    "report/figures/_shared_loads.py",
+    "report/figures/workloads.py",
+    "report/figures/load_curve.py",
 }
 
 
@@ -241,5 +241,5 @@ def test_sentences_of_figures_are_made_where_claims_are() -> None:
     known = MAKERS | OTHERS
     assert {name: told for name, told in elsewhere.items() if told and name not in known} == {}
     # The search finds what it looks for where it is.
-    assert sentences_of_figures(PACKAGE / "assess/_verdict.py")
-    assert sentences_of_figures(PACKAGE / "experiments/_sweep_claims.py")
+    assert sentences_of_figures(PACKAGE / "experiments/assess/verdict.py")
+    assert sentences_of_figures(PACKAGE / "experiments/sweep/claims.py")

@@ -10,7 +10,7 @@ from pathlib import Path
 import fathom
 import pytest
 from commands import COMMAND, command
-from fathom.cli._stop_shown import stop_sentences
+from fathom.cli.views.stop import stop_sentences
 from support import interrupt_once_reading
 
 FIXTURE = Path(__file__).parent / "fixtures/result.json"

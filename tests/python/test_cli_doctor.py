@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import fathom._extras as extras
-from fathom.cli import _doctor
+from fathom.cli.commands import doctor as _doctor
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ def test_each_part_says_what_it_is_for_and_each_lack_how_it_is_mended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_doctor, "missing_of", lambda extra: [*extras.EXTRAS[extra].modules])
-    monkeypatch.setattr("fathom.cli._doctor.shutil.which", lambda _name: None)
+    monkeypatch.setattr("fathom.cli.commands.doctor.shutil.which", lambda _name: None)
     found = {part.name: part for part in _doctor.parts()}
     assert {"io_uring", "libblkid", "fio", "Chromium", "extra pictures"} <= {*found}
     assert all(part.words for part in found.values())

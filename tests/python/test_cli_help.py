@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.cli._verbs import VERBS, load
+from fathom.cli.verbs import VERBS, load
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ finally:
     print("LOADED", *sorted(sys.modules))
 """
 # What help needs nothing of, and takes longer to import than all that it needs.
-HEAVY = {"rich.console", "numpy", "scipy", "sqlalchemy", "alembic", "fathom._result"}
+HEAVY = {"rich.console", "numpy", "scipy", "sqlalchemy", "alembic", "fathom.result"}
 
 
 def command(*args: str, code: str = CODE) -> str:
@@ -74,11 +74,11 @@ def test_help_loads_no_verb_and_no_results(tmp_path: Path) -> None:
     modules = loaded_by("--help")
     verbs = {f"fathom.cli.{verb.module}" for verb in VERBS.values()}
     assert not modules & verbs
-    assert not modules & {"fathom._result", "fathom.stats", "fathom.store", "rich", "numpy"}
+    assert not modules & {"fathom.result", "fathom.stats", "fathom.store", "rich", "numpy"}
     # The other way round, so that the names above are those of modules.
     run = loaded_by("run", "--json", "-c4K", "-b4K", "-d1", "-W0", str(tmp_path / "scratch.dat"))
-    assert {"fathom.cli._list", "rich"} <= loaded_by("list")
-    assert {"fathom.cli._run", "fathom._result"} <= run
+    assert {"fathom.cli.commands.list", "rich"} <= loaded_by("list")
+    assert {"fathom.cli.commands.run", "fathom.result"} <= run
 
 
 def test_help_that_another_program_reads_is_plain_text() -> None:

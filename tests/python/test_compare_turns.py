@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from fathom import InvalidRequestError, RunFailedError
 from fathom.cli import main
-from fathom.experiments import _measure
-from fathom.experiments._compare import compare_runs
-from fathom.experiments._figures import compare_figures
-from fathom.experiments._repeat import RepeatPolicy
-from fathom.experiments._turns import (
+from fathom.experiments.compare._figures import compare_figures
+from fathom.experiments.compare.interleaved import (
     TurnsPlan,
     compare_in_turns,
     compared_in_turns,
     resume_in_turns,
 )
+from fathom.experiments.compare.saved import compare_runs
+from fathom.experiments.repeat import RepeatPolicy
 from fathom.runners import NativeRunner
+from fathom.runners import measure as _measure
 from fathom.stats import compare_means, planned_count
 from fathom.store import Store
 from prepare_worker import Killed
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import fathom
-    from fathom.experiments._progress import Progress
+    from fathom.experiments.progress import Progress
     from fathom.stats import Comparison
 
 SEEDS = 1_000

@@ -9,11 +9,11 @@ import pytest
 from contradictions import Judge, drawn_target, judge_many
 from contradictions_captions import Captions
 from contradictions_drawn import ContradictionError
-from fathom.assess import verdict_of
-from fathom.report._shared_loads import overall
+from fathom.experiments.assess import verdict_of
+from fathom.report.figures._shared_loads import overall
 
 if TYPE_CHECKING:
-    from fathom.report._shared_loads import Difference
+    from fathom.report.figures._shared_loads import Difference
 
 SETS = 150
 
@@ -48,7 +48,7 @@ def test_the_judge_sees_a_caption_that_counts_loads_without_the_figure(
         found = overall(*arguments)
         return None if found is None else (len(arguments[1]), found[1])
 
-    monkeypatch.setattr("fathom.report.figures._same_loads.overall", all_of_them)
+    monkeypatch.setattr("fathom.report.figures.same_loads.overall", all_of_them)
 
     def judge() -> None:
         for number in range(100):

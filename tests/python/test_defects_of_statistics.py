@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fathom.experiments._compare import RunComparison
-from fathom.experiments._figures import SideFigures, compare_figures
-from fathom.experiments._repeat import RepeatPolicy
+from fathom.experiments.compare._figures import SideFigures, compare_figures
+from fathom.experiments.compare.saved import RunComparison
+from fathom.experiments.repeat import RepeatPolicy
 from fathom.stats import compare_means, find_transient, planned_count
-from fathom.stats._transient import _is_approach
+from fathom.stats.transient import _is_approach
 from simulated import figures_of
 from simulated_stop import known, stopped
 
@@ -44,7 +44,7 @@ def test_defect_1_the_rule_that_looks_for_an_approach_is_what_keeps_the_stall(
 ) -> None:
     assert find_transient(stalled(1)[:180]).count == 0
     # MSER-5 by itself cuts the stall and all that lies before it.
-    monkeypatch.setattr("fathom.stats._transient._is_approach", lambda _batches, _cut: True)
+    monkeypatch.setattr("fathom.stats.transient._is_approach", lambda _batches, _cut: True)
     assert find_transient(stalled(1)[:180]).count == 50
     assert _is_approach(np.array([1.0, 1, 1, 1]), 0)
 

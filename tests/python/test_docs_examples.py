@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from documented import Block, Command, blocks, commands
-from fathom.cli._verbs import VERBS, load
+from fathom.cli.verbs import VERBS, load
 from support import diskspd
 
 _ROOT = Path(__file__).parents[2]

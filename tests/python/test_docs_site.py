@@ -11,7 +11,7 @@ from pathlib import Path
 
 import fathom
 import pytest
-from fathom.cli._verbs import VERBS
+from fathom.cli.verbs import VERBS
 
 _DOCS = Path(__file__).parents[2] / "docs"
 

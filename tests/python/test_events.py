@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom.cli._progress import RunProgress
-from fathom.cli._whole_progress import whole_progress
+from fathom.cli.views.progress import RunProgress
+from fathom.cli.views.whole_progress import whole_progress
 from rich.console import Console
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import fathom
 import pytest
 from fathom._permission import Permission
-from fathom.experiments import measure
+from fathom.runners.measure import measure
 from fathom.store import Store
 from jsonschema import validate  # type: ignore[import-untyped]
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from fabricated import GIB, fabricated, latencies_ns
 from fathom.findings import RULES, TargetEvidence, find, raid_level
-from fathom.findings._find import apply
-from fathom.findings._observed import Observed, observe, size_words, time_words
+from fathom.findings.observed import Observed, observe, size_words, time_words
+from fathom.findings.search import apply
 from simulated import autoregressive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom import Result
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 ROOT = Path(__file__).parents[2]
 

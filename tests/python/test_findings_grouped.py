@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from fabricated import fabricated
 from fathom._claims import FORBIDDING, MARKS, WEAKENING, mark_of
-from fathom.assess import EFFORTS, assess
+from fathom.experiments.assess import EFFORTS, assess
 from fathom.findings import RULES, find
-from fathom.findings._finding import numbers_words
-from fathom.report._gather import gather
-from fathom.report._markdown import markdown
+from fathom.findings.finding import numbers_words
+from fathom.report.collect.gather import gather
+from fathom.report.render.markdown import markdown
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fathom import Result
-    from fathom.assess import Assessment
+    from fathom.experiments.assess import Assessment
 
 CONTENDED = "other processes used 1.10 of 2 CPUs, and the threads of load waited {} % of their time"
 SMALL = "All of 64 MiB was read {} times."
@@ -116,7 +116,7 @@ def test_an_assessment_has_each_rule_once_in_text_page_and_json(tmp_path: Path) 
 def test_rows_have_letters_and_the_legend_says_what_they_mean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fathom.cli._assess_shown import show_assessment  # noqa: PLC0415 - As the command does.
+    from fathom.cli.views.assess import show_assessment  # noqa: PLC0415 - As the command does.
 
     with Store(os.environ["FATHOM_STORE"]) as store:
         show_assessment(assessed(tmp_path, store))

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import fathom
 import pytest
-from fathom.importers import ImportFormatError, read_source
-from fathom.importers._diskspd_scrambled_cpus import folded_cpus
+from fathom.imported import ImportFormatError
 from fathom.report import ReportError, gather
 from fathom.store import Store
-from fathom.translate import from_fio, from_iometer, read_job_file, read_load
-from fathom.workloads._workload import WorkloadError, read_workload
+from fathom.tools import from_fio, from_iometer, read_job_file, read_load
+from fathom.tools.diskspd._scanned_cpus import folded_cpus
+from fathom.tools.formats import read_source
+from fathom.workloads.workload import WorkloadError, read_workload
 from imported import DATA, SAMPLES, check
 
 ROOT = Path(__file__).resolve().parents[2]

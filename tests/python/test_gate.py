@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import typer
-from fathom.cli._compare import judge
-from fathom.cli._exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.experiments._compare import RunComparison
-from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
-from fathom.experiments._gate import parse_condition, verdict
+from fathom.cli.commands.compare import judge
+from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
+from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.experiments.compare._gate import parse_condition, verdict
+from fathom.experiments.compare.saved import RunComparison
 from fathom.stats import compare_means
 from simulated import autoregressive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
     Noise = Callable[[np.random.Generator, int], FloatArray]
 

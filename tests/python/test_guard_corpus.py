@@ -15,8 +15,8 @@ import fathom
 import pytest
 from commands import command
 from fathom import RefusedError
-from fathom.assess import EFFORTS, assess
-from fathom.prepare import Asked, plan_fill
+from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.prepare import Asked, plan_fill
 from fathom.runners import NativeRunner
 from fathom.store import Store
 from other_programs import FORMATS, CannotMakeError, make

@@ -149,7 +149,7 @@ def test_break_5_data_of_other_programs_are_refused_in_every_way_to_write(
 
 
 def test_an_adopted_file_is_written_until_somebody_changes_it(tmp_path: Path) -> None:
-    from fathom.prepare import adopt  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.prepare import adopt  # noqa: PLC0415 - Loads NumPy.
 
     path = tmp_path / "theirs"
     path.write_bytes(random.Random(1).randbytes(MIB))  # noqa: S311 - No secret.

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.assess._scratch import remove_abandoned, scratch_file
+from fathom.experiments.assess.scratch import remove_abandoned, scratch_file
 from support import diskspd
 
 if TYPE_CHECKING:

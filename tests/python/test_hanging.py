@@ -14,8 +14,9 @@ import fathom
 import pytest
 from commands import COMMAND
 from fathom._hanging import HangingError, must_answer, within
-from fathom.store import Store, _summary
-from fathom.store._summary import target_rows
+from fathom.store import Store
+from fathom.store import summary as _summary
+from fathom.store.summary import target_rows
 from hanging_fs import hanging_fs
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from commands import COMMAND, command
 from fathom._export import write_file
-from fathom.cli._plain import plain
+from fathom.cli.views.plain import plain
 from fathom.store import Store
 from hypothesis import given
 from hypothesis import strategies as st

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.importers import FORMATS, ImportFormatError, read_source
+from fathom.imported import ImportFormatError
 from fathom.store import Store, StoreError
+from fathom.tools.formats import FORMATS, read_source
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -18,7 +19,7 @@ from imported import SAMPLES, check, refused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.importers import Reading
+    from fathom.imported import Reading
 
 # Nothing is written into the checkout.
 set_hypothesis_home_dir(Path(tempfile.gettempdir()) / "fathom-hypothesis")

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom.importers import ImportFormatError, read_source
+from fathom.imported import ImportFormatError
+from fathom.tools.formats import read_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
 if TYPE_CHECKING:
-    from fathom.importers import ImportedDirection, ImportedResult, Reading
+    from fathom.imported import ImportedDirection, ImportedResult, Reading
     from fathom.store import Store
 
 # Nothing is written into the checkout.

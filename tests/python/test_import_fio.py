@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import pytest
 from fabricated import fabricated
-from fathom.experiments._compare import compare_runs
+from fathom.experiments.compare.saved import compare_runs
 from fathom.findings import find
-from fathom.importers import ImportFormatError, fio_results, read_source, result_view
+from fathom.imported import ImportFormatError, result_view
+from fathom.tools.fio.read import fio_results
+from fathom.tools.formats import read_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +87,7 @@ def test_the_bins_are_the_histogram_and_give_fios_percentiles(tmp_path: Path) ->
     assert latency.histogram == {int(bin_ns): ios for bin_ns, ios in told["bins"].items()}
     del told["percentile"]
     (bare,) = fio_results(document)
-    from fathom.importers import result_view  # noqa: PLC0415 - Beside its use.
+    from fathom.imported import result_view  # noqa: PLC0415 - Beside its use.
 
     view = result_view(bare).read.latency
     assert view is not None

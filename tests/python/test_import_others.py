@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fathom.importers import ImportFormatError, format_of, read_source
+from fathom.imported import ImportFormatError
+from fathom.tools.formats import format_of, read_source
 
 if TYPE_CHECKING:
     from fathom.store import Store

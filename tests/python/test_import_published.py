@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.importers import read_source
+from fathom.tools.formats import read_source
 
 if TYPE_CHECKING:
-    from fathom.importers import ImportedDirection, ImportedResult
+    from fathom.imported import ImportedDirection, ImportedResult
 
 DATA = Path(__file__).parent / "data/import"
 

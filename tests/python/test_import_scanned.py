@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from fathom.importers import read_source
+from fathom.tools.formats import read_source
 
 if TYPE_CHECKING:
-    from fathom.importers import ImportedResult, Reading
+    from fathom.imported import ImportedResult, Reading
 
 DATA = Path(__file__).parent / "data/import"
 LABELS = "min 25th 50th 75th 90th 95th 99th 3-nines 4-nines 5-nines 6-nines 7-nines 8-nines max"

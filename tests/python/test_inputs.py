@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom import FathomError
 from fathom.cli import main
-from fathom.experiments._axes import Grid, parse_axes
-from fathom.experiments._compare import parse_condition
+from fathom.experiments.axes import Grid, parse_axes
+from fathom.experiments.compare.saved import parse_condition
 from fathom.store import Store, StoreError
-from fathom.store._records import unpack_json
-from fathom.workloads._workload import WorkloadError, read_workload
+from fathom.store.records import unpack_json
+from fathom.workloads.workload import WorkloadError, read_workload
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_worker import RESULT
@@ -221,7 +221,7 @@ def test_a_damaged_result_is_told_and_the_others_are_listed(
 
 
 def test_a_result_that_unpacks_to_absurd_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fathom.store._records._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("fathom.store.records._MOST_BYTES", 1 << 20)
     assert len(unpack_json(zlib.compress(bytes(1 << 20)))) == 1 << 20
     with pytest.raises(ValueError, match="absurd size"):
         unpack_json(zlib.compress(bytes((1 << 20) + 1)))

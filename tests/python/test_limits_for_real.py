@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import COMMAND
-from fathom._result import Result
 from fathom.findings import find
+from fathom.result import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from fathom import RefusedError
 from fathom._own_stores import is_nearly_an_address
 from fathom._redact import Pseudonyms
 from fathom.cli import app
-from fathom.report._gather import ReportError
-from fathom.report._write import marked_png, sealed, write
+from fathom.report.collect.gather import ReportError
+from fathom.report.render.write import marked_png, sealed, write
 from typer.testing import CliRunner
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def _fails(*arguments: str) -> str:
 
 
 def test_what_was_written_behind_the_look_is_not_adopted(tmp_path: Path) -> None:
-    from fathom.prepare import adopt, seen  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.prepare import adopt, seen  # noqa: PLC0415 - Loads NumPy.
 
     path = tmp_path / "theirs"
 

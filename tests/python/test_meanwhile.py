@@ -14,7 +14,7 @@ from pathlib import Path
 
 import fathom
 import pytest
-from fathom.runners import foreign_runner
+from fathom.tools.choose import foreign_runner
 from fio_traces import needs_fio
 from support import diskspd
 

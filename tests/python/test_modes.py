@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import command
-from fathom.experiments._saving import save_run
+from fathom.runners.saving import save_run
 from fathom.store import NotSavedError, Store
 from store_worker import RESULT
 

@@ -108,7 +108,7 @@ def test_a_report_whose_place_is_taken_is_told_in_one_line(
 
 def test_a_workload_file_that_is_a_pipe_is_refused(odd: dict[str, Path]) -> None:
     """The reader of workloads does not wait for somebody to write it."""
-    from fathom.workloads._workload import WorkloadError, read_workload  # noqa: PLC0415
+    from fathom.workloads.workload import WorkloadError, read_workload  # noqa: PLC0415
 
     with pytest.raises(WorkloadError, match="pipe"):
         read_workload(odd["pipe"])
@@ -178,7 +178,7 @@ def test_a_device_is_never_replaced_by_a_file(tmp_path: Path) -> None:
 def test_axes_are_parsed_or_refused_in_words(axis: str) -> None:
     """No text of an axis ends in a traceback."""
     import fathom  # noqa: PLC0415
-    from fathom.experiments._axes import parse_axes  # noqa: PLC0415
+    from fathom.experiments.axes import parse_axes  # noqa: PLC0415
 
     for name in ("block", "depth", "threads", "write"):
         try:
@@ -192,7 +192,7 @@ def test_axes_are_parsed_or_refused_in_words(axis: str) -> None:
 @given(text=st.binary(max_size=80) | st.text(st.sampled_from('ab=[]"\n1.{},'), max_size=60))
 def test_workload_files_are_data(tmp_path: Path, text: bytes | str) -> None:
     """Any bytes are a workload or one error that names the file."""
-    from fathom.workloads._workload import WorkloadError, read_workload  # noqa: PLC0415
+    from fathom.workloads.workload import WorkloadError, read_workload  # noqa: PLC0415
 
     place = tmp_path / "drawn.toml"
     place.write_bytes(text if isinstance(text, bytes) else text.encode())

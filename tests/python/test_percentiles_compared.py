@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import typer
 from fabricated import fabricated
-from fathom.cli._compare import judge
-from fathom.cli._exit_codes import EXIT_CANNOT_TELL
-from fathom.experiments._compare import compare_runs, parse_condition
-from fathom.experiments._compare_claims import _neighbour_sentences
-from fathom.experiments._figures import SideFigures, compare_figures
-from fathom.experiments._gate import verdict
-from fathom.experiments._saving import save_run
+from fathom.cli.commands.compare import judge
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL
+from fathom.experiments.compare._figures import SideFigures, compare_figures
+from fathom.experiments.compare._gate import verdict
+from fathom.experiments.compare.claims import _neighbour_sentences
+from fathom.experiments.compare.saved import compare_runs, parse_condition
+from fathom.runners.saving import save_run
 from fathom.stats import Histograms, compare_means
-from fathom.stats._histogram import from_values
-from fathom.stats._percentiles import TooFewIos, percentile_of_each_run
-from fathom.stats._ranks import (
+from fathom.stats.histogram import from_values
+from fathom.stats.percentiles import TooFewIos, percentile_of_each_run
+from fathom.stats.ranks import (
     flip_p_value,
     least_p_value,
     pairs_needed,
@@ -31,7 +31,7 @@ from fathom.stats._ranks import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
     from fathom.store import Store
 
 

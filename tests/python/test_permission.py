@@ -11,13 +11,13 @@ import pytest
 from commands import command
 from fathom import RefusedError, _fathom
 from fathom._permission import Permission, typed
-from fathom._run import run_kept
-from fathom.experiments import measure
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._repeat import RepeatPolicy, begin_repeat
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
+from fathom.engine import run_kept
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.repeat import RepeatPolicy, begin_repeat
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.runners import NativeRunner
+from fathom.runners.measure import measure
 from fathom.store import Store
 from fathom.workloads import WorkloadRefusedError, read_workload
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom import InvalidRequestError, RefusedError
 from fathom._permission import Permission
-from fathom.prepare import (
+from fathom.experiments.prepare import (
     Asked,
     Meter,
     estimate_settling,
@@ -46,7 +46,7 @@ def sqlite(tmp_path: Path) -> Iterator[Store]:
 def test_wipc_writes_each_byte_twice_in_sequence_with_128_kib(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr("fathom.prepare._pieces._LEAST_PIECE_BYTES", 2 * MIB)
+    monkeypatch.setattr("fathom.experiments.prepare._pieces._LEAST_PIECE_BYTES", 2 * MIB)
     path = tmp_path / "x.dat"
     path.touch()
     os.truncate(path, size)
@@ -71,7 +71,7 @@ def test_wipc_writes_each_byte_twice_in_sequence_with_128_kib(
 def test_a_killed_wipc_goes_on_in_the_second_pass(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fathom.prepare._pieces._LEAST_PIECE_BYTES", MIB)
+    monkeypatch.setattr("fathom.experiments.prepare._pieces._LEAST_PIECE_BYTES", MIB)
     path, size = tmp_path / "x.dat", 8 * MIB
     path.touch()
     os.truncate(path, size)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom import InvalidRequestError, RefusedError
 from fathom._permission import Permission
-from fathom.prepare import (
+from fathom.experiments.prepare import (
     Asked,
     Meter,
     fill,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom import FathomError, InvalidRequestError, RefusedError
 from fathom._permission import Permission
-from fathom.prepare import Asked, Meter, Progress, fill, look, plan_fill
-from fathom.prepare._pieces import Piece, cut, missing_spans, piece_bytes
+from fathom.experiments.prepare import Asked, Meter, Progress, fill, look, plan_fill
+from fathom.experiments.prepare._pieces import Piece, cut, missing_spans, piece_bytes
 from fathom.runners import NativeRunner
 from fathom.store import Store
 from our_data import our_data
@@ -76,12 +76,12 @@ def test_pieces_are_few_and_those_that_repeat_are_small() -> None:
 def test_a_new_file_is_written_once_and_progress_tells_the_rate(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fathom.prepare._pieces._LEAST_PIECE_BYTES", 16 * MIB)
+    monkeypatch.setattr("fathom.experiments.prepare._pieces._LEAST_PIECE_BYTES", 16 * MIB)
     path, size = tmp_path / "x.dat", 201 * MIB + 100
     experiment = plan_fill(sqlite, path, Asked(size_bytes=size))
     disk, told = Disk(), list[Progress]()
     meter = Meter(disk.clock, told.append)
-    monkeypatch.setattr("fathom.prepare._fill._checked", lambda *_: None)
+    monkeypatch.setattr("fathom.experiments.prepare.filling._checked", lambda *_: None)
     found = fill(sqlite, disk, experiment, meter)
     assert (found.total_bytes, found.session_bytes) == (size, size)
     assert sum(one for _, one, _ in disk.runs) == size
@@ -100,8 +100,8 @@ def test_a_new_file_is_written_once_and_progress_tells_the_rate(
 def test_a_killed_filling_goes_on_and_writes_each_byte_once(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fathom.prepare._pieces._LEAST_PIECE_BYTES", MIB)
-    monkeypatch.setattr("fathom.prepare._fill._checked", lambda *_: None)
+    monkeypatch.setattr("fathom.experiments.prepare._pieces._LEAST_PIECE_BYTES", MIB)
+    monkeypatch.setattr("fathom.experiments.prepare.filling._checked", lambda *_: None)
     path, size = tmp_path / "x.dat", 20 * MIB
     experiment = plan_fill(sqlite, path, Asked(size_bytes=size))
     disk, told = Disk(dies_at=8), list[Progress]()
@@ -121,8 +121,8 @@ def test_a_killed_filling_goes_on_and_writes_each_byte_once(
 def test_a_piece_that_was_not_written_whole_is_a_failure_and_is_written_again(
     sqlite: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fathom.prepare._pieces._LEAST_PIECE_BYTES", MIB)
-    monkeypatch.setattr("fathom.prepare._fill._checked", lambda *_: None)
+    monkeypatch.setattr("fathom.experiments.prepare._pieces._LEAST_PIECE_BYTES", MIB)
+    monkeypatch.setattr("fathom.experiments.prepare.filling._checked", lambda *_: None)
     experiment = plan_fill(sqlite, tmp_path / "x.dat", Asked(size_bytes=4 * MIB))
     disk = Disk(short_at=2)
     found = fill(sqlite, disk, experiment, Meter(disk.clock))
@@ -190,7 +190,7 @@ def test_gaps_that_are_too_many_are_left_and_told(
 ) -> None:
     path = tmp_path / "x.dat"
     path.write_bytes((noise(4096) + bytes(4096)) * 10 + bytes(256 << 10))
-    monkeypatch.setattr("fathom.prepare._pieces._MOST_SMALL_SPANS", 5)
+    monkeypatch.setattr("fathom.experiments.prepare._pieces._MOST_SMALL_SPANS", 5)
     layout = look(path).layout
     found = missing_spans(str(path), layout, path.stat().st_size)
     assert found.left_bytes == 9 * 4096

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from commands import command
 from fathom import FathomError, InvalidRequestError
-from fathom.prepare import look
-from fathom.prepare._extents import file_layout, merged
-from fathom.prepare._survey import survey
+from fathom.experiments.prepare import look
+from fathom.experiments.prepare._extents import file_layout, merged
+from fathom.experiments.prepare._survey import survey
 from fathom.store import Store
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def test_intervals_of_samples_hold_the_truth(
     path.write_bytes(b"".join(kinds[one] for one in chosen))
     true = chosen.count(0) / len(chosen)
     size = path.stat().st_size
-    monkeypatch.setattr("fathom.prepare._survey.WHOLE_BYTES", 0)
-    monkeypatch.setattr("fathom.prepare._survey._COMPRESSED_MOST", 4)
+    monkeypatch.setattr("fathom.experiments.prepare._survey.WHOLE_BYTES", 0)
+    monkeypatch.setattr("fathom.experiments.prepare._survey._COMPRESSED_MOST", 4)
     held = 0
     for seed in range(60):
         found = survey(str(path), [(0, size)], samples=64, seed=seed)
@@ -120,7 +120,7 @@ def test_samples_of_a_large_target_are_few_and_no_block_is_read_twice(
 ) -> None:
     path = tmp_path / "x.dat"
     path.write_bytes(noise(16 * MIB))
-    monkeypatch.setattr("fathom.prepare._survey.WHOLE_BYTES", 0)
+    monkeypatch.setattr("fathom.experiments.prepare._survey.WHOLE_BYTES", 0)
     # Two ranges, so that a window may end with its range.
     spans = [(0, 5 * MIB + 4096), (9 * MIB, 16 * MIB)]
     found = survey(str(path), spans, samples=128)
@@ -137,7 +137,7 @@ def test_too_many_contents_are_counted_by_a_sample_of_contents(
     path = tmp_path / "x.dat"
     distinct = noise(4 * MIB)
     path.write_bytes(distinct * 3)
-    monkeypatch.setattr("fathom.prepare._survey._CONTENTS_MOST", 200)
+    monkeypatch.setattr("fathom.experiments.prepare._survey._CONTENTS_MOST", 200)
     found = survey(str(path), [(0, 12 * MIB)])
     # All repeats of a content are kept or none, so that the ratio stays right.
     assert found.dedupe_ratio == 3

@@ -177,7 +177,7 @@ def test_zsh_knows_the_completion_and_can_read_it(share: Path, command: str, opt
 
 
 def test_the_manual_page_of_fathom_has_every_verb(tmp_path: Path) -> None:
-    from fathom.cli._verbs import VERBS  # noqa: PLC0415 - Only here.
+    from fathom.cli.verbs import VERBS  # noqa: PLC0415 - Only here.
 
     manual = script("dist/manual")
     text = manual.page()

@@ -13,10 +13,11 @@ import pytest
 from commands import command
 from fathom import experiments
 from fathom.cli import main
-from fathom.experiments import _measure, _repeat
-from fathom.experiments._compare import compare_runs, parse_condition
-from fathom.experiments._metrics import interval_series, metric_column
-from fathom.experiments._repeat import RepeatPolicy, repeat
+from fathom.experiments import repeat as _repeat
+from fathom.experiments.compare.saved import compare_runs, parse_condition
+from fathom.experiments.repeat import RepeatPolicy, repeat
+from fathom.metrics import interval_series, metric_column
+from fathom.runners import measure as _measure
 from fathom.store import Store
 from store_worker import RESULT
 

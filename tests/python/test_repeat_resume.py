@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom import InvalidRequestError
-from fathom.experiments import _measure
-from fathom.experiments._repeat import RepeatPolicy, begin_repeat, repeat, resume_repeat
+from fathom.experiments.repeat import RepeatPolicy, begin_repeat, repeat, resume_repeat
+from fathom.runners import measure as _measure
 from fathom.store import Store
 from our_data import our_data
 from prepare_worker import MIB, SMALL_PIECES, Killed, command

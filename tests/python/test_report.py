@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import fathom
 import pytest
-from fathom.assess import EFFORTS, assess
-from fathom.importers import read_source
+from fathom.experiments.assess import EFFORTS, assess
 from fathom.report import (
     ReportError,
     drawn,
@@ -24,9 +23,10 @@ from fathom.report import (
     html_page,
     markdown,
 )
-from fathom.report._gather_runs import device_facts
-from fathom.report._page import changes
+from fathom.report.collect._runs import device_facts
+from fathom.report.render.page import changes
 from fathom.store import Store
+from fathom.tools.formats import read_source
 from reported import EVIL, called, column, figures, saved_assessment, saved_repetition, saved_sweep
 from simulated_storage import SimulatedStorage
 

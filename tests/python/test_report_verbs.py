@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fathom._digits import known_words
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._turns import TurnsPlan, compare_in_turns, compared_in_turns
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns, compared_in_turns
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report import gather, html_page, markdown
 from fathom.store import Store
 from reported import called, column, figures, saved_comparison, saved_preparations

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fathom import Latency, Result
-from fathom._result import SCHEMA_VERSION
+from fathom.result import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fathom.runners._process import CpuSample, cpu_rows
+from fathom.tools._process import CpuSample, cpu_rows
 
 
 def test_a_cpu_that_goes_or_comes_is_left_out_and_no_share_is_negative() -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import fathom
 import pytest
 from fathom import InvalidRequestError
-from fathom.runners import foreign_runner
-from fathom.translate import from_fio, job_file, read_job_file, read_load, to_fio
+from fathom.tools import from_fio, job_file, read_job_file, read_load, to_fio
+from fathom.tools.choose import foreign_runner
 from fio_traces import needs_fio
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.experiments._repeat import RepeatPolicy, begin_repeat
-from fathom.experiments._tune import plan_tune, tune
-from fathom.experiments._turns import compare_in_turns
-from fathom.experiments._turns_plan import TurnsPlan
+from fathom.experiments.compare._interleaved_plan import TurnsPlan
+from fathom.experiments.compare.interleaved import compare_in_turns
+from fathom.experiments.repeat import RepeatPolicy, begin_repeat
+from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.store import Store
 from reported import called, saved_sweep
 from simulated_device import SHAPES, SimulatedDevice

@@ -16,17 +16,18 @@ import fathom
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from commands import COMMAND
-from fathom.cli._stop_shown import stop_sentences
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.runners import foreign_runner, stored_figures
+from fathom.cli.views.stop import stop_sentences
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.runners import stored_figures
 from fathom.store import Store
+from fathom.tools.choose import foreign_runner
 from fio_traces import needs_fio
 from support import diskspd
 
 if TYPE_CHECKING:
-    from fathom.runners import ForeignRunner
+    from fathom.tools.foreign import ForeignRunner
 
 LOAD = ["-b4K", "-r", "-w30", "-t2", "-o2", "-g200i", "-d1", "-W1", "-L"]
 SCHEMA = Path(__file__).parents[2] / "schema/result.schema.json"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import COMMAND
-from fathom.experiments._compare import compare_runs
+from fathom.experiments.compare.saved import compare_runs
 from fathom.report import gather
 from fathom.store import Store
-from fathom.translate import job_file, read_load, to_fio
+from fathom.tools import job_file, read_load, to_fio
 from fio_traces import needs_fio
 from reported import figures
 

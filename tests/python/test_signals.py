@@ -21,7 +21,7 @@ LOAD = ["-b4K", "-r", "-o4", "-L", "-g2000i"]
 # A command that says when its run has come to a phase; `filling` comes before the others.
 TOLD = """
 import sys
-import fathom.cli._progress as progress
+import fathom.cli.views.progress as progress
 from contextlib import contextmanager
 @contextmanager
 def told(*, quiet=False):

@@ -13,12 +13,12 @@ import fathom
 import numpy as np
 import pytest
 from fabricated import fabricated
-from fathom.cli._stop_shown import stop_sentences
-from fathom.experiments._compare_claims import _neighbour_sentences
-from fathom.experiments._noise_words import estimate_sentences
-from fathom.experiments._sweep_claims import _checked_words, _interpolated_words
+from fathom.cli.views.stop import stop_sentences
+from fathom.experiments.compare.claims import _neighbour_sentences
+from fathom.experiments.noise_words import estimate_sentences
+from fathom.experiments.sweep.claims import _checked_words, _interpolated_words
 from fathom.stats import compare_means, runs_mean
-from fathom.stats._noise import LEAST_RUNS
+from fathom.stats.noise import LEAST_RUNS
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fathom.experiments._figures import ComparedFigures, SideFigures, compare_figures
-from fathom.experiments._repeat import RepeatPolicy
+from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.experiments.repeat import RepeatPolicy
 from fathom.stats import compare_means, planned_count
-from fathom.stats._family import family_p_values
+from fathom.stats.family import family_p_values
 from scipy.stats import ttest_ind
 from simulated import autoregressive, experiments, troubled
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fathom import Latency, Result
 from fathom.stats import Histograms, compare_distributions
-from fathom.stats._histogram import from_values
+from fathom.stats.histogram import from_values
 from scipy.stats import permutation_test
 from simulated import autoregressive
 

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from fathom.cli import main
-from fathom.experiments import _measure
+from fathom.runners import measure as _measure
 from fathom.stats import independent_mean, neighbours
 from fathom.store import Store
 from simulated import autoregressive, troubled

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from fathom._digits import beside_limit, interval_words, known_words, place_words, rate_words
-from fathom.experiments._compare_claims import _latency_sentence
-from fathom.experiments._noise_words import estimate_sentences, shown_figure
+from fathom.experiments.compare.claims import _latency_sentence
+from fathom.experiments.noise_words import estimate_sentences, shown_figure
 from fathom.stats import (
     DistributionComparison,
     Histograms,
@@ -17,14 +17,14 @@ from fathom.stats import (
     runs_mean,
     runs_percentile,
 )
-from fathom.stats._histogram import from_values
+from fathom.stats.histogram import from_values
 from simulated import autoregressive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fathom.stats import RunsEstimate
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
     Noise = Callable[[np.random.Generator, int], FloatArray]
 

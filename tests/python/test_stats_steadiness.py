@@ -12,7 +12,7 @@ from simulated import autoregressive
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 ROUNDS = np.arange(25)
 # What a rate may do instead of staying where it is, as a factor for each round.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom.experiments import _measure
-from fathom.experiments._repeat import RepeatPolicy, begin_repeat
-from fathom.experiments._tune import plan_tune, tune
-from fathom.experiments._turns import compare_in_turns
-from fathom.experiments._turns_plan import TurnsPlan
-from fathom.prepare import plan_settling
+from fathom.experiments.compare._interleaved_plan import TurnsPlan
+from fathom.experiments.compare.interleaved import compare_in_turns
+from fathom.experiments.prepare import plan_settling
+from fathom.experiments.repeat import RepeatPolicy, begin_repeat
+from fathom.experiments.tune.experiment import plan_tune, tune
+from fathom.runners import measure as _measure
 from fathom.store import Store
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -148,7 +148,7 @@ def test_damaged_experiments_are_told_and_never_a_traceback(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(_measure, "run_kept", refuse)
-    monkeypatch.setattr("fathom.runners._choose.foreign_runner", lambda *_given: None)
+    monkeypatch.setattr("fathom.tools.choose.foreign_runner", lambda *_given: None)
     seen: Counter[int] = Counter()
 
     @settings(

@@ -17,7 +17,7 @@ from fathom.store import (
     StoreLockedError,
     StoreTooNewError,
 )
-from fathom.store._where import store_url
+from fathom.store.where import store_url
 from store_worker import RESULT
 
 

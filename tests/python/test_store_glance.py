@@ -11,9 +11,9 @@ import pytest
 from fathom._own_stores import own_stores
 from fathom.cli import app
 from fathom.store import Store
-from fathom.store._glance import QUESTION, newest_runs
 from fathom.store._runs import summaries
 from fathom.store._tables import runs
+from fathom.store.glance import QUESTION, newest_runs
 from sqlalchemy.dialects import sqlite
 from test_cli_help import loaded_by
 from typer.testing import CliRunner
@@ -133,7 +133,7 @@ def test_the_command_shows_the_same_both_ways(file: Path, monkeypatch: pytest.Mo
         return done.output
 
     quick, quick_json = shown(), shown("--json")
-    monkeypatch.setattr("fathom.cli._list.newest_runs", lambda *_: None)
+    monkeypatch.setattr("fathom.cli.commands.list.newest_runs", lambda *_: None)
     assert (shown(), shown("--json")) == (quick, quick_json)
     assert "oltp" in quick
 

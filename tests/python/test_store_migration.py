@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import fathom
-import fathom.importers
+import fathom.imported
 import pytest
 import sqlalchemy as sa
 from alembic import command
 from fathom.store import Store
 from fathom.store._database import Database
 from fathom.store._migrate import _APPLICATION_ID, MIGRATIONS, alembic_config
-from fathom.store._records import pack_json
 from fathom.store._tables import REVISION
-from fathom.store._where import store_url
+from fathom.store.records import pack_json
+from fathom.store.where import store_url
 
 RESULT = fathom.Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())
 
@@ -75,7 +75,7 @@ def test_an_old_store_keeps_its_runs_and_takes_imports(tmp_path: Path, version: 
         assert (columns["kernel"], columns["target_path"]) == ("k", "x")
         assert store.baselines.run_ids("good") == [1]
         assert store.experiments.get(1).run_count == 1
-        imported = fathom.importers.ImportedResult(origin="fio-json", tool="fio")
+        imported = fathom.imported.ImportedResult(origin="fio-json", tool="fio")
         run_id = store.runs.save_imported(imported)
         assert store.runs.get(run_id).summary.columns["block_bytes"] is None
 

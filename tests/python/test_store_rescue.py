@@ -14,20 +14,20 @@ import fathom
 import pytest
 import sqlalchemy as sa
 from commands import COMMAND
-from fathom.assess import EFFORTS, assess
-from fathom.experiments import measure
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import sweep
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._tune import plan_tune, tune
+from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import sweep
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.experiments.tune.experiment import plan_tune, tune
+from fathom.runners.measure import measure
 from fathom.store import NotSavedError, Store, StoreError
-from fathom.store._where import store_url
+from fathom.store.where import store_url
 from simulated_storage import SimulatedStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fathom.runners._runner import PermittedRunner
+    from fathom.runners.runner import PermittedRunner
 
 FEW = ["-b4K", "-r", "-o4", "-L", "-d5", "-W0", "--stop-ios=500"]
 MIB = 1 << 20
@@ -191,7 +191,7 @@ def test_an_experiment_ends_at_the_run_that_cannot_be_saved(
 def test_where_nothing_can_be_written_it_is_said_so(
     tmp_path: Path, here: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fathom.experiments._saving._places", lambda: iter([here / "no", here]))
+    monkeypatch.setattr("fathom.runners.saving._places", lambda: iter([here / "no", here]))
     monkeypatch.setattr("fathom._files._begun", _no_room)
     with Store(tmp_path / "store.sqlite") as store:
         (tmp_path / "store.sqlite").unlink()
@@ -238,7 +238,7 @@ fathom() { "$PYTHON" -c 'from fathom.cli import main; main()' "$@"; }
 filling() { "$PYTHON" -c '
 import os
 from contextlib import contextmanager
-import fathom.cli._progress as progress
+import fathom.cli.views.progress as progress
 @contextmanager
 def fills(*, quiet=False):
     def fill(name, fields):
@@ -297,9 +297,9 @@ def test_a_run_onto_a_full_disk_is_kept_where_there_is_room(
 SWEEP_UNTIL_FULL = """
 import sys
 from pathlib import Path
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import resume_sweep, sweep
-from fathom.experiments._sweep_plan import plan_sweep
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import resume_sweep, sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.runners import NativeRunner
 from fathom.store import NotSavedError, Store
 small, target = Path(sys.argv[1]), sys.argv[2]

@@ -9,9 +9,9 @@ import fathom
 import numpy as np
 import pytest
 from fathom.cli import main
-from fathom.experiments._axes import Grid, load_arguments, parse_axes
-from fathom.experiments._sweep import Progress, Sweep, sweep
-from fathom.experiments._sweep_plan import plan_sweep
+from fathom.experiments.axes import Grid, load_arguments, parse_axes
+from fathom.experiments.sweep.experiment import Progress, Sweep, sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.stats import fit_surface
 from fathom.store import Store
 from simulated_device import SHAPES, Load, SimulatedDevice

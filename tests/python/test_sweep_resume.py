@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom import InvalidRequestError, RunInterrupted
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._sweep import resume_sweep, sweep
-from fathom.experiments._sweep_plan import SweepPlan, plan_sweep
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep.experiment import resume_sweep, sweep
+from fathom.experiments.sweep.plan import SweepPlan, plan_sweep
 from fathom.runners import NativeRunner, RunOutcome
 from fathom.store import Store
 from our_data import our_data

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from fathom.cli import main
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._refine import Check, Refinement
-from fathom.experiments._sweep import Sweep, sweep
-from fathom.experiments._sweep_plan import plan_sweep
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.sweep._refine import Check, Refinement
+from fathom.experiments.sweep.experiment import Sweep, sweep
+from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report import gather
 from fathom.store import Store
 from reported import figures

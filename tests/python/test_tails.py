@@ -10,18 +10,18 @@ import pytest
 from fabricated import fabricated
 from fathom._claims import ToldRuns
 from fathom._tails import are_few, few_words, needed_ios, tails_words
-from fathom.assess import EFFORTS, assess
-from fathom.cli._sweep_shown import _latency
-from fathom.cli._tune_shown import _row
-from fathom.experiments._sweep_claims import sweep_claims
-from fathom.experiments._sweep_result import SweptCell
-from fathom.experiments._tune_claims import tune_claims
-from fathom.experiments._tune_result import TunedPoint
-from fathom.report._gather_runs import _run_numbers, _run_words
-from fathom.report._points import carried_tails_ns, run_of_result
+from fathom.cli.views.sweep import _latency
+from fathom.cli.views.tune import _row
+from fathom.experiments.assess import EFFORTS, assess
+from fathom.experiments.sweep._result import SweptCell
+from fathom.experiments.sweep.claims import sweep_claims
+from fathom.experiments.tune.claims import tune_claims
+from fathom.experiments.tune.result import TunedPoint
+from fathom.report.collect._points import carried_tails_ns, run_of_result
+from fathom.report.collect._runs import _run_numbers, _run_words
 from fathom.runners import stored_figures
 from fathom.stats import Histograms
-from fathom.stats._histogram import from_values
+from fathom.stats.histogram import from_values
 from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fathom import Result
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 SECONDS = 5.0
 

@@ -13,7 +13,7 @@ import commands
 import fathom
 import pytest
 from fathom.store import Store
-from fathom.translate import (
+from fathom.tools import (
     TERMS,
     Note,
     from_fio,

@@ -12,8 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.translate import FioJob, to_arguments
-from fathom.translate import read_load as read
+from fathom.tools import FioJob, to_arguments
+from fathom.tools import read_load as read
 from fio_traces import FILE_BYTES, KIB, MIB, Io, needs_fio, run_jobs, translated
 
 if TYPE_CHECKING:

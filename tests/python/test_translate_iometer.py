@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import command
 from fathom import InvalidRequestError
-from fathom.translate import from_iometer, iometer_terms, read_load
+from fathom.tools import from_iometer, iometer_terms, read_load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir

@@ -11,15 +11,15 @@ import fathom
 import numpy as np
 import pytest
 from fathom.cli import main
-from fathom.experiments._knee_search import Goal, KneeSearch
-from fathom.experiments._tune import plan_tune, tune
+from fathom.experiments.tune.experiment import plan_tune, tune
+from fathom.experiments.tune.knee_search import Goal, KneeSearch
 from fathom.store import Store
 from simulated_device import SHAPES, Load, SimulatedDevice
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fathom.experiments._progress import Progress
+    from fathom.experiments.progress import Progress
 
 THREADS = (1, 2, 4, 8, 16, 32)
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)

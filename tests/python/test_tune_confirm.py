@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING
 
 import pytest
-from fathom.cli._tune_shown import show_tune
-from fathom.experiments._confirm import Confirming
-from fathom.experiments._knee_search import Goal
-from fathom.experiments._tune import plan_tune, tune
+from fathom.cli.views.tune import show_tune
+from fathom.experiments.tune._confirm import Confirming
+from fathom.experiments.tune.experiment import plan_tune, tune
+from fathom.experiments.tune.knee_search import Goal
 from fathom.store import Store
 from simulated_device import SHAPES, Load, SimulatedDevice
 from test_tune import TIMES, is_near_the_best, true_points
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fathom.experiments._tune import Tuning
+    from fathom.experiments.tune.experiment import Tuning
 
 SEEDS = 10
 

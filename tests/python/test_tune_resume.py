@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom import InvalidRequestError
-from fathom.experiments._tune import plan_tune, resume_tune, tune
+from fathom.experiments.tune.experiment import plan_tune, resume_tune, tune
 from fathom.store import Store
 from our_data import our_data
 from simulated_device import SHAPES, SimulatedDevice

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from fathom.experiments._axes import parse_axes
-from fathom.experiments._confirm import Confirming
-from fathom.experiments._knee_search import Goal, KneeSearch
 from fathom.experiments._run_times import LEAST_RUN_S, expected_run_s
-from fathom.experiments._sweep_plan import plan_sweep
-from fathom.experiments._tune import plan_tune, tune
-from fathom.experiments._tune_reasons import reasons
-from fathom.experiments._turns_plan import TurnsPlan
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.compare._interleaved_plan import TurnsPlan
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.experiments.tune._confirm import Confirming
+from fathom.experiments.tune._reasons import reasons
+from fathom.experiments.tune.experiment import plan_tune, tune
+from fathom.experiments.tune.knee_search import Goal, KneeSearch
 from fathom.stats import fit_scalability
 from fathom.store import Store
 from simulated_device import Load, SimulatedDevice
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from fathom.experiments._knee_search import Load as SearchedLoad
+    from fathom.experiments.tune.knee_search import Load as SearchedLoad
 
 LOADS = np.array([1, 2, 4, 8, 16, 32, 64, 128], float)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
-from fathom.cli import _shown
-from fathom.cli._experiment_line import ExperimentLine
-from fathom.cli._whole_console import WholeConsole
-from fathom.cli._whole_progress import whole_progress
-from fathom.cli._whole_table import fitting
-from fathom.experiments._progress import Progress
+from fathom.cli.views import runs as _shown
+from fathom.cli.views.experiment_line import ExperimentLine
+from fathom.cli.views.whole_console import WholeConsole
+from fathom.cli.views.whole_progress import whole_progress
+from fathom.cli.views.whole_table import fitting
+from fathom.experiments.progress import Progress
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.experiments._tune import TunePlan, resume_tune, tune
+from fathom.experiments.tune.experiment import TunePlan, resume_tune, tune
 from fathom.store import Store
 from sweep_worker import TellingRunner
 

@@ -1,4 +1,4 @@
-"""The command ``fathom``: one file per verb, and ``_verbs`` that knows which."""
+"""The command ``fathom``: one file per verb in ``commands``, and ``verbs`` that knows which."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import typer
 
 import fathom
 from fathom._signals import ending_in_good_order
-from fathom.cli._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
-from fathom.cli._plain import plain_streams
-from fathom.cli._verbs import VerbGroup
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
+from fathom.cli.verbs import VerbGroup
+from fathom.cli.views.plain import plain_streams
 
 __all__ = ["app", "main"]
 
@@ -73,7 +73,7 @@ def _code() -> int | str | None:
         code = EXIT_INTERRUPTED
     except fathom.FathomError as error:
         # Raised behind what a verb expects, such as a report's place that holds something else.
-        from fathom.cli._common import exit_code  # noqa: PLC0415 - Slow to import.
+        from fathom.cli.common import exit_code  # noqa: PLC0415 - Slow to import.
 
         typer.echo(f"error: {error}", err=True)
         code = exit_code(error)

@@ -1,6 +1,9 @@
-"""Experiments: several runs with one question. One file per verb."""
+"""Experiments: several runs with one question, a module or a package per verb.
 
-from fathom.experiments._measure import Measured, measure
-from fathom.experiments._workload import WorkloadRuns, run_workload
+``workload`` runs the steps of a workload, ``repeat``, ``sweep``, ``tune``, ``compare``, ``assess``
+and ``prepare`` are the verbs of these names.
+"""
 
-__all__ = ["Measured", "WorkloadRuns", "measure", "run_workload"]
+from fathom.experiments.workload import WorkloadRuns, run_workload
+
+__all__ = ["WorkloadRuns", "run_workload"]

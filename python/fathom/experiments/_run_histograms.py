@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.experiments._metrics import quantile_of, run_buckets
+from fathom.metrics import quantile_of, run_buckets
 from fathom.stats import Histograms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fathom._result import Result
+    from fathom.result import Result
     from fathom.store import RunSummary
 
 __all__ = ["RunHistograms"]

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom._errors import FathomError
-from fathom._run import parse
+from fathom.engine import parse
+from fathom.errors import FathomError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

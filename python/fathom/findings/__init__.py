@@ -7,9 +7,9 @@ is one finding, with the evidence of the worst case in numbers, a confidence and
 >>> find([result])  # doctest: +SKIP
 """
 
-from fathom.findings._find import RULES, find
-from fathom.findings._finding import Case, Confidence, Finding, Rule
-from fathom.findings._observed import Load, Observed, TargetEvidence, raid_level, time_words
+from fathom.findings.finding import Case, Confidence, Finding, Rule
+from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level, time_words
+from fathom.findings.search import RULES, find
 
 __all__ = [
     "RULES",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.experiments._metrics import interval_series
+from fathom.metrics import interval_series
 from fathom.stats import find_transient
 
 if TYPE_CHECKING:
-    from fathom._result import Result
-    from fathom.stats._types import FloatArray
+    from fathom.result import Result
+    from fathom.stats.floats import FloatArray
 
 __all__ = ["settled_rates"]
 

@@ -6,16 +6,16 @@
 ...     page = html_page(gather(store, ["e3"]))
 """
 
-from fathom.report._figure import Column, Figure, LeftOut, Table, View
-from fathom.report._gather import ReportError, gather
-from fathom.report._images import ImageFormat, Theme, picture
-from fathom.report._markdown import markdown
-from fathom.report._material import Material
-from fathom.report._page import html_page
-from fathom.report._pdf import pdf_pages
-from fathom.report._style import drawn
-from fathom.report._write import write
+from fathom.report.collect.gather import ReportError, gather
+from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures import figures_of
+from fathom.report.material import Material
+from fathom.report.render.images import ImageFormat, Theme, picture
+from fathom.report.render.markdown import markdown
+from fathom.report.render.page import html_page
+from fathom.report.render.pdf import pdf_pages
+from fathom.report.render.write import write
+from fathom.report.style import drawn
 
 __all__ = [
     "Column",

@@ -4,38 +4,38 @@
 >>> series_mean(iops_of_each_second).low  # doctest: +SKIP
 """
 
-from fathom.stats._compare import Comparison, compare_means
-from fathom.stats._distribution import DistributionComparison, compare_distributions
-from fathom.stats._groups import PooledSpread, pooled_spread
-from fathom.stats._histogram import Histograms, QuantileEstimate
-from fathom.stats._mean import (
+from fathom.stats.autocorrelation import Neighbours, neighbours
+from fathom.stats.compare import Comparison, compare_means
+from fathom.stats.distribution import DistributionComparison, compare_distributions
+from fathom.stats.groups import PooledSpread, pooled_spread
+from fathom.stats.histogram import Histograms, QuantileEstimate
+from fathom.stats.mean import (
     Estimate,
     independent_mean,
     long_run,
     planned_count,
     series_mean,
 )
-from fathom.stats._neighbours import Neighbours, neighbours
-from fathom.stats._noise import Noise, recognise
-from fathom.stats._runs import RunsEstimate, order_interval, runs_mean, runs_percentile
-from fathom.stats._scaling import (
+from fathom.stats.noise import Noise, recognise
+from fathom.stats.runs import RunsEstimate, order_interval, runs_mean, runs_percentile
+from fathom.stats.scaling import (
     GREATEST_ERROR,
     LoadPoint,
     ScalabilityLaw,
     find_knee,
     fit_scalability,
 )
-from fathom.stats._spread import (
+from fathom.stats.spread import (
     Drift,
     Outlier,
     coefficient_of_variation,
     find_drift,
     find_outliers,
 )
-from fathom.stats._steadiness import Steadiness, find_steadiness
-from fathom.stats._steady import SteadyState, WindowCheck, find_steady_state
-from fathom.stats._surface import Surface, fit_surface
-from fathom.stats._transient import Transient, find_transient
+from fathom.stats.steadiness import Steadiness, find_steadiness
+from fathom.stats.steady import SteadyState, WindowCheck, find_steady_state
+from fathom.stats.surface import Surface, fit_surface
+from fathom.stats.transient import Transient, find_transient
 
 __all__ = [
     "GREATEST_ERROR",

@@ -21,7 +21,7 @@ from scipy.special import stdtr
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.stats._types import FloatArray
+    from fathom.stats.floats import FloatArray
 
 __all__ = ["Contrast", "Side", "contrast", "resemblance"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fathom.store._errors import (
+from fathom.store.errors import (
     NotAStoreError,
     NotFoundError,
     NotSavedError,
@@ -21,7 +21,7 @@ from fathom.store._errors import (
     StoreLockedError,
     StoreTooNewError,
 )
-from fathom.store._records import (
+from fathom.store.records import (
     Baseline,
     Experiment,
     ExperimentState,
@@ -31,8 +31,8 @@ from fathom.store._records import (
 )
 
 if TYPE_CHECKING:
-    from fathom.store._overrides import Override
-    from fathom.store._store import Store
+    from fathom.store.overrides import Override
+    from fathom.store.store import Store
 
 __all__ = [
     "Baseline",
@@ -53,8 +53,8 @@ __all__ = [
     "StoredRun",
 ]
 
-# SQLAlchemy takes longer to import than a list takes to be read (`_glance`).
-_LATER = {"Override": "_overrides", "Store": "_store"}
+# SQLAlchemy takes longer to import than a list takes to be read (`glance`).
+_LATER = {"Override": "overrides", "Store": "store"}
 
 
 def __getattr__(name: str) -> object:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from fathom._references import experiment_number
-from fathom.store._errors import NotFoundError, StoreError
-from fathom.store._records import Baseline
 from fathom.store._tables import baselines, experiments, runs
+from fathom.store.errors import NotFoundError, StoreError
+from fathom.store.records import Baseline
+from fathom.store.references import experiment_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,15 +17,15 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from fathom._extras import install_line
 from fathom._files import check_regular
 from fathom._text import without_secrets
-from fathom.store._errors import (
+from fathom.store._rows import as_text
+from fathom.store.errors import (
     NotAStoreError,
     NotFoundError,
     StoreError,
     StoreFullError,
     StoreLockedError,
 )
-from fathom.store._rows import as_text
-from fathom.store._where import address_secrets
+from fathom.store.where import address_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

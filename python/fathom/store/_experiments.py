@@ -14,13 +14,13 @@ import sqlalchemy as sa
 from fathom import _fathom
 from fathom._permission import refuse_permissions
 from fathom._text import json_of
-from fathom.store._errors import NotFoundError, StoreError, StoreInUseError
 from fathom.store._imports import drop_unused_sources
 from fathom.store._once_allowed import permissions_in, without_permissions_in
 from fathom.store._processes import is_gone, this_process
-from fathom.store._records import Experiment, Step
 from fathom.store._rows import as_text
 from fathom.store._tables import baselines, experiments, overrides, runs, steps
+from fathom.store.errors import NotFoundError, StoreError, StoreInUseError
+from fathom.store.records import Experiment, Step
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, RowMapping
 
     from fathom.store._database import Database
-    from fathom.store._records import ExperimentState, StepState
+    from fathom.store.records import ExperimentState, StepState
 
 __all__ = ["Experiments"]
 

@@ -8,14 +8,14 @@ import uuid
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fathom.importers._merge import percentile_ns
-from fathom.store._records import RunOutcome, pack_json
+from fathom.imported.merge import percentile_ns
 from fathom.store._tables import DIRECTIONS, latency_columns
+from fathom.store.records import RunOutcome, pack_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.importers import ImportedDirection, ImportedLatency, ImportedResult
+    from fathom.imported import ImportedDirection, ImportedLatency, ImportedResult
 
 __all__ = ["imported_provenance_row", "imported_run_row", "imported_target_rows"]
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fathom.importers._errors import ImportFormatError
-from fathom.store._errors import NotFoundError
+from fathom.imported.errors import ImportFormatError
 from fathom.store._import_rows import (
     imported_provenance_row,
     imported_run_row,
@@ -20,13 +19,14 @@ from fathom.store._import_rows import (
 from fathom.store._own_rows import own_rows
 from fathom.store._rows import add_run
 from fathom.store._tables import import_sources, runs
+from fathom.store.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from sqlalchemy.engine import Connection
 
-    from fathom.importers import ImportedResult, OwnRun
+    from fathom.imported import ImportedResult, OwnRun
     from fathom.store._database import Database
 
 __all__ = ["Imports", "add_imported", "drop_unused_sources"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from fathom.store._errors import NotAStoreError, StoreError, StoreTooNewError
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata
+from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
 
 if TYPE_CHECKING:
     from alembic.config import Config

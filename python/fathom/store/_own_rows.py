@@ -8,17 +8,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fathom._result import Result
+from fathom.result import Result
 from fathom.store._import_rows import (
     imported_provenance_row,
     imported_run_row,
     imported_target_rows,
 )
-from fathom.store._summary import host_row, run_row
 from fathom.store._tables import run_targets
+from fathom.store.summary import host_row, run_row
 
 if TYPE_CHECKING:
-    from fathom.importers import OwnRun
+    from fathom.imported import OwnRun
 
 __all__ = ["own_rows"]
 

@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from fathom._permission import without_permissions
-from fathom._result import Result
 from fathom._text import json_of
-from fathom.importers._imported import ImportedResult
-from fathom.importers._view import result_view
-from fathom.store._damage import run_damage_told
-from fathom.store._errors import NotFoundError, StoreInUseError
+from fathom.imported.model import ImportedResult
+from fathom.imported.view import result_view
+from fathom.result import Result
 from fathom.store._imports import add_imported, drop_unused_sources
-from fathom.store._records import BULKY, StoredRun, run_summary, unpack_json
 from fathom.store._rows import add_run
-from fathom.store._summary import provenance_row, run_row, target_rows
 from fathom.store._tables import (
     NATIVE,
     baselines,
@@ -25,6 +21,10 @@ from fathom.store._tables import (
     run_targets,
     runs,
 )
+from fathom.store.damage import run_damage_told
+from fathom.store.errors import NotFoundError, StoreInUseError
+from fathom.store.records import BULKY, StoredRun, run_summary, unpack_json
+from fathom.store.summary import provenance_row, run_row, target_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, RowMapping
 
     from fathom.store._database import Database
-    from fathom.store._records import RunSummary
+    from fathom.store.records import RunSummary
 
 __all__ = ["Runs", "summaries"]
 
@@ -206,7 +206,7 @@ def _imported(packed: bytes) -> ImportedResult:
 
 
 def summaries() -> sa.Select[Any]:
-    """Return the question for all that a list of runs has; `_glance` has the same in words."""
+    """Return the question for all that a list of runs has; `glance` has the same in words."""
     first = sa.and_(run_targets.c.run_id == runs.c.id, run_targets.c.position == 0)
     beneath = [
         column.label(f"target_{column.name}") if "device" not in column.name else column

@@ -4,9 +4,9 @@
 >>> find_workload("sql-oltp-70").steps[0].arguments  # doctest: +SKIP
 """
 
-from fathom.workloads._arguments import run_arguments
-from fathom.workloads._folder import all_workloads, find_workload, user_folder, workload_names
-from fathom.workloads._workload import (
+from fathom.workloads.arguments import run_arguments
+from fathom.workloads.folder import all_workloads, find_workload, user_folder, workload_names
+from fathom.workloads.workload import (
     Step,
     Workload,
     WorkloadError,

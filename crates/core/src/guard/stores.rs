@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The default store, and the one that the environment names, if they are files. The rule is that of
-/// `python/fathom/store/_where.py`.
+/// `python/fathom/store/where.py`.
 pub(super) fn of_this_user() -> Vec<PathBuf> {
     of(|name| env::var_os(name).filter(|value| !value.is_empty()))
 }

@@ -8,52 +8,54 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.report._figure import Figure, LeftOut
-from fathom.report.figures._boxes import box_plots
-from fathom.report.figures._by_depth import by_depth
-from fathom.report.figures._cache_step import cache_step
-from fathom.report.figures._changes import changes
-from fathom.report.figures._cpu_cost import cpu_cost
-from fathom.report.figures._distribution import distribution
-from fathom.report.figures._heat_map import heat_map
-from fathom.report.figures._holds import holds
-from fathom.report.figures._latency_map import latency_map
-from fathom.report.figures._load_curve import load_curve
-from fathom.report.figures._mixes import mixes
-from fathom.report.figures._same_loads import same_loads
-from fathom.report.figures._side_by_side import side_by_side
-from fathom.report.figures._steady_state import steady_state
-from fathom.report.figures._threads import threads
-from fathom.report.figures._time_series import time_series
-from fathom.report.figures._workloads import workloads
-from fathom.report.figures._writing import writing
+from fathom.report.figure import Figure, LeftOut
+from fathom.report.figures import (
+    boxes,
+    by_depth,
+    cache_step,
+    changes,
+    cpu_cost,
+    distribution,
+    heat_map,
+    holds,
+    latency_map,
+    load_curve,
+    mixes,
+    same_loads,
+    side_by_side,
+    steady_state,
+    threads,
+    time_series,
+    workloads,
+    writing,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fathom.report._material import Material
+    from fathom.report.material import Material
 
 __all__ = ["FIGURES", "figures_of"]
 
 FIGURES: tuple[Callable[[Material], Figure | LeftOut | None], ...] = (
-    side_by_side,
-    changes,
-    same_loads,
-    holds,
-    writing,
-    load_curve,
-    heat_map,
-    by_depth,
-    distribution,
-    latency_map,
-    time_series,
-    threads,
-    cpu_cost,
-    steady_state,
-    cache_step,
-    box_plots,
-    mixes,
-    workloads,
+    side_by_side.side_by_side,
+    changes.changes,
+    same_loads.same_loads,
+    holds.holds,
+    writing.writing,
+    load_curve.load_curve,
+    heat_map.heat_map,
+    by_depth.by_depth,
+    distribution.distribution,
+    latency_map.latency_map,
+    time_series.time_series,
+    threads.threads,
+    cpu_cost.cpu_cost,
+    steady_state.steady_state,
+    cache_step.cache_step,
+    boxes.box_plots,
+    mixes.mixes,
+    workloads.workloads,
 )
 
 

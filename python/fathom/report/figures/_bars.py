@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom.report import _style as style
+from fathom.report import style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom.report import _style as style
-from fathom.report._figure import Column
+from fathom.report import style
 from fathom.report._words import millis
+from fathom.report.figure import Column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fathom.report._figure import Cell
-    from fathom.report._material import Family, Material, Point, ReportedRun
+    from fathom.report.figure import Cell
+    from fathom.report.material import Family, Material, Point, ReportedRun
 
 __all__ = [
     "LATENCIES",

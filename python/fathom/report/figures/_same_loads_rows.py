@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom.report import _style as style
+from fathom.report import style
 from fathom.report._words import count_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.report._shared_loads import Compared, SharedLoad
+    from fathom.report.figures._shared_loads import Compared, SharedLoad
 
 __all__ = ["rows_spec"]
 

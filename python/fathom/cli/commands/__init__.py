@@ -1,0 +1,1 @@
+"""The verbs, one file each: ``fathom.cli.verbs`` knows which."""

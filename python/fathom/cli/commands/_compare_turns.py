@@ -1,0 +1,152 @@
+"""``fathom compare --run``: A and B measured in turns, and compared pair by pair."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+import fathom
+from fathom._permission import refuse_permissions
+from fathom.cli.commands._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
+from fathom.cli.commands._workload_argument import single_step
+from fathom.cli.commands.compare import judge, show_comparison
+from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.views.experiment_line import experiment_line
+from fathom.experiments.compare.interleaved import (
+    TurnsPlan,
+    compare_in_turns,
+    compared_in_turns,
+    resume_in_turns,
+)
+from fathom.experiments.compare.saved import DEFAULT_METRICS
+from fathom.tools.choose import runner_named
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom._permission import Permission
+    from fathom.experiments.compare.interleaved import TurnsComparison
+    from fathom.store import Store
+
+__all__ = ["Turns", "in_turns"]
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What the command was told; ``sizes`` are precision, confidence, pilot and most pairs."""
+
+    run: tuple[str, str] | None
+    resume: str | None
+    rest: Sequence[str]
+    sizes: tuple[float, float, int, int]
+    metrics: Sequence[str]
+    conditions: Sequence[str]
+    runner: str | None
+    label: str | None
+    permission: Permission
+    as_json: bool
+    verdict: str | None = None
+
+
+def in_turns(wish: Turns, where: str | None) -> None:
+    """Measure and compare, go on with what was ended, or compare again what was measured."""
+    try:
+        plan = None if wish.run is None else _plan(wish.run, wish)
+        with opened_store(where) as store:
+            found = _found(store, wish, plan)
+            _show(store, found, as_json=wish.as_json)
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
+        typer.echo("The runs that are done are saved: fathom compare --resume last", err=True)
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    if found.failure is not None:
+        fail(found.failure, EXIT_FAILED)
+    if found.comparison is not None:
+        judge(found.comparison, wish.verdict)
+
+
+def _plan(run: tuple[str, str], wish: Turns) -> TurnsPlan:
+    if wish.resume is not None:
+        fail("--run begins a comparison, and --resume goes on with one: give one", EXIT_INVALID)
+    a, b = (_side_arguments(text, wish.rest) for text in run)
+    if a == b:
+        typer.echo("A and B are the same: what differs is chance.", err=True)
+    try:
+        plan = TurnsPlan(
+            tuple(a),
+            tuple(b),
+            tuple(wish.metrics) or DEFAULT_METRICS,
+            tuple(wish.conditions),
+            *wish.sizes,
+        )
+    except ValueError as error:
+        fail(str(error), EXIT_INVALID)
+    return TurnsPlan.from_dict({**asdict(plan), **chosen_runner(wish.runner)})
+
+
+def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
+    """Return the arguments of a side: its own and those of both, targets behind options."""
+    words = shlex.split(text)
+    # One side's permission would let the other one write, too.
+    refuse_permissions(words, f"--run {text!r} (it holds for both sides, so it stands beside them)")
+    first = [*words, *common] if words and not words[0].startswith("-") else [*common, *words]
+    arguments, workload = single_step(first)
+    if not workload:
+        options = [one for one in first if one.startswith("-")]
+        arguments = [*options, *(one for one in first if not one.startswith("-"))]
+    fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
+    return arguments
+
+
+def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison:
+    if plan is not None:
+        with experiment_line("runs", quiet=wish.as_json) as tell:
+            runner = runner_named(plan.runner, store, wish.permission)
+            return compare_in_turns(store, runner, plan, label=wish.label or "", on_progress=tell)
+    if wish.resume is None:
+        return _again(store, wish)
+    asked = {"metric": wish.metrics, "fail-if": wish.conditions, "label": wish.label}
+    refuse_what_a_plan_has("comparison", wish.rest, asked)
+    experiment_id = resumed_id(store, "compare", wish.resume)
+    planned = resumed_runner(store, experiment_id, wish.runner)
+    resumed_permission(store, experiment_id, wish.permission)
+    with experiment_line("runs", quiet=wish.as_json) as tell:
+        runner = runner_named(planned, store, wish.permission)
+        return resume_in_turns(store, experiment_id, runner, on_progress=tell)
+
+
+def _again(store: Store, wish: Turns) -> TurnsComparison:
+    (name,) = wish.rest
+    if not (name[:1] == "e" and name[1:].isdecimal()):
+        fail(f"name A and B: {name} alone has nothing to be compared with", EXIT_INVALID)
+    try:
+        found = compared_in_turns(store, int(name[1:]), wish.metrics, wish.conditions)
+    except ValueError as error:
+        fail(str(error), EXIT_INVALID)
+    return found
+
+
+def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+        return
+    pairs = len(found.a_run_ids)
+    if found.comparison is None:
+        typer.echo("There are fewer than 2 pairs of runs: nothing can be compared.")
+    else:
+        typer.echo(f"{pairs} pairs of runs")
+        show_comparison(found.comparison)
+        if not found.is_precise and found.failure is None:
+            typer.echo("The change is known less well than asked for: allow more pairs (--most).")
+    typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")

@@ -1,0 +1,102 @@
+"""Importing one file, and what is to be told of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fathom
+
+if TYPE_CHECKING:
+    from fathom.imported import ImportedResult, OwnRun, Reading
+    from fathom.store import Store
+
+__all__ = ["STDIN", "import_one"]
+
+STDIN = "-"
+
+
+def import_one(  # noqa: PLR0913 - All but the first two are the command's options.
+    store: Store,
+    name: str,
+    form: str | None,
+    label: str | None,
+    *,
+    again: bool,
+    is_named: bool,
+) -> dict[str, Any]:
+    """Import one file.
+
+    Of a folder, what is of no known format is left out with the reason (``skipped``); of a file
+    that ``is_named`` by the user it is an ``error``.
+    """
+    told: dict[str, Any] = {"file": name, "runs": [], "before": [], "unparsed": []}
+    told |= {"error": None, "skipped": None, "titles": [], "configurations": {}}
+    from fathom.imported import UnknownFormatError  # noqa: PLC0415 - Only here.
+    from fathom.tools.formats import read_source  # noqa: PLC0415 - Only here.
+
+    try:
+        content = _content(name)
+        if not again and (before := store.imports.run_ids(content)):
+            return told | {"before": before}
+        reading = read_source(content, form, name)
+        return told | _saved(store, reading, content, name, label, again=again)
+    except UnknownFormatError as error:
+        return told | {"error" if is_named else "skipped": f"{error}"}
+    except OSError as error:
+        return told | {"error": f"it cannot be read: {error.strerror or error}"}
+    except fathom.FathomError as error:
+        return told | {"error": f"{error}"}
+
+
+def _saved(  # noqa: PLR0913 - All but the first three are the command's options.
+    store: Store, reading: Reading, content: bytes, name: str, label: str | None, *, again: bool
+) -> dict[str, Any]:
+    if reading.own:
+        saved = store.imports.save_own(reading.own, content, name, label=label, again=again)
+    else:
+        found = store.imports.save(reading.results, content, name, label=label, again=again)
+        saved = [(run_id, True) for run_id in found]
+    told: tuple[ImportedResult | OwnRun, ...] = (*reading.own, *reading.results)
+    is_empty = not (reading.results or reading.own or reading.configurations)
+    return {
+        "runs": [run_id for run_id, is_new in saved if is_new],
+        "before": [run_id for run_id, is_new in saved if not is_new],
+        "titles": [_title(one) for one, (_id, is_new) in zip(told, saved, strict=False) if is_new],
+        "unparsed": [asdict(line) for line in reading.unparsed],
+        "configurations": dict(reading.configurations),
+        "error": "it holds no result; nothing was imported" if is_empty else None,
+    }
+
+
+def _title(one: ImportedResult | OwnRun) -> str:
+    """Return the tool, and what tells the result from others: name, command, target or place."""
+    from fathom.imported import OwnRun  # noqa: PLC0415 - Only needed to import.
+
+    if isinstance(one, OwnRun):
+        return f"Fathom: {one.label or one.command_line}"
+    words = f"{one.tool} {one.tool_version}".strip()
+    place = f"lines {one.lines[0]} to {one.lines[1]}" if one.lines else ""
+    paths = ", ".join(target.path for target in one.targets)
+    return f"{words}: {one.title or one.command_line or paths or place or 'one result'}"
+
+
+def _content(name: str) -> bytes:
+    """Return a file, but not more of it than can be imported: its refusal tells its size."""
+    from fathom._files import check_regular  # noqa: PLC0415 - Only needed to import.
+    from fathom.imported import ImportFormatError  # noqa: PLC0415 - The same.
+    from fathom.tools.formats import MAX_BYTES  # noqa: PLC0415 - The same.
+
+    if name == STDIN:
+        return sys.stdin.buffer.read(MAX_BYTES + 1)
+    path = Path(name)
+    size = check_regular(path)
+    if size > MAX_BYTES:
+        raise ImportFormatError(
+            f"it has {size >> 20:,} MiB, more than the {MAX_BYTES >> 20} MiB that an import reads: "
+            "split it"
+        )
+    with path.open("rb") as file:
+        return file.read(MAX_BYTES + 1)

@@ -1,0 +1,261 @@
+"""What ``fathom prepare`` does: filling and preconditioning, with progress and words."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+import fathom
+from fathom.cli.commands._resumed import named_experiment, resumed_permission
+from fathom.cli.commands._workload_argument import named_workload, split_rest
+from fathom.cli.common import fail
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.views.prepare import (
+    estimate_sentences,
+    show_filled,
+    show_settled,
+    show_written,
+    writing_progress,
+)
+from fathom.experiments.prepare import (
+    Estimate,
+    Meter,
+    TargetFacts,
+    estimate_settling,
+    estimate_writing,
+    known_rate,
+    plan_fill,
+    plan_precondition,
+    plan_settling,
+    precondition,
+    settle,
+    target_facts,
+)
+from fathom.experiments.prepare import fill as fill_target
+from fathom.runners import NativeRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fathom._permission import Permission
+    from fathom.experiments.prepare import Asked, Progress
+    from fathom.stats import SteadyState
+    from fathom.store import Store
+
+__all__ = ["Conditioning", "resume_any", "run_fill", "run_settling", "run_writing"]
+
+_KINDS = ("fill", "wipc", "wdpc")
+
+
+def _resume_words(experiment_id: int) -> str:
+    return f"What is done is saved; go on with: fathom prepare fill --resume e{experiment_id}"
+
+
+@contextmanager
+def _told_how_to_resume(experiment_id: int) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(_resume_words(experiment_id), err=True)
+        raise
+
+
+def _metered(
+    store: Store, tell: Callable[[Progress], None], permission: Permission
+) -> tuple[Meter, NativeRunner]:
+    """Return a runner, and what counts the bytes of its runs."""
+    meter = Meter(time.monotonic, tell)
+    return meter, NativeRunner(store, on_event=meter.on_event, permission=permission)
+
+
+def run_fill(store: Store, target: str, asked: Asked, *, as_json: bool) -> None:
+    """Plan and fill."""
+    if asked.only_missing and not as_json:
+        typer.echo(f"reading {target} for what is empty", err=True)
+    _fill(store, plan_fill(store, target, asked), asked.permission, as_json=as_json)
+
+
+def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:
+    with writing_progress("filling", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
+        meter, runner = _metered(store, tell, permission)
+        found = fill_target(store, runner, experiment_id, meter)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        show_filled(found, store.name)
+    if found.failure is not None:
+        fail(f"{found.failure}\n{_resume_words(experiment_id)}", EXIT_FAILED)
+
+
+def run_writing(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> dict[str, Any]:
+    """Write a target twice over as planned, and return what was done."""
+    plan = store.experiments.get(experiment_id).plan
+    path = plan["target"]["path"]
+    with writing_progress("writing", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
+        meter, runner = _metered(store, tell, permission)
+        found = precondition(store, runner, experiment_id, meter)
+    if found.failure is not None:
+        raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
+    if not as_json:
+        show_written(found, path, store.name)
+    return {"kind": "wipc", "path": path, **asdict(found), "mib_per_s": found.mib_per_s}
+
+
+def run_settling(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> dict[str, Any]:
+    """Run rounds as planned, and return what was found."""
+
+    def tell(number: int, steady: SteadyState | None) -> None:
+        if not as_json:
+            words = "kept" if steady is not None and steady.is_steady else "not kept yet"
+            typer.echo(f"round {number}: the SNIA's rule is {words}", err=True)
+
+    with _told_how_to_resume(experiment_id):
+        found = settle(
+            store, NativeRunner(store, permission=permission), experiment_id, on_round=tell
+        )
+    if found.failure is not None:
+        raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
+    if not as_json:
+        show_settled(found, store.name)
+    return {"kind": "wdpc", **asdict(found)}
+
+
+def resume_any(store: Store, reference: str, permission: Permission, *, as_json: bool) -> None:
+    """Go on with a preparation that was ended, whatever it is."""
+    experiment_id = _experiment_id(store, reference)
+    experiment = store.experiments.get(experiment_id)
+    kind = experiment.plan.get("kind") if experiment.verb == "prepare" else None
+    if kind not in _KINDS:
+        fail(f"experiment e{experiment_id} is no preparation to go on with", EXIT_INVALID)
+    resumed_permission(store, experiment_id, permission)
+    if kind == "fill":
+        _fill(store, experiment_id, permission, as_json=as_json)
+        return
+    run = run_writing if kind == "wipc" else run_settling
+    found = run(store, experiment_id, permission, as_json=as_json)
+    if as_json:
+        typer.echo(json.dumps(found, indent=2))
+
+
+class Conditioning:
+    """Preconditioning, from the user's words to the last round."""
+
+    def __init__(
+        self, store: Store, permission: Permission, metrics: list[str], *, as_json: bool
+    ) -> None:
+        """Track these figures."""
+        self._store = store
+        self._permission = permission
+        self._metrics = metrics
+        self._as_json = as_json
+        self._loads: list[tuple[str, list[str]]] = []
+        self._targets: list[TargetFacts] = []
+        self._estimates: dict[str, Estimate] = {}
+        self._kinds: list[str] = []
+
+    def plan(self, rest: list[str], *, wipc: bool, wdpc: bool) -> None:
+        """Read targets or a load; nothing is opened for writing."""
+        self._kinds = [kind for kind, wanted in (("wipc", wipc), ("wdpc", wdpc)) if wanted]
+        if wdpc:
+            self._loads = _loads(rest)
+            paths = load_targets([arguments for _, arguments in self._loads])
+        else:
+            options = [one for one in rest if one.startswith("-")]
+            if options:
+                fail(f"{options[0]}: --wipc alone takes targets, no load", EXIT_INVALID)
+            paths = rest
+        self._targets = [target_facts(path) for path in paths]
+
+    def estimate(self, rate: float | None, tbw: float | None) -> None:
+        """Say what it takes."""
+        for kind in self._kinds:
+            if kind == "wipc":
+                known = (rate, "as given") if rate is not None else self._known_rate()
+                found = estimate_writing(self._targets, known, tbw)
+            else:
+                loads = [arguments for _, arguments in self._loads]
+                known = (rate, "as given") if rate is not None else None
+                found = estimate_settling(self._targets, loads, known, tbw)
+            self._estimates[kind] = found
+        if self._as_json:
+            return
+        for kind, one in self._estimates.items():
+            typer.echo(f"{kind.upper()} of {', '.join(target.path for target in self._targets)}:")
+            for sentence in estimate_sentences(one):
+                typer.echo(f"  {sentence}")
+
+    def _known_rate(self) -> tuple[float, str] | None:
+        if len(self._targets) > 1:
+            return None
+        return known_rate(self._store, self._targets[0].path)
+
+    def may_write(self, *, yes: bool) -> bool:
+        """Ask, if more than the capacity is written."""
+        return yes or confirmed([*self._estimates.values()])
+
+    def run(self) -> list[dict[str, Any]]:
+        """Do what was planned, and return what was done."""
+        done: list[dict[str, Any]] = []
+        if "wipc" in self._kinds:
+            for target in self._targets:
+                planned = plan_precondition(self._store, target.path, self._permission)
+                done.append(self._done(run_writing, planned))
+        if "wdpc" in self._kinds:
+            planned = plan_settling(self._store, self._loads, self._metrics)
+            done.append(self._done(run_settling, planned))
+        return done
+
+    def _done(self, run: Callable[..., dict[str, Any]], planned: int) -> dict[str, Any]:
+        return run(self._store, planned, self._permission, as_json=self._as_json)
+
+    def show_json(self, done: list[dict[str, Any]]) -> None:
+        """Print estimates and what was done."""
+        data = {kind: asdict(one) for kind, one in self._estimates.items()}
+        typer.echo(json.dumps({"estimates": data, "done": done}, indent=2))
+
+
+def confirmed(estimates: list[Estimate]) -> bool:
+    """Ask whether more may be written than the capacity; what is less needs no question."""
+    if not any(one.exceeds_capacity for one in estimates):
+        return True
+    if not sys.stdin.isatty():
+        fail("more than the target holds may be written: say --yes", EXIT_INVALID)
+    return typer.confirm("More than the target holds may be written. Go on?", abort=True, err=True)
+
+
+def load_targets(loads: list[list[str]]) -> list[str]:
+    """Return the paths that loads name, each once."""
+    spans = [span for load in loads for span in fathom.parse(load)["time_spans"]]
+    return list(dict.fromkeys(target["path"] for span in spans for target in span["targets"]))
+
+
+def _loads(rest: list[str]) -> list[tuple[str, list[str]]]:
+    workload = named_workload(rest)
+    if workload is None:
+        return [("", rest)]
+    from fathom.workloads import run_arguments  # noqa: PLC0415 - Seldom needed.
+
+    wishes, targets = split_rest(rest)
+    return [
+        (step.label or workload.name, run_arguments(workload, step, wishes, targets))
+        for step in workload.steps
+    ]
+
+
+def _experiment_id(store: Store, reference: str) -> int:
+    if reference == "last":
+        for one in store.experiments.list(verb="prepare"):
+            if one.state != "complete" and one.plan.get("kind") in _KINDS:
+                return one.id
+        fail(f"{store.name} has no preparation to go on with", EXIT_INVALID)
+    return named_experiment(reference)

@@ -1,0 +1,98 @@
+"""Preconditioning before a repetition: what it takes, and what of it is still to be done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+import fathom
+from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
+from fathom.cli.views.prepare import estimate_sentences
+from fathom.experiments.ending import end_noted
+from fathom.experiments.prepare import (
+    estimate_settling,
+    estimate_writing,
+    known_rate,
+    plan_precondition,
+    plan_settling,
+    target_facts,
+)
+
+if TYPE_CHECKING:
+    from fathom._permission import Permission
+    from fathom.store import Store
+
+__all__ = ["KINDS", "agree_to_prepare", "prepare_for"]
+
+KINDS = ("none", "wipc", "wdpc")
+
+
+def agree_to_prepare(
+    store: Store, kind: str, arguments: list[str], *, yes: bool, as_json: bool
+) -> None:
+    """Say what preconditioning takes, and ask where more than the capacity is written.
+
+    Raises
+    ------
+    InvalidRequestError
+        If a target does not exist yet, so that there is nothing to precondition.
+
+    """
+    if kind == "none":
+        return
+    spans = fathom.parse(arguments)["time_spans"]
+    if any(target["create_bytes"] for span in spans for target in span["targets"]):
+        raise fathom.InvalidRequestError(
+            "--precondition needs targets that stay as they are: make them with fathom prepare "
+            "fill, and leave out -c"
+        )
+    targets = [target_facts(path) for path in load_targets([arguments])]
+    if kind == "wipc":
+        rate = known_rate(store, targets[0].path) if len(targets) == 1 else None
+        found = estimate_writing(targets, rate)
+    else:
+        found = estimate_settling(targets, [arguments], None)
+    if not as_json:
+        for sentence in estimate_sentences(found):
+            typer.echo(f"{kind.upper()}: {sentence}", err=True)
+    if not yes:
+        confirmed([found])
+
+
+def prepare_for(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:
+    """Do what of an experiment's preconditioning is not done yet."""
+    with end_noted(store, experiment_id):
+        _prepare_for(store, experiment_id, permission, as_json=as_json)
+
+
+def _prepare_for(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> None:
+    plan = store.experiments.get(experiment_id).plan
+    kind, arguments = plan.get("precondition", "none"), plan["arguments"]
+    if kind == "none":
+        return
+    mine = [
+        one
+        for one in store.experiments.list(verb="prepare")
+        if one.plan.get("for_experiment") == experiment_id
+    ]
+    states = {one.id: one.state for one in mine}
+    if kind == "wdpc":
+        ids = [one.id for one in mine] or [
+            plan_settling(store, [("", arguments)], for_experiment=experiment_id)
+        ]
+    else:
+        known = {one.plan["target"]["path"]: one.id for one in mine}
+        paths = [str(Path(path).absolute()) for path in load_targets([arguments])]
+        ids = [
+            known.get(path)
+            or plan_precondition(store, path, permission, for_experiment=experiment_id)
+            for path in paths
+        ]
+    run = run_writing if kind == "wipc" else run_settling
+    for one in ids:
+        if states.get(one) != "complete":
+            run(store, one, permission, as_json=as_json)

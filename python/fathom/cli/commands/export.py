@@ -1,0 +1,157 @@
+"""``fathom export``: runs as files for other programs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from fathom.cli.commands._export_load import LoadForm, export_load
+from fathom.cli.commands._resumed import named_experiment
+from fathom.cli.commands.show import run_as_dict
+from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
+from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.views.plain import unguarded
+
+if TYPE_CHECKING:
+    from fathom._export import Format
+    from fathom._redact import Pseudonyms
+    from fathom._tables import TableName
+    from fathom.store import Store, StoredRun
+
+__all__ = ["export"]
+
+
+class Form(StrEnum):
+    """The forms."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    XLSX = "xlsx"
+    FIO = "fio"
+    DISKSPD = "diskspd"
+    XML = "xml"
+
+
+class TableChoice(StrEnum):
+    """What a row is."""
+
+    RUNS = "runs"
+    INTERVALS = "intervals"
+    LATENCIES = "latencies"
+    CELLS = "cells"
+    WHOLE = "whole"
+
+
+_TABLES: dict[TableChoice, TableName] = {
+    TableChoice.RUNS: "runs",
+    TableChoice.INTERVALS: "intervals",
+    TableChoice.LATENCIES: "latencies",
+}
+
+_LOADS: dict[Form | None, LoadForm] = {
+    one: LoadForm(one.value) for one in (Form.FIO, Form.DISKSPD, Form.XML)
+}
+
+
+def export(  # noqa: PLR0913 - Each is an option of the command.
+    references: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[REFERENCE]...",
+            help="Runs (12 or 12,14), experiments (e3), baselines; all runs if left out.",
+        ),
+    ] = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="The file; its name says the form.", show_default=False
+        ),
+    ] = None,
+    form: Annotated[
+        Form | None,
+        typer.Option(
+            "--format",
+            help="The form, if the file's name does not say it; csv without a file. fio, diskspd "
+            "and xml: the load of the runs as a fio job file, a command line, a DiskSpd profile.",
+        ),
+    ] = None,
+    table: Annotated[
+        TableChoice,
+        typer.Option(
+            help="runs: one row each; intervals: the time series; latencies: the histograms; "
+            "cells: those of sweeps, also what was interpolated, and marked so; whole: everything, "
+            "only as json."
+        ),
+    ] = TableChoice.RUNS,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a file that exists.")
+    ] = False,
+    redact: RedactOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Export runs as csv, json, parquet or xlsx; or their load for another tool."""
+    from fathom._export import ExportError, format_of, write_file, write_text  # noqa: PLC0415
+    from fathom._tables import rows_of  # noqa: PLC0415
+
+    with opened_store(store) as opened:
+        found = _runs(opened, references or [])
+        names = _pseudonyms(opened, found) if redact else None
+        if form in _LOADS:
+            if names is not None:
+                found = [replace(run, arguments=names.data(run.arguments)) for run in found]
+            export_load(found, _LOADS[form], output, overwrite=overwrite)
+            return
+        named = cast("Format | None", form and form.value)
+        chosen = named or (format_of(output) if output else "csv")
+        if table is TableChoice.CELLS:
+            rows = _cells(opened, references or [])
+        elif table is not TableChoice.WHOLE:
+            rows = list(rows_of(found, _TABLES[table]))
+        elif chosen == "json":
+            rows = [run_as_dict(run) for run in found]
+        else:
+            raise ExportError("whole results can only be exported as json: add --format json")
+        if names is not None:
+            rows = names.data(rows)
+        if output:
+            write_file(rows, chosen, output, overwrite=overwrite)
+        else:
+            write_text(rows, chosen, unguarded(sys.stdout))
+
+
+def _cells(store: Store, references: list[str]) -> list[dict[str, Any]]:
+    """Return the cells of sweeps: of those that are named, or of all."""
+    from fathom._tables import cells_of  # noqa: PLC0415 - Seldom needed.
+
+    sweeps = [one.id for one in store.experiments.list(verb="sweep")]
+    if references:
+        wanted = [named_experiment(one) for one in references]
+        wrong = [one for one in wanted if one not in sweeps]
+        if wrong:
+            fail(f"experiment e{wrong[0]} is no sweep: it has no cells", EXIT_INVALID)
+        sweeps = wanted
+    return list(cells_of(store.experiments.get(one) for one in sorted(sweeps)))
+
+
+def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:
+    from fathom._redact import pseudonyms_of  # noqa: PLC0415 - Seldom needed.
+
+    names = pseudonyms_of(run.columns for run in store.runs.list())
+    for run in runs:
+        names.learn_fields(run_as_dict(run))
+    return names
+
+
+def _runs(store: Store, references: list[str]) -> list[StoredRun]:
+    if references:
+        ids = {one for reference in references for one in store.baselines.run_ids(reference)}
+    else:
+        ids = {run.id for run in store.runs.list()}
+    return [store.runs.get(run_id) for run_id in sorted(ids)]

@@ -1,0 +1,118 @@
+"""``fathom plot``: one figure as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, get_args
+
+import typer
+
+from fathom.cli.commands.report import ForceOption, ReportReferences, ThemeChoice, ThemeOption
+from fathom.cli.common import StoreOption, fail, opened_store
+from fathom.cli.exit_codes import EXIT_INVALID
+
+if TYPE_CHECKING:
+    from fathom.report import Figure, ImageFormat, LeftOut, View
+
+__all__ = ["plot"]
+
+_LEAST_WIDTH, _MOST_WIDTH = 300, 4000
+
+
+def plot(  # noqa: PLR0913 - Each is an option of the command.
+    figure: Annotated[
+        str, typer.Argument(metavar="FIGURE", help="Its name, such as load-curve; list shows all.")
+    ],
+    references: ReportReferences = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file: .png, .svg, .pdf, or .json for the Vega-Lite specification.",
+            show_default=False,
+        ),
+    ] = None,
+    choose: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--choose", metavar="NAME=VALUE", help="What the figure shows, such as Shown=MiB/s."
+        ),
+    ] = None,
+    width: Annotated[int, typer.Option(min=_LEAST_WIDTH, max=_MOST_WIDTH, help="In pixels.")] = 760,
+    theme: ThemeOption = ThemeChoice.LIGHT,
+    force: ForceOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Draw one figure of a report to a file."""
+    from fathom.report import figures_of, gather  # noqa: PLC0415 - Slow to import.
+
+    place = output or Path(f"{figure}.png")
+    form = place.suffix.lower().removeprefix(".")
+    if figure != "list" and form not in ("png", "svg", "pdf", "json"):
+        fail(f"{place}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    with opened_store(store) as opened:
+        material = gather(opened, references or [])
+        figures, left_out = figures_of(material)
+        if figure == "list":
+            _list(figures, left_out)
+            return
+        view = _chosen(_named(figure, figures, left_out), choose or [])
+        content = _content(view, form, theme, width, f"{material.title}: {figure} {view.label}")
+        _written(place, content, force=force)
+    typer.echo(str(place), err=True)
+
+
+def _list(figures: list[Figure], left_out: list[LeftOut]) -> None:
+    for one in figures:
+        typer.echo(f"{one.name}: {one.title}")
+        for name, values in one.controls().items():
+            typer.echo(f"  {name}: {', '.join(values)}")
+    for missing in left_out:
+        typer.echo(f"{missing.name}: none. {missing.why}")
+
+
+def _named(name: str, figures: list[Figure], left_out: list[LeftOut]) -> Figure:
+    for one in figures:
+        if one.name == name:
+            return one
+    for missing in left_out:
+        if missing.name == name:
+            fail(f"there is no {name} of this: {missing.why}", EXIT_INVALID)
+    names = ", ".join(one.name for one in figures)
+    return fail(f"there is no figure {name!r} of this; there are {names or 'none'}", EXIT_INVALID)
+
+
+def _chosen(figure: Figure, choices: list[str]) -> View:
+    """Return the first view that has all that was chosen."""
+    wanted = {}
+    for one in choices:
+        name, sign, value = one.partition("=")
+        known = {key.lower(): key for key in figure.views[0].choice}
+        if not sign or name.lower() not in known:
+            names = ", ".join(figure.controls()) or "nothing"
+            fail(f"{one!r}: of {figure.name} one can choose {names}, as NAME=VALUE", EXIT_INVALID)
+        wanted[known[name.lower()]] = value
+    for view in figure.views:
+        if all(view.choice[name].lower() == value.lower() for name, value in wanted.items()):
+            return view
+    parts = [f"{name}: {', '.join(values)}" for name, values in figure.controls().items()]
+    return fail(f"{figure.name} has no such view; there are {'; '.join(parts)}", EXIT_INVALID)
+
+
+def _content(view: View, form: str, theme: ThemeChoice, width: int, comment: str) -> bytes:
+    import json  # noqa: PLC0415 - Only needed here.
+
+    from fathom.report import ImageFormat, drawn, picture  # noqa: PLC0415 - Slow to import.
+
+    if form == "json":
+        return (json.dumps(drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
+    kinds: dict[str, ImageFormat] = {one: one for one in get_args(ImageFormat)}
+    return picture(view, kinds[form], theme=theme.value, width=width, comment=comment)
+
+
+def _written(place: Path, content: bytes, *, force: bool) -> None:
+    from fathom.report import write  # noqa: PLC0415 - Slow to import.
+
+    write(place, content, force=force)

@@ -1,0 +1,241 @@
+"""``fathom prepare``: what a target holds, filling it, preconditioning it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fathom
+from fathom._permission import Permission
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.verbs import Passing
+
+if TYPE_CHECKING:
+    from fathom.experiments.prepare import Asked
+
+__all__ = ["app"]
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Data of others on the target may be lost.")
+]
+AllowWriteOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow-write", metavar="DEVICE", help="As the engine's option of this name."),
+]
+ResumeOption = Annotated[
+    str | None, typer.Option(help="Go on with what was ended: its experiment, as e7, or last.")
+]
+
+app = typer.Typer(
+    help="Get a target ready: what it holds, fill it, precondition it.", no_args_is_help=True
+)
+
+
+@app.command("look")
+def look(
+    targets: Annotated[list[str], typer.Argument(metavar="TARGET...", help="Files or devices.")],
+    *,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Read all of it, rather than samples.")
+    ] = False,
+    samples: Annotated[
+        int, typer.Option(min=16, help="Of 64 KiB, of targets with more than 256 MiB of data.")
+    ] = 1024,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Say what targets hold, and whether a read test on them would measure the device.
+
+    Holes, unwritten and zero parts, and how far the rest compresses and repeats. Nothing is
+    written.
+    """
+    from fathom.cli.views.prepare import show_look  # noqa: PLC0415 - Loads Rich.
+    from fathom.experiments.prepare import look as look_at  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.prepare import look_data  # noqa: PLC0415 - The same.
+
+    try:
+        found = [look_at(target, samples=samples, whole=whole) for target in targets]
+        with opened_store(store) as opened:
+            for one in found:
+                plan = {"kind": "look", "target": one.target.as_dict()}
+                name = f"look {one.target.path}"
+                experiment_id = opened.experiments.begin("prepare", name, plan)
+                opened.experiments.finish(experiment_id, "complete", outcome=look_data(one))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    if as_json:
+        typer.echo(json.dumps([look_data(one) for one in found], indent=2))
+        return
+    for one in found:
+        show_look(one)
+
+
+@app.command("fill")
+def fill(  # noqa: PLR0913 - Each is an option of the command.
+    target: Annotated[
+        str | None, typer.Argument(metavar="TARGET", help="A file, also a new one, or a device.")
+    ] = None,
+    *,
+    size: Annotated[
+        str | None,
+        typer.Option(help="Of a new file, such as 10G; of what exists, how much of it."),
+    ] = None,
+    compress: Annotated[
+        float, typer.Option(help="Bytes over what a compressor leaves of them: 2 for half.")
+    ] = 1.0,
+    dedupe: Annotated[
+        float, typer.Option(help="Blocks over different ones: 1.5 if a third repeats.")
+    ] = 1.0,
+    only_missing: Annotated[
+        bool, typer.Option("--only-missing", help="Only holes, unwritten and zero parts.")
+    ] = False,
+    overwrite: OverwriteOption = False,
+    allow_write: AllowWriteOption = None,
+    resume: ResumeOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Fill a target with data, incompressible unless asked otherwise, and check what stands there.
+
+    What is killed or interrupted goes on with --resume.
+    """
+    from fathom.cli.commands._prepare_do import resume_any, run_fill  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.prepare import Asked  # noqa: PLC0415 - The same.
+
+    permission = Permission(overwrite, tuple(allow_write or ()))
+    if (target is None) == (resume is None):
+        fail("name the target, or what to --resume: one of both", EXIT_INVALID)
+    try:
+        with opened_store(store) as opened:
+            if resume is not None:
+                resume_any(opened, resume, permission, as_json=as_json)
+                return
+            asked: Asked = Asked(
+                size_bytes=None if size is None else _bytes(size),
+                compress_ratio=compress,
+                dedupe_ratio=dedupe,
+                only_missing=only_missing,
+                permission=permission,
+            )
+            run_fill(opened, target or "", asked, as_json=as_json)
+    except fathom.RunInterrupted as interruption:
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+@app.command("adopt")
+def adopt(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A file of somebody's.")],
+    *,
+    lose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Its name without the folder, where nobody can be asked."
+        ),
+    ] = None,
+) -> None:
+    """Make a scratch file of one that neither diskspd nor fathom made: its data may be lost.
+
+    Says what it holds, and asks for its name. Not a byte of it is written; runs may write it from
+    then on, without --overwrite, until somebody else changes it.
+    """
+    import sys  # noqa: PLC0415 - Only here.
+    from pathlib import Path  # noqa: PLC0415 - The same.
+
+    from fathom.experiments.prepare import adopt as make_scratch  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.prepare import described, seen  # noqa: PLC0415 - The same.
+
+    try:
+        reason = described(target)
+        # Held from before it is shown: what is written meanwhile was seen by nobody.
+        shown = seen(target)
+        status = Path(target).stat()
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))
+        typer.echo(f"{target}: {status.st_size:,} bytes, changed {when}; {reason or 'not refused'}")
+        if lose is None and not sys.stdin.isatty():
+            fail("nobody can be asked here: give its name with --lose NAME", EXIT_INVALID)
+        if lose is None:
+            lose = typer.prompt("Its data may be lost from now on. Type its name to agree")
+        make_scratch(target, lose=lose, shown=shown)
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    typer.echo(f"{target} is a scratch file now")
+
+
+@app.command(
+    "condition",
+    cls=Passing,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    options_metavar="[OPTIONS] TARGET...|[WORKLOAD] DISKSPD_ARGUMENTS...",
+)
+def condition(  # noqa: PLR0913 - Each is an option of the command.
+    context: typer.Context,
+    *,
+    wipc: Annotated[
+        bool, typer.Option("--wipc", help="Write the target twice over: 128 KiB, in sequence.")
+    ] = False,
+    wdpc: Annotated[
+        bool, typer.Option("--wdpc", help="Run a load until it is steady: 5 to 25 rounds.")
+    ] = False,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="What is to be steady: iops (the default), mib_per_s, mean or p99."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it takes, and write nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    rate: Annotated[
+        float | None, typer.Option(metavar="MIB", help="MiB/s for the estimate, if known.")
+    ] = None,
+    tbw: Annotated[
+        float | None, typer.Option(metavar="TB", help="Rated endurance in TB, for the estimate.")
+    ] = None,
+    overwrite: OverwriteOption = False,
+    allow_write: AllowWriteOption = None,
+    resume: ResumeOption = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Precondition an SSD as the SNIA's test specification has it, with estimated time and wear.
+
+    --wipc takes targets, --wdpc the load that will be measured: DiskSpd's arguments, or a workload
+    and a target. Both may be given with a load. A purge (secure erase, format) before it is yours.
+    """
+    from fathom.cli.commands._prepare_do import Conditioning, resume_any  # noqa: PLC0415 - Loads NumPy.
+
+    permission = Permission(overwrite, tuple(allow_write or ()))
+    if resume is None and not (wipc or wdpc):
+        fail("say what: --wipc, --wdpc, or --resume", EXIT_INVALID)
+    if (resume is None) != bool(context.args):
+        fail("name the target or the load, or what to --resume: one of both", EXIT_INVALID)
+    try:
+        with opened_store(store) as opened:
+            if resume is not None:
+                resume_any(opened, resume, permission, as_json=as_json)
+                return
+            doing = Conditioning(opened, permission, metric or ["iops"], as_json=as_json)
+            doing.plan(context.args, wipc=wipc, wdpc=wdpc)
+            doing.estimate(rate, tbw)
+            done = doing.run() if not dry_run and doing.may_write(yes=yes) else []
+            if as_json:
+                doing.show_json(done)
+    except fathom.RunInterrupted as interruption:
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+def _bytes(text: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,18})([KMGT]?)", text.upper())
+    if found is None:
+        fail(f"{text} is no size such as 512M or 10G", EXIT_INVALID)
+    return int(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,228 @@
+"""``fathom repeat``: the same run until its mean is known well enough."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+import fathom
+from fathom._digits import known_words, last_place, place_words
+from fathom._permission import typed
+from fathom.cli.commands._resumed import named_experiment, resumed_permission, resumed_runner
+from fathom.cli.commands._workload_argument import single_step
+from fathom.cli.common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.views.progress import live_progress
+from fathom.cli.views.runs import console, text_table
+
+if TYPE_CHECKING:
+    from fathom._permission import Permission
+    from fathom.experiments.repeat import MetricSummary, RepeatPolicy, Repetition
+    from fathom.store import Store
+
+__all__ = ["repeat"]
+
+
+def repeat(  # noqa: PLR0913 - Each is an option of the command.
+    context: typer.Context,
+    *,
+    metric: Annotated[
+        str, typer.Option(help="The figure to know: iops, mib_per_s, mean, p99, read.p99, ...")
+    ] = "iops",
+    precision: Annotated[
+        float, typer.Option(help="Half of the interval's width, in percent of the mean.")
+    ] = 0.8,
+    confidence: Annotated[float, typer.Option(help="Of the interval, in percent.")] = 95.0,
+    pilot: Annotated[
+        int, typer.Option(help="Runs whose spread decides how many there will be.")
+    ] = 10,
+    most: Annotated[int, typer.Option(help="Never more runs than this.")] = 60,
+    precondition: Annotated[
+        str, typer.Option(help="What is done to the targets first: none, wipc or wdpc.")
+    ] = "none",
+    yes: Annotated[bool, typer.Option("--yes", help="Precondition without asking.")] = False,
+    resume: Annotated[
+        str | None, typer.Option(help="Go on with one: its experiment, such as e7, or last.")
+    ] = None,
+    runner: RunnerOption = None,
+    label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Repeat a run until the interval of its mean is narrow enough.
+
+    The arguments are DiskSpd's, or a workload of one run and a target, as for fathom run.
+    """
+    from fathom.experiments.repeat import RepeatPolicy  # noqa: PLC0415 - Loads NumPy.
+
+    arguments, permission = typed(context.args)
+    if (resume is None) != bool(arguments):
+        fail("name the run, or the repetition to --resume: one of both", EXIT_INVALID)
+    if precondition not in ("none", "wipc", "wdpc"):
+        fail(f"--precondition is none, wipc or wdpc, not {precondition}", EXIT_INVALID)
+    try:
+        policy = RepeatPolicy(metric, precision / 100, confidence / 100, pilot, most)
+    except ValueError as error:
+        fail(str(error), EXIT_INVALID)
+    try:
+        with opened_store(store) as opened:
+            if resume is None:
+                wish = _Wish(policy, label, precondition, yes, chosen_runner(runner))
+                experiment_id = _begun(opened, arguments, wish, as_json=as_json)
+            else:
+                experiment_id = _experiment_id(opened, resume)
+                resumed_runner(opened, experiment_id, runner)
+                resumed_permission(opened, experiment_id, permission)
+            found = _repeated(opened, experiment_id, permission, as_json=as_json)
+            _show(opened, found, as_json=as_json)
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
+        typer.echo("The runs that are done are saved: fathom repeat --resume last", err=True)
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    if found.failure is not None:
+        fail(found.failure, EXIT_FAILED)
+
+
+class _Wish(NamedTuple):
+    policy: RepeatPolicy
+    label: str | None
+    precondition: str
+    yes: bool
+    tool: dict[str, str]
+
+
+def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
+    from fathom.experiments.repeat import begin_repeat  # noqa: PLC0415 - Loads NumPy.
+
+    arguments, name = single_step(rest)
+    fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
+    if wish.precondition != "none":
+        from fathom.cli.commands._repeat_prepared import agree_to_prepare  # noqa: PLC0415 - Seldom needed.
+
+        agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
+    return begin_repeat(
+        store,
+        arguments,
+        wish.policy,
+        label=wish.label or name,
+        precondition=wish.precondition,
+        tool=wish.tool,
+    )
+
+
+def _repeated(
+    store: Store, experiment_id: int, permission: Permission, *, as_json: bool
+) -> Repetition:
+    from fathom.experiments.repeat import resume_repeat  # noqa: PLC0415 - Loads NumPy.
+
+    experiment = store.experiments.get(experiment_id)
+    unfinished = experiment.verb == "repeat" and experiment.state != "complete"
+    if unfinished and experiment.plan.get("precondition", "none") != "none":
+        from fathom.cli.commands._repeat_prepared import prepare_for  # noqa: PLC0415 - Seldom needed.
+
+        prepare_for(store, experiment_id, permission, as_json=as_json)
+
+    def on_run(done: int, planned: int | None) -> None:
+        if not as_json:
+            of = f"of {planned}" if planned else f"of {experiment.plan['pilot']} of the pilot"
+            typer.echo(f"run {done} {of}", err=True)
+
+    with live_progress(quiet=as_json) as on_event:
+        return resume_repeat(
+            store, experiment_id, on_event=on_event, on_run=on_run, permission=permission
+        )
+
+
+def _experiment_id(store: Store, reference: str) -> int:
+    if reference == "last":
+        found = [one for one in store.experiments.list(verb="repeat") if one.state != "complete"]
+        if not found:
+            fail(f"{store.name} has no repetition to go on with", EXIT_INVALID)
+        return found[0].id
+    return named_experiment(reference)
+
+
+def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    columns = ("", "value>", "interval>", "+/- %>", "median>", "CoV %>", "drift %>")
+    rows = [_row(name, one) for name, one in found.metrics.items()]
+    if rows:
+        console().print(
+            text_table(f"{len(found.run_ids)} runs", columns, rows, spare=("median", "CoV %"))
+        )
+    for sentence in _sentences(found):
+        typer.echo(sentence)
+    typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+
+
+def _row(name: str, one: MetricSummary) -> list[str]:
+    from fathom.experiments.noise_words import (  # noqa: PLC0415 - Loads NumPy.
+        shown_figure,
+        unit_of,
+    )
+
+    unit, words = unit_of(name)
+    found = one.estimate
+    place = last_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
+    return [
+        f"{name}{words}",
+        *shown_figure(name, found),
+        _two_digits(100 * found.relative_half_width) if found.can_tell else "-",
+        place_words(one.median / unit, place)
+        if found.can_tell
+        else known_words(one.median / unit, None, None),
+        _two_digits(100 * one.coefficient_of_variation),
+        _two_digits(100 * one.drift.share, sign=True)
+        if one.drift and one.drift.is_drifting
+        else "none",
+    ]
+
+
+def _sentences(found: Repetition) -> list[str]:
+    sentences = []
+    for name, one in found.metrics.items():
+        for outlier in one.outliers:
+            run_id = found.run_ids[outlier.index]
+            sentences.append(
+                f"Run {run_id} is an outlier of {name}: {abs(outlier.deviations):.1f} deviations "
+                f"{'above' if outlier.deviations > 0 else 'below'} the others."
+            )
+    if found.steady is not None:
+        words = f"reached in run {found.steady.rounds}" if found.steady.is_steady else "not reached"
+        sentences.append(f"Steady state by the SNIA rules, a run being a round: {words}.")
+    judged = found.metrics.get("iops")
+    if judged is not None and judged.steadiness is not None:
+        sentences.append(f"All {len(found.run_ids)} runs, iops: {judged.steadiness.words}.")
+    sentences += [
+        f"{name} is the mean of the runs' percentiles, as these runs have no histograms."
+        for name, one in found.metrics.items()
+        if one.is_averaged
+    ]
+    sentences += found.sentences
+    if not found.is_precise and found.failure is None:
+        sentences.append(_not_precise(found))
+    return sentences
+
+
+def _not_precise(found: Repetition) -> str:
+    if any(not one.estimate.can_tell for one in found.metrics.values()):
+        return "The interval is wider than asked for, or there is none: see above."
+    return "The interval is wider than asked for: allow more runs (--most)."
+
+
+def _two_digits(value: float, *, sign: bool = False) -> str:
+    return place_words(value, last_place(value, abs(value)), sign=sign)

@@ -1,0 +1,228 @@
+"""``fathom report``: what was measured, as a page, as paper, as pictures or in the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from fathom.cli.common import JsonOption, RedactOption, StoreOption, fail, opened_store
+from fathom.cli.exit_codes import EXIT_INVALID
+
+if TYPE_CHECKING:
+    from fathom.report import Material
+    from fathom.store import Store
+
+__all__ = ["ForceOption", "ReportReferences", "ThemeChoice", "ThemeOption", "report"]
+
+
+class FormChoice(StrEnum):
+    """The forms of a report."""
+
+    HTML = "html"
+    PDF = "pdf"
+    PNG = "png"
+    SVG = "svg"
+    MD = "md"
+
+
+class ThemeChoice(StrEnum):
+    """The colours of pictures."""
+
+    LIGHT = "light"
+    DARK = "dark"
+
+
+ReportReferences = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[REFERENCE]...",
+        help="Experiments (e3), runs (12 or 12,14), baselines, or files of diskspd --json; the "
+        "newest experiment if left out. Several are shown side by side.",
+    ),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Replace a file that Fathom did not make.")
+]
+ThemeOption = Annotated[ThemeChoice, typer.Option(help="The colours of png and svg.")]
+
+
+def report(  # noqa: PLR0913 - Each is an option of the command.
+    references: ReportReferences = None,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The file, whose name says the form; a folder for png and svg. - is the standard "
+            "output.",
+            show_default=False,
+        ),
+    ] = None,
+    form: Annotated[
+        FormChoice | None, typer.Option("--format", help="html, if the output does not say it.")
+    ] = None,
+    theme: ThemeOption = ThemeChoice.LIGHT,
+    force: ForceOption = False,
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Show it here, with small charts.")
+    ] = False,
+    redact: RedactOption = False,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Report on what was measured: one page with figures, findings and all that repeats it."""
+    from fathom.report import gather  # noqa: PLC0415 - Slow to import.
+    from fathom.store.damage import damage_told  # noqa: PLC0415 - The same.
+
+    wanted = references or []
+    with opened_store(store) as opened:
+        material = gather(opened, wanted)
+        if redact:
+            material = _redacted(opened, material)
+            # Not even the name of the file tells what was reported on.
+            output = output or Path(f"fathom-report-redacted{_end(form or FormChoice.HTML)}")
+    with damage_told(", ".join(wanted) or "the newest experiment"):
+        if as_json:
+            typer.echo(json.dumps(_as_dict(material), indent=2))
+        elif terminal:
+            from fathom.cli.views.report import show_report  # noqa: PLC0415 - Slow to import.
+
+            show_report(material)
+        else:
+            _save(material, wanted, output, form, theme, force=force)
+
+
+def _end(form: FormChoice) -> str:
+    return "" if form in (FormChoice.PNG, FormChoice.SVG) else f".{form.value}"
+
+
+def _redacted(store: Store, material: Material) -> Material:
+    """Return the report without hosts, serial numbers, paths and users."""
+    from fathom._redact import pseudonyms_of  # noqa: PLC0415 - Seldom needed.
+
+    names = pseudonyms_of(run.columns for run in store.runs.list())
+    for _, run in material.runs:
+        for one in (dict(run.facts), [dict(row) for row in run.beneath], dict(run.result.raw)):
+            names.learn_fields(one)
+    redacted: Material = names.data(material)
+    return redacted
+
+
+def _as_dict(material: Material) -> dict[str, object]:
+    """Return the words and the tables of a report."""
+    from fathom.report import figures_of  # noqa: PLC0415 - Slow to import.
+
+    figures, left_out = figures_of(material)
+    sides = [
+        {
+            "name": side.name,
+            "verb": side.verb,
+            "verdict": side.verdict and asdict(side.verdict),
+            "numbers": [asdict(one) for one in side.numbers],
+            "findings": [asdict(one) for one in side.advice],
+            "device": dict(side.device),
+            "commands": side.commands,
+            "notes": side.notes,
+        }
+        for side in material.sides
+    ]
+    tables = [
+        {
+            "name": figure.name,
+            "title": figure.title,
+            "columns": [asdict(column) for column in figure.table.columns],
+            "rows": figure.table.rows,
+        }
+        for figure in figures
+    ]
+    return {
+        "title": material.title,
+        "happened": material.happened,
+        "command": material.command,
+        "sides": sides,
+        "figures": tables,
+        "left_out": [asdict(one) for one in left_out],
+    }
+
+
+def _save(  # noqa: PLR0913 - What the command was told.
+    material: Material,
+    references: list[str],
+    output: Path | None,
+    form: FormChoice | None,
+    theme: ThemeChoice,
+    *,
+    force: bool,
+) -> None:
+    chosen = form or _form_of(output)
+    place = output or _default_place(references, chosen)
+    if chosen in (FormChoice.PNG, FormChoice.SVG):
+        _save_pictures(material, place, chosen, theme, force=force)
+        return
+    content = _content(material, chosen)
+    if str(place) == "-":
+        typer.get_binary_stream("stdout").write(content)
+        return
+    from fathom.report import write  # noqa: PLC0415 - Slow to import.
+
+    write(place, content, force=force)
+    typer.echo(f"{place}: {len(content) / (1 << 20):.2f} MiB", err=True)
+
+
+def _form_of(output: Path | None) -> FormChoice:
+    suffix = "" if output is None else output.suffix.lower().removeprefix(".")
+    if not suffix:
+        return FormChoice.HTML
+    other = {"markdown": "md", "htm": "html"}
+    suffix = other.get(suffix, suffix)
+    if suffix not in [one.value for one in FormChoice]:
+        fail(
+            f"{output} does not say its form: end it with .html, .pdf or .md, or add --format",
+            EXIT_INVALID,
+        )
+    return FormChoice(suffix)
+
+
+def _default_place(references: list[str], form: FormChoice) -> Path:
+    words = re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(references)).strip("-.")[:60]
+    name = f"fathom-report-{words or 'newest'}"
+    return Path(name if form in (FormChoice.PNG, FormChoice.SVG) else f"{name}.{form.value}")
+
+
+def _content(material: Material, form: FormChoice) -> bytes:
+    from fathom.report import html_page, markdown, pdf_pages  # noqa: PLC0415 - Slow to import.
+
+    if form is FormChoice.PDF:
+        return pdf_pages(material)
+    text = html_page(material) if form is FormChoice.HTML else markdown(material)
+    return text.encode()
+
+
+def _save_pictures(
+    material: Material, folder: Path, form: FormChoice, theme: ThemeChoice, *, force: bool
+) -> None:
+    """Write one picture for each figure into a folder."""
+    from fathom.report import ReportError, figures_of, picture, write  # noqa: PLC0415 - As above.
+
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{folder} is no folder for pictures: {error.strerror}") from error
+    figures, left_out = figures_of(material)
+    for figure in figures:
+        view = figure.views[0]
+        comment = f"{material.title}: {figure.title} {view.label}"
+        kind: Literal["png", "svg"] = "png" if form is FormChoice.PNG else "svg"
+        content = picture(view, kind, theme=theme.value, comment=comment)
+        place = folder / f"{figure.name}.{kind}"
+        write(place, content, force=force)
+        typer.echo(str(place), err=True)
+    for one in left_out:
+        typer.echo(f"{one.title}: {one.why}", err=True)

@@ -1,0 +1,189 @@
+"""``fathom sweep``: every combination of parameters, measured or known from its neighbours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fathom
+from fathom._permission import typed
+from fathom.cli.commands._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
+from fathom.cli.common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
+from fathom.cli.exit_codes import EXIT_FAILED
+from fathom.cli.views.experiment_line import experiment_line
+from fathom.cli.views.sweep import show_forecast, show_sweep
+
+if TYPE_CHECKING:
+    from fathom._permission import Permission
+    from fathom.experiments.sweep.experiment import Sweep
+    from fathom.experiments.sweep.plan import Forecast, SweepPlan
+    from fathom.store import Store
+
+__all__ = ["sweep"]
+
+_WARM_UP_S = 5
+
+
+def sweep(  # noqa: PLR0913 - Each is an option of the command.
+    context: typer.Context,
+    *,
+    block: Annotated[str | None, typer.Option(help="Block sizes (-b): 4K..2M or 4K,64K.")] = None,
+    threads: Annotated[str | None, typer.Option(help="Threads per target (-t): 1..64.")] = None,
+    depth: Annotated[str | None, typer.Option(help="Outstanding I/Os (-o): 1..64.")] = None,
+    write: Annotated[str | None, typer.Option(help="Percent of writes (-w): 0,30,100.")] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(help="Any other option and its values: --rate=1000..8000 or -rs=0,50,100."),
+    ] = None,
+    duration: Annotated[
+        int | None,
+        typer.Option(help="Measure every cell for so many seconds, rather than adaptively."),
+    ] = None,
+    warm_up: Annotated[
+        int | None, typer.Option(help="Seconds before each cell: 5 with --duration, else 0.")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="A cell ends once its mean is known at this level, in percent ...")
+    ] = 95.0,
+    precision: Annotated[float, typer.Option(help="... to within so many percent.")] = 2.0,
+    longest: Annotated[int, typer.Option(help="... or after so many seconds.")] = 10,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            help="Leave out cells that the others tell to within so many percent; 0: none. "
+            "Default: 5, with --duration 0."
+        ),
+    ] = -1.0,
+    seed: Annotated[int, typer.Option(help="Of the order of the cells.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            help="Go on with a sweep, and try again what failed: e7, its experiment, or last."
+        ),
+    ] = None,
+    runner: RunnerOption = None,
+    label: Annotated[str | None, typer.Option(help="A word to find the sweep by.")] = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Measure all combinations of parameters, such as --block 4K..2M --threads 1..64 --depth 1..64.
+
+    A range doubles; a list has commas. The rest are DiskSpd's arguments, or a target alone, which
+    is read at random past the cache. Cells are measured in an order by chance until their mean is
+    known; those that the others tell are interpolated, and marked so.
+    """
+    from fathom.experiments.axes import parse_axes  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.sweep.plan import plan_sweep  # noqa: PLC0415 - The same.
+
+    arguments, permission = typed(context.args)
+    try:
+        named = {"block": block, "threads": threads, "depth": depth, "write": write}
+        if resume is not None:
+            more = {
+                "vary": vary,
+                "duration": duration,
+                "dry-run": dry_run,
+                "label": label,
+            }
+            refuse_what_a_plan_has("sweep", arguments, {**named, **more})
+            _resume(resume, store, runner, permission, as_json=as_json)
+            return
+        axes = parse_axes({name: one for name, one in named.items() if one is not None}, vary or [])
+        other = chosen_runner(runner)
+        # Another tool does not end by itself once a mean is known.
+        fixed = duration is not None or bool(other)
+        plan, forecast = plan_sweep(
+            arguments,
+            axes,
+            mode="fixed" if fixed else "adaptive",
+            duration_s=longest if duration is None else duration,
+            warm_up_s=(_WARM_UP_S if fixed else 0) if warm_up is None else warm_up,
+            confidence=confidence / 100,
+            precision=precision / 100,
+            tolerance=((0.0 if fixed else 5.0) if tolerance == -1 else tolerance) / 100,
+            seed=seed,
+            **other,
+        )
+        if dry_run:
+            show_forecast(plan, forecast, as_json=as_json)
+            return
+        with opened_store(store) as opened:
+            _begin(opened, (plan, forecast), label or "", permission, as_json=as_json)
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
+        typer.echo("The cells that are done are saved: fathom sweep --resume last", err=True)
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+def _begin(
+    store: Store,
+    planned: tuple[SweepPlan, Forecast],
+    label: str,
+    permission: Permission,
+    *,
+    as_json: bool,
+) -> None:
+    from fathom.experiments.sweep.experiment import sweep as run_sweep  # noqa: PLC0415 - Loads NumPy.
+    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
+
+    plan, forecast = planned
+    if not as_json:
+        show_forecast(plan, forecast, short=True)
+    with experiment_line("cells", quiet=as_json) as tell:
+        found = run_sweep(
+            store, runner_named(plan.runner, store, permission), plan, label=label, on_progress=tell
+        )
+    _end(store, found, as_json=as_json)
+
+
+def _resume(
+    reference: str,
+    where: str | None,
+    given: str | None,
+    permission: Permission,
+    *,
+    as_json: bool,
+) -> None:
+    from fathom.experiments.sweep.experiment import resume_sweep  # noqa: PLC0415 - Loads NumPy.
+    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
+
+    with opened_store(where) as store:
+        experiment_id = resumed_id(store, "sweep", reference)
+        planned = resumed_runner(store, experiment_id, given)
+        resumed_permission(store, experiment_id, permission)
+        with experiment_line("cells", quiet=as_json) as tell:
+            runner = runner_named(planned, store, permission)
+            found = resume_sweep(store, experiment_id, runner, on_progress=tell)
+        _end(store, found, as_json=as_json)
+
+
+def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        show_sweep(found)
+        typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+    if found.count("failed"):
+        failed = found.count("failed")
+        again = f"try them again with: fathom sweep --resume e{found.experiment_id}"
+        fail(f"{failed} of {len(found.cells)} cells failed; {again}", EXIT_FAILED)

@@ -1,0 +1,191 @@
+"""``fathom tune``: the threads and the queue depth that serve best."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fathom
+from fathom._permission import typed
+from fathom.cli.commands._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
+from fathom.cli.common import (
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    chosen_runner,
+    exit_code,
+    fail,
+    opened_store,
+)
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.views.experiment_line import experiment_line
+from fathom.cli.views.tune import show_tune, show_tune_forecast
+
+if TYPE_CHECKING:
+    from fathom._permission import Permission
+    from fathom.experiments.tune.knee_search import Goal
+    from fathom.experiments.tune.plan import TunePlan
+    from fathom.experiments.tune.result import Tuning
+    from fathom.store import Store
+
+__all__ = ["tune"]
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)")
+_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_MOST_THREADS = 64
+
+
+def tune(  # noqa: PLR0913 - Each is an option of the command.
+    context: typer.Context,
+    *,
+    threads: Annotated[
+        str | None,
+        typer.Option(help="Threads to choose from; default: 1 to twice the CPUs, at most 64."),
+    ] = None,
+    depth: Annotated[str, typer.Option(help="Outstanding I/Os of each thread.")] = "1..128",
+    p99: Annotated[
+        str | None,
+        typer.Option(help="The greatest throughput with at most this 99th percentile: 2ms."),
+    ] = None,
+    mean: Annotated[
+        str | None, typer.Option(help="The greatest throughput with at most this mean: 500us.")
+    ] = None,
+    longest: Annotated[int, typer.Option(help="The longest time of a run, in seconds.")] = 10,
+    precision: Annotated[
+        float, typer.Option(help="A run ends once its mean is known to so many percent.")
+    ] = 2.0,
+    grow: Annotated[
+        bool,
+        typer.Option(
+            help="Widen a range (twice as far, twice at most) where the best lies at its end."
+        ),
+    ] = True,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Go on with a tuning that was ended: e7, its experiment, or last."),
+    ] = None,
+    runner: RunnerOption = None,
+    label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Find the threads and the queue depth of the knee, or under a limit of latency, and say why.
+
+    The knee is the least latency within 3 % of the greatest throughput, or of the greatest that
+    keeps the limit. The rest are DiskSpd's arguments, of which -t or -o fix one of both, or a
+    target alone, which is read at random.
+    """
+    from fathom.experiments.tune.plan import plan_tune  # noqa: PLC0415 - Loads NumPy.
+
+    arguments, permission = typed(context.args)
+    try:
+        if resume is not None:
+            named = {"threads": threads, "p99": p99, "mean": mean, "label": label}
+            refuse_what_a_plan_has("tune", arguments, {**named, "dry-run": dry_run})
+            _resume(resume, store, runner, permission, as_json=as_json)
+            return
+        plan = plan_tune(
+            arguments,
+            threads or f"1..{min(2 * (os.cpu_count() or 1), _MOST_THREADS)}",
+            depth,
+            goal=_goal(p99, mean),
+            longest_s=longest,
+            precision=precision / 100,
+            grow=grow,
+            **chosen_runner(runner),
+        )
+        if dry_run:
+            show_tune_forecast(plan, plan.forecast(), as_json=as_json)
+            return
+        with opened_store(store) as opened:
+            _begin(opened, plan, label or "", permission, as_json=as_json)
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
+        typer.echo("The runs that are done are saved: fathom tune --resume last", err=True)
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+def _begin(
+    store: Store, plan: TunePlan, label: str, permission: Permission, *, as_json: bool
+) -> None:
+    from fathom.experiments.tune.experiment import tune as run_tune  # noqa: PLC0415 - Loads NumPy.
+    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
+
+    if not as_json:
+        show_tune_forecast(plan, plan.forecast(), short=True)
+    with experiment_line("runs", quiet=as_json) as tell:
+        found = run_tune(
+            store,
+            runner_named(plan.runner, store, permission),
+            plan,
+            label=label,
+            on_progress=tell,
+        )
+    _end(store, found, as_json=as_json)
+
+
+def _resume(
+    reference: str,
+    where: str | None,
+    given: str | None,
+    permission: Permission,
+    *,
+    as_json: bool,
+) -> None:
+    from fathom.experiments.tune.experiment import resume_tune  # noqa: PLC0415 - Loads NumPy.
+    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
+
+    with opened_store(where) as store:
+        experiment_id = resumed_id(store, "tune", reference)
+        planned = resumed_runner(store, experiment_id, given)
+        resumed_permission(store, experiment_id, permission)
+        with experiment_line("runs", quiet=as_json) as tell:
+            found = resume_tune(
+                store,
+                experiment_id,
+                runner_named(planned, store, permission),
+                on_progress=tell,
+            )
+        _end(store, found, as_json=as_json)
+
+
+def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        show_tune(found)
+        typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
+    if found.threads is None:
+        made = any(point.figures is not None for point in found.points)
+        why = next((point.failure for point in found.points if point.failure), None)
+        fail("no load will do" if made else f"no run could be made: {why}", EXIT_FAILED)
+
+
+def _goal(p99: str | None, mean: str | None) -> Goal:
+    from fathom.experiments.tune.knee_search import Goal  # noqa: PLC0415 - Loads NumPy.
+
+    if p99 is not None and mean is not None:
+        fail("give one limit: --p99 or --mean", EXIT_INVALID)
+    if p99 is not None:
+        return Goal("p99", _time_ns(p99))
+    return Goal("mean", None if mean is None else _time_ns(mean))
+
+
+def _time_ns(text: str) -> float:
+    found = _TIME.fullmatch(text)
+    if found is None or float(found[1]) == 0:
+        fail(f"{text} is no time such as 2ms or 500us", EXIT_INVALID)
+    return float(found[1]) * _UNITS_NS[found[2]]

@@ -1,0 +1,53 @@
+"""``fathom workloads``: what can be run by name."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fathom
+from fathom.cli.common import JsonOption, fail
+from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.views.runs import console, text_table
+
+if TYPE_CHECKING:
+    from fathom.workloads import Workload
+
+__all__ = ["workloads"]
+
+
+def workloads(
+    name: Annotated[str | None, typer.Argument(help="Show this one, with its sources.")] = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """List the workloads: those of Fathom, and your own in the folder that is named below."""
+    from fathom.workloads import all_workloads, find_workload, user_folder  # noqa: PLC0415
+
+    try:
+        found = all_workloads() if name is None else [find_workload(name)]
+    except fathom.FathomError as error:
+        fail(error, EXIT_INVALID)
+    if as_json:
+        typer.echo(json.dumps([{**asdict(one), "path": str(one.path)} for one in found], indent=2))
+    elif name is not None:
+        typer.echo(_words(found[0]))
+    else:
+        rows = [[one.name, one.title, str(len(one.steps)), one.size] for one in found]
+        console().print(text_table("", ("workload", "what it is", "runs>", "file>"), rows))
+        typer.echo(f"Your own: {user_folder()}/NAME.toml")
+
+
+def _words(workload: Workload) -> str:
+    lines = [workload.title, "", workload.reason, "", "Sources:"]
+    lines += [f"- {one}" for one in workload.sources]
+    if workload.left_out:
+        lines += ["", "Left out:", *(f"- {one}" for one in workload.left_out)]
+    lines += ["", f"A file that does not exist yet is created with {workload.size}.", ""]
+    for step in workload.steps:
+        lines.append(f"diskspd {shlex.join(step.arguments)} TARGET")
+    return "\n".join([*lines, "", str(workload.path)])

@@ -1,0 +1,111 @@
+"""What all verbs share: opening the store, and ending with the right exit code."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+import fathom
+from fathom.cli.exit_codes import (
+    EXIT_FAILED,
+    EXIT_FAULTY,
+    EXIT_INTERRUPTED,
+    EXIT_INVALID,
+    EXIT_NOT_SAVED,
+    EXIT_REFUSED,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.store import Store
+
+__all__ = [
+    "JsonOption",
+    "RedactOption",
+    "RunnerOption",
+    "StoreOption",
+    "chosen_runner",
+    "fail",
+    "opened_store",
+]
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="FILE|URL",
+        envvar="FATHOM_STORE",
+        help="The store: a file, or postgresql://user@host/database; "
+        "otherwise a file in the user's data folder.",
+    ),
+]
+RunnerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--runner",
+        metavar="fio|PATH",
+        help="Measure with another tool: fio, or the DiskSpd at this path.",
+    ),
+]
+RedactOption = Annotated[
+    bool,
+    typer.Option(
+        "--redact",
+        help="Put names such as host-1 in place of hosts, serial numbers, paths and users.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON.")]
+
+
+def chosen_runner(name: str | None) -> dict[str, str]:
+    """Return what a plan keeps of a runner that is not ours, after finding it; else nothing.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there is no such tool.
+
+    """
+    if name is None:
+        return {}
+    from fathom.tools.choose import foreign_runner  # noqa: PLC0415 - Loads NumPy.
+
+    found = foreign_runner(name, None)
+    return {} if found is None else {"runner": name, "tool_version": found.name}
+
+
+def fail(error: BaseException | str, code: int) -> NoReturn:
+    """Say what is wrong, and end."""
+    typer.echo(f"error: {error}", err=True)
+    raise typer.Exit(code)
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code that stands for an error."""
+    if isinstance(error, fathom.RefusedError):
+        return EXIT_REFUSED
+    if isinstance(error, fathom.DataFaultError):
+        return EXIT_FAULTY
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    from fathom.store import NotFoundError, NotSavedError  # noqa: PLC0415 - Slow to import.
+
+    if isinstance(error, NotSavedError):
+        return EXIT_NOT_SAVED
+    wrong = isinstance(error, fathom.InvalidRequestError | NotFoundError)
+    return EXIT_INVALID if wrong else EXIT_FAILED
+
+
+@contextmanager
+def opened_store(where: str | None) -> Iterator[Store]:
+    """Return the store; whatever of Fathom's goes wrong with it ends the command in words."""
+    from fathom.store import Store  # noqa: PLC0415 - Slow to import.
+
+    try:
+        with Store(where) as store:
+            yield store
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))

@@ -1,0 +1,196 @@
+"""The verbs of ``fathom``. A verb's module is imported when the verb is called.
+
+``fathom --help`` then costs this table only. The texts in it are the first sentences of what the
+verbs say of themselves, which a test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["VERBS", "Passing", "Verb", "VerbGroup", "load"]
+
+
+class Verb(NamedTuple):
+    """A verb's place, and what the list of verbs says of it.
+
+    ``attribute`` of ``fathom.cli.commands.<module>`` is a function, or a ``typer.Typer`` with verbs
+    of its own. ``settings`` are those of its context.
+    """
+
+    module: str
+    attribute: str
+    help: str
+    options_metavar: str = "[OPTIONS]"
+    settings: Mapping[str, bool] = MappingProxyType({})
+
+
+_OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
+# Verbs whose arguments are those of a load.
+_PASSING = ("run", "repeat", "sweep", "tune", "compare", "translate")
+_WORKLOAD_OR_ARGUMENTS = "[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS..."
+_TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
+
+# In the order of the help.
+VERBS: Mapping[str, Verb] = {
+    "run": Verb(
+        "run", "run", "Measure, and save what was measured.", _WORKLOAD_OR_ARGUMENTS, _OF_DISKSPD
+    ),
+    "repeat": Verb(
+        "repeat",
+        "repeat",
+        "Repeat a run until the interval of its mean is narrow enough.",
+        _WORKLOAD_OR_ARGUMENTS,
+        _OF_DISKSPD,
+    ),
+    "sweep": Verb(
+        "sweep",
+        "sweep",
+        "Measure all combinations of parameters, such as --block 4K..2M --threads 1..64.",
+        _TARGET_OR_ARGUMENTS,
+        _OF_DISKSPD,
+    ),
+    "tune": Verb(
+        "tune",
+        "tune",
+        "Find the threads and the queue depth of the knee, or under a limit of latency.",
+        _TARGET_OR_ARGUMENTS,
+        _OF_DISKSPD,
+    ),
+    "assess": Verb("assess", "assess", "Measure what storage can do, and say what it is good for."),
+    "prepare": Verb(
+        "prepare", "app", "Get a target ready: what it holds, fill it, precondition it."
+    ),
+    "compare": Verb(
+        "compare",
+        "compare",
+        "Compare saved runs, or measure A and B in turns: change, interval and test.",
+        "[OPTIONS] A B | --run A B [DISKSPD_ARGUMENTS...]",
+        _OF_DISKSPD,
+    ),
+    "translate": Verb(
+        "translate",
+        "translate",
+        "Show a load in the terms of another tool; nothing is run.",
+        "[OPTIONS] DISKSPD_ARGUMENTS...|fio FIO_ARGUMENTS...|FILE",
+        _OF_DISKSPD,
+    ),
+    "workloads": Verb(
+        "workloads", "workloads", "List the workloads: those of Fathom, and your own."
+    ),
+    "list": Verb("list", "list_", "List saved runs, or experiments, the newest first."),
+    "show": Verb("show", "show", "Show runs or an experiment."),
+    "audit": Verb(
+        "audit",
+        "audit",
+        "List what was allowed with --overwrite and --allow-write, the newest first.",
+    ),
+    "import": Verb(
+        "import_", "import_", "Import results of DiskSpd, fio, Iometer or CrystalDiskMark."
+    ),
+    "export": Verb(
+        "export",
+        "export",
+        "Export runs as csv, json, parquet or xlsx; or their load for another tool.",
+    ),
+    "report": Verb(
+        "report",
+        "report",
+        "Report on what was measured: one page with figures, findings and all that repeats it.",
+    ),
+    "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
+    "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
+    "doctor": Verb(
+        "doctor",
+        "doctor",
+        "Tell what this installation has and lacks, with the line that mends it.",
+    ),
+    "baseline": Verb("baseline", "app", "Names for runs to compare with."),
+}
+
+
+# Of help that another program reads, which has no terminal's width.
+_WIDTH_OF_A_PIPE = 100
+
+
+def _markup_mode() -> Literal["rich"] | None:
+    """Return how help is drawn: with Rich on a terminal, as plain text for other programs."""
+    return "rich" if sys.stdout.isatty() else None
+
+
+def _context_settings(more: Mapping[str, bool]) -> dict[str, object]:
+    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    return {**more, "terminal_width": width}
+
+
+# What the engine and the verbs take for more than the name of a file.
+_MORE_THAN_A_NAME = ("-", "#", "*", "/?")
+
+
+def _only_names(arguments: list[str]) -> list[str]:
+    """Return arguments of which those behind ``--`` can be nothing but paths of targets."""
+    if "--" not in arguments:
+        return arguments
+    end = arguments.index("--") + 1
+    return [*arguments[:end], *map(_path, arguments[end:])]
+
+
+def _path(name: str) -> str:
+    # A bare name may be that of a workload, too; who writes a folder before it means a file.
+    is_plain = "/" in name and not name.startswith(_MORE_THAN_A_NAME)
+    return name if is_plain else f"./{name}"
+
+
+class Passing(TyperCommand):
+    """Passes arguments on, in which a name behind ``--`` would look like an option again."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Typer's.
+        """Let no name behind ``--`` be an option."""
+        return super().parse_args(ctx, _only_names(args))
+
+
+def load(name: str) -> TyperCommand | TyperGroup:
+    """Import a verb's module, and return the verb."""
+    verb = VERBS[name]
+    found = getattr(import_module(f"fathom.cli.commands.{verb.module}"), verb.attribute)
+    if isinstance(found, typer.Typer):
+        found.rich_markup_mode = _markup_mode()
+        return typer.main.get_group(found)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=_markup_mode())
+    settings = _context_settings(verb.settings)
+    passes_on = name in _PASSING
+    alone.command(
+        name,
+        cls=Passing if passes_on else TyperCommand,
+        options_metavar=verb.options_metavar,
+        context_settings=settings,
+    )(found)
+    return cast("TyperCommand", typer.main.get_command(alone))
+
+
+class _Later(TyperCommand):
+    """Stands for a verb until it is called."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - As Typer calls it.
+        """Let the verb itself read its arguments."""
+        return load(self.name or "").make_context(*args, **more)
+
+
+class VerbGroup(TyperGroup):
+    """Knows the verbs by name and text alone."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - Typer's.
+        """Add the verbs to Typer's settings."""
+        drawing = {"rich_markup_mode": _markup_mode(), "context_settings": _context_settings({})}
+        super().__init__(**{**settings, **drawing})
+        for name, verb in VERBS.items():
+            self.add_command(_Later(name, help=verb.help))

@@ -1,0 +1,230 @@
+"""An assessment for the reader: the verdict, what was measured, the findings, within 80 columns."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import typer
+
+from fathom.cli.views.claims import legend_of, row_mark
+from fathom.cli.views.plain import unguarded
+from fathom.cli.views.runs import console, plain_text
+from fathom.cli.views.whole_table import WholeColumn, WholeTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.experiments.assess import AssessedCell, Assessment, SideBySide, TargetAssessment
+
+__all__ = ["failure_words", "show_assessment"]
+
+_COLUMNS = 80
+# What the numbers of a table leave for the label.
+_LABEL_COLUMNS = 38
+_GLOSSARY = (
+    "depth, outstanding: how many are asked for at once; the knee: the least depth that gives "
+    "nearly the greatest rate; 99 %: so many take at most this long; run: fathom show RUN has all "
+    "of it; IOPS: reads and writes a second."
+)
+
+
+def show_assessment(found: Assessment) -> None:
+    """Print the comparison, then each target: verdict, table, findings."""
+    if found.comparison is not None:
+        _show_comparison(found.comparison)
+    for one in found.targets:
+        _show_verdict(one)
+    for one in found.targets:
+        _show_cells(one)
+    _write(_GLOSSARY, "")
+    _show_findings(found)
+
+
+def failure_words(found: Assessment) -> str:
+    """Return why measurements failed, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for cell, why in found.failures.items():
+        reasons.setdefault(why, []).append(cell)
+    return "; ".join(
+        f"{cells[0]}{f' and {len(cells) - 1} more' if len(cells) > 1 else ''}: {why}"
+        for why, cells in reasons.items()
+    )
+
+
+def _show_verdict(one: TargetAssessment) -> None:
+    from fathom.experiments.assess import key_figures  # noqa: PLC0415 - Loads NumPy.
+
+    verdict = one.verdict
+    _title(f"Verdict on {verdict.target}")
+    if verdict.partial is not None:
+        _write(verdict.partial)
+    _write(verdict.headline)
+    typer.echo()
+    figures = key_figures(one.plan)
+    rows = [(f"  {one.label}", f" {one.text}", f" {one.conditions}") for one in figures]
+    _print(_table(("", "", ""), rows))
+    typer.echo()
+    for sentence in verdict.sentences:
+        _write(sentence, "- ")
+
+
+def _show_comparison(found: SideBySide) -> None:
+    _title("Side by side")
+    _write(found.headline)
+    rows = []
+    for figure in found.figures:
+        marks = [" *" if at in figure.best else "  " for at in range(len(found.targets))]
+        cells = [text + mark for text, mark in zip(figure.texts, marks, strict=True)]
+        rows.append([figure.label, *cells])
+    _print(_table(["", *(f"{name}>" for name in found.targets)], rows))
+    _write("*: the best, or not shown to be 5 % worse.", "")
+    for sentence in found.sentences:
+        _write(sentence, "- ")
+    for note in found.notes:
+        _write(f"Note: {note}", "- ")
+
+
+def _show_cells(one: TargetAssessment) -> None:
+    _title(f"Measurements of {one.plan.target.name}")
+    rows: list[list[str]] = []
+    headings = []
+    part = None
+    for cell in one.plan.cells:
+        if cell.cell.role == "steady_round" or cell.state not in ("done", "failed"):
+            continue
+        if cell.cell.part != part:
+            part = cell.cell.part
+            headings.append(len(rows))
+            rows.append([part, "", "", "", "", ""])
+        rows.append(_row(cell))
+    columns = ("", "IOPS>", "MiB/s>", "mean>", "99 %>", "run>")
+    _print(_table(columns, rows, spare=("MiB/s", "mean"), headings=headings))
+    _show_legend(one)
+    _show_rounds(one)
+
+
+def _row(one: AssessedCell) -> list[str]:
+    from fathom.findings import time_words  # noqa: PLC0415 - Loads NumPy.
+
+    run = "-" if one.run_id is None else str(one.run_id)
+    figures = one.figures
+    failed = ": failed" if figures is None else _marks(one)
+    label = textwrap.fill(
+        one.cell.label + failed,
+        _LABEL_COLUMNS,
+        initial_indent="  ",
+        subsequent_indent="    ",
+    )
+    if figures is None:
+        return [label, "", "", "", "", run]
+    times = [
+        "-" if time_ns is None else time_words(time_ns)
+        for time_ns in (figures.latency_mean_ns, figures.latency_p99_ns)
+    ]
+    return [label, f"{figures.iops:,.0f}", f"{figures.mib_per_s:,.1f}", *times, run]
+
+
+def _marks(one: AssessedCell) -> str:
+    """Return a letter for each finding that this run alone gives against its figures."""
+    from fathom.experiments.assess import marks_of  # noqa: PLC0415 - Loads NumPy.
+
+    return row_mark(marks_of(one))
+
+
+def _show_legend(one: TargetAssessment) -> None:
+    """Say what the letters of the rows mean: those that stand there, and no others."""
+    from fathom.experiments.assess import marks_of  # noqa: PLC0415 - As above.
+
+    done = [cell for cell in one.plan.cells if cell.state == "done"]
+    words = legend_of(rule for cell in done for rule in marks_of(cell))
+    if words:
+        _write(words, "")
+
+
+def _show_rounds(one: TargetAssessment) -> None:
+    """Print the rounds of the steady state, one line each."""
+    rounds: dict[str, list[AssessedCell]] = {}
+    for cell in one.plan.cells:
+        if cell.cell.role == "steady_round" and cell.figures is not None:
+            rounds.setdefault(cell.cell.label.partition(": ")[0], []).append(cell)
+    if not rounds:
+        return
+    labels = [cell.cell.label.partition(": ")[2] for cell in next(iter(rounds.values()))]
+    rows = [[f"  {name}", *_rates(cells, len(labels))] for name, cells in rounds.items()]
+    _print(_table(["steady state, IOPS", *(f"{label}>" for label in labels)], rows))
+
+
+def _rates(cells: Sequence[AssessedCell], count: int) -> list[str]:
+    """Return the rates of a round; the last one may lack some."""
+    known = [f"{cell.figures.iops:,.0f}" for cell in cells if cell.figures is not None]
+    return [*known, *["-"] * (count - len(known))]
+
+
+def _show_findings(found: Assessment) -> None:
+    _title("Findings" if found.findings else "Findings: none")
+    several = len(found.targets) > 1
+    for one in found.findings:
+        about = f"{one.target}: " if several else ""
+        _write(f"{about}{one.title} ({one.confidence})", "- ")
+        _write(one.evidence, "    ", "    ")
+        if one.where:
+            _write(one.where, "    ", "    ")
+        _write(f"What to do: {one.remedy}", "    ", "    ")
+
+
+def _title(words: str) -> None:
+    typer.echo(f"\n{words}")
+    typer.echo("-" * min(len(words), _columns()))
+
+
+def _write(words: str, bullet: str = "  ", indent: str | None = None) -> None:
+    rest = " " * len(bullet) if indent is None else indent
+    typer.echo(
+        textwrap.fill(
+            words,
+            _columns(),
+            initial_indent=bullet,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
+
+
+def _table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    spare: Sequence[str] = (),
+    headings: Sequence[int] = (),
+) -> WholeTable:
+    return WholeTable(
+        [
+            WholeColumn(plain_text(one.removesuffix(">")).plain, is_number=one.endswith(">"))
+            for one in columns
+        ],
+        [[plain_text(cell).plain for cell in row] for row in rows],
+        spare=spare,
+        is_boxed=False,
+        gap=1,
+        headings=frozenset(headings),
+    )
+
+
+def _columns() -> int:
+    """Return the width of all lines: that of a page, or what a narrow terminal has."""
+    terminal = console()
+    return min(terminal.width, _COLUMNS)
+
+
+def _print(table: WholeTable) -> None:
+    # Also where the output goes to a file or another program: it is made for reading.
+    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
+
+    terminal = Console(file=unguarded(sys.stdout), width=_columns())
+    with terminal.capture() as captured:
+        terminal.print(table, crop=False)
+    for line in captured.get().splitlines():
+        typer.echo(line.rstrip())

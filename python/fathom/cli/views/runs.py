@@ -1,0 +1,200 @@
+"""Results as tables for the terminal."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from fathom._text import without_secrets
+from fathom.cli.views.plain import plain, unguarded
+from fathom.cli.views.stop import stop_sentences
+from fathom.cli.views.whole_table import WholeColumn, WholeTable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from rich.console import Console
+    from rich.text import Text
+
+    from fathom import Direction, Latency, Result, TimeSpan
+    from fathom.store import RunSummary
+
+__all__ = [
+    "console",
+    "facts_table",
+    "local_time",
+    "plain_text",
+    "runs_table",
+    "show_result",
+    "text_table",
+]
+
+_NANOS_PER_MILLI = 1_000_000
+_LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
+_KINDS = ("read", "write", "total")
+# Wide enough for every row, where the output goes to a file or another program: a line each.
+_WIDTH_OF_A_PIPE = 10_000
+
+
+def console() -> Console:
+    """Return the terminal, or a wide one in its place."""
+    from fathom.cli.views.whole_console import WholeConsole  # noqa: PLC0415 - Help draws nothing.
+
+    file = unguarded(sys.stdout)
+    found = WholeConsole(file=file)
+    return found if found.is_terminal else WholeConsole(file=file, width=_WIDTH_OF_A_PIPE)
+
+
+def plain_text(words: str, style: str = "") -> Text:
+    """Return words in which nothing is markup, nor a command to the terminal."""
+    from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
+
+    return Text(plain(without_secrets(words)), style=style)
+
+
+def text_table(
+    title: str,
+    columns: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    spare: Sequence[str] = (),
+    caption: str = "",
+) -> WholeTable:
+    """Return a table of plain text; columns whose title ends with ``>`` are numbers.
+
+    No terminal is too narrow for it: columns that are ``spare`` are left out, the first one first,
+    or each row becomes a block.
+    """
+    is_terminal = console().is_terminal
+    # What another program cuts at spaces has something in each column.
+    nothing, line_feed = ("", "\n") if is_terminal else ("-", "\\n")
+    return WholeTable(
+        columns=[
+            WholeColumn(plain_text(one.removesuffix(">")).plain, is_number=one.endswith(">"))
+            for one in columns
+        ],
+        rows=[
+            [
+                plain_text((cell or nothing).replace("\n", line_feed).replace("\t", "    ")).plain
+                for cell in row
+            ]
+            for row in rows
+        ],
+        title=plain_text(title).plain,
+        caption=plain_text(caption).plain,
+        spare=spare,
+        is_boxed=is_terminal,
+    )
+
+
+def show_result(result: Result) -> None:
+    """Print a result's tables and warnings."""
+    terminal = console()
+    for number, span in enumerate(result.time_spans, start=1):
+        if span.measured_ns:
+            for origin in span.origins:
+                if origin.headline:
+                    terminal.print(plain_text(origin.headline, style="bold"), soft_wrap=True)
+            terminal.print(_span_table(number, span))
+            for sentence in stop_sentences(span):
+                terminal.print(plain_text(sentence), soft_wrap=True)
+    for warning in result.warnings:
+        about = f" {warning.target}:" if warning.target else ""
+        sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")
+        terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
+
+
+def _span_table(number: int, span: TimeSpan) -> WholeTable:
+    """Return the figures of a time span, and response times where I/Os had a schedule."""
+    paced = span.total.response is not None
+    caption = "" if span.cpu_percent is None else f"CPU {span.cpu_percent:.1f} %"
+    if paced:
+        caption += "; response times count from the scheduled start of each I/O"
+    rows = []
+    for name in _KINDS:
+        direction: Direction = getattr(span, name)
+        rates = (f"{direction.iops:,.0f}", f"{direction.mib_per_s:,.2f}")
+        rows.append((name, *rates, *_cells(direction.latency)))
+        if paced:
+            rows.append(("  response", "-", "-", *_cells(direction.response)))
+    for name, others in (("sync", span.sync), ("trim", span.trim)):
+        # They are counted apart, and most runs have none.
+        if others.ios:
+            rates = (f"{others.iops:,.0f}", f"{others.mib_per_s:,.2f}" if others.bytes else "-")
+            rows.append((name, *rates, *_cells(others.latency)))
+    columns = ("", "IOPS>", "MiB/s>", *(f"{one}>" for one in _LATENCY_COLUMNS))
+    spare = ("p99.9 ms", "p50 ms")
+    return text_table(f"Time span {number}", columns, rows, spare=spare, caption=caption)
+
+
+def _cells(latency: Latency | None) -> list[str]:
+    if latency is None:
+        return ["-" for _ in _LATENCY_COLUMNS]
+    values_ns = [
+        latency.mean_ns,
+        *(latency.quantile_ns(quantile) for quantile in (0.5, 0.99, 0.999)),
+        latency.max_ns,
+    ]
+    return [f"{value / _NANOS_PER_MILLI:.3f}" for value in values_ns]
+
+
+def local_time(unix_s: float | None) -> str:
+    """Return an instant in this machine's time zone, ``-`` if it is unknown."""
+    if unix_s is None:
+        return "-"
+    return datetime.fromtimestamp(unix_s).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def facts_table(title: str, facts: Mapping[str, object]) -> WholeTable:
+    """Return names and values, without those that nobody knows."""
+    known = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
+    return text_table(title, ("", ""), known)
+
+
+def runs_table(runs: Iterable[RunSummary]) -> WholeTable:
+    """Return one line for each run."""
+    columns = ("run>", "started", "label", "outcome", "load", "IOPS>", "MiB/s>", "mean ms>")
+    rows = [_run_cells(run) for run in runs]
+    spare = ("mean ms", "MiB/s", "started", "label")
+    return text_table("", (*columns, "p99 ms>", "target"), rows, spare=spare)
+
+
+def _run_cells(run: RunSummary) -> list[str]:
+    columns = run.columns
+    return [
+        str(run.id),
+        local_time(run.started_at_unix_s),
+        run.label,
+        run.outcome if columns["origin"] == "native" else f"{run.outcome} ({columns['origin']})",
+        load_words(columns),
+        _number(columns["total_iops"], 0),
+        _number(columns["total_mib_per_s"], 2),
+        _number(columns["total_latency_mean_ns"], 3, _NANOS_PER_MILLI),
+        _number(columns["total_latency_p99_ns"], 3, _NANOS_PER_MILLI),
+        columns["target_path"] or "",
+    ]
+
+
+def load_words(columns: Mapping[str, Any]) -> str:
+    """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known."""
+    words: dict[str, Callable[[Any], str]] = {
+        "block_bytes": _size,
+        "random_percent": lambda share: {0: "seq", 100: "rand"}.get(share, f"rand{share:g}"),
+        "write_percent": "w{:g}".format,
+        "thread_count": "t{}".format,
+        "outstanding_per_thread": "o{}".format,
+    }
+    known = [(look, columns[name]) for name, look in words.items()]
+    return " ".join(look(value) for look, value in known if value is not None)
+
+
+def _size(size_bytes: int) -> str:
+    for unit, unit_bytes in (("M", 1 << 20), ("K", 1 << 10)):
+        if size_bytes % unit_bytes == 0:
+            return f"{size_bytes // unit_bytes}{unit}"
+    return str(size_bytes)
+
+
+def _number(value: float | None, digits: int, unit: float = 1) -> str:
+    return "-" if value is None else f"{value / unit:,.{digits}f}"

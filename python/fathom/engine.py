@@ -1,0 +1,175 @@
+"""Running a measurement in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fathom import _fathom
+from fathom._own_stores import own_stores
+from fathom._permission import NOTHING, Permission, typed
+from fathom._signals import let_through
+from fathom.errors import DataFaultError, InvalidRequestError, RunFailedError, RunInterrupted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.result import Result
+
+__all__ = ["EventCallback", "explain", "parse", "run", "run_kept", "version"]
+
+EventCallback = Callable[[str, dict[str, Any]], None]
+"""What gets the events of a run: a name and its fields.
+
+``filling`` (target, done_bytes, total_bytes), ``phase_started`` (time_span, phase, planned_ns),
+``live`` for each second of load (second, ios, bytes, in_flight, latency_ns_p50, latency_ns_p99,
+latency_ns_p999), ``target_failed`` (target, reason) and ``finished`` (time_span).
+"""
+
+
+def version() -> str:
+    """Return the version of the engine and of this package, which are one."""
+    return _fathom.version()
+
+
+def parse(args: str | Sequence[str]) -> dict[str, Any]:
+    """Return the profile that DiskSpd arguments stand for; no target is touched.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong; the message names each fault.
+
+    """
+    profile: dict[str, Any] = json.loads(_fathom.parse_diskspd(_split(args)))
+    return profile
+
+
+def explain(
+    args: str | Sequence[str], *, protect: Sequence[str | os.PathLike[str]] = ()
+) -> dict[str, Any]:
+    """Return what ``run`` would do with these arguments, and whether it would be refused.
+
+    Nothing is created or written. The form is that of ``schema/explain.schema.json``:
+    ``would_run``, ``duration_s``, ``files`` and ``targets``, each with the guard's ``verdict``
+    (``is_refused``, ``reason``, ``remedy``). It holds for this moment only, so ask again before
+    each run of another program that writes.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong, or a target cannot be used.
+
+    """
+    words, permission = typed(_split(args))
+    text = _fathom.explain_diskspd(
+        words,
+        (permission.overwrite, [*permission.allow_write]),
+        _protected(protect),
+    )
+    explanation: dict[str, Any] = json.loads(text)
+    return explanation
+
+
+def run(
+    args: str | Sequence[str],
+    *,
+    check: bool = True,
+    on_event: EventCallback | None = None,
+    protect: Sequence[str | os.PathLike[str]] = (),
+) -> Result:
+    """Measure as DiskSpd arguments say, and return the result.
+
+    Parameters
+    ----------
+    args
+        The arguments without the program's name: a list, or one text that is split as a shell does.
+        What they allow (``--overwrite``, ``--allow-write=``) is allowed by whoever calls this, for
+        this run: take them from no file without a look.
+    check
+        Raise if the run began and failed, or if verification found wrong data; otherwise return
+        the result, which may be partial.
+    on_event
+        Called with the events of the run, in the thread that called ``run``; what it raises ends
+        the run and is raised here.
+    protect
+        Files that must never be written, nor the devices that hold them; no argument overrides it.
+        The stores of results are protected by themselves: those that this process has opened, that
+        of ``FATHOM_STORE``, and the one of the user's data folder.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the arguments are wrong; nothing was touched.
+    RefusedError
+        If a target is in use, protected, or holds data that must not be lost, or if a block device
+        is not named by ``--allow-write``; nothing was touched.
+    RunFailedError
+        If the run began and failed, and ``check`` is true.
+    DataFaultError
+        If verification found wrong data, and ``check`` is true.
+    RunInterrupted
+        If Ctrl-C ended the run.
+
+    """
+    words, permission = typed(_split(args))
+    return run_kept(words, permission, check=check, on_event=on_event, protect=protect)
+
+
+def run_kept(
+    arguments: Sequence[str],
+    permission: Permission = NOTHING,
+    *,
+    check: bool = True,
+    on_event: EventCallback | None = None,
+    protect: Sequence[str | os.PathLike[str]] = (),
+) -> Result:
+    """Measure as ``run`` does, by arguments wherever they come from: they allow nothing.
+
+    Raises
+    ------
+    RefusedError
+        Also if the arguments have what only ``permission`` may have.
+
+    """
+    from fathom.result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
+
+    with let_through():
+        text, failures, interruption = _fathom.run_diskspd(
+            _split(arguments),
+            (permission.overwrite, [*permission.allow_write]),
+            _protected(protect),
+            on_event,
+        )
+    result = Result.from_json(text)
+    if isinstance(interruption, KeyboardInterrupt):
+        raise RunInterrupted(result) from interruption
+    if interruption is not None:
+        raise interruption
+    if check and result.faulty_blocks:
+        words = f"verification found {result.faulty_blocks} faulty blocks"
+        raise DataFaultError("; ".join([words, *failures]), result)
+    if check and failures:
+        raise RunFailedError("; ".join(failures), result)
+    return result
+
+
+def _protected(more: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Return what must never be written: what is named, and always the stores of results."""
+    return [*own_stores(), *(os.fspath(path) for path in more)]
+
+
+def _split(args: str | Sequence[str]) -> list[str]:
+    words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise InvalidRequestError(
+                f"{word!a} is no UTF-8: profiles and results are text, so that no such name fits "
+                "into them; rename it, or make a link to it"
+            ) from None
+    return words

@@ -1,0 +1,47 @@
+"""Assessing storage: what it is good for, in words, with the numbers and the findings.
+
+>>> from fathom.experiments.assess import EFFORTS, assess  # doctest: +SKIP
+>>> from fathom.runners import NativeRunner  # doctest: +SKIP
+>>> runner = NativeRunner(store)  # doctest: +SKIP
+>>> assess(store, runner, ["/mnt/new"], EFFORTS["quick"]).verdicts[0].headline  # doctest: +SKIP
+"""
+
+from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
+from fathom.experiments.assess.claim_maker import marks_of
+from fathom.experiments.assess.experiment import (
+    Assessment,
+    AssessmentInterrupted,
+    TargetAssessment,
+    assess,
+)
+from fathom.experiments.assess.key_figure import KeyFigure, key_figures
+from fathom.experiments.assess.outcome import outcome_of
+from fathom.experiments.assess.plan import plan_cells
+from fathom.experiments.assess.scratch import TargetError
+from fathom.experiments.assess.session import AssessedCell, TargetCells
+from fathom.experiments.assess.side_by_side import SideBySide
+from fathom.experiments.assess.target import AssessedTarget, opened_target
+from fathom.experiments.assess.verdict import Verdict, verdict_of
+
+__all__ = [
+    "EFFORTS",
+    "AssessedCell",
+    "AssessedTarget",
+    "Assessment",
+    "AssessmentInterrupted",
+    "Cell",
+    "Effort",
+    "KeyFigure",
+    "SideBySide",
+    "TargetAssessment",
+    "TargetCells",
+    "TargetError",
+    "Verdict",
+    "assess",
+    "key_figures",
+    "marks_of",
+    "opened_target",
+    "outcome_of",
+    "plan_cells",
+    "verdict_of",
+]

@@ -1,0 +1,91 @@
+"""Steady state by the rounds of the SNIA: which cells they have, and whether they were steady."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.experiments.assess.cell import Cell
+from fathom.stats import find_steady_state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.experiments.assess.target import AssessedTarget
+    from fathom.stats import SteadyState
+
+__all__ = ["POINTS", "ROUND_LIMIT", "rounds_of", "steady_cells", "steady_state"]
+
+# SNIA SSS PTS 2.0.2: at most 25 rounds; each point of a round takes a minute.
+ROUND_LIMIT = 25
+_POINT_S = 60
+_LEAST_POINT_S = 1
+_LEAST_ROUNDS = 5
+POINTS = {
+    "4k": ("4K random write", ("-b4K", "-w100")),
+    "64k": ("64K random, 35 % writes", ("-b64K", "-w35")),
+    "1m": ("1M random read", ("-b1M", "-w0")),
+}
+"""The three points that the specification's test of IOPS tracks: what they are, and how."""
+_READ_POINTS = {key: (f"{key.upper()} random read", (f"-b{key.upper()}", "-w0")) for key in POINTS}
+# What the specification recommends for enterprise devices.
+_LOAD = ("-r", "-t4", "-o32")
+
+
+def steady_cells(past: str, target: AssessedTarget, seconds: int) -> list[Cell]:
+    """Return the preconditioning and the rounds, which take at most so many seconds together.
+
+    The preconditioning is the specification's WIPC: twice the capacity, in order, in blocks of
+    128 KiB. Where nothing may be written there is none, and the rounds only read.
+    """
+    if not seconds:
+        return []
+    points = POINTS if target.writes else _READ_POINTS
+    first = [_preconditioning(past, target, max(seconds // 2, 1))] if target.writes else []
+    share_s = (seconds // 2 if target.writes else seconds) // (ROUND_LIMIT * len(points))
+    point_s = min(max(share_s, _LEAST_POINT_S), _POINT_S)
+    rounds = [
+        Cell(
+            f"steady-{number}-{key}",
+            "steady state",
+            f"round {number}: {label}",
+            (*how, *_LOAD, past, *(() if "-w0" in how else ("-Z1M",))),
+            writes="-w0" not in how,
+            for_findings=False,
+            seconds=point_s,
+        )
+        for number in range(1, ROUND_LIMIT + 1)
+        for key, (label, how) in points.items()
+    ]
+    return [*first, *rounds]
+
+
+def _preconditioning(past: str, target: AssessedTarget, seconds: int) -> Cell:
+    written = 2 * target.size_bytes
+    return Cell(
+        "precondition",
+        "preconditioning",
+        "128K sequential write, twice the size",
+        ("-b128K", "-s", "-w100", "-t1", "-o32", past, "-Z1M", f"--stop-bytes={written}"),
+        writes=True,
+        for_findings=False,
+        seconds=seconds,
+    )
+
+
+def rounds_of(iops_by_key: Mapping[str, float]) -> dict[str, list[float]]:
+    """Return the IOPS of each point, round by round, as far as all points of a round are known."""
+    series: dict[str, list[float]] = {point: [] for point in POINTS}
+    for number in range(1, ROUND_LIMIT + 1):
+        found = [iops_by_key.get(f"steady-{number}-{point}") for point in POINTS]
+        if any(one is None for one in found):
+            break
+        for point, one in zip(POINTS, found, strict=True):
+            series[point].append(one or 0.0)
+    return series
+
+
+def steady_state(series: Mapping[str, Sequence[float]]) -> SteadyState | None:
+    """Return whether all points were steady in one window; None before there are five rounds."""
+    if min(len(one) for one in series.values()) < _LEAST_ROUNDS:
+        return None
+    return find_steady_state(series)

@@ -1,0 +1,134 @@
+"""Claims about a target: each with the runs that it rests on, and what speaks against them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._claims import Claim, Evidence, doubts_of
+from fathom.engine import parse
+from fathom.findings import find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom._claims import Unit
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
+    from fathom.findings import Finding
+    from fathom.runners import Figures
+
+__all__ = ["ClaimMaker", "Parameters", "conditions_of", "marks_of", "parameters_of", "rules_of"]
+
+Parameters = dict[str, int | float | str | bool]
+
+_NAMES: dict[Unit, tuple[str, ...]] = {
+    "ns": ("latency_mean_ns", "latency_p99_ns", "iops"),
+    "IOPS": ("iops",),
+    "MiB/s": ("mib_per_s",),
+}
+_UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+
+
+def parameters_of(one: AssessedCell) -> Parameters | None:
+    """Return what was asked of the target; None of a cell that was not run."""
+    if not one.arguments:
+        return None
+    (asked,) = parse(one.arguments)["time_spans"][0]["targets"]
+    return {
+        "block_bytes": asked["block_bytes"],
+        "random_percent": asked["access"]["random_percent"],
+        "write_percent": asked["write_percent"],
+        "threads": asked["threads"],
+        "depth": asked["outstanding"],
+        "limit_bytes": asked["limit_bytes"],
+        "caching": asked["caching"],
+        "write_through": bool(asked["write_through"]),
+    }
+
+
+def rules_of(one: AssessedCell) -> tuple[str, ...]:
+    """Return the rules of the findings that this run alone gives: the marks of its row."""
+    if one.result is None or not one.cell.for_findings:
+        return ()
+    return tuple(dict.fromkeys(found.rule for found in find([one.result])))
+
+
+def marks_of(one: AssessedCell) -> tuple[str, ...]:
+    """Return the rules that this run alone gives and that speak against its figures."""
+    weak, forbidding = doubts_of(rules_of(one))
+    return (*forbidding, *weak)
+
+
+class ClaimMaker:
+    """Makes the claims about a target, by what was measured and what was found."""
+
+    def __init__(self, plan: TargetCells, findings: Sequence[Finding]) -> None:
+        """Look at what each run asked for, and which findings forbid a judgement."""
+        self.plan = plan
+        self.figures: Mapping[str, Figures] = plan.figures()
+        self.cells = {one.cell.key: one for one in plan.cells}
+        # What has other causes, too, forbids nothing.
+        sure = [one.rule for one in findings if one.confidence != "possible"]
+        _, self.forbidden_by = doubts_of(sure)
+        self._parameters = {key: parameters_of(self.cells[key]) for key in self.figures}
+
+    def claim(self, key: str, text: str, cells: Mapping[str, Unit]) -> Claim:
+        """Return a claim that rests on these cells, each with the unit that counts of it."""
+        evidence = [one for cell, unit in cells.items() for one in self._evidence(cell, unit)]
+        weak, _ = doubts_of(rule for cell in cells for rule in rules_of(self.cells[cell]))
+        return Claim(key, text, tuple(evidence), weak, self.forbidden_by)
+
+    def judged(self, key: str, judged: str, plain: str, cells: Mapping[str, Unit]) -> Claim:
+        """Return a claim that judges, unless a finding forbids that: then it has numbers alone."""
+        return self.claim(key, plain if self.forbidden_by else judged, cells)
+
+    def depth(self, key: str) -> int:
+        """Return what each thread of a cell kept outstanding."""
+        asked = self._parameters.get(key)
+        return int(asked["depth"]) if asked else 1
+
+    def single_at(self, depth: int) -> str | None:
+        """Return the random reads of one thread at a depth."""
+        keys = [key for key in self.figures if key == "read-1" or key.startswith("random-")]
+        reads = [key for key in keys if not key.endswith("-write")]
+        return next((key for key in reads if self.depth(key) == depth), None)
+
+    def is_whole(self, *prefixes: str) -> bool:
+        """Whether all cells of these families were measured, or needed not be."""
+        mine = [one for one in self.plan.cells if one.cell.key.startswith(prefixes)]
+        return all(one.state in ("done", "skipped", "left_out") for one in mine)
+
+    def conditions(self, key: str) -> str:
+        """Return the depth, the threads and the caching of a cell, in words."""
+        return conditions_of(self._parameters.get(key))
+
+    def _evidence(self, key: str, unit: Unit) -> list[Evidence]:
+        figures, asked = self.figures[key], self._parameters.get(key) or {}
+        values = {name: getattr(figures, name) for name in _NAMES[unit]}
+        return [
+            Evidence(
+                run_id=self.cells[key].run_id,
+                name=name,
+                value=value,
+                unit=_UNITS.get(name, "ns"),
+                threads=int(asked["threads"]) if asked else None,
+                depth=int(asked["depth"]) if asked else None,
+                caching=caching_words(asked) if asked else None,
+            )
+            for name, value in values.items()
+            if value is not None
+        ]
+
+
+def conditions_of(asked: Parameters | None) -> str:
+    """Return under which conditions a cell was measured: ``depth 16, unbuffered``."""
+    if not asked:
+        return "conditions unknown"
+    threads = "" if asked["threads"] == 1 else f"{asked['threads']} threads, "
+    return f"{threads}depth {asked['depth']}, {caching_words(asked)}"
+
+
+def caching_words(asked: Parameters) -> str:
+    """Return how a cell went past caches, in words; write-through only says something of writes."""
+    caching = str(asked["caching"])
+    is_through = asked["write_through"] and asked["write_percent"]
+    return f"{caching}, write-through" if is_through else caching

@@ -1,0 +1,244 @@
+"""Assessing targets: planned, measured in turns, judged, and saved whole."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from fathom._hanging import must_answer
+from fathom._permission import Permission
+from fathom._signals import held_back
+from fathom.errors import FathomError
+from fathom.experiments.assess.outcome import outcome_of
+from fathom.experiments.assess.plan import plan_cells
+from fathom.experiments.assess.scratch import remove_abandoned
+from fathom.experiments.assess.session import AssessedCell, Measurement, TargetCells, in_turns
+from fathom.experiments.assess.side_by_side import SideBySide, side_by_side
+from fathom.experiments.assess.target import opened_target
+from fathom.experiments.assess.verdict import Verdict, verdict_of
+from fathom.experiments.ending import end_noted
+from fathom.findings import Finding, find
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from fathom.experiments.assess.cell import Effort
+    from fathom.experiments.assess.target import AssessedTarget
+    from fathom.runners.runner import PermittedRunner
+    from fathom.store import Store
+
+__all__ = ["Assessment", "AssessmentInterrupted", "TargetAssessment", "assess"]
+
+State = Literal["complete", "failed", "interrupted"]
+
+
+@dataclass(frozen=True)
+class TargetAssessment:
+    """What was measured of one target, and what it says."""
+
+    plan: TargetCells
+    verdict: Verdict
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What an assessment found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store, whose outcome has all of this (``fathom.experiments.assess.outcome_of``).
+    effort
+        How much was to be measured.
+    state
+        ``failed`` if a cell failed or a target was lost, ``interrupted`` after Ctrl-C.
+    targets
+        In the order in which the user named them.
+    comparison
+        None of a single target.
+
+    """
+
+    experiment_id: int
+    effort: Effort
+    state: State
+    targets: list[TargetAssessment] = field(default_factory=list)
+    comparison: SideBySide | None = None
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those of the targets."""
+        return [one.verdict for one in self.targets]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Those of all targets."""
+        return [finding for one in self.targets for finding in one.findings]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why cells failed, by target and cell."""
+        return {
+            f"{one.plan.target.name}: {cell.cell.label}": cell.reason or ""
+            for one in self.targets
+            for cell in one.plan.cells
+            if cell.state == "failed"
+        }
+
+    @property
+    def partial(self) -> str | None:
+        """Why not all was measured, in a sentence; None if all was."""
+        return next((one.partial for one in self.verdicts if one.partial), None)
+
+
+class AssessmentInterrupted(KeyboardInterrupt):
+    """An assessment that Ctrl-C ended; ``assessment`` is what was found until then, and saved."""
+
+    def __init__(self, assessment: Assessment) -> None:
+        """Keep the partial assessment."""
+        super().__init__(assessment)
+        self.assessment = assessment
+
+    def __str__(self) -> str:
+        """Return the message alone."""
+        return "the assessment was interrupted"
+
+
+def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
+    store: Store,
+    runner: PermittedRunner,
+    names: Sequence[str],
+    effort: Effort,
+    *,
+    writes: bool = False,
+    overwrite: bool = False,
+    allow_write: Sequence[str] = (),
+    steady_seconds: int = 0,
+    on_cell: Callable[[str, int, int, float], None] = lambda *_told: None,
+    on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
+) -> Assessment:
+    """Assess files, folders or devices; several in turns, cell by cell.
+
+    ``on_cell`` gets, before each cell: what it is, its number, how many there are, and the seconds
+    that are left. ``on_abandoned`` gets what a killed assessment had left in a folder, with its
+    size in bytes, once it is removed. What exists is only read unless ``writes`` is true; the
+    engine's guard still refuses to write recognisable data unless ``overwrite`` is true, block
+    devices unless ``allow_write`` names what is written on them, and devices in use always.
+
+    Raises
+    ------
+    TargetError
+        If a target cannot be assessed; nothing was measured.
+    RefusedError
+        If writing would destroy data.
+    AssessmentInterrupted
+        If Ctrl-C ended it; what was found until then is saved.
+
+    """
+    with ExitStack() as stack:
+        targets = _opened(stack, names, effort, on_abandoned, writes=writes)
+        plans = [_planned(one, effort, steady_seconds) for one in targets]
+        asked = {"writes": writes, "steady_seconds": steady_seconds}
+        experiment_id = _begin(store, names, effort, plans, asked)
+        writer = runner.permitted(Permission(overwrite, tuple(allow_write)))
+        measurement = Measurement(store, runner, writer, effort, experiment_id, on_cell)
+        try:
+            with end_noted(store, experiment_id):
+                measurement.run(plans)
+        except KeyboardInterrupt as error:
+            with held_back():
+                partial = _concluded(store, experiment_id, effort, plans, interrupted=True)
+            raise AssessmentInterrupted(partial) from error
+        return _concluded(store, experiment_id, effort, plans)
+
+
+def _opened(
+    stack: ExitStack,
+    names: Sequence[str],
+    effort: Effort,
+    on_abandoned: Callable[[Path, int], None],
+    *,
+    writes: bool,
+) -> list[AssessedTarget]:
+    """Open all targets; scratch files get the same size, so that they are comparable."""
+    must_answer(names)
+    for name in names:
+        for path, size_bytes in remove_abandoned(name):
+            on_abandoned(path, size_bytes)
+    targets = [
+        stack.enter_context(
+            # Together they leave as much room as one of them takes, on whatever they share.
+            opened_target(name, effort.size_bytes, writes=writes, room_share=1 + len(names))
+        )
+        for name in names
+    ]
+    least = min((one.size_bytes for one in targets if one.is_scratch), default=0)
+    return [replace(one, size_bytes=least) if one.is_scratch else one for one in targets]
+
+
+def _planned(target: AssessedTarget, effort: Effort, steady_seconds: int) -> TargetCells:
+    kept, left_out = plan_cells(target, effort, steady_seconds=steady_seconds)
+    cells = [AssessedCell(cell) for cell in kept]
+    cells += [AssessedCell(cell, state="left_out") for cell in left_out]
+    return TargetCells(target, sorted(cells, key=lambda one: one.cell.place))
+
+
+def _begin(
+    store: Store,
+    names: Sequence[str],
+    effort: Effort,
+    plans: list[TargetCells],
+    asked: Mapping[str, Any],
+) -> int:
+    plan = {"targets": [*names], "effort": asdict(effort), **asked}
+    steps = [
+        (
+            f"{one.target.name}: {cell.cell.label}",
+            {
+                "target": one.target.name,
+                "key": cell.cell.key,
+                "role": cell.cell.role,
+                "part": cell.cell.part,
+                "arguments": [*cell.cell.arguments],
+            },
+        )
+        for one, cell in in_turns(plans)
+    ]
+    return store.experiments.begin("assess", " ".join(names), plan, steps)
+
+
+def _concluded(
+    store: Store,
+    experiment_id: int,
+    effort: Effort,
+    plans: Sequence[TargetCells],
+    *,
+    interrupted: bool = False,
+) -> Assessment:
+    assessed = [_judged(one, interrupted=interrupted) for one in plans]
+    failed = any(one.lost or any(c.state == "failed" for c in one.cells) for one in plans)
+    state: State = "interrupted" if interrupted else "failed" if failed else "complete"
+    compared = side_by_side(plans, [one.findings for one in assessed])
+    found = Assessment(experiment_id, effort, state, assessed, compared)
+    failure = "; ".join(f"{cell}: {why}" for cell, why in found.failures.items()) or None
+    try:
+        store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome_of(found))
+    except FathomError as error:
+        # The runs are saved, and the verdict is shown: only their experiment does not have it.
+        warnings.warn(f"the verdict on e{experiment_id} is not saved: {error}", stacklevel=2)
+    return found
+
+
+def _judged(plan: TargetCells, *, interrupted: bool) -> TargetAssessment:
+    telling = [
+        (one.result, one.run_id)
+        for one in plan.done()
+        if one.result is not None and (one.cell.for_findings or not plan.target.is_direct)
+    ]
+    results, run_ids = [one for one, _ in telling], [run_id for _, run_id in telling]
+    findings = [replace(one, target=plan.target.name) for one in find(results, run_ids)]
+    return TargetAssessment(plan, verdict_of(plan, findings, interrupted=interrupted), findings)

@@ -1,0 +1,113 @@
+"""The five numbers by which storage is known, and how numbers are put into words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from fathom.experiments.assess.claim_maker import conditions_of, parameters_of
+from fathom.findings import time_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
+    from fathom.runners import Figures
+
+__all__ = ["KeyFigure", "Unit", "best_cell", "key_figures", "value_of", "value_words"]
+
+Unit = Literal["ns", "ios_per_s", "mib_per_s"]
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """One number.
+
+    Attributes
+    ----------
+    name, label
+        For programs, and for the reader.
+    unit
+        Of ``value``: ``ns``, ``ios_per_s`` or ``mib_per_s``.
+    value
+        None where it was not measured, as of writes where nothing may be written.
+    text
+        The value with its unit, in words.
+    cell_key, run_id
+        The cell and the run that it comes from.
+    conditions
+        Under which it was measured, such as ``depth 16, unbuffered``.
+
+    """
+
+    name: str
+    label: str
+    unit: Unit
+    value: float | None = None
+    text: str = "not measured"
+    cell_key: str | None = None
+    run_id: int | None = None
+    conditions: str = ""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether more of it is what one wants."""
+        return self.unit != "ns"
+
+
+def value_words(value: float, unit: Unit) -> str:
+    """Return a number with its unit: ``85 us``, ``160,000 IOPS``, ``3,100 MiB/s``."""
+    if unit == "ns":
+        return time_words(value)
+    # Below 10, whole numbers would hide what differs.
+    number = f"{value:,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - As above.
+    return f"{number} IOPS" if unit == "ios_per_s" else f"{number} MiB/s"
+
+
+def best_cell(figures: Mapping[str, Figures], *prefixes: str) -> str | None:
+    """Return the key of the reading cell with the most I/Os of those whose key begins so."""
+    found = [key for key in figures if key.startswith(prefixes) and not key.endswith("-write")]
+    return max(found, key=lambda key: figures[key].iops, default=None)
+
+
+def key_figures(plan: TargetCells) -> list[KeyFigure]:
+    """Return the five numbers of a target, always in the same order."""
+    figures = plan.figures()
+    random = best_cell(figures, "read-1", "random-", "threads-")
+    ordered = best_cell(figures, "sequential-")
+    wanted: tuple[tuple[str, str, Unit, str | None], ...] = (
+        ("read_latency", "One random read of 4 KiB, on average", "ns", "read-1"),
+        ("durable_write_latency", "One write that survives an outage", "ns", "write-1"),
+        ("random_reads", "Random reads of 4 KiB, at most", "ios_per_s", random),
+        ("random_writes", "Random writes of 4 KiB", "ios_per_s", "random-write"),
+        ("sequential_read", "Reading in order, at most", "mib_per_s", ordered),
+    )
+    cells = {one.cell.key: one for one in plan.cells}
+    return [
+        _taken(KeyFigure(name, label, unit), cells.get(key or ""))
+        for name, label, unit, key in wanted
+    ]
+
+
+def _taken(empty: KeyFigure, cell: AssessedCell | None) -> KeyFigure:
+    """Return the figure with what the cell gave."""
+    figures = None if cell is None else cell.figures
+    value = None if figures is None else value_of(figures, empty.unit)
+    if value is None or cell is None:
+        return empty
+    text = value_words(value, empty.unit)
+    return replace(
+        empty,
+        conditions=conditions_of(parameters_of(cell)),
+        value=value,
+        text=text,
+        cell_key=cell.cell.key,
+        run_id=cell.run_id,
+    )
+
+
+def value_of(figures: Figures, unit: Unit) -> float | None:
+    """Return the figure that has a unit; None if it was not measured."""
+    if unit == "ns":
+        return figures.latency_mean_ns
+    return figures.iops if unit == "ios_per_s" else figures.mib_per_s

@@ -1,0 +1,152 @@
+"""The outcome of an assessment as the store keeps it: all that a report needs.
+
+::
+
+    {
+      "version": 1,
+      "state": "complete" | "failed" | "interrupted",
+      "partial": null | why not all was measured, in a sentence,
+      "effort": {"seconds": 120, "size_bytes": ..., "precision_percent": 2, ...},
+      "targets": [{
+        "name": as the user wrote it, "path": ..., "size_bytes": ...,
+        "kind": "scratch" | "file" | "device", "writes": bool, "is_direct": bool,
+        "lost": null | why it could not be measured on,
+        "verdict": {"target", "headline", "sentences": [...], "left_out": [labels], "partial",
+                    "claims": [{"key": "headline" and others, "text",
+                      "evidence": [{"run_id", "name", "value", "unit": "ns" | "IOPS" | "MiB/s",
+                                    "threads", "depth", "caching"}],
+                      "weakened_by": [rules], "forbidden_by": [rules]}]},
+        "key_figures": [five of {"name", "label", "unit": "ns" | "ios_per_s" | "mib_per_s",
+                        "value": null | number, "text", "cell_key", "run_id",
+                        "higher_is_better"}],
+        "findings": [{"rule", "title", "target", "evidence", "remedy", "confidence", "source",
+                      "cases": [{"evidence", "run_ids"}], the worst first,
+                      "run_count", "judged_count"}], one of each rule,
+        "knees": {"random": depth, "sequential": depth},
+        "steady": null | {"rounds", "is_steady", "is_exhausted", "points": {
+                   "4k" | "64k" | "1m": {"label", "iops": [one per round],
+                   "range_share", "fit_share", "average",
+                   "steadiness": {"verdict", "kind", "reason", "needed"}}}},
+        "cells": [{
+          "key", "role", "part", "label",
+          "state": "done" | "failed" | "skipped" | "left_out" | "pending",
+          "reason": null | why, "run_id": null | id, "arguments": [...],
+          "parameters": {"block_bytes", "random_percent", "write_percent", "threads", "depth",
+                         "limit_bytes": 0 for all, "caching": "unbuffered" | "cached",
+                         "write_through": bool} | null,
+          "findings": [rules that this run alone breaks],
+          "figures": null | {"iops", "mib_per_s", "relative_half_width", "measured_s",
+                     "latency_mean_ns", "latency_p50_ns", ... "latency_p999_ns", "cpu_percent",
+                     "busiest_cpu_percent"}
+        }]
+      }],
+      "comparison": null | {"targets", "headline", "sentences", "notes", "figures": [
+                    {"name", "label", "unit", "values", "texts", "best": [places],
+                     "factors"}]},
+      "verdicts", "findings": those of all targets, in one list each,
+      "failures": {"target: cell": why}
+    }
+
+Roles are ``baseline``, ``saturation``, ``thread_scaling``, ``mix``, ``cache_step``, ``workload``,
+``preconditioning``, ``steady_round`` and ``baseline_again``. Cells stand in the order of their
+parts; ``saturation`` has keys ``random-DEPTH`` and ``sequential-DEPTH`` (and ``random-write``,
+``sequential-write`` at the knee), ``thread_scaling`` ``threads-COUNT``, ``mix`` ``mix-PERCENT``,
+``cache_step`` ``set-MIB`` and ``cached``, ``workload`` ``oltp``, ``log`` and ``backup``,
+``steady_round`` ``steady-ROUND-POINT``. The random saturation begins with the baseline ``read-1``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fathom.experiments.assess._steady import rounds_of, steady_state
+from fathom.experiments.assess.claim_maker import parameters_of, rules_of
+from fathom.experiments.assess.key_figure import key_figures
+from fathom.stats import find_steadiness
+
+if TYPE_CHECKING:
+    from fathom.experiments.assess.experiment import Assessment, TargetAssessment
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
+
+__all__ = ["VERSION", "outcome_of"]
+
+VERSION = 1
+
+
+def outcome_of(found: Assessment) -> dict[str, Any]:
+    """Return the outcome, made of what JSON has."""
+    return {
+        "version": VERSION,
+        "state": found.state,
+        "partial": found.partial,
+        "effort": asdict(found.effort),
+        "targets": [_target(one) for one in found.targets],
+        "comparison": None if found.comparison is None else asdict(found.comparison),
+        "verdicts": [asdict(one) for one in found.verdicts],
+        "findings": [asdict(one) for one in found.findings],
+        "failures": found.failures,
+    }
+
+
+def _target(assessed: TargetAssessment) -> dict[str, Any]:
+    plan, target = assessed.plan, assessed.plan.target
+    return {
+        "name": target.name,
+        "path": str(target.path),
+        "size_bytes": target.size_bytes,
+        "kind": target.kind,
+        "writes": target.writes,
+        "is_direct": target.is_direct,
+        "lost": plan.lost,
+        "verdict": asdict(assessed.verdict),
+        "key_figures": [
+            asdict(one) | {"higher_is_better": one.higher_is_better} for one in key_figures(plan)
+        ],
+        "findings": [asdict(one) for one in assessed.findings],
+        "knees": {family: plan.knee(family) for family in ("random", "sequential")},
+        "steady": _steady(plan),
+        "cells": [_cell(one) for one in plan.cells],
+    }
+
+
+def _cell(one: AssessedCell) -> dict[str, Any]:
+    return {
+        "key": one.cell.key,
+        "role": one.cell.role,
+        "part": one.cell.part,
+        "label": one.cell.label,
+        "state": one.state,
+        "reason": one.reason,
+        "run_id": one.run_id,
+        "arguments": [*one.arguments],
+        "parameters": parameters_of(one),
+        "findings": [*rules_of(one)],
+        "figures": None if one.figures is None else asdict(one.figures),
+    }
+
+
+def _steady(plan: TargetCells) -> dict[str, Any] | None:
+    rounds = [one for one in plan.cells if one.cell.role == "steady_round"]
+    if not rounds:
+        return None
+    series = rounds_of({key: one.iops for key, one in plan.figures().items()})
+    found = steady_state(series)
+    labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in rounds}
+    points: dict[str, dict[str, Any]] = {
+        point: {"label": labels.get(f"steady-1-{point}", point), "iops": iops}
+        for point, iops in series.items()
+    }
+    for point, check in ({} if found is None else found.checks).items():
+        points[point] |= {
+            "range_share": check.range_share,
+            "fit_share": check.fit_share,
+            "average": check.average,
+            "steadiness": asdict(find_steadiness(series[point])),
+        }
+    return {
+        "rounds": min(len(one) for one in series.values()),
+        "is_steady": found is not None and found.is_steady,
+        "is_exhausted": found is not None and found.is_exhausted,
+        "points": points,
+    }

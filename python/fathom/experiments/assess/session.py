@@ -1,0 +1,278 @@
+"""Measuring the cells of all targets, in turns, each saved as it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from fathom.errors import FathomError, RefusedError
+from fathom.experiments.assess._steady import rounds_of, steady_state
+from fathom.experiments.assess.cell import KNEE, SEQUENTIAL_KNEE
+from fathom.experiments.ending import is_of_the_store
+from fathom.stats import LoadPoint, find_knee
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fathom.experiments.assess.cell import Cell, Effort
+    from fathom.experiments.assess.target import AssessedTarget
+    from fathom.result import Result
+    from fathom.runners import Figures, Runner, RunOutcome
+    from fathom.store import Store
+
+__all__ = ["AssessedCell", "CellState", "Measurement", "TargetCells", "in_turns"]
+
+CellState = Literal["pending", "done", "failed", "skipped", "left_out"]
+_GROWN = 1.03
+_WARM_UP_FROM_S = 4.0
+_LEAST_INTERVAL_MS = 10
+_MOST_INTERVAL_MS = 100
+_INTERVALS = 200
+# What a run takes besides its measured time, until the first has told.
+_OVERHEAD_S = 0.3
+
+
+@dataclass
+class AssessedCell:
+    """A cell and what became of it.
+
+    Attributes
+    ----------
+    state
+        ``pending`` if the end came before it, ``skipped`` if it could tell nothing new or its
+        target was gone, ``left_out`` because nothing may be written.
+    arguments
+        With which it was run.
+    figures, result, run_id
+        What was measured; None unless it is done (``result`` and ``run_id`` also if it failed).
+        The figures are of the whole measured time.
+    reason
+        Why it failed or was skipped.
+
+    """
+
+    cell: Cell
+    state: CellState = "pending"
+    arguments: tuple[str, ...] = ()
+    figures: Figures | None = None
+    result: Result | None = None
+    run_id: int | None = None
+    reason: str | None = None
+
+
+@dataclass
+class TargetCells:
+    """The cells of one target in their order; ``lost`` is why it could not be measured on."""
+
+    target: AssessedTarget
+    cells: list[AssessedCell]
+    lost: str | None = None
+
+    def done(self) -> list[AssessedCell]:
+        """Return the cells that were measured."""
+        return [one for one in self.cells if one.state == "done"]
+
+    def figures(self) -> dict[str, Figures]:
+        """Return what was measured by the keys of the cells."""
+        return {one.cell.key: one.figures for one in self.cells if one.figures is not None}
+
+    def knee(self, family: str) -> int:
+        """Return the depth of least latency within 3 % of the greatest rate of a saturation."""
+        points = [
+            LoadPoint(_depth(one.cell), one.figures.iops, one.figures.latency_mean_ns)
+            for one in self._family(family)
+            if one.figures is not None and one.figures.latency_mean_ns is not None
+        ]
+        return int(find_knee(points).load) if points else 1
+
+    def needless(self, cell: Cell) -> str | None:
+        """Return why a cell can tell nothing new, if it cannot."""
+        if cell.saturates and self._is_saturated(cell.saturates):
+            return "two steps before it brought next to nothing"
+        if cell.role == "steady_round":
+            found = steady_state(rounds_of({k: one.iops for k, one in self.figures().items()}))
+            if found is not None and found.is_steady:
+                return f"the SNIA's rule was kept after {found.rounds} rounds"
+        return None
+
+    def _family(self, family: str) -> list[AssessedCell]:
+        """Return the cells of a saturation; that of random reads begins with the baseline."""
+        mine = [one for one in self.done() if one.cell.saturates == family]
+        first = [one for one in self.done() if one.cell.key == "read-1" and family == "random"]
+        return [*first, *mine]
+
+    def _is_saturated(self, family: str) -> bool:
+        """Whether the last two steps both brought next to nothing."""
+        rates = [one.figures.iops for one in self._family(family) if one.figures is not None]
+        return len(rates) > 2 and max(rates[-2:]) < _GROWN * max(rates[:-2])  # noqa: PLR2004 - Two.
+
+
+def _depth(cell: Cell) -> int:
+    return next(int(one[2:]) for one in cell.arguments if one.startswith("-o"))
+
+
+def in_turns(plans: Sequence[TargetCells]) -> Iterator[tuple[TargetCells, AssessedCell]]:
+    """Return the cells of all targets, those of one place behind each other.
+
+    The order of the targets is reversed from place to place (A B, B A, ...), so that whatever
+    changes steadily with time, such as a host that warms up, favours none of them.
+    """
+    planned = [(one, cell) for one in plans for cell in one.cells if cell.state != "left_out"]
+    for number, place in enumerate(sorted({cell.cell.place for _, cell in planned})):
+        turn = [pair for pair in planned if pair[1].cell.place == place]
+        yield from reversed(turn) if number % 2 else turn
+
+
+@dataclass
+class Measurement:
+    """Runs the cells; ``budget_s`` is what the cells without a time of their own have left.
+
+    ``writer`` is the runner for cells that write, with what a person allows.
+    """
+
+    store: Store
+    runner: Runner
+    writer: Runner
+    effort: Effort
+    experiment_id: int
+    on_cell: Callable[[str, int, int, float], None]
+    budget_s: float = 0.0
+    took_s: list[float] = field(default_factory=list)
+
+    def run(self, plans: Sequence[TargetCells]) -> None:
+        """Run all cells in turns; a cell that fails is noted, and the others go on.
+
+        Raises
+        ------
+        FathomError
+            If the first cell of a target cannot be run, or writing would destroy data.
+
+        """
+        order = list(in_turns(plans))
+        steps = self.store.experiments.get(self.experiment_id).steps
+        self.budget_s = self.effort.seconds * len(plans)
+        for number, ((plan, one), step) in enumerate(zip(order, steps, strict=True)):
+            reason = plan.lost or plan.needless(one.cell)
+            if reason is not None:
+                one.state, one.reason = "skipped", reason
+                self.store.experiments.set_step(step.id, "skipped")
+                continue
+            self._tell(order, number)
+            began_s = self.runner.clock()
+            self._cell(plan, one, step.id, self._share_s(order[number:]))
+            took_s = self.runner.clock() - began_s
+            if one.cell.seconds is None:
+                self.took_s.append(took_s)
+                self.budget_s -= took_s
+
+    def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
+        """Return an equal share of the time that the cells before have left."""
+        sharing = sum(one.cell.seconds is None for _, one in left)
+        return self.budget_s / max(sharing, 1) - _OVERHEAD_S
+
+    def _tell(self, order: Sequence[tuple[TargetCells, AssessedCell]], number: int) -> None:
+        plan, one = order[number]
+        left = order[number:]
+        # No run measures for less than a second.
+        planned_s = max(self._share_s(left), 1.0) + _OVERHEAD_S
+        # The first cell fills the scratch file, which says nothing of those behind it; and none
+        # takes longer than its share.
+        mean_s = min(
+            [sum(self.took_s) / len(self.took_s), planned_s] if self.took_s else [planned_s]
+        )
+        left_s = sum(
+            mean_s if other.cell.seconds is None else other.cell.seconds + _OVERHEAD_S
+            for plan_of_other, other in left
+            if plan_of_other.lost is None and plan_of_other.needless(other.cell) is None
+        )
+        several = len({id(one) for one, _ in order}) > 1
+        name = f"{plan.target.name}: " if several else ""
+        words = f"{name}{one.cell.part}: {one.cell.label}"
+        self.on_cell(words, number + 1, len(order), left_s)
+
+    def _cell(self, plan: TargetCells, one: AssessedCell, step_id: int, share_s: float) -> None:
+        one.arguments = self._arguments(plan, one.cell, share_s)
+        try:
+            runner = self.writer if one.cell.writes else self.runner
+            outcome = runner.run(
+                one.arguments,
+                label=f"assess {one.cell.key}",
+                experiment_id=self.experiment_id,
+                step_id=step_id,
+            )
+        except RefusedError:
+            raise
+        except FathomError as error:
+            is_first = not any(other.run_id or other.state == "done" for other in plan.cells)
+            if is_first or is_of_the_store(error):
+                raise
+            self._failed(plan, one, step_id, str(error))
+            return
+        self._take(plan, one, step_id, outcome)
+
+    def _take(
+        self, plan: TargetCells, one: AssessedCell, step_id: int, outcome: RunOutcome
+    ) -> None:
+        one.run_id, one.result = outcome.run_id, outcome.result
+        figures = outcome.figures
+        if figures is None or not figures.iops:
+            why = outcome.failure or "there was no I/O in the measured time"
+            self._failed(plan, one, step_id, why)
+            return
+        one.state, one.figures = "done", _whole(figures, outcome.result)
+        if outcome.run_id is None:
+            self.store.experiments.set_step(step_id, "done")
+
+    def _failed(self, plan: TargetCells, one: AssessedCell, step_id: int, why: str) -> None:
+        one.state, one.reason = "failed", why
+        self.store.experiments.set_step(step_id, "failed", why)
+        plan.lost = plan.target.lost()
+
+    def _arguments(self, plan: TargetCells, cell: Cell, share_s: float) -> tuple[str, ...]:
+        knees = {KNEE: plan.knee("random"), SEQUENTIAL_KNEE: plan.knee("sequential")}
+        own = [_filled(one, knees) for one in cell.arguments]
+        target = plan.target
+        is_first = target.is_scratch and not any(one.run_id or one.figures for one in plan.cells)
+        first = [f"-c{target.size_bytes}"] if is_first else []
+        timing = _timing(cell, share_s, self.effort.precision_percent)
+        return (*first, *own, *timing, str(target.path))
+
+
+def _whole(figures: Figures, result: Result | None) -> Figures:
+    """Return the rates of the whole measured time, to which the latencies belong.
+
+    What ``fathom show`` tells of a run is the same; the mean behind the transient, by which a run
+    ends, can differ from it where somebody disturbed the run.
+    """
+    if result is None:
+        return figures
+    total = result.total
+    return replace(figures, iops=total.iops, mib_per_s=total.mib_per_s)
+
+
+def _filled(argument: str, knees: Mapping[str, int]) -> str:
+    for name, depth in knees.items():
+        argument = argument.replace(name, str(depth))
+    return argument
+
+
+def _timing(cell: Cell, share_s: float, precision_percent: int) -> list[str]:
+    """Return how long to measure: at most a share of the time, less once the mean is known."""
+    if cell.seconds is not None:
+        return ["-W0", "-L", "-D100", f"-d{cell.seconds}"]
+    warm_up_s = 1 if share_s >= _WARM_UP_FROM_S else 0
+    measured_s = max(int(share_s) - warm_up_s, 1)
+    interval_ms = measured_s * 1000 // _INTERVALS
+    interval_ms = min(max(interval_ms, _LEAST_INTERVAL_MS), _MOST_INTERVAL_MS)
+    # For the heat map over time. It costs 30 ns for each I/O, which is 1.5 % of the rate where
+    # memory answers: too much for cells whose figures are compared with each other.
+    mapped = ["--interval-latency"] if cell.role == "workload" else []
+    return [
+        f"-d{measured_s}",
+        f"-W{warm_up_s}",
+        "-L",
+        f"-D{interval_ms}",
+        *mapped,
+        f"--stop-confidence=95:{precision_percent}",
+        f"--stop-interval={interval_ms}",
+    ]

@@ -1,0 +1,324 @@
+"""Several targets side by side: one table, and a verdict that compares them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fathom._claims import FORBIDDING, WEAKENING
+from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
+from fathom.experiments.assess.verdict import suited_for
+from fathom.findings import time_words
+from fathom.findings.observed import size_words
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from fathom.experiments.assess.key_figure import Unit
+    from fathom.experiments.assess.session import TargetCells
+    from fathom.findings import Finding
+
+__all__ = ["ComparedFigure", "SideBySide", "side_by_side"]
+
+# Beside the five numbers: loads that are the same for all targets.
+_WORKLOADS: tuple[tuple[str, str, Unit], ...] = (
+    ("oltp", "Transaction database: reads and writes of 8 KiB", "ios_per_s"),
+    ("log", "Database log: one full buffer", "ns"),
+    ("backup", "Backup: reading in order", "mib_per_s"),
+)
+# Cells end once their mean is known to within 1 to 3 %; less than this is not worth a choice.
+_ALIKE = 1.05
+_SEVERAL = 2
+_AT_A_KNEE = ("random_reads", "random_writes", "sequential_read")
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """One number of all targets.
+
+    Attributes
+    ----------
+    name, label, unit
+        As of ``KeyFigure``.
+    values, texts
+        One for each target, in their order; None and ``not measured`` where there is none.
+    best
+        The places of the best targets: several if none is shown to be more than 5 % worse.
+    factors
+        How many times worse than the best each is, from 1.
+    factor_intervals
+        Between which factors each may lie, by the noise within the runs; None where that is unknown
+        and of the best itself.
+
+    """
+
+    name: str
+    label: str
+    unit: Unit
+    values: list[float | None]
+    texts: list[str]
+    best: list[int]
+    factors: list[float | None]
+    factor_intervals: list[tuple[float, float] | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """What comparing targets found; ``notes`` say what keeps them from being comparable.
+
+    ``doubts`` are the findings that speak against the numbers of each target.
+    """
+
+    targets: list[str]
+    headline: str
+    sentences: list[str]
+    notes: list[str]
+    figures: list[ComparedFigure]
+    doubts: list[list[str]] = field(default_factory=list)
+
+
+def side_by_side(
+    plans: Sequence[TargetCells], findings: Sequence[Sequence[Finding]] = ()
+) -> SideBySide | None:
+    """Compare targets; None if there is only one. ``findings`` are those of each.
+
+    A target whose numbers are not a device's is shown, and is neither the best nor a yardstick.
+    """
+    if len(plans) < _SEVERAL:
+        return None
+    names = [one.target.name for one in plans]
+    columns = [[*key_figures(one), *_workload_figures(one)] for one in plans]
+    pairs = zip(plans, columns, strict=True)
+    widths = [[_half_width(plan, one) for one in mine] for plan, mine in pairs]
+    doubts = [_doubts(one) for one in findings] or [([], []) for _ in plans]
+    barred = {at for at, (forbidding, _) in enumerate(doubts) if forbidding}
+    rows = zip(zip(*columns, strict=True), zip(*widths, strict=True), strict=True)
+    figures = [_compared(row, halves, barred) for row, halves in rows]
+    known = [one for one in figures if sum(value is not None for value in one.values) > 1]
+    sentences = [sentence for one in known for sentence in _sentence(names, one)]
+    return SideBySide(
+        names,
+        _headline(names, known, barred),
+        [*sentences, *_conditions(names, columns), *_interval_notes(known), *_uses(plans, barred)],
+        [*_doubt_notes(names, doubts), *_notes(plans)],
+        figures,
+        [[*forbidding, *weakening] for forbidding, weakening in doubts],
+    )
+
+
+def _doubts(findings: Sequence[Finding]) -> tuple[list[str], list[str]]:
+    """Return what forbids a judgement on a target, and what weakens it."""
+    sure = [one for one in findings if one.confidence != "possible"]
+    titles = [
+        [f"{one.title} ({one.confidence})" for one in sure if one.rule in rules]
+        for rules in (FORBIDDING, WEAKENING)
+    ]
+    return [*dict.fromkeys(titles[0])], [*dict.fromkeys(titles[1])]
+
+
+def _doubt_notes(names: Sequence[str], doubts: Sequence[tuple[list[str], list[str]]]) -> list[str]:
+    notes = []
+    for name, (forbidding, weakening) in zip(names, doubts, strict=True):
+        if forbidding:
+            notes.append(
+                f"{name} takes no part, as its numbers are no device's: {'; '.join(forbidding)}."
+            )
+        elif weakening:
+            notes.append(f"{name}: {'; '.join(weakening)}.")
+    return notes
+
+
+def _workload_figures(plan: TargetCells) -> list[KeyFigure]:
+    found = []
+    for key, label, unit in _WORKLOADS:
+        figures = plan.figures().get(key)
+        value = None if figures is None else value_of(figures, unit)
+        text = "not measured" if value is None else value_words(value, unit)
+        if key == "oltp" and figures is not None and figures.latency_mean_ns is not None:
+            # So many transactions are only worth something if each is fast enough.
+            text += f" at {time_words(figures.latency_mean_ns)}"
+        found.append(KeyFigure(key, label, unit, value, text, key))
+    return found
+
+
+def _half_width(plan: TargetCells, figure: KeyFigure) -> float | None:
+    """Return half of the interval of a figure, on a logarithmic scale.
+
+    With a fixed number outstanding, the mean latency is that number by the rate (Little's law), so
+    that its relative interval is the rate's. An interval that reaches 0 has no place on that scale.
+    """
+    figures = None if figure.cell_key is None else plan.figures().get(figure.cell_key)
+    half = None if figures is None else figures.relative_half_width
+    # The lower end is the farther one. What is not a number is not below 1 either.
+    return None if half is None or not 0 <= half < 1 else -math.log1p(-half)
+
+
+def _is_alike(factor: float | None, between: tuple[float, float] | None) -> bool:
+    """Whether a target is not shown to be more than 5 % worse than the best."""
+    return factor is not None and (factor if between is None else between[0]) < _ALIKE
+
+
+def _intervals(
+    factors: Sequence[float | None], halves: Sequence[float | None], best: float | None
+) -> list[tuple[float, float] | None]:
+    """Return the intervals of factors against the best, whose own noise counts, too."""
+    if best is None or 1.0 not in factors:
+        return [None] * len(factors)
+    own = halves[factors.index(1.0)]
+    found: list[tuple[float, float] | None] = []
+    for factor, half in zip(factors, halves, strict=True):
+        if factor is None or factor == 1.0 or half is None or own is None:
+            found.append(None)
+            continue
+        wide = math.exp(math.hypot(half, own))
+        found.append((factor / wide, factor * wide))
+    return found
+
+
+def _compared(
+    row: Sequence[KeyFigure], halves: Sequence[float | None], barred: Collection[int]
+) -> ComparedFigure:
+    first = row[0]
+    values = [one.value for one in row]
+    known = [value for at, value in enumerate(values) if value and at not in barred]
+    best = (max if first.higher_is_better else min)(known, default=None)
+    factors = [
+        None if not value or best is None or at in barred else max(value, best) / min(value, best)
+        for at, value in enumerate(values)
+    ]
+    intervals = _intervals(factors, halves, best)
+    return ComparedFigure(
+        name=first.name,
+        label=first.label,
+        unit=first.unit,
+        values=values,
+        texts=[one.text for one in row],
+        best=[at for at in range(len(row)) if _is_alike(factors[at], intervals[at])],
+        factors=factors,
+        factor_intervals=intervals,
+    )
+
+
+def _headline(
+    names: Sequence[str], figures: Sequence[ComparedFigure], barred: Collection[int]
+) -> str:
+    """Name the target that is best in most numbers."""
+    if len(names) - len(barred) < _SEVERAL:
+        words = " and ".join(names[at] for at in sorted(barred))
+        return f"No comparison of devices: the numbers of {words} are not a device's."
+    if not figures:
+        return "There is nothing that was measured on more than one of them."
+    wins = [sum(at in one.best for one in figures) for at in range(len(names))]
+    alone = [sum(one.best == [at] for one in figures) for at in range(len(names))]
+    allowed = [at for at in range(len(names)) if at not in barred]
+    first = max(allowed, key=lambda at: (wins[at], alone[at]))
+    rivals = [at for at in allowed if at != first and wins[at] == wins[first]]
+    count = len(figures)
+    if rivals:
+        words = " and ".join(names[at] for at in sorted([first, *rivals]))
+        return (
+            f"None is shown to be the fastest: in {wins[first]} of {count} numbers each, {words} "
+            "are the best or not shown to be 5 % worse."
+        )
+    if alone[first] == count:
+        return f"{names[first]} is the fastest in everything that was measured."
+    which = "" if wins[first] == count else "; look at the one that your work depends on"
+    if alone[first] == wins[first]:
+        return f"{names[first]} is the fastest in {alone[first]} of {count} numbers{which}."
+    return (
+        f"{names[first]} leads: it is the best or not shown to be 5 % worse in {wins[first]} of "
+        f"{count} numbers, alone in {alone[first]}{which}."
+    )
+
+
+def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
+    """Return the targets from the best to the worst, each with its distance to the best."""
+    known = [(factor, at) for at, factor in enumerate(figure.factors) if factor is not None]
+    if not known:
+        return []
+    known.sort()
+    parts = []
+    for factor, at in known:
+        words = f"{names[at]} {figure.texts[at]}"
+        if factor >= _ALIKE:
+            between = figure.factor_intervals[at]
+            how = _factor_words(factor, figure.unit, between)
+            words += f" ({how}{'; 5 % is not shown' if at in figure.best else ''})"
+        parts.append(words)
+    alike = len(known) > 1 and all(at in figure.best for _, at in known)
+    shown = ": no difference of 5 % is shown" if alike else ""
+    return [f"{figure.label}: {', '.join(parts)}{shown}."]
+
+
+def _factor_words(factor: float, unit: Unit, between: tuple[float, float] | None) -> str:
+    """Return a factor in words, with its interval where that is known."""
+    if unit == "ns":
+        words = f"{factor:.3g} times as long"
+        return words if between is None else f"{words}, {between[0]:.3g} to {between[1]:.3g}"
+    if between is not None:
+        low, high = 100 / between[1], 100 / between[0]
+        return f"{100 / factor:.3g} % of the best, {low:.3g} to {high:.3g} %"
+    share = f"1/{factor:.0f}" if factor >= 10 else f"{100 / factor:.0f} %"  # noqa: PLR2004 - Legible.
+    return f"{share} of the best"
+
+
+def _uses(plans: Sequence[TargetCells], barred: Collection[int]) -> list[str]:
+    """Tell what each is good for, where that differs."""
+    sentences = []
+    for key, use in (("oltp", "a transaction database"), ("log", "a database's log")):
+        words = [
+            (one.target.name, suited_for(key, one.figures()))
+            for at, one in enumerate(plans)
+            if at not in barred
+        ]
+        known = [f"{name} is {how}" for name, how in words if how is not None]
+        if len({how for _, how in words if how is not None}) > 1:
+            sentences.append(f"For {use} {', '.join(known)}.")
+    return sentences
+
+
+def _conditions(names: Sequence[str], columns: Sequence[Sequence[KeyFigure]]) -> list[str]:
+    """Say at which depth, and how cached, the figures were measured that have a depth of their own.
+
+    Each target has its own knee, at which its writes are measured.
+    """
+    sentences = []
+    for row in zip(*columns, strict=True):
+        known: dict[str, list[str]] = {}
+        for name, one in zip(names, row, strict=True):
+            if one.value is not None and one.conditions:
+                known.setdefault(one.conditions, []).append(name)
+        if row[0].name in _AT_A_KNEE and known:
+            words = "; ".join(f"{', '.join(who)} at {how}" for how, who in known.items())
+            sentences.append(f"{row[0].label}, measured: {words}.")
+    return sentences
+
+
+def _interval_notes(figures: Sequence[ComparedFigure]) -> list[str]:
+    """Say what the intervals hold, where there are any."""
+    if not any(one for figure in figures for one in figure.factor_intervals):
+        return []
+    words = (
+        "Intervals are of the noise within a run; from run to run storage differs by more, which "
+        "fathom compare --run tells."
+    )
+    return [words]
+
+
+def _notes(plans: Sequence[TargetCells]) -> list[str]:
+    notes = []
+    targets = [one.target for one in plans]
+    sizes = {one.size_bytes for one in targets}
+    if max(sizes) >= _ALIKE * min(sizes):
+        words = ", ".join(f"{one.name} over {size_words(one.size_bytes)}" for one in targets)
+        notes.append(f"They were measured over different sizes: {words}; less is easier.")
+    cached = [one.name for one in targets if not one.is_direct]
+    if cached and len(cached) < len(targets):
+        notes.append(
+            f"{' and '.join(cached)}: the page cache could not be left out, which makes it faster."
+        )
+    lost = [one.target.name for one in plans if one.lost is not None]
+    if lost:
+        notes.append(f"{' and '.join(lost)}: lost while it was measured.")
+    return notes

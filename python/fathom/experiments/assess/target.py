@@ -1,0 +1,157 @@
+"""What is assessed: a scratch file of our own, or a file or device that is only read."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from fathom.errors import with_remedy
+from fathom.experiments.assess.scratch import TargetError, scratch_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["AssessedTarget", "Kind", "TargetError", "opened_target"]
+
+Kind = Literal["scratch", "file", "device"]
+
+_MIB = 1 << 20
+_LEAST_BYTES = 64 * _MIB
+
+
+@dataclass(frozen=True)
+class AssessedTarget:
+    """What is measured.
+
+    Attributes
+    ----------
+    name
+        What the user called it.
+    path
+        The file or device.
+    size_bytes
+        Of the file or device; a file that is still to be filled will have it.
+    is_scratch
+        It was made for this, still has to be filled, and is removed at the end.
+    writes
+        Whether it may be written.
+    is_direct
+        Whether its file system lets I/O past the page cache.
+
+    """
+
+    name: str
+    path: Path
+    size_bytes: int
+    is_scratch: bool
+    writes: bool
+    is_direct: bool
+
+    @property
+    def kind(self) -> Kind:
+        """What it is: a scratch file, a file that was there, or a block device."""
+        if self.is_scratch:
+            return "scratch"
+        return "device" if self.path.is_block_device() else "file"
+
+    def lost(self) -> str | None:
+        """Return why the target cannot be measured any more; None if it is there."""
+        try:
+            with self.path.open("rb") as opened:
+                size_bytes = opened.seek(0, os.SEEK_END)
+        except OSError as error:
+            return f"{self.name} is gone: {error.strerror}"
+        # A device that was detached may keep its name, and has no size.
+        is_empty = not size_bytes and self.kind == "device"
+        return f"{self.name} is gone: it has no bytes any more" if is_empty else None
+
+
+@contextmanager
+def opened_target(
+    name: str, size_bytes: int, *, writes: bool, room_share: int = 2
+) -> Iterator[AssessedTarget]:
+    """Return the target that a name stands for, and remove what was made for it.
+
+    In a folder, and where nothing has this name yet, a scratch file is made, which takes at most
+    one part in ``room_share`` of the room that is left. What exists is only read, unless ``writes``
+    is true.
+
+    Raises
+    ------
+    TargetError
+        If there is no such folder, too little room, or nothing that could be measured.
+
+    """
+    path = Path(name)
+    if path.exists() and not path.is_dir():
+        yield _existing(name, path, writes=writes)
+        return
+    if path.absolute().parent == Path("/dev") and not path.is_dir():
+        raise TargetError(f"{name}: there is no such device")
+    folder = path if path.is_dir() else path.parent
+    size_bytes = _room_bytes(name, folder, size_bytes, room_share)
+    with scratch_file(name, folder) as scratch:
+        yield AssessedTarget(
+            name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=_is_direct(scratch)
+        )
+
+
+def _room_bytes(name: str, folder: Path, size_bytes: int, room_share: int) -> int:
+    """Return how large a scratch file may be, in whole MiB."""
+    try:
+        room = shutil.disk_usage(folder).free // room_share
+    except OSError as error:
+        raise TargetError(f"{name}: {error.strerror}: {folder}") from error
+    size_bytes = min(size_bytes, room) // _MIB * _MIB
+    if size_bytes < _LEAST_BYTES:
+        raise TargetError(
+            f"{name}: a scratch file of {size_bytes // _MIB} MiB is too small; at least "
+            f"{_LEAST_BYTES // _MIB} MiB, and {room_share} times that of free room, are needed"
+        )
+    return size_bytes
+
+
+def _existing(name: str, path: Path, *, writes: bool) -> AssessedTarget:
+    kind = path.stat().st_mode
+    if not stat.S_ISREG(kind) and not stat.S_ISBLK(kind):
+        raise TargetError(f"{name} is no file, folder or block device")
+    size_bytes = _size(name, path)
+    if writes:
+        _must_be_writable(name, path)
+    if size_bytes < _MIB:
+        raise TargetError(f"{name} has {size_bytes} bytes; at least 1 MiB is needed")
+    return AssessedTarget(
+        name, path, size_bytes, is_scratch=False, writes=writes, is_direct=_is_direct(path)
+    )
+
+
+def _size(name: str, path: Path) -> int:
+    try:
+        with path.open("rb") as opened:
+            return opened.seek(0, os.SEEK_END)
+    except OSError as error:
+        raise TargetError(f"{name} cannot be read: {with_remedy(error)}") from error
+
+
+def _must_be_writable(name: str, path: Path) -> None:
+    """Find out before anything is measured; opening for writing changes nothing by itself."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+    except OSError as error:
+        raise TargetError(
+            f"{name} cannot be written: {error.strerror}; leave out --write to only read it"
+        ) from error
+
+
+def _is_direct(path: Path) -> bool:
+    """Whether the page cache can be left out; open(2): EINVAL where it cannot."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_DIRECT))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,352 @@
+"""What storage is good for, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fathom._claims import WEAKENING, Claim
+from fathom._tails import few_words
+from fathom.experiments.assess._steady import POINTS, rounds_of, steady_state
+from fathom.experiments.assess.claim_maker import ClaimMaker
+from fathom.experiments.assess.key_figure import best_cell, value_words
+from fathom.findings import time_words
+from fathom.stats import find_steadiness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom._claims import Unit
+    from fathom.experiments.assess.session import TargetCells
+    from fathom.findings import Finding
+    from fathom.runners import Figures
+
+__all__ = ["Verdict", "suited_for", "verdict_of"]
+
+_MICRO = 1_000
+_MILLI = 1_000_000
+_MIB_OF_TIB = 1 << 20
+_MINUTE_S = 60
+# By the mean of a 4 KiB random read at depth 1: what such a latency is usual for.
+_CLASSES = (
+    (5 * _MICRO, "as fast as memory, and faster than any device"),
+    (60 * _MICRO, "in the class of the fastest flash (NVMe)"),
+    (250 * _MICRO, "in the class of flash (NVMe or SATA)"),
+    (1 * _MILLI, "in the class of flash behind a network or controller"),
+    (4 * _MILLI, "in the class of networked or hybrid storage"),
+)
+_SLOWEST = "in the class of rotating disks"
+# Microsoft, SQL Server I/O guidance: mean latency of data files and of the log.
+_LIMITS = {
+    "oltp": ((10 * _MILLI, "well suited"), (20 * _MILLI, "sufficient")),
+    "log": (
+        (1 * _MILLI, "very well suited"),
+        (5 * _MILLI, "well suited"),
+        (15 * _MILLI, "sufficient"),
+    ),
+}
+_TOO_SLOW = "too slow"
+# Less is no gain that anybody would notice.
+_MORE = 1.05
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a target is good for.
+
+    Attributes
+    ----------
+    target
+        What the user called it.
+    headline
+        The verdict in one sentence.
+    sentences
+        What it stands on, with numbers.
+    left_out
+        The cells that would have written, where nothing may be written.
+    partial
+        Why not all could be measured, in a sentence; None if all was.
+    claims
+        The headline and the sentences that have numbers, each with what it rests on.
+
+    """
+
+    target: str
+    headline: str
+    sentences: list[str]
+    left_out: list[str]
+    partial: str | None = None
+    claims: list[Claim] = field(default_factory=list)
+
+
+def verdict_of(
+    plan: TargetCells, findings: Sequence[Finding], *, interrupted: bool = False
+) -> Verdict:
+    """Return the verdict on what was measured."""
+    made = ClaimMaker(plan, findings)
+    partial = _partial(plan, interrupted=interrupted)
+    headline = _headline(made, findings)
+    parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
+    claims = [claim for part in parts if (claim := part(made)) is not None]
+    claims += _steady(plan, made)
+    sentences = [one.text for one in claims]
+    missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
+    if missing:
+        sentences.append(
+            "Nothing was written, so that how it writes is not known; --write measures that, and "
+            "destroys what the target holds."
+        )
+    return Verdict(
+        plan.target.name, headline.text, sentences, missing, partial, [headline, *claims]
+    )
+
+
+def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
+    """Return why there is less than was planned; what was skipped for being needless is not."""
+    failed = sum(one.state == "failed" for one in plan.cells)
+    unreached = sum(one.state == "pending" for one in plan.cells)
+    if plan.lost is None and not interrupted and not failed:
+        return None
+    count = len(plan.done())
+    words = f"This verdict is partial: {count} measurements were made"
+    if plan.lost is not None:
+        return f"{words}, then {plan.lost}."
+    if interrupted and unreached:
+        return f"{words}, and {unreached} were not when it was interrupted."
+    return f"{words}, and {failed} failed." if failed else None
+
+
+def _headline(made: ClaimMaker, findings: Sequence[Finding]) -> Claim:
+    """Return the verdict in a sentence; what speaks against the numbers stands in it."""
+    figures = made.figures
+    read = figures.get("read-1")
+    if read is None or read.latency_mean_ns is None:
+        return Claim("headline", "Too little was measured for a verdict.")
+    keys = [key for key in ("read-1", "oltp", "log") if key in figures]
+    if made.forbidden_by:
+        return made.claim("headline", _forbidden_words(made, findings), dict.fromkeys(keys, "ns"))
+    words = f"It is {_class(read.latency_mean_ns)}"
+    oltp, log = suited_for("oltp", figures), suited_for("log", figures)
+    if oltp is None:
+        words += ", as far as reading tells"
+    elif log is None or log == oltp:
+        both = "" if log is None else " and its log"
+        words += f"; {oltp} for a transaction database{both}"
+    else:
+        words += f"; {oltp} for a transaction database, and {log} for its log"
+    words += _reservations(made, findings)
+    return made.claim("headline", f"{words}.", dict.fromkeys(keys, "ns"))
+
+
+def _forbidden_words(made: ClaimMaker, findings: Sequence[Finding]) -> str:
+    """Say why the numbers allow no verdict on a device."""
+    spoiling = [one for one in findings if one.rule in made.forbidden_by]
+    titles = {f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in spoiling}
+    why = "; ".join(sorted(titles))
+    return f"No verdict on a device, as these are not its numbers: {why}."
+
+
+def _reservations(made: ClaimMaker, findings: Sequence[Finding]) -> str:
+    """Return what a reader must know beside the verdict: what weakens it, and how little it is."""
+    weak = [one for one in findings if one.rule in WEAKENING and _counts(one)]
+    titles = dict.fromkeys(
+        f"{one.title[:1].lower()}{one.title[1:]} ({one.confidence})" for one in weak
+    )
+    words = f"; but {'; '.join(titles)}" if titles else ""
+    unreached = sum(one.state in ("pending", "failed") for one in made.plan.cells)
+    if not unreached:
+        return words
+    done = len(made.plan.done())
+    return f"{words}; this rests on {done} of {done + unreached} measurements"
+
+
+def _counts(one: Finding) -> bool:
+    """Whether a finding stands in the headline: what is merely possible does not, but for data."""
+    return one.confidence != "possible" or one.rule == "constant-data"
+
+
+def _class(mean_ns: float) -> str:
+    return next((words for limit, words in _CLASSES if mean_ns < limit), _SLOWEST)
+
+
+def suited_for(key: str, figures: Mapping[str, Figures]) -> str | None:
+    """Return how well the workload ``oltp`` or ``log`` is served; None if it was not measured."""
+    one = figures.get(key)
+    if one is None or one.latency_mean_ns is None:
+        return None
+    limits = _LIMITS[key]
+    mean_ns = one.latency_mean_ns
+    return next((words for limit, words in limits if mean_ns < limit), _TOO_SLOW)
+
+
+def _latency(made: ClaimMaker) -> Claim | None:
+    one = made.figures.get("read-1")
+    if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
+        return None
+    words = (
+        f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
+        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time"
+        f"{_few(one)})."
+    )
+    return made.claim("latency", words, {"read-1": "ns"})
+
+
+def _few(one: Figures) -> str:
+    words = few_words(0.99, one.latency_ios)
+    return f"; {words}" if words else ""
+
+
+def _saturation(made: ClaimMaker) -> Claim | None:
+    figures = made.figures
+    key = best_cell(figures, "read-1", "random-", "threads-")
+    if key is None:
+        return None
+    most = "at most " if made.is_whole("random-", "threads-") else ""
+    words = f"It completes {most}{figures[key].iops:,.0f} random reads of 4 KiB a second"
+    words += f" ({made.conditions(key)})"
+    keys: dict[str, Unit] = {key: "IOPS"}
+    write = figures.get("random-write")
+    if write is not None:
+        words += f", and {write.iops:,.0f} writes ({made.conditions('random-write')})"
+        keys["random-write"] = "IOPS"
+    if not most:
+        words += "; whether more outstanding bring more was not measured to the end"
+    return made.claim("saturation", f"{words}.", keys)
+
+
+def _sequential(made: ClaimMaker) -> Claim | None:
+    figures = made.figures
+    key = best_cell(figures, "sequential-")
+    if key is None:
+        return None
+    words = f"In order it reads {figures[key].mib_per_s:,.0f} MiB/s ({made.conditions(key)})"
+    keys: dict[str, Unit] = {key: "MiB/s"}
+    write = figures.get("sequential-write")
+    if write is not None:
+        where = made.conditions("sequential-write")
+        words += f" and writes {write.mib_per_s:,.0f} MiB/s ({where})"
+        keys["sequential-write"] = "MiB/s"
+    return made.claim("sequential", f"{words}.", keys)
+
+
+def _durable(made: ClaimMaker) -> Claim | None:
+    one, plain = made.figures.get("write-1"), made.figures.get("plain-write-1")
+    if one is None or one.latency_mean_ns is None:
+        return None
+    words = f"A write that has to survive an outage takes {time_words(one.latency_mean_ns)}"
+    keys: dict[str, Unit] = {"write-1": "ns"}
+    if plain is not None and plain.latency_mean_ns is not None:
+        words += f", one that need not {time_words(plain.latency_mean_ns)}"
+        keys["plain-write-1"] = "ns"
+    return made.claim("durable", f"{words}.", keys)
+
+
+def _oltp(made: ClaimMaker) -> Claim | None:
+    one, suited = made.figures.get("oltp"), suited_for("oltp", made.figures)
+    if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
+        return None
+    words = (
+        f"{one.iops:,.0f} reads and writes of 8 KiB a second, 70 % of them reads, in "
+        f"{time_words(one.latency_mean_ns)} on average and {time_words(one.latency_p99_ns)} for "
+        f"99 of 100 ({made.conditions('oltp')}{_few(one)})."
+    )
+    judged = f"For a transaction database it is {suited}: {words}"
+    plain = f"The load of a transaction database: {words}"
+    return made.judged("oltp", judged, plain, {"oltp": "ns"})
+
+
+def _log(made: ClaimMaker) -> Claim | None:
+    one, suited = made.figures.get("log"), suited_for("log", made.figures)
+    if one is None or one.latency_mean_ns is None:
+        return None
+    words = (
+        f"a full log buffer is written in {time_words(one.latency_mean_ns)}, "
+        f"{value_words(one.iops, 'ios_per_s')} ({made.conditions('log')})."
+    )
+    judged = f"For a database's log it is {suited}: {words}"
+    return made.judged("log", judged, f"The load of a database's log: {words}", {"log": "ns"})
+
+
+def _backup(made: ClaimMaker) -> Claim | None:
+    one = made.figures.get("backup")
+    if one is None or not one.mib_per_s:
+        return None
+    seconds = _MIB_OF_TIB / one.mib_per_s
+    long = seconds >= 2 * _MINUTE_S
+    words = f"{seconds / _MINUTE_S:,.0f} minutes" if long else f"{seconds:.0f} s"
+    text = f"A backup reads {value_words(one.mib_per_s, 'mib_per_s')}: 1 TiB takes {words}."
+    return made.claim("backup", text, {"backup": "MiB/s"})
+
+
+def _threads(made: ClaimMaker) -> Claim | None:
+    """Compare threads with one thread at the same depth; the best of one thread is told, too."""
+    figures = made.figures
+    many = best_cell(figures, "threads-")
+    single = None if many is None else made.single_at(made.depth(many))
+    if many is None or single is None:
+        return None
+    gain = figures[many].iops / figures[single].iops
+    count = many.removeprefix("threads-")
+    depth = made.depth(many)
+    rates = f"{figures[many].iops:,.0f} against {figures[single].iops:,.0f} IOPS"
+    keys: dict[str, Unit] = {many: "IOPS", single: "IOPS"}
+    if gain < _MORE:
+        words = (
+            f"More threads do not help: at depth {depth} each, {count} complete {gain:.2f} times "
+            f"as many random reads as one ({rates})"
+        )
+    else:
+        words = (
+            f"At depth {depth} each, {count} threads complete {gain:.2f} times the random reads of "
+            f"one ({rates})"
+        )
+    best = best_cell(figures, "read-1", "random-")
+    if best is not None and figures[best].iops > _MORE * figures[single].iops:
+        words += f"; one thread at depth {made.depth(best)} completes {figures[best].iops:,.0f}"
+        keys[best] = "IOPS"
+    return made.claim("threads", f"{words}.", keys)
+
+
+def _caches(made: ClaimMaker) -> Claim | None:
+    one, cached = made.figures.get("read-1"), made.figures.get("cached")
+    if one is None or cached is None or not one.iops:
+        return None
+    gain = cached.iops / one.iops
+    words = (
+        f"What the system holds in its own memory (page cache) is read {gain:.1f} times as fast."
+    )
+    if gain < _MORE:
+        words = (
+            "Through the system's own memory (page cache) reads were not faster within the time."
+        )
+    return made.claim("caches", words, {"read-1": "IOPS", "cached": "IOPS"})
+
+
+def _steady(plan: TargetCells, made: ClaimMaker) -> list[Claim]:
+    """Tell whether the rounds of the SNIA were steady, and what they gave at last."""
+    series = rounds_of({key: one.iops for key, one in made.figures.items()})
+    rounds = min(len(one) for one in series.values())
+    if not any(one.cell.role == "steady_round" for one in plan.cells):
+        return []
+    keys: dict[str, Unit] = {
+        key: "IOPS" for key in made.figures if key.startswith("steady-") and key != "steady-fill"
+    }
+    found = steady_state(series)
+    if found is None:
+        words = f"Whether it is steady is not known: {rounds} rounds were made, and it takes 5."
+        return [made.claim("steady", words, keys)]
+    labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in plan.cells}
+    rates = "; ".join(
+        f"{labels[f'steady-1-{point}']} {found.checks[point].average:,.0f} IOPS" for point in POINTS
+    )
+    words = f"It was steady after {found.rounds} rounds by the rules of the SNIA: {rates}."
+    if not found.is_steady:
+        words = (
+            f"It was not steady within {found.rounds} rounds by the rules of the SNIA, so that it "
+            f"will go on changing under load; at last: {rates}."
+        )
+    own = [
+        f"All {rounds} rounds, {labels[f'steady-1-{point}']}: {find_steadiness(values).words}."
+        for point, values in series.items()
+    ]
+    return [made.claim("steady", one, keys) for one in (words, *own)]

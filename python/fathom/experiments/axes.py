@@ -1,0 +1,224 @@
+"""What a sweep varies: ranges and lists of values of DiskSpd's options."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom._hanging import must_answer
+from fathom.errors import InvalidRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.stats.floats import FloatArray
+
+__all__ = ["OPTIONS", "Axis", "Grid", "load_arguments", "parse_axes"]
+
+OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
+"""The parameters that have a name of their own."""
+
+# Between whose values the speed of storage has a course; the others are names.
+_SMOOTH = ("block", "threads", "depth")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+# No size or count has more digits, and Python reads no number of thousands of them.
+_NUMBER = re.compile(r"([0-9]{1,18})([KMGT]?)", re.IGNORECASE)
+_GREATEST_VALUES = 1_000
+_GREATEST_CELLS = 100_000
+# Duration and stop rules are the experiment's own.
+_TIMES = ("-d", "-W", "--stop-")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One parameter and its values, as DiskSpd is to read them behind the option.
+
+    ``positions`` are the logarithms to the base 2 of values that have a course, else None.
+    """
+
+    name: str
+    option: str
+    values: tuple[str, ...]
+    positions: tuple[float, ...] | None
+
+
+def parse_axes(named: Mapping[str, str], others: Sequence[str] = ()) -> tuple[Axis, ...]:
+    """Read axes: ``{"block": "4K..2M"}``, and others as ``--rate=1000..8000`` or ``-rs=0,50,100``.
+
+    A range doubles from its first value to its last.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one of them is wrong, or named twice.
+
+    """
+    axes = [_axis(name, OPTIONS[name], text) for name, text in named.items()]
+    for one in others:
+        name, equals, text = one.partition("=")
+        if not name.startswith("-") or not equals:
+            raise InvalidRequestError(
+                f"--vary {one}: write the option, = and its values, such as --rate=1000..8000"
+            )
+        axes.append(_axis(name, f"{name}=" if name.startswith("--") else name, text))
+    options = [axis.option for axis in axes]
+    if len(set(options)) < len(options):
+        raise InvalidRequestError(f"an option is varied twice: {' '.join(options)}")
+    return tuple(axes)
+
+
+def _axis(name: str, option: str, text: str) -> Axis:
+    values: list[str] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        values += _doubling(name, first, last) if dots else [part.strip()]
+    if not all(values) or len(set(values)) < len(values):
+        raise InvalidRequestError(f"{name} {text}: a value is missing or stands twice")
+    if len(values) > _GREATEST_VALUES:
+        raise InvalidRequestError(f"{name} {text}: more than {_GREATEST_VALUES} values")
+    numbers = [_NUMBER.fullmatch(one) for one in values]
+    if name in OPTIONS and not all(numbers):
+        raise InvalidRequestError(f"{name} {text}: a value is not a number such as 8 or 64K")
+    if name not in _SMOOTH:
+        return Axis(name, option, tuple(values), None)
+    sizes = [_number(name, one) for one in values]
+    if min(sizes) < 1:
+        raise InvalidRequestError(f"{name} {text}: a value is at least 1")
+    return Axis(name, option, tuple(values), tuple(float(np.log2(size)) for size in sizes))
+
+
+def _number(name: str, text: str) -> int:
+    found = _NUMBER.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequestError(f"{name}: {text!r} is no number such as 8 or 64K")
+    return int(found[1]) * _UNITS[found[2].upper()]
+
+
+def _doubling(name: str, first: str, last: str) -> list[str]:
+    number, end = _number(name, first), _number(name, last)
+    if not 0 < number <= end:
+        raise InvalidRequestError(f"{name} {first}..{last}: a range rises, from 1 or more")
+    sized = any(one[-1:].isalpha() for one in (first.strip(), last.strip()))
+    values = []
+    while number < end:
+        values.append(number)
+        number *= 2
+    return [_text(one, sized=sized) for one in (*values, end)]
+
+
+def _text(number: int, *, sized: bool) -> str:
+    if sized:
+        for unit, size in reversed(_UNITS.items()):
+            if number % size == 0:
+                return f"{number // size}{unit}"
+    return str(number)
+
+
+class Grid:
+    """All combinations of the values of axes; a cell is its number.
+
+    Attributes
+    ----------
+    axes
+        What is varied.
+    slices
+        The cells, by the values of the axes that have no course: within each the others have one.
+
+    """
+
+    def __init__(self, axes: Sequence[Axis]) -> None:
+        """Combine them.
+
+        Raises
+        ------
+        InvalidRequestError
+            If there is no axis, or there are more than 100,000 cells.
+
+        """
+        self.axes = tuple(axes)
+        count = int(np.prod([len(axis.values) for axis in axes], dtype=float)) if axes else 0
+        if not 0 < count <= _GREATEST_CELLS:
+            raise InvalidRequestError(
+                "nothing is varied: give --block 4K..2M, --threads 1..64 or --depth 1..64"
+                if not axes
+                else f"{count:,} cells are more than {_GREATEST_CELLS:,}"
+            )
+        self._places = list(product(*(range(len(axis.values)) for axis in axes)))
+        by_name: dict[tuple[int, ...], list[int]] = {}
+        for cell, place in enumerate(self._places):
+            names = zip(self.axes, place, strict=True)
+            key = tuple(at for axis, at in names if axis.positions is None)
+            by_name.setdefault(key, []).append(cell)
+        self.slices = list(by_name.values())
+
+    def __len__(self) -> int:
+        """Return how many cells there are."""
+        return len(self._places)
+
+    def parameters(self, cell: int) -> dict[str, str]:
+        """Return the value of each axis by its name."""
+        place = zip(self.axes, self._places[cell], strict=True)
+        return {axis.name: axis.values[at] for axis, at in place}
+
+    def arguments(self, cell: int) -> list[str]:
+        """Return the options that make a cell."""
+        place = zip(self.axes, self._places[cell], strict=True)
+        return [f"{axis.option}{axis.values[at]}" for axis, at in place]
+
+    def label(self, cell: int) -> str:
+        """Return a cell in words, such as ``block=4K depth=8``."""
+        return " ".join(f"{name}={value}" for name, value in self.parameters(cell).items())
+
+    def block_bytes(self, cell: int) -> int | None:
+        """Return the size of a cell's blocks in bytes; None if it is not varied."""
+        text = self.parameters(cell).get("block")
+        return None if text is None else _number("block", text)
+
+    def features(self, cells: Sequence[int]) -> FloatArray:
+        """Return the coordinates in which neighbours resemble each other, one row for each cell.
+
+        What counts of threads and depth is most of all their product, so it has a coordinate.
+        """
+        smooth = {
+            axis.name: np.array([axis.positions[self._places[cell][at]] for cell in cells])
+            for at, axis in enumerate(self.axes)
+            if axis.positions is not None and len(axis.values) > 1
+        }
+        if "threads" in smooth and "depth" in smooth:
+            threads, depth = smooth.pop("threads"), smooth.pop("depth")
+            root = np.sqrt(2)
+            smooth |= {"product": (threads + depth) / root, "ratio": (threads - depth) / root}
+        columns = [column - column.mean() for column in smooth.values()]
+        return np.column_stack(columns) if columns else np.zeros((len(cells), 0))
+
+
+def load_arguments(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Return the arguments that all runs share; ``options`` are those that the experiment sets.
+
+    A target alone is read at random, past the cache; a file that does not exist is made with 1 GiB.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there is no target, or an option is given that the experiment sets.
+
+    """
+    given = [one for one in arguments if one.startswith("-")]
+    targets = [one for one in arguments if not one.startswith("-")]
+    if not targets:
+        raise InvalidRequestError("there is no target: name a file, or give DiskSpd arguments")
+    for one in given:
+        if any(one.startswith(option) for option in (*options, *_TIMES)):
+            raise InvalidRequestError(
+                f"{one} is what this experiment sets itself; its own options say how"
+            )
+    if given:
+        return [*([] if "-L" in given else ["-L"]), *arguments]
+    must_answer(one for one in targets if not one.startswith(("#", "*")))
+    made = all(target.startswith(("#", "*")) or Path(target).exists() for target in targets)
+    return ["-r", "-Sh", "-L", *([] if made else ["-c1G"]), *targets]

@@ -1,0 +1,1 @@
+"""Comparing: runs of the store (``saved``), or A and B measured interleaved (``interleaved``)."""

@@ -1,0 +1,128 @@
+"""``--fail-if``: whether a change is shown to be beyond a limit, within it, or neither."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fathom.metrics import metric_column
+
+if TYPE_CHECKING:
+    from fathom.experiments.compare._figures import ComparedFigures
+    from fathom.stats import Comparison
+
+__all__ = ["Decision", "FailCondition", "Verdict", "parse_condition", "verdict"]
+
+Decision = Literal["fails", "passes", "cannot tell"]
+_CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
+_MEANT = "such as 'p99>+5%' or 'iops<-3%'"
+
+
+@dataclass(frozen=True)
+class FailCondition:
+    """A change that is too much: ``p99>+5%`` is metric ``p99``, above ``0.05``."""
+
+    metric: str
+    is_above: bool
+    limit: float
+
+    def is_beyond(self, change: float) -> bool:
+        """Whether a change is beyond the limit."""
+        return change > self.limit if self.is_above else change < self.limit
+
+    def __str__(self) -> str:
+        """Return it as it is written."""
+        return f"{self.metric}{'>' if self.is_above else '<'}{100 * self.limit:+g}%"
+
+
+def parse_condition(text: str) -> FailCondition:
+    """Read ``p99>+5%``.
+
+    Raises
+    ------
+    ValueError
+        If the text is no condition, or names no metric.
+
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no condition {_MEANT}")
+    metric, side, percent = match.groups()
+    metric_column(metric)
+    return FailCondition(metric, side == ">", float(percent) / 100)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a condition is met.
+
+    Attributes
+    ----------
+    condition
+        As it is written.
+    change
+        Of its figure; None if that cannot be compared.
+    p_value
+        The probability of such a change by chance, among the conditions only: those are what was
+        asked, and the other figures take nothing from it.
+    is_met
+        The true change is beyond the limit, and chance is no explanation of that.
+    why_not
+        Why it cannot be judged.
+    decision
+        ``fails`` if it is met; ``passes`` if the true change is shown to stay within the limit; and
+        ``cannot tell``. Each of both is a one-sided test against the limit.
+    pass_p_value
+        The probability of a change so small by chance, if the true one were at the limit.
+    doubts
+        Why no test of the means would hold, in words.
+
+    """
+
+    condition: str
+    change: float | None
+    p_value: float | None
+    is_met: bool
+    why_not: str | None
+    decision: Decision = "cannot tell"
+    pass_p_value: float | None = None
+    doubts: tuple[str, ...] = ()
+
+
+def verdict(condition: FailCondition, asked: ComparedFigures, count: int) -> Verdict:
+    """Decide on one of so many conditions."""
+    if condition.metric in asked.too_few:
+        doubts = (asked.missing[condition.metric],)
+        return Verdict(str(condition), None, None, is_met=False, why_not=None, doubts=doubts)
+    if condition.metric not in asked.metrics:
+        return Verdict(
+            str(condition), None, None, is_met=False, why_not=asked.missing[condition.metric]
+        )
+    found = asked.metrics[condition.metric]
+    sides = found.p_beyond(condition.limit), found.p_below(condition.limit)
+    fail_p, pass_p = sides if condition.is_above else sides[::-1]
+    level = 1 - found.confidence
+    # One of several conditions fails by chance more often than each; all of them have to pass.
+    fail_p = min(fail_p * count, 1.0)
+    decision: Decision = "cannot tell"
+    if fail_p < level:
+        decision = "fails"
+    elif pass_p < level:
+        decision = "passes"
+    return Verdict(
+        str(condition),
+        found.change,
+        fail_p,
+        decision == "fails",
+        None,
+        decision,
+        pass_p,
+        _doubts(found),
+    )
+
+
+def _doubts(found: Comparison) -> tuple[str, ...]:
+    if not found.between_runs:
+        return ("one side has a single run, which tells nothing of how runs differ",)
+    return found.doubts

@@ -1,0 +1,357 @@
+"""Comparing two sets of saved runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fathom.errors import FathomError, InvalidRequestError
+from fathom.experiments._run_histograms import RunHistograms
+from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
+from fathom.experiments.compare._gate import FailCondition, Verdict, parse_condition, verdict
+from fathom.experiments.compare._of_imported import imported_differences, told_figures
+from fathom.experiments.compare._words import setting, term
+from fathom.experiments.compare.claims import with_claims
+from fathom.metrics import (
+    higher_is_better,
+    imported_series,
+    interval_series,
+    quantile_of,
+    run_buckets,
+    run_value,
+)
+from fathom.stats import find_transient
+from fathom.stats.percentiles import TooFewIos, percentile_of_each_run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom._claims import Claim
+    from fathom.stats import Comparison, DistributionComparison
+    from fathom.stats.floats import FloatArray, Values
+    from fathom.store import Store, StoredRun
+
+__all__ = [
+    "FailCondition",
+    "RunComparison",
+    "Verdict",
+    "compare_drawn_pairs",
+    "compare_runs",
+    "parse_condition",
+]
+
+DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
+# What may differ between two runs of the same load: where the file lies, and chance.
+_NO_LOAD = {"path", "random_seed", "format", "verbose", "progress_every_ios", "create_bytes"}
+_MACHINE = ("host_name", "kernel", "cpu_model", "cpu_count", "cpu_governor", "memory_bytes")
+_DEVICE = (
+    "device_model",
+    "device_serial",
+    "device_firmware",
+    "device_scheduler",
+    "target_file_system",
+)
+_LEAST_FOR_TRANSIENT = 20
+EQUAL_MARGIN = 0.03
+"""Figures that differ by less than this are equal for most who ask."""
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What comparing two sets of runs found.
+
+    Attributes
+    ----------
+    metrics
+        For each figure that both have, the change from A to B.
+    missing
+        For each figure that cannot be compared, why.
+    latency
+        The whole distributions of latency; None if one side did not measure it.
+    differences
+        What differs besides: load, machine, device. Each is a sentence.
+    verdicts
+        For each condition whether it is met.
+    notes
+        What is to be said of the figures: percentiles that are not those of all I/Os.
+    claims
+        What it says, the headline first; each with the runs that it rests on.
+
+    """
+
+    metrics: Mapping[str, Comparison]
+    missing: Mapping[str, str]
+    latency: DistributionComparison | None
+    differences: Sequence[str]
+    verdicts: Sequence[Verdict] = ()
+    notes: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
+
+    @property
+    def rules(self) -> list[str]:
+        """The findings that speak against the runs: what the figures are marked with."""
+        found = (rule for one in self.claims for rule in (*one.forbidden_by, *one.weakened_by))
+        return [*dict.fromkeys(found)]
+
+    def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
+        """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""
+        one = self.metrics[metric]
+        if not one.can_tell:
+            return "cannot tell"
+        if one.is_different:
+            return "worse" if metric in self.worse() else "better"
+        return "equal" if one.is_equal(margin) else "cannot tell"
+
+    def worse(self) -> list[str]:
+        """Return the figures that got worse, chance being no explanation."""
+        return [
+            metric
+            for metric, one in self.metrics.items()
+            if one.is_different and (one.change < 0) == higher_is_better(metric)
+        ]
+
+
+class _NothingToCompareError(FathomError):
+    pass
+
+
+class _Pairing(NamedTuple):
+    """Those of ``compare_means``."""
+
+    in_turns: bool = False
+    is_drawn: bool = False
+
+
+def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and names.
+    store: Store,
+    a_reference: str,
+    b_reference: str,
+    *,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    confidence: float = 0.95,
+    conditions: Sequence[FailCondition] = (),
+) -> RunComparison:
+    """Compare the runs that two references name; runs that are not complete are left out.
+
+    Runs that were made in turns, one of A beside one of B, are compared pair by pair.
+
+    Raises
+    ------
+    NotFoundError
+        If a reference names nothing.
+    FathomError
+        If it names no complete run.
+
+    """
+    a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
+    pilots = (_pilot(store, a), _pilot(store, b))
+    pairing = _Pairing(in_turns=_in_turns(a, b))
+    found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
+    return with_claims(found, (a, b))
+
+
+def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have defaults and names.
+    store: Store,
+    pairs: Sequence[tuple[int, int]],
+    pilot: int | None,
+    *,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    confidence: float = 0.95,
+    conditions: Sequence[FailCondition] = (),
+) -> RunComparison:
+    """Compare complete runs that were made in turns: a run of A and one of B in each pair.
+
+    Which of both came first was drawn by chance. ``pilot`` counts the pairs whose spread decided
+    how many there are, if it did. There are at least 2 pairs.
+    """
+    sides = tuple([store.runs.get(run_id) for run_id in side] for side in zip(*pairs, strict=True))
+    pairing = _Pairing(in_turns=True, is_drawn=True)
+    both = sides[0], sides[1]
+    found = _compared(both, (pilot, pilot), pairing, metrics, confidence, conditions)
+    return with_claims(found, both)
+
+
+def _compared(  # noqa: PLR0913, PLR0917 - What both ways to find the runs share.
+    sides: tuple[Sequence[StoredRun], Sequence[StoredRun]],
+    pilots: tuple[int | None, int | None],
+    pairing: _Pairing,
+    metrics: Sequence[str],
+    confidence: float,
+    conditions: Sequence[FailCondition],
+) -> RunComparison:
+    a, b = sides
+
+    def compared(names: Sequence[str], *, with_latency: bool) -> ComparedFigures:
+        figures = (_figures(runs, names, pilot) for runs, pilot in zip(sides, pilots, strict=True))
+        return compare_figures(
+            *figures,
+            confidence=confidence,
+            in_turns=pairing.in_turns,
+            is_drawn=pairing.is_drawn,
+            with_latency=with_latency,
+        )
+
+    whole = compared(metrics, with_latency=True)
+    asked = compared([*dict.fromkeys(one.metric for one in conditions)], with_latency=False)
+    missing = {name: f"{told_figures(a, b, name)}{why}" for name, why in whole.missing.items()}
+    return RunComparison(
+        whole.metrics,
+        missing,
+        whole.latency,
+        _differences(a, b),
+        [verdict(one, asked, len(conditions)) for one in conditions],
+        [
+            f"{name} is that of each run, of which the mean is compared, as a run has no histogram."
+            for name in whole.metrics
+            if quantile_of(name) and any(run_buckets(run.result, name) is None for run in (*a, *b))
+        ],
+    )
+
+
+def _in_turns(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> bool:
+    """Whether each two runs that follow each other are one of A and one of B."""
+    if len(a) != len(b) or len(a) < 2:  # noqa: PLR2004 - A pair may be by chance.
+        return False
+    order = sorted(
+        (run.summary.started_at_unix_s, side) for side, runs in enumerate((a, b)) for run in runs
+    )
+    sides = [side for _, side in order]
+    return all(one != other for one, other in zip(sides[::2], sides[1::2], strict=True))
+
+
+def _figures(runs: Sequence[StoredRun], metrics: Sequence[str], pilot: int | None) -> SideFigures:
+    latencies = [run.result.total.latency for run in runs]
+    buckets = [one.buckets for one in latencies if one is not None]
+    histograms = RunHistograms(
+        [run.summary for run in runs], {run.summary.id: run.result for run in runs}.__getitem__
+    )
+    return SideFigures(
+        {metric: _values(runs, metric, histograms) for metric in metrics},
+        buckets if len(buckets) == len(runs) else None,
+        pilot,
+    )
+
+
+def _complete(store: Store, reference: str) -> list[StoredRun]:
+    for experiment_id in re.findall(r"(?<!\w)e([0-9]{1,18})(?!\w)", reference):
+        if store.experiments.get(int(experiment_id)).verb == "compare":
+            raise InvalidRequestError(
+                f"e{experiment_id} has runs of an A and a B already: fathom compare "
+                f"e{experiment_id} compares these; to compare others, name the runs"
+            )
+    runs = [store.runs.get(run_id) for run_id in store.baselines.run_ids(reference)]
+    complete = [run for run in runs if run.summary.outcome == "complete"]
+    if not complete:
+        raise _NothingToCompareError(f"{reference} has no complete run to compare")
+    # In the order of time, since runs resemble their neighbours.
+    return sorted(complete, key=lambda run: (run.summary.started_at_unix_s, run.summary.id))
+
+
+def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
+    """Return the pilot of the one experiment that all runs are of, if it was one of repeating."""
+    ids = {run.summary.experiment_id for run in runs}
+    (only,) = ids if len(ids) == 1 else (None,)
+    if only is None:
+        return None
+    experiment = store.experiments.get(only)
+    pilot = experiment.plan.get("pilot") if experiment.verb == "repeat" else None
+    whole = experiment.run_count == len(runs)
+    return pilot if isinstance(pilot, int) and whole and len(runs) >= pilot else None
+
+
+def _values(
+    runs: Sequence[StoredRun], metric: str, histograms: RunHistograms
+) -> Sequence[Values] | TooFewIos | str:
+    """Return one value of each run, or of a single run its intervals without the warm-up.
+
+    Those of a percentile are what each run says of that of all I/Os (``percentile_of_each_run``).
+    In words why there is none, if a run has no such figure.
+    """
+    merged, quantile = histograms.of(metric), quantile_of(metric)
+    if merged is not None and quantile is not None:
+        if len(runs) == 1:
+            return "one run tells nothing of how a percentile differs from run to run: repeat it"
+        found = percentile_of_each_run(merged, quantile)
+        return found if isinstance(found, TooFewIos) else [*found]
+    if len(runs) == 1:
+        imported = runs[0].imported
+        series = (
+            interval_series(runs[0].result, metric)
+            if imported is None
+            else imported_series(imported, metric)
+        )
+        if series is not None:
+            return [_settled(series)]
+    values = [run_value(run.summary, metric) for run in runs]
+    if any(value is None for value in values):
+        return (
+            "a run has no such figure; latencies need -L, and imported runs have what their "
+            "source tells"
+        )
+    return [value for value in values if value is not None]
+
+
+def _settled(series: FloatArray) -> FloatArray:
+    if series.size < _LEAST_FOR_TRANSIENT:
+        return series
+    transient = find_transient(series)
+    return series[transient.count :] if transient.is_over else series
+
+
+def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
+    def told(what: str, key: str, a_values: set[str], b_values: set[str]) -> str | None:
+        if a_values == b_values:
+            return None
+        sides = (", ".join(sorted(one)) or "unknown" for one in (a_values, b_values))
+        return f"{what} differs: {term(key)} is {' in A and '.join(sides)} in B."
+
+    sentences: list[str | None] = []
+    if any(run.imported is not None for run in (*a, *b)):
+        sentences += imported_differences(a, b)
+    elif {_load(run) for run in a} != {_load(run) for run in b}:
+        sentences.append(f"The load differs: {_load_words(a, b)}.")
+    elif len({_load(run) for run in (*a, *b)}) > 1:
+        sentences.append("The runs of one side differ in their load among themselves.")
+    for what, keys in (("The machine", _MACHINE), ("The device", _DEVICE)):
+        for key in keys:
+            values = [
+                {str(run.summary.columns[key] or "unknown") for run in side} for side in (a, b)
+            ]
+            sentences.append(told(what, key, *values))
+    versions = [{run.summary.columns["tool_version"] for run in side} for side in (a, b)]
+    sentences.append(told("The tool", "tool_version", *versions))
+    return [one for one in sentences if one]
+
+
+def _load(run: StoredRun) -> str:
+    return json.dumps(_load_of(run.result.raw["profile"]), sort_keys=True)
+
+
+def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
+    if isinstance(value, dict):
+        return {key: _load_of(one) for key, one in value.items() if key not in _NO_LOAD}
+    return [_load_of(one) for one in value] if isinstance(value, list) else value
+
+
+def _load_words(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> str:
+    """Return the names of the settings that differ, with their values."""
+    flat = [_flat(json.loads(_load(runs[0]))) for runs in (a, b)]
+    keys = sorted(key for key in {*flat[0], *flat[1]} if flat[0].get(key) != flat[1].get(key))
+    parts = [
+        f"{term(key)} is {setting(key, flat[0].get(key))} in A and "
+        f"{setting(key, flat[1].get(key))} in B"
+        for key in keys
+    ]
+    return "; ".join(parts) or "the runs of one side differ among themselves"
+
+
+def _flat(value: Any, name: str = "") -> dict[str, object]:  # noqa: ANN401 - Any JSON.
+    if isinstance(value, dict):
+        pairs = [(f"{name}.{key}".lstrip("."), one) for key, one in value.items()]
+    elif isinstance(value, list):
+        pairs = [(f"{name}[{index}]", one) for index, one in enumerate(value)]
+    else:
+        return {name.rpartition(".")[2] or name: value}
+    return {key: one for pair in pairs for key, one in _flat(pair[1], pair[0]).items()}

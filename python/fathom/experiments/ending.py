@@ -1,0 +1,57 @@
+"""How an experiment that was cut short is noted."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fathom._signals import held_back
+from fathom.errors import ExperimentInterrupted, FathomError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.store import ExperimentState, Store
+
+__all__ = ["end_noted", "is_of_the_store"]
+
+
+def is_of_the_store(error: BaseException) -> bool:
+    """Whether the store failed, so that no further run could be saved either."""
+    from fathom.store import StoreError  # noqa: PLC0415 - Slow to import, and seldom needed.
+
+    return isinstance(error, StoreError)
+
+
+@contextmanager
+def end_noted(store: Store | None, experiment_id: int | None) -> Iterator[None]:
+    """Note why an experiment ended early, if anything that is raised in here ends it.
+
+    A store that takes nothing any more costs the note alone: what ended the experiment is raised.
+
+    Raises
+    ------
+    ExperimentInterrupted
+        If Ctrl-C ended it between two runs.
+
+    """
+    try:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        if store is not None and experiment_id is not None:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            state: ExperimentState = "interrupted" if interrupted else "failed"
+            why = None if interrupted else str(error)
+            try:
+                with held_back():
+                    store.experiments.finish(experiment_id, state, failure=why)
+            except FathomError as refused:
+                if not is_of_the_store(error):
+                    warnings.warn(
+                        f"experiment e{experiment_id} could not be noted as {state}: {refused}",
+                        stacklevel=2,
+                    )
+            if type(error) is KeyboardInterrupt:
+                raise ExperimentInterrupted from error
+        raise

@@ -1,0 +1,51 @@
+"""Getting a target ready to be measured: what it holds, filling it, preconditioning it.
+
+``look`` tells what a target holds, and whether a read test on it would measure the device; ``fill``
+writes data that compress and repeat as far as asked. ``precondition`` writes a target twice over
+(WIPC), and ``settle`` runs a load until it is steady (WDPC), both as the SNIA's test specification
+has it. What writes is planned first, as an experiment of the store, and can be taken up again.
+"""
+
+from __future__ import annotations
+
+from fathom.experiments.prepare.adopting import adopt, described, seen
+from fathom.experiments.prepare.conditioning import (
+    Estimate,
+    estimate_settling,
+    estimate_writing,
+    known_rate,
+    plan_precondition,
+    precondition,
+)
+from fathom.experiments.prepare.filling import Asked, Filled, fill, plan_fill
+from fathom.experiments.prepare.looking import Look, look, look_data
+from fathom.experiments.prepare.settling import Settled, plan_settling, settle
+from fathom.experiments.prepare.target import TargetFacts, target_facts
+from fathom.experiments.prepare.write import Meter, Progress, Written
+
+__all__ = [
+    "Asked",
+    "Estimate",
+    "Filled",
+    "Look",
+    "Meter",
+    "Progress",
+    "Settled",
+    "TargetFacts",
+    "Written",
+    "adopt",
+    "described",
+    "estimate_settling",
+    "estimate_writing",
+    "fill",
+    "known_rate",
+    "look",
+    "look_data",
+    "plan_fill",
+    "plan_precondition",
+    "plan_settling",
+    "precondition",
+    "seen",
+    "settle",
+    "target_facts",
+]

@@ -1,0 +1,378 @@
+"""Repeating a run until its mean is known well enough."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fathom._permission import NOTHING, Permission, typed
+from fathom.errors import InvalidRequestError
+from fathom.experiments._run_histograms import RunHistograms
+from fathom.experiments.ending import end_noted
+from fathom.experiments.noise_words import estimate_sentences
+from fathom.metrics import metric_column, quantile_of, run_value
+from fathom.runners.measure import measure
+from fathom.stats import (
+    Drift,
+    Neighbours,
+    Outlier,
+    RunsEstimate,
+    Steadiness,
+    SteadyState,
+    coefficient_of_variation,
+    find_drift,
+    find_outliers,
+    find_steadiness,
+    find_steady_state,
+    neighbours,
+    planned_count,
+    runs_mean,
+    runs_percentile,
+)
+from fathom.store.damage import damage_told
+from fathom.tools.choose import foreign_runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fathom.engine import EventCallback
+    from fathom.result import Result
+    from fathom.store import Experiment, ExperimentState, RunSummary, Store
+
+__all__ = [
+    "MetricSummary",
+    "RepeatPolicy",
+    "Repetition",
+    "begin_repeat",
+    "repeat",
+    "resume_repeat",
+    "summarise",
+]
+
+# What the specification of steady state tracks, and what an application feels.
+TRACKED = ("iops", "mib_per_s", "mean", "p99", "p999")
+_STEADY = ("iops", "mib_per_s", "p99")
+_LEAST_FOR_DRIFT = 8
+_LEAST_PILOT = 2
+# The mean of all runs differs a little from the pilot's, by which their number was planned.
+_ROUNDING = 1.05
+
+
+@dataclass(frozen=True)
+class RepeatPolicy:
+    """When to stop.
+
+    Attributes
+    ----------
+    metric
+        The figure whose mean is to be known.
+    relative_half_width
+        Half of the interval's width as a share of the mean.
+    confidence
+        Of the interval.
+    pilot
+        After so many runs their spread decides how many there will be (Stein's two stages).
+    most
+        Never more runs than this.
+
+    """
+
+    metric: str = "iops"
+    relative_half_width: float = 0.008
+    confidence: float = 0.95
+    pilot: int = 10
+    most: int = 60
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises
+        ------
+        ValueError
+            If a value is out of its range; the message names it.
+
+        """
+        metric_column(self.metric)
+        if not _LEAST_PILOT <= self.pilot <= self.most:
+            raise ValueError(f"the pilot has {_LEAST_PILOT} to {self.most} runs, not {self.pilot}")
+        if not 0 < self.relative_half_width < 1:
+            wrong = f"{self.relative_half_width:%}"
+            raise ValueError(f"a precision is between 0 and 100 %, not {wrong}")
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"a confidence is between 0 and 100 %, not {self.confidence:%}")
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """One figure over all runs. ``outliers`` count runs from 0.
+
+    ``estimate`` has an interval where the runs carry one; of a percentile it is that of all I/Os.
+    All others are of the figures of single runs, in their order; ``drift`` and ``neighbours`` need
+    8 of these. Percentiles of runs without histograms are ``is_averaged``.
+    """
+
+    estimate: RunsEstimate
+    median: float
+    coefficient_of_variation: float
+    outliers: list[Outlier]
+    drift: Drift | None
+    neighbours: Neighbours | None = None
+    steadiness: Steadiness | None = None
+    is_averaged: bool = False
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What repeating found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store.
+    run_ids
+        Its runs, in their order.
+    metrics
+        For each figure that the runs have.
+    steady
+        Steady state by the SNIA rules, each run being a round; None if a figure is missing.
+    is_precise
+        The interval is as narrow as was asked for.
+    failure
+        Why it ended before its time, if it did.
+    sentences
+        What is to be said of the intervals: why there is none, and what they take for granted.
+
+    """
+
+    experiment_id: int
+    run_ids: list[int]
+    metrics: dict[str, MetricSummary]
+    steady: SteadyState | None
+    is_precise: bool
+    failure: str | None
+    sentences: Sequence[str] = ()
+
+
+def summarise(
+    runs: Sequence[RunSummary],
+    *,
+    confidence: float = 0.95,
+    pilot: int | None = None,
+    tracked: Sequence[str] = TRACKED,
+    result_of: Callable[[int], Result] | None = None,
+) -> tuple[dict[str, MetricSummary], SteadyState | None]:
+    """Return the figures of runs of one kind, and whether they kept the SNIA's rule.
+
+    ``pilot`` is the number of runs whose spread decided how many there are, if it did.
+    ``result_of`` returns the result of a run, whose histograms percentiles come from.
+    """
+    metrics, series = {}, {}
+    histograms = RunHistograms(runs, result_of)
+    for metric in tracked:
+        values = [run_value(run, metric) for run in runs]
+        known = [value for value in values if value is not None]
+        if len(known) < max(len(values), 2):
+            continue
+        series[metric] = known
+        quantile, merged = quantile_of(metric), histograms.of(metric)
+        metrics[metric] = MetricSummary(
+            estimate=runs_mean(known, confidence=confidence, pilot=pilot)
+            if quantile is None or merged is None
+            else runs_percentile(merged, quantile, confidence=confidence),
+            median=float(np.median(known)),
+            coefficient_of_variation=coefficient_of_variation(known),
+            outliers=find_outliers(known),
+            drift=find_drift(known) if len(known) >= _LEAST_FOR_DRIFT else None,
+            neighbours=neighbours(known, confidence=confidence),
+            steadiness=find_steadiness(known),
+            is_averaged=quantile is not None and merged is None,
+        )
+    if any(metric not in series for metric in _STEADY):
+        return metrics, None
+    return metrics, find_steady_state({metric: series[metric] for metric in _STEADY})
+
+
+def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
+    store: Store,
+    arguments: Sequence[str],
+    policy: RepeatPolicy,
+    *,
+    label: str = "",
+    on_event: EventCallback | None = None,
+    on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+) -> Repetition:
+    """Run the same arguments until the policy is content; each run is saved as it ends.
+
+    ``on_run`` gets how many runs are done, and how many there will be once the pilot has told.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If the first run cannot be made.
+    RunInterrupted
+        If Ctrl-C ended it; the runs that are done are saved.
+
+    """
+    arguments, permission = typed(arguments)
+    experiment_id = begin_repeat(store, arguments, policy, label=label)
+    return resume_repeat(
+        store, experiment_id, on_event=on_event, on_run=on_run, permission=permission
+    )
+
+
+def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and names.
+    store: Store,
+    arguments: Sequence[str],
+    policy: RepeatPolicy,
+    *,
+    label: str = "",
+    precondition: str = "none",
+    tool: Mapping[str, str] | None = None,
+) -> int:
+    """Save what is to be repeated, and return the experiment; nothing is run yet.
+
+    ``precondition`` is what is to be done to the targets before the first run. ``tool`` has the
+    ``runner``, as ``--runner`` names it, and its ``tool_version``, where it is not our engine.
+    """
+    plan: dict[str, Any] = {
+        "arguments": [*arguments],
+        "label": label,
+        "precondition": precondition,
+        **asdict(policy),
+        **(tool or {}),
+    }
+    return store.experiments.begin("repeat", label or "repeat", plan)
+
+
+def resume_repeat(
+    store: Store,
+    experiment_id: int,
+    *,
+    on_event: EventCallback | None = None,
+    on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+    permission: Permission = NOTHING,
+) -> Repetition:
+    """Go on with a repetition that was killed or interrupted; what was saved counts.
+
+    ``permission`` is what a person has typed for what is left; none is kept with what was planned.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the experiment is no repetition, or is complete; or as ``repeat``.
+    NotFoundError
+        If the store has no such experiment.
+
+    """
+    experiment = store.experiments.get(experiment_id)
+    if experiment.verb != "repeat" or experiment.state == "complete":
+        what = "complete" if experiment.verb == "repeat" else f"a {experiment.verb}, no repetition"
+        raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
+    with damage_told(experiment_id):
+        return _go_on(store, experiment, on_event, on_run, permission)
+
+
+def _go_on(
+    store: Store,
+    experiment: Experiment,
+    on_event: EventCallback | None,
+    on_run: Callable[[int, int | None], None],
+    permission: Permission,
+) -> Repetition:
+    experiment_id = experiment.id
+    plan = experiment.plan
+    policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
+    other = foreign_runner(plan.get("runner"), store, permission)
+    own = partial(measure, store, on_event=on_event, permission=permission)
+    one_run = own if other is None else other.measure
+    store.experiments.finish(experiment_id, "running")
+    failure: str | None = None
+    with end_noted(store, experiment_id):
+        done = len(_runs(store, experiment_id))
+        planned = _planned(store, experiment_id, policy) if done >= policy.pilot else None
+        if planned is not None and done >= planned:
+            planned = _extended(store, experiment_id, policy, planned)
+        while failure is None and done < (planned or policy.pilot):
+            found = one_run(
+                plan["arguments"], label=plan.get("label", ""), experiment_id=experiment_id
+            )
+            failure = found.failure
+            done += 1
+            if done == policy.pilot and failure is None:
+                planned = _planned(store, experiment_id, policy)
+            if planned is not None and done >= planned and failure is None:
+                planned = _extended(store, experiment_id, policy, done)
+            on_run(done, planned)
+    return _concluded(store, experiment_id, policy, planned, failure)
+
+
+def _runs(store: Store, experiment_id: int) -> list[RunSummary]:
+    found = store.runs.list(experiment_id=experiment_id)
+    return [run for run in reversed(found) if run.outcome == "complete"]
+
+
+def _planned(store: Store, experiment_id: int, policy: RepeatPolicy) -> int:
+    """Return how many runs there will be; the first ones tell it, however many there are by now."""
+    pilot = _runs(store, experiment_id)[: policy.pilot]
+    values = [run_value(run, policy.metric) for run in pilot]
+    known = [value for value in values if value is not None]
+    if len(known) < policy.pilot:
+        # No such figure, as p99 without -L: more runs would not bring it.
+        return policy.pilot
+    wanted = planned_count(
+        known, relative_half_width=policy.relative_half_width, confidence=policy.confidence
+    )
+    return min(wanted, policy.most)
+
+
+def _extended(store: Store, experiment_id: int, policy: RepeatPolicy, done: int) -> int:
+    """Return how many runs there will be, as the noise of those that are done asks for more.
+
+    It is told by the order and the shape of the runs alone, of which the mean of independent normal
+    runs is independent: their interval covers as if the number had been fixed.
+    """
+    values = [run_value(run, policy.metric) for run in _runs(store, experiment_id)]
+    known = [value for value in values if value is not None]
+    if len(known) < done or quantile_of(policy.metric) is not None:
+        return done
+    found = runs_mean(known, confidence=policy.confidence, pilot=policy.pilot)
+    wanted = float(done)
+    if found.noise or not found.is_tested:
+        wanted = found.needed or done
+    elif found.relative_half_width > policy.relative_half_width * _ROUNDING:
+        wanted = done * (found.relative_half_width / policy.relative_half_width) ** 2
+    return min(max(int(np.ceil(wanted)), done), max(policy.most, done))
+
+
+def _concluded(
+    store: Store, experiment_id: int, policy: RepeatPolicy, planned: int | None, failure: str | None
+) -> Repetition:
+    runs = _runs(store, experiment_id)
+    pilot = policy.pilot if planned is not None else None
+    metrics, steady = summarise(
+        runs,
+        confidence=policy.confidence,
+        pilot=pilot,
+        tracked=[*dict.fromkeys((*TRACKED, policy.metric))],
+        result_of=lambda run_id: store.runs.get(run_id).result,
+    )
+    judged = metrics.get(policy.metric)
+    precise = (
+        planned is not None
+        and judged is not None
+        and judged.estimate.relative_half_width <= policy.relative_half_width * _ROUNDING
+    )
+    sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
+    outcome = {
+        "metrics": {name: asdict(one) for name, one in metrics.items()},
+        "is_steady": None if steady is None else steady.is_steady,
+        "is_precise": precise,
+        "sentences": sentences,
+    }
+    state: ExperimentState = "complete" if failure is None else "failed"
+    store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome)
+    ids = [run.id for run in runs]
+    return Repetition(experiment_id, ids, metrics, steady, precise, failure, sentences)

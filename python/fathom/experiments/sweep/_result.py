@@ -1,0 +1,98 @@
+"""What a sweep found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from fathom._claims import Claim
+    from fathom.experiments.sweep._latency import Latencies
+    from fathom.runners import Figures
+
+__all__ = ["Source", "Sweep", "SweptCell"]
+
+Source = Literal["measured", "interpolated", "failed", "pending"]
+
+
+@dataclass(frozen=True)
+class SweptCell:
+    """One combination of parameters.
+
+    Attributes
+    ----------
+    parameters
+        The value of each by its name.
+    source
+        Where its figures come from; they are None of a cell that failed or is pending.
+    iops, mib_per_s
+        Of reads and writes.
+    iops_low, iops_high
+        The interval of ``iops``; None if nothing told.
+    is_precise
+        Whether the interval is as narrow as was asked for; None where nothing was asked.
+    figures
+        All figures of a cell that was measured.
+    estimated_latency
+        The latencies of a cell that was interpolated, each with its interval; by the names that
+        they have in ``figures``.
+    run_id, failure
+        Its run in the store; why it failed.
+    findings
+        The rules that its run breaks and that speak against its figures.
+
+    """
+
+    parameters: dict[str, str]
+    source: Source
+    iops: float | None = None
+    mib_per_s: float | None = None
+    iops_low: float | None = None
+    iops_high: float | None = None
+    is_precise: bool | None = None
+    figures: Figures | None = None
+    estimated_latency: Latencies | None = None
+    run_id: int | None = None
+    failure: str | None = None
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store.
+    cells
+        All of them, in the order of their parameters.
+    checked, within
+        How many cells that could have been interpolated were measured all the same, and how many of
+        them lay within the tolerance; of all checks, also those after which more was measured.
+    most_beyond
+        The greatest share of interpolated cells that may lie beyond the tolerance, by these checks,
+        at 95 %; None without checks.
+    probed, stood_apart
+        At how many cells there was a short look, and how many of these stood apart and were
+        measured.
+    elapsed_s
+        How long this session took, in seconds.
+    claims
+        What it says, the headline first; each with the runs that it rests on.
+
+    """
+
+    experiment_id: int
+    cells: list[SweptCell]
+    checked: int
+    within: int
+    elapsed_s: float
+    most_beyond: float | None = None
+    probed: int = 0
+    stood_apart: int = 0
+    claims: list[Claim] = field(default_factory=list)
+
+    def count(self, source: Source) -> int:
+        """Return how many cells have this source."""
+        return sum(cell.source == source for cell in self.cells)

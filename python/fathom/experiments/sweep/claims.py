@@ -1,0 +1,135 @@
+"""What a sweep says, as claims: the terminal, the page and JSON show these and no others."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from fathom._claims import Claim, ToldRuns
+from fathom._tails import tails_words
+from fathom.experiments.told_runs import told_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom._claims import Evidence, Unit
+    from fathom.experiments.sweep._result import Sweep
+    from fathom.store import Store
+
+__all__ = ["sweep_claims", "told_sweep"]
+
+_UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_KNOWN_RATES = "their rates are known as far as +/- % says, at 95 % or more"
+_SOURCES = ("measured", "interpolated", "failed", "pending")
+_TAIL = "latency_p99_ns"
+
+
+def told_sweep(store: Store, found: Sweep) -> Sweep:
+    """Return a sweep with what it says, and with the marks of its cells."""
+    plain = asdict(found)
+    best = [one["run_id"] for name in _UNITS if (one := _greatest(plain["cells"], name))]
+    told = told_runs(store, [*best, *(cell.run_id for cell in found.cells)])
+    cells = [
+        replace(cell, findings=told.by_id[cell.run_id].rules)
+        if cell.run_id is not None and cell.run_id in told.by_id
+        else cell
+        for cell in found.cells
+    ]
+    return replace(found, cells=cells, claims=sweep_claims(plain, told))
+
+
+def sweep_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
+    """Return the claims of a sweep's outcome, the headline first."""
+    cells = outcome.get("cells") or ()
+    most = _greatest(cells, "iops")
+    if most is None:
+        return [Claim("headline", "No cell of the sweep was measured.")]
+    words = f"At most {most['iops']:,.0f} IOPS ({_label(most)})"
+    claims = [told.headline(words, words, _evidence(told, most, "iops"))]
+    widest = _greatest(cells, "mib_per_s")
+    if widest is not None:
+        text = f"The greatest throughput is {widest['mib_per_s']:,.2f} MiB/s ({_label(widest)})."
+        claims.append(told.claim("throughput", text, _evidence(told, widest, "mib_per_s")))
+    counts = [(sum(one["source"] == source for one in cells), source) for source in _SOURCES]
+    parts = ", ".join(f"{count} {source}" for count, source in counts if count)
+    claims.append(Claim("cells", f"{len(cells)} cells: {parts}."))
+    claims += [Claim(key, text) for key, text in _interpolation(outcome, cells) if text]
+    return claims
+
+
+def _greatest(cells: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+    """Return the cell with the most; of those that are alike, one that was measured."""
+    known = [one for one in cells if one.get(name) is not None]
+    return max(known, key=lambda one: (one[name], one["source"] == "measured"), default=None)
+
+
+def _label(cell: Mapping[str, Any]) -> str:
+    words = ", ".join(f"{name} {value}" for name, value in cell["parameters"].items())
+    return words if cell["source"] == "measured" else f"{words}; interpolated"
+
+
+def _evidence(told: ToldRuns, cell: Mapping[str, Any], name: str) -> list[Evidence]:
+    """Return the run of a cell; what was interpolated has none."""
+    if cell["source"] != "measured":
+        return []
+    return [told.evidence(cell.get("run_id"), name, cell[name], _UNITS[name])]
+
+
+def _interpolation(
+    outcome: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    interpolated = [one for one in cells if one["source"] == "interpolated"]
+    wide = sum(one.get("is_precise") is False for one in cells)
+    return [
+        ("interpolated", _interpolated_words(interpolated) if interpolated else ""),
+        ("checked", _checked_words(outcome) if outcome.get("checked") else ""),
+        ("probed", _probed_words(outcome) if outcome.get("probed") else ""),
+        ("precision", _wide_words(wide) if wide else ""),
+        ("tails", tails_words([one["figures"] for one in cells if one.get("figures")])),
+    ]
+
+
+def _checked_words(outcome: Mapping[str, Any]) -> str:
+    words = (
+        f"Of {outcome['checked']} cells that could have been interpolated and were measured to "
+        f"check, {outcome['within']} lay within the tolerance"
+    )
+    beyond = outcome.get("most_beyond")
+    if beyond is None:
+        return f"{words}."
+    return (
+        f"{words}: of those that are interpolated at most {100 * beyond:.0f} % lie beyond it "
+        "(95 %)."
+    )
+
+
+def _probed_words(outcome: Mapping[str, Any]) -> str:
+    return (
+        f"{outcome['probed']} of the others got a short look, which finds a cell that is slow or "
+        f"fast by itself: {outcome['stood_apart']} stood apart and were measured."
+    )
+
+
+def _wide_words(count: int) -> str:
+    return (
+        f"{count} measured cells are not as precise as asked for (marked ~): allow more time "
+        "(--longest)."
+    )
+
+
+def _interpolated_words(interpolated: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the figures of cells that were not measured are worth."""
+    latencies = [
+        one["estimated_latency"][_TAIL]
+        for one in interpolated
+        if one.get("estimated_latency") and _TAIL in one["estimated_latency"]
+    ]
+    if not latencies:
+        return f"Interpolated cells were not measured: they have no latencies, and {_KNOWN_RATES}."
+    widths = sorted(one["high_ns"] / one["value_ns"] - 1 for one in latencies)
+    return (
+        f"Interpolated cells were not measured: {_KNOWN_RATES}; their latencies "
+        "(\N{ALMOST EQUAL TO}) are estimates by what was measured around them, p99 "
+        f"to within {100 * widths[len(widths) // 2]:.0f} % at the median, "
+        f"{100 * widths[-1]:.0f} % at most (95 %)."
+    )

@@ -1,0 +1,59 @@
+"""What speaks against runs of an experiment, each looked at by itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._claims import MARKS, Doubt, ToldRun, ToldRuns
+from fathom.errors import FathomError
+from fathom.findings.observed import TargetEvidence, observe
+from fathom.findings.search import apply
+from fathom.runners import OWN_TOOL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fathom.result import Result
+    from fathom.store import Store
+
+__all__ = ["MOST_RUNS", "told_run", "told_runs"]
+
+MOST_RUNS = 400
+"""Reading more whole runs would take longer than anybody waits for the end of an experiment."""
+
+
+def told_runs(store: Store, run_ids: Iterable[int | None]) -> ToldRuns:
+    """Look at saved runs; at no more than the first 400, so those that count stand first."""
+    found: dict[int, ToldRun] = {}
+    for run_id in dict.fromkeys(one for one in run_ids if one is not None):
+        if len(found) >= MOST_RUNS:
+            break
+        try:
+            stored = store.runs.get(run_id)
+        except FathomError:
+            # What cannot be read any more is told where the run itself is shown.
+            continue
+        if stored.imported is None:
+            found[run_id] = told_run(stored.result, run_id)
+    return ToldRuns(found)
+
+
+def told_run(result: Result, run_id: int | None = None) -> ToldRun:
+    """Return how a run was asked, and which findings it gives that speak against its figures."""
+    span = result.raw["profile"]["time_spans"][0]
+    asked = span["targets"][0]
+    through = asked["write_through"] and asked["write_percent"]
+    return ToldRun(
+        threads=span["thread_count"] or sum(one["threads"] for one in span["targets"]),
+        depth=span["request_count"] or asked["outstanding"],
+        caching=f"{asked['caching']}, write-through" if through else str(asked["caching"]),
+        doubts=_doubts(result, run_id),
+    )
+
+
+def _doubts(result: Result, run_id: int | None) -> tuple[Doubt, ...]:
+    observed = observe(result, run_id, several=True)
+    if observed is None or result.raw["tool"]["name"] != OWN_TOOL:
+        return ()
+    found = apply(TargetEvidence("", [observed]))
+    return tuple(Doubt(one.rule, one.title, one.confidence) for one in found if one.rule in MARKS)

@@ -1,0 +1,139 @@
+"""Why a load is the best, in sentences."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from fathom.stats import GREATEST_ERROR
+
+if TYPE_CHECKING:
+    from fathom.experiments.tune.knee_search import KneeSearch, Load
+    from fathom.stats import ScalabilityLaw
+
+__all__ = ["reasons"]
+
+_BUSY_PERCENT = 95.0
+_NANOS_PER_MILLI = 1_000_000
+# An interval up to a hundred times as much, or without an end, tells nothing.
+_KNOWN_CHANGE = 100.0
+
+
+def reasons(search: KneeSearch, best: Load | None, law: ScalabilityLaw | None) -> list[str]:
+    """Return why a load is the best of a search, or why there is none."""
+    if best is None:
+        if not search.measured:
+            return ["No run could be made."]
+        return ["No load that was measured keeps the latency; even the least one is slower."]
+    return [
+        one
+        for one in (
+            _next_step(search, best),
+            _core_words(search, best),
+            *_edge_words(search, best),
+            _law_words(law, math.prod(best)),
+        )
+        if one is not None
+    ]
+
+
+def _next_step(search: KneeSearch, best: Load) -> str | None:
+    """Say what the next load would bring: a plateau, a loss, more, or what cannot be told."""
+    points, goal = search.expected(), search.goal
+    more = [
+        load
+        for load in search.next_steps(best)
+        if load in points and math.prod(load) > math.prod(best)
+    ]
+    if not more:
+        return None
+    threads, depth = max(more, key=lambda load: points[load][0])
+    _, ns = points[threads, depth]
+    gain, low, high = search.change((threads, depth), best)
+    rise = 100 * (ns / points[best][1] - 1)
+    interval = f"({100 * low:+.1f} to {100 * high:+.1f} %)"
+    if high > _KNOWN_CHANGE:
+        interval = "(how much of that is chance, so few runs do not tell)"
+    words = (
+        f"with {threads} threads and depth {depth}, throughput changes by {100 * gain:+.1f} % "
+        f"{interval}, and latency by {rise:+.0f} %"
+    )
+    limit_ns = goal.limit_ns
+    if limit_ns is not None and ns > limit_ns:
+        limit = f"{limit_ns / _NANOS_PER_MILLI:g} ms"
+        return f"Latency rising: {words}, beyond the {goal.metric} of {limit}."
+    return f"{_kind(low, high, goal.share)}: {words}."
+
+
+def _kind(low: float, high: float, share: float) -> str:
+    """Return the word for a step whose change has this interval; none that it does not carry."""
+    if high < 0 and low < -share:
+        return "Past the peak"
+    if low >= -share and high <= share:
+        return "Plateau"
+    if low > 0:
+        return "Still rising"
+    return "Plateau, rise or fall, which these runs do not tell"
+
+
+def _core_words(search: KneeSearch, best: Load) -> str | None:
+    runs = search.measured.get(best, [])
+    busiest = [one.busiest_cpu_percent for one in runs if one.busiest_cpu_percent is not None]
+    means = [one.cpu_percent for one in runs if one.cpu_percent is not None]
+    if not busiest or not means or min(busiest) < _BUSY_PERCENT:
+        return None
+    if min(means) >= _BUSY_PERCENT:
+        return f"Core-bound: all CPUs are busy ({min(means):.0f} %): the machine is the limit."
+    return (
+        f"Core-bound: one CPU is at {min(busiest):.0f} % while the mean is {min(means):.0f} %; "
+        "more threads would spread the load."
+    )
+
+
+def _edge_words(search: KneeSearch, best: Load) -> list[str]:
+    """Say of each axis that it ends at the best, and whether throughput still rises there."""
+    found = []
+    for axis, name in enumerate(("threads", "depth")):
+        values = search.axes[axis]
+        if len(values) == 1 or best[axis] != values[-1]:
+            continue
+        words = f"{best[axis]} is the end of the range of {name}"
+        less = search.step(best, axis, -1)
+        low, high = search.change(best, less)[1:] if less is not None else (0.0, 0.0)
+        if high <= search.goal.share:
+            words += ", where more of it no longer brings more"
+        elif low > 0:
+            words += ", and throughput still rises there: a wider range may have better"
+        else:
+            words += ": a wider range may have better"
+        found.append(f"{words}.")
+    return found
+
+
+def _peak_words(law: ScalabilityLaw) -> str:
+    """Say where the peak is as far as the points tell it."""
+    if law.has_peak:
+        return (
+            f"its peak is at {law.best_load:.0f} outstanding ({law.peak_low:.0f} to "
+            f"{law.peak_high:.0f})"
+        )
+    least = min(law.peak_low, law.greatest_load)
+    return f"its peak is not known: it may be at any load from {least:.0f} outstanding on, or none"
+
+
+def _law_words(law: ScalabilityLaw | None, outstanding: int) -> str | None:
+    if law is None:
+        return None
+    quality = f"{100 * law.relative_error:.0f} % off, R² {law.r_squared:.2f}"
+    if not law.is_fitting:
+        return (
+            f"The Universal Scalability Law does not describe this target ({quality}; at "
+            f"{law.worst_load:.0f} outstanding {100 * law.worst_share:+.0f} % from the law): it is "
+            f"not used where it is more than {100 * GREATEST_ERROR:.0f} % off."
+        )
+    peak = _peak_words(law)
+    return (
+        f"Universal Scalability Law: contention {law.contention:.3g}, coherence "
+        f"{law.coherence:.2g} ({quality}); {peak}, and at {outstanding} it gives "
+        f"{float(law.throughput(outstanding)[0]):,.0f} IOPS."
+    )

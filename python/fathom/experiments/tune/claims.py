@@ -1,0 +1,125 @@
+"""What a tuning says, as claims: the terminal, the page and JSON show these and no others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fathom._claims import Claim, ToldRuns
+from fathom._tails import tails_words
+from fathom.experiments.told_runs import told_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom._claims import Evidence
+    from fathom.experiments.tune.result import Tuning
+    from fathom.store import Store
+
+__all__ = ["best_points", "told_tuning", "tune_claims"]
+
+_NANOS_PER_MILLI = 1_000_000
+
+
+def told_tuning(store: Store, found: Tuning) -> Tuning:
+    """Return a tuning with what it says, and with the marks of its runs."""
+    plain = found.as_dict()
+    first = [one["run_id"] for one in best_points(plain)]
+    told = told_runs(store, [*first, *(one.run_id for one in found.points)])
+    points = [
+        replace(one, findings=told.by_id[one.run_id].rules)
+        if one.run_id is not None and one.run_id in told.by_id
+        else one
+        for one in found.points
+    ]
+    return replace(found, points=points, claims=tune_claims(plain, told))
+
+
+def best_points(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the runs that the figures of the best load are of.
+
+    Those that confirmed it, as often as they were asked; of a load that none confirmed, all.
+    """
+    load = outcome.get("threads"), outcome.get("depth")
+    mine = [
+        one
+        for one in outcome.get("points", ())
+        if (one["threads"], one["depth"]) == load and one.get("figures")
+    ]
+    found = outcome.get("confirmation") or {}
+    if found.get("iops") is None or (found["threads"], found["depth"]) != load:
+        return mine
+    rounds = [one for one in mine if one["role"] != "search"]
+    return rounds[-found["rounds"] :]
+
+
+def tune_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
+    """Return the claims of a tuning's outcome, the headline first."""
+    evidence = _evidence(outcome, told)
+    claims = [_headline(outcome, told, evidence)]
+    if outcome.get("threads") is not None:
+        claims.append(told.claim("confirmation", _confirmation_words(outcome), evidence))
+    if outcome.get("knee_range"):
+        claims.append(told.claim("knee-range", _range_words(outcome), evidence))
+    claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
+    figures = [one["figures"] for one in outcome.get("points", ()) if one.get("figures")]
+    few = tails_words(figures, of="runs")
+    return [*claims, Claim("tails", few)] if few else claims
+
+
+def _headline(outcome: Mapping[str, Any], told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
+    if outcome.get("threads") is None:
+        return Claim("headline", "No load will do.")
+    threads, depth = outcome["threads"], outcome["depth"]
+    load = f"{threads} threads, depth {depth} (-t{threads} -o{depth})"
+    if outcome.get("iops") is None or outcome.get("latency_ns") is None:
+        return told.headline(f"Best: {load}", f"By them the best load: {load}", evidence)
+    figures = f"{outcome['iops']:,.0f} IOPS, {_metric(outcome)} {_millis(outcome['latency_ns'])}"
+    judged = f"Best: {load}: {figures}"
+    return told.headline(judged, f"By them the best load: {load}: {figures}", evidence)
+
+
+def _metric(outcome: Mapping[str, Any]) -> str:
+    return str(outcome.get("goal", {}).get("metric", "mean"))
+
+
+def _millis(time_ns: float) -> str:
+    return f"{time_ns / _NANOS_PER_MILLI:.3f} ms"
+
+
+def _evidence(outcome: Mapping[str, Any], told: ToldRuns) -> list[Evidence]:
+    name = f"latency_{_metric(outcome)}_ns"
+    found = []
+    for one in best_points(outcome):
+        figures = one["figures"]
+        found.append(told.evidence(one.get("run_id"), "iops", figures["iops"], "IOPS"))
+        if figures.get(name) is not None:
+            found.append(told.evidence(one.get("run_id"), name, figures[name], "ns"))
+    return found
+
+
+def _confirmation_words(outcome: Mapping[str, Any]) -> str:
+    found = outcome.get("confirmation")
+    if not found:
+        return "NOT confirmed: no run of its own could be made."
+    evidence = "; ".join(found["evidence"])
+    return f"{'Confirmed' if found['is_supported'] else 'NOT confirmed'}: {evidence}."
+
+
+def _range_words(outcome: Mapping[str, Any]) -> str:
+    where, goal = outcome["knee_range"], outcome["goal"]
+    noise = (outcome.get("confirmation") or {}).get("noise") or 0.0
+    words = (
+        f"Warning: this machine is noisier (+/- {100 * noise:.0f} %) than the "
+        f"{100 * goal['share']:g} % by which the knee is told"
+    )
+    loads = [(where[f"{end}_threads"], where[f"{end}_depth"]) for end in ("low", "high")]
+    if loads[0] == loads[1]:
+        return f"{words}; all the same, no other load comes into question."
+    (low_threads, low_depth), (high_threads, high_depth) = loads
+    return (
+        f"{words}: it lies between {low_threads} threads, depth {low_depth} "
+        f"({low_threads * low_depth} outstanding) and {high_threads} threads, depth {high_depth} "
+        f"({high_threads * high_depth}). Quieten the machine (diskspd --doctor says how), or let "
+        "runs take longer (--longest, --precision)."
+    )

@@ -1,0 +1,128 @@
+"""What tuning found."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from fathom._claims import Claim
+    from fathom.experiments.tune._confirm import Confirmation
+    from fathom.experiments.tune.knee_search import Estimate, Goal
+    from fathom.runners import Figures
+    from fathom.stats import ScalabilityLaw
+
+__all__ = ["KneeRange", "TunedLoad", "TunedPoint", "Tuning"]
+
+
+@dataclass(frozen=True)
+class TunedPoint:
+    """One run; ``figures`` is None if it failed.
+
+    ``role`` is ``search``, ``confirm`` (of the best load) or ``compare`` (of the fastest one, in
+    turns with those that confirm). ``findings`` are the rules that speak against its figures.
+    """
+
+    threads: int
+    depth: int
+    role: str
+    figures: Figures | None
+    run_id: int | None
+    failure: str | None
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TunedLoad:
+    """One load of the grid; ``estimate`` is what the surfaces through all runs say of it."""
+
+    threads: int
+    depth: int
+    source: Literal["measured", "estimated", "failed", "unknown"]
+    estimate: Estimate | None
+
+
+@dataclass(frozen=True)
+class KneeRange:
+    """Between which loads the knee lies, as exactly as the noise lets one tell."""
+
+    low_threads: int
+    low_depth: int
+    high_threads: int
+    high_depth: int
+
+    @property
+    def is_one(self) -> bool:
+        """Whether no other load comes into question."""
+        return (self.low_threads, self.low_depth) == (self.high_threads, self.high_depth)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What tuning found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store.
+    goal
+        What was looked for.
+    threads, depth
+        The best; None if no load will do.
+    iops, latency_ns
+        What was measured at it, by the confirming runs where they are of it; the latency is the one
+        that the goal names.
+    confirmation
+        What the last confirming runs say; None if there was nothing to confirm.
+    knee_range
+        Where the knee may lie if the runs are too noisy to tell it by the share; else None.
+    reasons
+        Why it is the best, in sentences.
+    law
+        The Universal Scalability Law in what is outstanding; None with fewer than 4 loads.
+    points
+        All runs in their order.
+    loads
+        All loads that there were to choose from.
+    elapsed_s
+        How long this session took, in seconds.
+    claims
+        What it says, the headline first; each with the runs that it rests on.
+
+    """
+
+    experiment_id: int
+    goal: Goal
+    threads: int | None
+    depth: int | None
+    iops: float | None
+    latency_ns: float | None
+    confirmation: Confirmation | None
+    knee_range: KneeRange | None
+    reasons: list[str]
+    law: ScalabilityLaw | None
+    points: list[TunedPoint]
+    loads: list[TunedLoad]
+    elapsed_s: float
+    claims: list[Claim] = field(default_factory=list)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the confirming runs support the best load."""
+        found = self.confirmation
+        return found is not None and found.is_supported
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it for JSON, with what follows from it."""
+        found = asdict(self) | {"is_confirmed": self.is_confirmed}
+        if self.law is not None:
+            law = self.law
+            limits = {"peak_low": law.peak_low, "peak_high": law.peak_high}
+            found["law"] |= {
+                "is_fitting": law.is_fitting,
+                # A peak that the points do not show is none, however exactly the law has it.
+                "peak_load": law.best_load if law.has_peak else None,
+                **{name: None if math.isinf(one) else one for name, one in limits.items()},
+            }
+        return found

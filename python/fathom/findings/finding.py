@@ -1,0 +1,112 @@
+"""What a finding is, and what a rule is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from fathom.findings.observed import Observed, TargetEvidence
+
+__all__ = ["Case", "Confidence", "Finding", "Noticed", "Rule", "numbers_words"]
+
+Confidence = Literal["certain", "likely", "possible"]
+"""Certain: counted or told by the kernel. Likely: other causes are rare. Possible: others exist."""
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What a rule noticed: a sentence with numbers and units, and what to do about it.
+
+    ``runs`` are those of which it is so; none if it is so of all together. ``weight`` is how bad
+    it is beside what else this rule noticed.
+    """
+
+    evidence: str
+    remedy: str
+    confidence: Confidence
+    runs: Sequence[Observed] = ()
+    weight: float = 0.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a finding rests on: a sentence, and the runs (in the store) that it is about."""
+
+    evidence: str
+    run_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing to know about a target.
+
+    Attributes
+    ----------
+    rule
+        Its name, such as ``past-the-knee``.
+    title
+        The same in a few words.
+    target
+        The path that was measured.
+    evidence
+        A sentence with numbers and units: of the worst case, if there are several.
+    remedy
+        What to do about it.
+    confidence
+        How sure the rule is.
+    source
+        Where the rule comes from.
+    cases
+        All that was noticed, the worst first.
+    run_count, judged_count
+        Of how many runs it is so, and how many were looked at; 0 if it is about all together.
+
+    """
+
+    rule: str
+    title: str
+    target: str
+    evidence: str
+    remedy: str
+    confidence: Confidence
+    source: str
+    cases: tuple[Case, ...] = field(default=())
+    run_count: int = 0
+    judged_count: int = 0
+
+    @property
+    def where(self) -> str:
+        """In how many runs it was seen, and in which, in a sentence; empty of a single run."""
+        if self.run_count == 0 or self.judged_count == 1:
+            return ""
+        ids = sorted({run for case in self.cases for run in case.run_ids})
+        which = f" ({numbers_words(ids)})" if ids else ""
+        worst = "; the worst is told" if len(self.cases) > 1 else ""
+        return f"In {self.run_count} of {self.judged_count} runs{which}{worst}."
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule; ``look`` returns what it noticed in the results of one target."""
+
+    name: str
+    title: str
+    source: str
+    look: Callable[[TargetEvidence], Iterable[Noticed]]
+
+
+def numbers_words(numbers: Sequence[int]) -> str:
+    """Return rising numbers in words: ``runs 3, 5 to 9 and 12``."""
+    parts = []
+    for _, together in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        group = [number for _, number in together]
+        if len(group) > 2:  # noqa: PLR2004 - Two stand beside each other.
+            parts.append(f"{group[0]} to {group[-1]}")
+        else:
+            parts += [str(one) for one in group]
+    head, last = ", ".join(parts[:-1]), parts[-1]
+    return f"run{'s' if len(numbers) > 1 else ''} {head + ' and ' if head else ''}{last}"

@@ -1,0 +1,182 @@
+"""Results as rules look at them: the load that was asked for, beside what was measured."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathom.findings.finding import Noticed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fathom.findings.finding import Confidence
+    from fathom.result import Result, Warning_
+
+__all__ = [
+    "Load",
+    "Observed",
+    "TargetEvidence",
+    "observe",
+    "raid_level",
+    "size_words",
+    "time_words",
+]
+
+_NANOS_PER_MICRO = 1_000
+_NANOS_PER_MILLI = 1_000_000
+_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+@dataclass(frozen=True)
+class Load:
+    """What was asked of one target; ``depth`` is what each thread keeps outstanding.
+
+    ``is_paced`` is whether a rate was asked for, ``working_set_bytes`` what offsets are drawn from.
+    """
+
+    block_bytes: int
+    random_percent: float
+    write_percent: float
+    threads: int
+    depth: int
+    is_direct: bool
+    is_write_through: bool
+    is_paced: bool
+    working_set_bytes: int
+
+    @property
+    def outstanding(self) -> int:
+        """I/Os that all threads keep outstanding together."""
+        return self.threads * self.depth
+
+    def words(self) -> str:
+        """Return the load in a few words."""
+        place = {0: "sequential", 100: "random"}.get(round(self.random_percent), "mixed")
+        kind = {0: "reads", 100: "writes"}.get(
+            round(self.write_percent), f"I/O with {self.write_percent:g} % writes"
+        )
+        return f"{place} {kind} of {size_words(self.block_bytes)}"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """One result with its load; ``run_id`` is None unless it is in the store."""
+
+    load: Load
+    result: Result
+    run_id: int | None = None
+
+    @property
+    def iops(self) -> float:
+        """I/Os per second, reads and writes."""
+        return self.result.total.iops
+
+    @property
+    def mean_ns(self) -> float | None:
+        """Mean latency of reads and writes; None if it was not measured."""
+        latency = self.result.total.latency
+        return None if latency is None else latency.mean_ns
+
+
+@dataclass(frozen=True)
+class TargetEvidence:
+    """All that was measured on one target.
+
+    ``memory_bytes`` is the host's memory, 0 if unknown; ``raid`` is the level of the array that the
+    target lies on, such as ``raid5``, or None if there is none or the kernel does not tell.
+    """
+
+    target: str
+    observed: Sequence[Observed]
+    memory_bytes: int = 0
+    raid: str | None = None
+
+    def warnings(self, *kinds: str) -> list[tuple[Observed, Warning_]]:
+        """Return the engine's own warnings of these kinds, each with its run."""
+        return [
+            (observed, one)
+            for observed in self.observed
+            for one in observed.result.warnings
+            if one.kind in kinds
+        ]
+
+    def warned(self, confidence: Confidence, *kinds: str, unit: str = "") -> list[Noticed]:
+        """Return what these warnings notice; the greatest number of this unit is the worst."""
+        return [
+            Noticed(one.evidence, one.remedy, confidence, (run,), _greatest(one.evidence, unit))
+            for run, one in self.warnings(*kinds)
+        ]
+
+    def families(self, *free: str) -> Iterator[list[Observed]]:
+        """Return sets of at least two results whose loads differ in these fields alone."""
+        grouped: dict[Load, list[Observed]] = {}
+        nothing: dict[str, Any] = dict.fromkeys(free, 0)
+        for one in self.observed:
+            grouped.setdefault(replace(one.load, **nothing), []).append(one)
+        return (family for family in grouped.values() if len(family) > 1)
+
+
+def _greatest(words: str, unit: str) -> float:
+    """Return the greatest number of a sentence that has a unit; 0 if there is none."""
+    found = re.findall(rf"([\d,]+(?:\.\d+)?) {unit}(?!\w)", words) if unit else []
+    return max((float(one.replace(",", "")) for one in found if one.strip(",")), default=0.0)
+
+
+def observe(result: Result, run_id: int | None = None, *, several: bool = False) -> Observed | None:
+    """Return a result with its load; None if rules cannot judge it.
+
+    That is so if it has not exactly one target (unless ``several`` may be: then the load is that of
+    the first), if it measured nothing, and if it was imported:
+    another tool's text has no profile that would tell what was asked for.
+    """
+    spans = result.raw["profile"]["time_spans"]
+    if not spans or not result.time_spans or not result.total.ios:
+        return None
+    if len(spans[0]["targets"]) != 1 and not several:
+        return None
+    asked: Mapping[str, Any] = spans[0]["targets"][0]
+    size = result.raw["time_spans"][0]["targets"][0]["size_bytes"]
+    end = min(asked["limit_bytes"] or size, size)
+    load = Load(
+        block_bytes=asked["block_bytes"],
+        random_percent=asked["access"]["random_percent"],
+        write_percent=asked["write_percent"],
+        threads=spans[0]["thread_count"] or asked["threads"],
+        depth=spans[0]["request_count"] or asked["outstanding"],
+        is_direct=asked["caching"] == "unbuffered",
+        is_write_through=bool(asked["write_through"]),
+        is_paced=asked["rate"] is not None,
+        working_set_bytes=max(end - asked["base_bytes"], 0),
+    )
+    return Observed(load, result, run_id)
+
+
+def size_words(size_bytes: float) -> str:
+    """Return a size such as ``1.5 GiB``."""
+    for unit_bytes, unit in _UNITS:
+        if size_bytes >= unit_bytes:
+            return f"{size_bytes / unit_bytes:.4g} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def time_words(time_ns: float) -> str:
+    """Return a latency such as ``85 us`` or ``4.2 ms``."""
+    if time_ns < _NANOS_PER_MILLI:
+        return f"{time_ns / _NANOS_PER_MICRO:.3g} us"
+    return f"{time_ns / _NANOS_PER_MILLI:.3g} ms"
+
+
+def raid_level(path: str | os.PathLike[str], *, sys: Path = Path("/sys")) -> str | None:
+    """Return the level of the kernel's own array (md) that a file or device lies on, if any."""
+    try:
+        found = Path(path).stat()
+        number = found.st_rdev if stat.S_ISBLK(found.st_mode) else found.st_dev
+        level = sys / f"dev/block/{os.major(number)}:{os.minor(number)}/md/level"
+        return level.read_text().strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,56 @@
+"""Not steady: the rate wandered or drifted within a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom._digits import beside_limit, rate_words
+from fathom.findings._series import settled_rates
+from fathom.findings.finding import Noticed, Rule
+from fathom.findings.rules.burst_credits import step_of
+from fathom.stats.steady import WINDOW_ROUNDS, check_window
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings.observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+_PERCENT = 100
+# As of the SNIA's rule.
+_RANGE_PERCENT, _FIT_PERCENT = 20, 10
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Apply the rules of the SNIA to fifths of a run, and weigh runs by how far they range."""
+    for one in evidence.observed:
+        rates = settled_rates(one.result)
+        # Two steady levels with a step between them are a finding of their own.
+        if rates is None or one.load.is_paced or step_of(one) is not None:
+            continue
+        fifths = np.array([part.mean() for part in np.array_split(rates, WINDOW_ROUNDS)])
+        check = check_window(fifths)
+        if check.is_steady:
+            continue
+        yield Noticed(
+            f"{one.load.words()}, {one.load.outstanding} outstanding: fifths of the run gave "
+            f"{rate_words(fifths.min())} to {rate_words(fifths.max())} IOPS (range "
+            f"{beside_limit(_PERCENT * check.range_share, _RANGE_PERCENT)} % of the mean, drift "
+            f"{beside_limit(_PERCENT * check.fit_share, _FIT_PERCENT)} %; "
+            f"{_RANGE_PERCENT} % and {_FIT_PERCENT} % are allowed).",
+            "Measure longer (-d, --stop-steady), and precondition the device for writes.",
+            "likely",
+            (one,),
+            check.range_share,
+        )
+
+
+RULE = Rule(
+    "not-steady",
+    "The rate was not steady by the SNIA's rules",
+    "SNIA SSS PTS 2.0.2, 2.1.24: range 20 %, slope 10 % over a window of five rounds",
+    _look,
+)

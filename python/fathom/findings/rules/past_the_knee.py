@@ -1,0 +1,51 @@
+"""Past the knee: more outstanding I/O brought no more throughput, only longer waits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._digits import rate_words
+from fathom.findings.finding import Noticed, Rule
+from fathom.findings.observed import time_words
+from fathom.stats import LoadPoint, find_knee
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings.observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+# Little's law makes latency grow with the load once throughput does not.
+_LATENCY_GROWTH = 1.5
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    for family in evidence.families("depth"):
+        points = [
+            LoadPoint(one.load.outstanding, one.iops, one.mean_ns)
+            for one in family
+            if one.mean_ns is not None and not one.load.is_paced
+        ]
+        if not points:
+            continue
+        knee, most = find_knee(points), max(points, key=lambda point: point.load)
+        if most.load > knee.load and most.latency_ns >= _LATENCY_GROWTH * knee.latency_ns:
+            yield Noticed(
+                f"{family[0].load.words()}: {knee.load:.0f} outstanding at once give "
+                f"{rate_words(knee.throughput)} IOPS at {time_words(knee.latency_ns)}, "
+                f"{most.load:.0f} give {rate_words(most.throughput)} at "
+                f"{time_words(most.latency_ns)}.",
+                f"Keep about {knee.load:.0f} outstanding at once (-o); more only wait.",
+                "likely",
+                family,
+                most.latency_ns / knee.latency_ns,
+            )
+
+
+RULE = Rule(
+    "past-the-knee",
+    "More outstanding I/O only waits",
+    "Little's law; J. Barreto, DiskSpd, PowerShell and storage performance (2014)",
+    _look,
+)

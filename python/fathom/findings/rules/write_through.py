@@ -1,0 +1,54 @@
+"""Write-through not honoured: durable writes are as quick as those that need not be durable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings.finding import Noticed, Rule
+from fathom.findings.observed import time_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings.observed import TargetEvidence
+
+__all__ = ["RULE"]
+
+_SAME = 1.15
+# A write that reaches the medium is not much quicker than a read that comes from it.
+_QUICKER_THAN_READS = 0.6
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    reads_ns = [
+        one.mean_ns
+        for one in evidence.observed
+        if one.mean_ns and not one.load.write_percent and one.load.outstanding == 1
+        if one.load.random_percent and one.load.is_direct
+    ]
+    if not reads_ns:
+        return
+    for family in evidence.families("is_write_through"):
+        single = [one for one in family if one.load.outstanding == 1]
+        durable = [one.mean_ns for one in single if one.load.is_write_through and one.mean_ns]
+        quick = [one.mean_ns for one in single if not one.load.is_write_through and one.mean_ns]
+        if not durable or not quick or family[0].load.write_percent != 100:  # noqa: PLR2004 - All.
+            continue
+        if durable[0] <= _SAME * quick[0] and durable[0] <= _QUICKER_THAN_READS * max(reads_ns):
+            yield Noticed(
+                f"Write-through takes {time_words(durable[0])}, writes without it "
+                f"{time_words(quick[0])}, and a random read {time_words(max(reads_ns))}: "
+                "something beneath answers before the data are on the medium.",
+                "Make sure that drive or controller has power-loss protection, or turn its write "
+                "cache off; without either, an outage loses acknowledged writes.",
+                "possible",
+                single,
+            )
+
+
+RULE = Rule(
+    "write-through-not-honoured",
+    "Write-through is answered by a cache",
+    "Linux kernel documentation, Explicit volatile write back cache control (FUA, flush)",
+    _look,
+)

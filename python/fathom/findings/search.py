@@ -1,0 +1,134 @@
+"""All rules, and applying them."""
+
+from __future__ import annotations
+
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+from fathom._provenance import memory_bytes
+from fathom.findings.finding import Case, Finding, Noticed, Rule
+from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level
+from fathom.findings.rules import (
+    bimodal,
+    burst_credits,
+    cached_by_device,
+    constant_data,
+    core_bound,
+    cpu_contended,
+    cpu_taken_away,
+    cpu_throttled,
+    device_cache,
+    extents_changed,
+    io_limited,
+    no_device_seen,
+    noisy_neighbour,
+    not_enough_outstanding,
+    not_steady,
+    not_the_device,
+    null_data,
+    page_cache,
+    past_the_knee,
+    periodic_stalls,
+    provisioned_limit,
+    raid_penalty,
+    rate_not_reached,
+    stalled,
+    stood_still,
+    too_good,
+    working_set_small,
+    write_through,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fathom.findings.finding import Confidence
+    from fathom.result import Result
+
+__all__ = ["RULES", "apply", "find"]
+
+# From the surest to the least.
+CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
+
+# What spoils the numbers stands before what they say.
+RULES: tuple[Rule, ...] = (
+    not_the_device.RULE,
+    no_device_seen.RULE,
+    io_limited.RULE,
+    provisioned_limit.RULE,
+    burst_credits.RULE,
+    cpu_throttled.RULE,
+    cpu_contended.RULE,
+    stalled.RULE,
+    extents_changed.RULE,
+    page_cache.RULE,
+    null_data.RULE,
+    constant_data.RULE,
+    cached_by_device.RULE,
+    too_good.RULE,
+    core_bound.RULE,
+    cpu_taken_away.RULE,
+    stood_still.RULE,
+    noisy_neighbour.RULE,
+    rate_not_reached.RULE,
+    device_cache.RULE,
+    working_set_small.RULE,
+    write_through.RULE,
+    raid_penalty.RULE,
+    not_steady.RULE,
+    periodic_stalls.RULE,
+    bimodal.RULE,
+    past_the_knee.RULE,
+    not_enough_outstanding.RULE,
+)
+
+
+def find(results: Iterable[Result], run_ids: Iterable[int | None] = ()) -> list[Finding]:
+    """Return the findings of results of any targets; those of several targets are left out.
+
+    Of each target a rule gives one finding at most. ``run_ids`` are those of the results.
+
+    Imported results are left out, too: what they were asked for is not known.
+
+    Asks this machine for its memory, and for the array that a target lies on.
+    """
+    targets: dict[str, list[Observed]] = {}
+    for result, run_id in zip(results, chain(run_ids, repeat(None)), strict=False):
+        observed = observe(result, run_id)
+        if observed is not None:
+            path = result.raw["time_spans"][0]["targets"][0]["path"]
+            targets.setdefault(path, []).append(observed)
+    memory = memory_bytes()
+    return [
+        finding
+        for path, observed_ones in targets.items()
+        for finding in apply(TargetEvidence(path, observed_ones, memory, raid_level(path)))
+    ]
+
+
+def apply(evidence: TargetEvidence) -> list[Finding]:
+    """Return the findings of one target."""
+    pairs = [(rule, [*rule.look(evidence)]) for rule in RULES]
+    return [_finding(rule, noticed, evidence) for rule, noticed in pairs if noticed]
+
+
+def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -> Finding:
+    """Return all that a rule noticed as one finding, which tells the worst of it."""
+    ordered = sorted(noticed, key=lambda one: (CONFIDENCES.index(one.confidence), -one.weight))
+    worst = ordered[0]
+    cases: dict[str, dict[int, None]] = {}
+    for one in ordered:
+        ids = [run.run_id for run in one.runs if run.run_id is not None]
+        cases.setdefault(one.evidence, {}).update(dict.fromkeys(ids))
+    return Finding(
+        rule=rule.name,
+        title=rule.title,
+        target=evidence.target,
+        evidence=worst.evidence,
+        remedy=worst.remedy,
+        confidence=worst.confidence,
+        source=rule.source,
+        cases=tuple(Case(words, tuple(ids)) for words, ids in cases.items()),
+        run_count=len({id(run) for one in ordered for run in one.runs}),
+        judged_count=len(evidence.observed),
+    )

@@ -1,0 +1,126 @@
+"""The figures by which runs are judged: one value of each run, or a series within it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fathom.imported import ImportedResult
+    from fathom.result import Result
+    from fathom.stats.floats import FloatArray
+    from fathom.store import RunSummary
+
+__all__ = [
+    "METRICS",
+    "higher_is_better",
+    "imported_series",
+    "interval_series",
+    "metric_column",
+    "quantile_of",
+    "run_buckets",
+    "run_value",
+]
+
+_NANOS_PER_SECOND = 1e9
+_BYTES_PER_MIB = 1 << 20
+_KINDS = ("read", "write", "total")
+_COLUMNS = {
+    "iops": "iops",
+    "mib_per_s": "mib_per_s",
+    "mean": "latency_mean_ns",
+    "p50": "latency_p50_ns",
+    "p95": "latency_p95_ns",
+    "p99": "latency_p99_ns",
+    "p999": "latency_p999_ns",
+    "max": "latency_max_ns",
+}
+METRICS = (*_COLUMNS, *(f"{kind}.{name}" for kind in ("read", "write") for name in _COLUMNS))
+_QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+_IN_SERIES = ("iops", "mib_per_s", "mean")
+
+
+def metric_column(metric: str) -> str:
+    """Return the summary column of a metric, such as ``p99`` or ``read.iops``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such metric.
+
+    """
+    kind, dot, name = metric.rpartition(".")
+    if name not in _COLUMNS or (dot and kind not in _KINDS):
+        raise ValueError(
+            f"there is no metric {metric!r}; there are {', '.join(_COLUMNS)}, also as read.p99 "
+            "or write.iops"
+        )
+    return f"{kind or 'total'}_{_COLUMNS[name]}"
+
+
+def higher_is_better(metric: str) -> bool:
+    """Whether more of it is what one wants: of rates it is, of latencies not."""
+    return metric.rpartition(".")[2] in ("iops", "mib_per_s")
+
+
+def quantile_of(metric: str) -> float | None:
+    """Return the share of I/Os that a percentile stands for; None of another figure."""
+    return _QUANTILES.get(metric.rpartition(".")[2])
+
+
+def run_buckets(result: Result, metric: str) -> Mapping[int, int] | None:
+    """Return the histogram that a run's percentile comes from; None if there is none."""
+    direction = getattr(result, metric.rpartition(".")[0] or "total")
+    latency = direction.latency
+    return latency.buckets if latency is not None and latency.buckets else None
+
+
+def run_value(run: RunSummary, metric: str) -> float | None:
+    """Return a run's value of a metric; None if the run has none."""
+    value = run.columns[metric_column(metric)]
+    return None if value is None or value == 0 else float(value)
+
+
+def imported_series(imported: ImportedResult, metric: str) -> FloatArray | None:
+    """Return the series of an imported run that has even intervals; None if it has none such."""
+    kind, _, name = metric.rpartition(".")
+    what = "latency_ns" if name == "mean" else name
+    for series in imported.series:
+        if (series.what, series.direction) == (what, kind or "total") and series.interval_s:
+            return np.array([value for _end_s, value in series.points], float)
+    return None
+
+
+def interval_series(result: Result, metric: str) -> FloatArray | None:
+    """Return a rate or the mean latency of each interval of the first time span, over all threads.
+
+    None if the run kept no series (``-D``), or the metric is not one of ``iops``, ``mib_per_s`` and
+    ``mean``, which are all that intervals tell. The last interval is left out where it is shorter,
+    and those without any I/O have no latency.
+    """
+    kind, _, name = metric.rpartition(".")
+    if name not in _IN_SERIES or not result.raw["time_spans"]:
+        return None
+    span = result.raw["time_spans"][0]
+    interval_ns = span["interval_ns"]
+    whole = span["measured_ns"] // interval_ns if interval_ns else 0
+    if not whole:
+        return None
+    kinds = (kind,) if kind in ("read", "write") else ("read", "write")
+    sums = np.zeros((3, whole))
+    for thread in span["threads"]:
+        for target in thread["targets"]:
+            for one in kinds:
+                cells = target[one]["series"]["cells"][:whole]
+                table = [(cell["ios"], cell["bytes"], cell["latency_ns_sum"]) for cell in cells]
+                if table:
+                    sums[:, : len(table)] += np.array(table, float).T
+    ios, transferred, latency_ns = sums
+    if name == "mean":
+        busy = ios > 0
+        return np.asarray(latency_ns[busy] / ios[busy])
+    counts = transferred / _BYTES_PER_MIB if name == "mib_per_s" else ios
+    return np.asarray(counts * _NANOS_PER_SECOND / interval_ns)

@@ -1,0 +1,146 @@
+"""From what is stored to points and runs of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom._tails import are_few
+from fathom.report._words import size_words
+from fathom.report.material import Family, Point, ReportedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fathom.result import Result
+    from fathom.store import StoredRun
+
+__all__ = [
+    "carried_tails_ns",
+    "families_of",
+    "load_words",
+    "point_of_figures",
+    "point_of_row",
+    "run_of_result",
+    "run_of_stored",
+]
+
+_QUANTILES = ("mean", "p50", "p95", "p99", "p999")
+_LEAST_FAMILY = 2
+
+
+def load_words(row: Mapping[str, Any]) -> str:
+    """Return a load in words, such as ``8K random, 30 % writes, 2 x 16``."""
+    if row.get("block_bytes") is None or row.get("write_percent") is None:
+        return "unknown load"
+    places = {0: "sequential", 100: "random"}
+    place = places.get(row["random_percent"], f"{row['random_percent']:g} % random")
+    kinds = {0: "read", 100: "write"}
+    kind = kinds.get(row["write_percent"], f"{row['write_percent']:g} % writes")
+    joined = f"{place} {kind}" if row["write_percent"] in kinds else f"{place}, {kind}"
+    load = f"{row['thread_count']} x {row['outstanding_per_thread']}"
+    return f"{size_words(row['block_bytes'])} {joined}, {load}"
+
+
+def point_of_figures(
+    figures: Mapping[str, Any], load: Mapping[str, Any], run_id: int | None
+) -> Point:
+    """Return a point of the figures of an outcome; ``load`` has what a point asks of a load."""
+    latencies: dict[str, Any] = {
+        f"{name}_ns": figures.get(f"latency_{name}_ns") for name in _QUANTILES
+    }
+    return Point(
+        **load,
+        **latencies,
+        ios=figures.get("latency_ios"),
+        iops=figures["iops"],
+        mib_per_s=figures["mib_per_s"],
+        cpu_percent=figures.get("cpu_percent"),
+        run_id=run_id,
+    )
+
+
+def point_of_row(row: Mapping[str, Any], label: str) -> Point:
+    """Return a point of a run's summary."""
+    latencies: dict[str, Any] = {
+        f"{name}_ns": row.get(f"total_latency_{name}_ns") for name in _QUANTILES
+    }
+    return Point(
+        **latencies,
+        label=label,
+        # Of a run that another tool made, not all need be known.
+        threads=row.get("thread_count") or 0,
+        depth=row.get("outstanding_per_thread") or 0,
+        block_bytes=row.get("block_bytes"),
+        write_percent=row.get("write_percent"),
+        ios=row.get("ios"),
+        iops=row.get("total_iops") or 0.0,
+        mib_per_s=row.get("total_mib_per_s") or 0.0,
+        cpu_percent=row.get("cpu_percent"),
+        run_id=row.get("id"),
+    )
+
+
+def carried_tails_ns(points: Iterable[Point]) -> list[float]:
+    """Return the 99th percentiles, of which the least may be told: not of too few I/Os.
+
+    Where all are of too few, they are all there is.
+    """
+    known = [(one.p99_ns, one.ios) for one in points if one.p99_ns is not None]
+    return [tail for tail, ios in known if not are_few(0.99, ios)] or [tail for tail, _ in known]
+
+
+def run_of_stored(run: StoredRun, *, key: str = "", part: str = "", label: str = "") -> ReportedRun:
+    """Return a stored run as reports have it; without a label, its load is told."""
+    row = run.summary.columns
+    words = label or run.summary.label or load_words(row)
+    return ReportedRun(
+        key=key,
+        part=part,
+        label=words,
+        arguments=run.arguments,
+        result=run.result,
+        point=point_of_row(row, words),
+        run_id=run.summary.id,
+        facts=row,
+        beneath=run.targets,
+    )
+
+
+def run_of_result(result: Result, label: str) -> ReportedRun:
+    """Return a result from a file as reports have it; what lies beneath its targets is unknown."""
+    from fathom.store.summary import provenance_row, run_row  # noqa: PLC0415 - Slow to import.
+
+    row = {**run_row(result, (), label, ()), **provenance_row(result), "id": None}
+    # This machine is not the one that measured.
+    row["memory_bytes"] = None
+    spans = result.raw["time_spans"]
+    targets = [
+        {name: one[name] for name in ("path", "kind", "size_bytes")}
+        for one in (spans[0]["targets"] if spans else ())
+    ]
+    return ReportedRun(
+        key="",
+        part="",
+        label=label or load_words(row),
+        arguments=(),
+        result=result,
+        point=point_of_row(row, label or load_words(row)),
+        run_id=None,
+        facts=row,
+        beneath=targets,
+    )
+
+
+def families_of(points: Iterable[tuple[Mapping[str, str], Point]]) -> tuple[Family, ...]:
+    """Return the loads of the same choice together, as far as there are several of them."""
+    found: dict[tuple[tuple[str, str], ...], dict[int, Point]] = {}
+    for choice, point in points:
+        if not point.outstanding:
+            continue
+        # Of one load that was measured twice, the last counts.
+        found.setdefault(tuple(choice.items()), {})[point.outstanding] = point
+    return tuple(
+        Family(dict(choice), tuple(one for _, one in sorted(points.items())))
+        for choice, points in found.items()
+        if len(points) >= _LEAST_FAMILY
+    )

@@ -1,0 +1,361 @@
+"""Runs, repetitions and result files as sides of a report."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from fathom._claims import ToldRuns
+from fathom._digits import known_words
+from fathom._tails import few_words
+from fathom.experiments.told_runs import told_run
+from fathom.findings.finding import numbers_words
+from fathom.report._words import bytes_words, count_words, size_words, time_words, with_micro
+from fathom.report.collect._points import carried_tails_ns, families_of
+from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
+from fathom.runners import OWN_TOOL
+from fathom.stats.steadiness import steadiness_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fathom._claims import Claim
+    from fathom.findings import Finding
+    from fathom.report.material import ReportedRun
+
+__all__ = [
+    "advice_of",
+    "device_facts",
+    "is_judged",
+    "repeat_side",
+    "run_command",
+    "runs_side",
+    "tool_of",
+]
+
+_NANOS_PER_MILLI = 1_000_000
+_LEAST_ROUNDS = 5
+_BENEATH = {
+    "path": "Target",
+    "kind": "Kind",
+    "size_bytes": "Size",
+    "file_system": "File system",
+    "mount_options": "Mount options",
+    "device_names": "Device",
+    "device_model": "Model",
+    "device_serial": "Serial number",
+    "device_firmware": "Firmware",
+    "device_scheduler": "Scheduler",
+    "device_write_cache": "Write cache",
+    "device_is_rotational": "Rotating",
+    "device_bytes": "Device size",
+}
+_HOST = {
+    "host_name": "Host",
+    "kernel": "Kernel",
+    "cpu_model": "Processor",
+    "cpu_count": "Processors",
+    "cpu_governor": "Power scheme",
+    "memory_bytes": "Memory",
+    "io_backends": "I/O through",
+    "tool": "Measured by",
+    "origin": "Read from",
+}
+
+
+def device_facts(
+    runs: Sequence[ReportedRun], *, is_sample: bool = False
+) -> tuple[tuple[str, str], ...]:
+    """Return what is known of the targets and the host, each name with its value in words.
+
+    ``is_sample`` says that there are more runs than these, of which less may be true.
+    """
+    facts: dict[tuple[str, str], None] = {}
+    for run in runs:
+        for target in run.beneath:
+            facts |= dict.fromkeys(_told(target, _BENEATH))
+    if runs:
+        more = {"tool": tool_of(runs), "io_backends": _engines(runs, is_sample=is_sample)}
+        facts |= dict.fromkeys(_told(dict(runs[0].facts) | more, _HOST))
+    return tuple(facts)
+
+
+def _engines(runs: Sequence[ReportedRun], *, is_sample: bool) -> str:
+    """Return what the I/O went through: whose that was, unless it is the same of all runs."""
+    found: dict[str, list[int]] = {}
+    for run in runs:
+        name = run.facts.get("io_backends")
+        if name:
+            found.setdefault(str(name), []).extend([] if run.run_id is None else [run.run_id])
+    if len(found) == 1 and not is_sample:
+        return next(iter(found))
+    return ", ".join(
+        f"{name} ({numbers_words(sorted(ids))})" if ids else name for name, ids in found.items()
+    )
+
+
+def tool_of(runs: Sequence[ReportedRun]) -> str:
+    """Return what measured, with its version; empty if several did, or nobody knows."""
+    tools = {_tool(one) for one in runs}
+    return tools.pop() if len(tools) == 1 else ""
+
+
+def _tool(run: ReportedRun) -> str:
+    told = run.result.raw["tool"]
+    name = "Fathom" if told["name"] == OWN_TOOL else told["name"]
+    return f"{name} {told['version'] or ''}".strip()
+
+
+def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    for name, title in names.items():
+        value = row.get(name)
+        if value is None or value == "":
+            continue
+        if name.endswith("bytes"):
+            if value:
+                yield title, bytes_words(value)
+        elif name == "origin":
+            if value != "native":
+                yield title, str(value)
+        elif name == "device_is_rotational":
+            yield title, "yes" if value else "no"
+        else:
+            yield title, str(value)
+
+
+def run_command(run: ReportedRun) -> str:
+    """Return the command that does the same again."""
+    if run.arguments:
+        return f"diskspd {shlex.join(run.arguments)}"
+    return run.result.command_line or f"(the command of {run.label} is not known)"
+
+
+def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
+    """Return the findings about runs, by the rules that an assessment uses."""
+    from fathom.findings import find  # noqa: PLC0415 - Loads NumPy.
+
+    # Rules look at what was asked for and at intervals, which imported runs do not tell.
+    own = [one for one in runs if _is_own(one)]
+    found = find([one.result for one in own], [one.run_id for one in own])
+    several = len({one.target for one in found}) > 1
+    return tuple(advice_of_finding(one, about_target=several) for one in found)
+
+
+def advice_of_finding(one: Finding, *, about_target: bool = False) -> Advice:
+    """Return a finding as a report shows it: where it was seen, and each run's own evidence."""
+    about = f"{one.target}: " if about_target else ""
+    cases = [
+        f"{numbers_words(case.run_ids).capitalize()}: {case.evidence}"
+        if case.run_ids
+        else case.evidence
+        for case in one.cases
+    ]
+    more = tuple(cases) if len(cases) > 1 else ()
+    return Advice(
+        about + one.title,
+        with_micro(one.evidence),
+        with_micro(one.remedy),
+        one.confidence,
+        one.source,
+        one.where,
+        tuple(map(with_micro, more)),
+    )
+
+
+def _is_own(run: ReportedRun) -> bool:
+    """Whether Fathom's engine measured it."""
+    raw = run.result.raw
+    return bool(raw["profile"]["time_spans"]) and raw["tool"]["name"] == OWN_TOOL
+
+
+def is_judged(runs: Sequence[ReportedRun]) -> bool:
+    """Whether findings can be looked for: only in what Fathom measured."""
+    return all(_is_own(one) for one in runs)
+
+
+def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
+    """Return the side of one run, or of several that nobody planned together."""
+    first = runs[0]
+    told = tuple(_run_claim(one).text for one in runs)
+    verdict = Verdict(name, told[0], told[1:])
+    return Side(
+        name=name,
+        verb="run",
+        verdict=verdict,
+        numbers=_run_numbers(first) if len(runs) == 1 else _best_numbers(runs),
+        advice=advice_of(runs),
+        runs=tuple(runs),
+        is_judged=is_judged(runs),
+        tool=tool_of(runs),
+        families=families_of((_load_choice(one), one.point) for one in runs),
+        rounds=tuple(one for run in runs for one in _stop_rounds(run)),
+        device=device_facts(runs),
+        commands=tuple(dict.fromkeys(run_command(one) for one in runs)),
+    )
+
+
+def _load_choice(run: ReportedRun) -> dict[str, str]:
+    facts = run.facts
+    path = run.beneath[0]["path"] if run.beneath else ""
+    if facts.get("block_bytes") is None or facts.get("write_percent") is None:
+        return {"Target": path, "Load": "unknown"}
+    place = {0: "sequential", 100: "random"}.get(facts["random_percent"], "mixed")
+    load = f"{size_words(facts['block_bytes'])} {place}, {facts['write_percent']:g} % writes"
+    return {"Target": path, "Load": load}
+
+
+def _run_claim(run: ReportedRun) -> Claim:
+    """Return what a run gave, and what speaks against it; of a file the run has no number."""
+    words, number = _run_words(run), run.run_id or 0
+    told = ToldRuns({number: told_run(run.result, number)} if _is_own(run) else {})
+    return told.headline(words, words, [told.evidence(number, "iops", run.point.iops, "IOPS")])
+
+
+def _run_words(run: ReportedRun) -> str:
+    point = run.point
+    words = f"{run.label}: {count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
+    if point.mean_ns is not None:
+        words += f", {time_words(point.mean_ns)} on average"
+    if point.p99_ns is not None:
+        few = few_words(0.99, point.ios)
+        words += f", 99 of 100 within {time_words(point.p99_ns)}" + (f" ({few})" if few else "")
+    return words
+
+
+def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:
+    point, span = run.point, run.result.time_spans[0] if run.result.time_spans else None
+    cost = span and span.own_ns_per_io is not None and span.kernel_ns_per_io is not None
+    return (
+        KeyNumber("I/Os per second", count_words(point.iops), point.iops),
+        KeyNumber("Throughput", f"{count_words(point.mib_per_s)} MiB/s", point.mib_per_s),
+        _time_number("Mean latency", point.mean_ns),
+        replace(
+            _time_number("99 of 100 I/Os within", point.p99_ns),
+            conditions="" if point.p99_ns is None else few_words(0.99, point.ios),
+        ),
+        _time_number(
+            "CPU time per I/O",
+            (span.own_ns_per_io or 0) + (span.kernel_ns_per_io or 0) if span and cost else None,
+        ),
+    )
+
+
+def _time_number(label: str, time_ns: float | None) -> KeyNumber:
+    return KeyNumber(label, "not measured" if time_ns is None else time_words(time_ns), time_ns)
+
+
+def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
+    points = [one.point for one in runs]
+    iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
+    means = [one.mean_ns for one in points if one.mean_ns is not None]
+    tails = carried_tails_ns(points)
+    return (
+        KeyNumber("Most I/Os per second", count_words(iops), iops),
+        KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
+        _time_number("Least mean latency", min(means, default=None)),
+        _time_number("Least 99th percentile", min(tails, default=None)),
+        KeyNumber("Runs", f"{len(runs)}", len(runs)),
+    )
+
+
+def _stop_rounds(run: ReportedRun) -> Iterable[Rounds]:
+    """Return the intervals by which a stop rule judged, from the series, if that was kept."""
+    from fathom.metrics import interval_series  # noqa: PLC0415 - Loads NumPy.
+
+    stop = run.result.time_spans[0].stop if run.result.time_spans else None
+    if stop is None or stop.steady is None:
+        return
+    series = interval_series(run.result, "iops")
+    interval_ns = run.result.raw["time_spans"][0]["interval_ns"]
+    count = stop.interval_ns // interval_ns if interval_ns else 0
+    if series is None or not count or stop.interval_ns % interval_ns:
+        return
+    whole = series[: series.size // count * count].reshape(-1, count).mean(axis=1)
+    yield Rounds(
+        name=run.label,
+        step=f"interval of {stop.interval_ns // _NANOS_PER_MILLI} ms",
+        values=tuple(float(one) for one in whole),
+        window=stop.steady.window_intervals,
+        range_percent_limit=stop.steady.range_percent_limit,
+        slope_percent_limit=stop.steady.slope_percent_limit,
+        is_first=False,
+    )
+
+
+def repeat_side(
+    name: str, outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun], command: str = ""
+) -> Side:
+    """Return the side of repetitions of one run."""
+    metrics = (outcome or {}).get("metrics", {})
+    rates = tuple(one.point.iops for one in runs)
+    rounds = (
+        (Rounds(f"{runs[0].label}: IOPS", "run", rates),) if len(rates) >= _LEAST_ROUNDS else ()
+    )
+    return Side(
+        name=name,
+        verb="repeat",
+        verdict=Verdict(name, *_repeat_sentences(outcome, runs)),
+        numbers=_repeat_numbers(metrics, len(runs)),
+        advice=advice_of(runs),
+        runs=tuple(runs),
+        is_judged=is_judged(runs),
+        tool=tool_of(runs),
+        rounds=rounds,
+        device=device_facts(runs),
+        commands=(
+            *([command] if command else []),
+            *(
+                f"{one}  # {len(list(group))} times"
+                for one, group in groupby(run_command(one) for one in runs)
+            ),
+        ),
+    )
+
+
+def _repeat_sentences(
+    outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun]
+) -> tuple[str, tuple[str, ...]]:
+    if not outcome or "iops" not in outcome.get("metrics", {}):
+        return f"{len(runs)} runs, of which nothing was concluded.", ()
+    found = outcome["metrics"]["iops"]
+    estimate = found["estimate"]
+    low, high = estimate["low"], estimate["high"]
+    rate = known_words(estimate["mean"], low, high)
+    level = f"at {100 * estimate['confidence']:g} % confidence"
+    first = (
+        f"{len(runs)} runs gave {rate} IOPS, of which no interval can be told."
+        if low is None or high is None or not estimate["mean"]
+        else f"{len(runs)} runs gave {rate} IOPS, known to within "
+        f"{50 * (high - low) / estimate['mean']:.2g} % {level}."
+    )
+    more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
+    steady = outcome.get("is_steady")
+    if steady is not None:
+        rule = "by the SNIA rules, each run being a round"
+        more.append(f"The rate was {'steady' if steady else 'not steady'} {rule}.")
+    judged = found.get("steadiness")
+    if judged:
+        more.append(f"All runs: {steadiness_words(judged['verdict'], judged['reason'])}.")
+    if found["outliers"]:
+        words = ", ".join(str(one["index"] + 1) for one in found["outliers"])
+        more.append(f"Far from the others: run {words}.")
+    more += outcome.get("sentences", ())
+    return first, tuple(more)
+
+
+def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, ...]:
+    def mean(name: str) -> float | None:
+        return metrics[name]["estimate"]["mean"] if name in metrics else None
+
+    iops, rate = mean("iops"), mean("mib_per_s")
+    return (
+        KeyNumber("Mean IOPS", "not known" if iops is None else count_words(iops), iops),
+        KeyNumber(
+            "Mean throughput", "not known" if rate is None else f"{count_words(rate)} MiB/s", rate
+        ),
+        _time_number("Mean latency", mean("mean")),
+        _time_number("99th percentile", mean("p99")),
+        KeyNumber("Runs", str(count), count),
+    )

@@ -1,0 +1,308 @@
+"""Sweeps and tunings as sides of a report: cells and points of their outcomes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fathom._claims import ToldRuns
+from fathom.experiments.sweep.claims import sweep_claims
+from fathom.experiments.tune.claims import best_points, tune_claims
+from fathom.report._words import count_words, time_words
+from fathom.report.collect._again import again
+from fathom.report.collect._points import carried_tails_ns, families_of, point_of_figures
+from fathom.report.collect._runs import advice_of, device_facts, is_judged, tool_of
+from fathom.report.material import GridCell, KeyNumber, Point, Side, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from fathom.report.material import ReportedRun
+    from fathom.store import Experiment
+
+__all__ = [
+    "shown_runs",
+    "sweep_sentences",
+    "sweep_side",
+    "told_sentences",
+    "tune_sentences",
+    "tune_side",
+]
+
+# More whole runs than this take time and tell nobody more: then those of notable cells are shown.
+_MOST_RUNS = 24
+
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_SIZE = re.compile(r"(\d+)([KMGTB]?)", re.IGNORECASE)
+
+
+def _size_bytes(text: str | None) -> float | None:
+    match = _SIZE.fullmatch(text or "")
+    return int(match[1]) * _UNITS[match[2].upper()] if match else None
+
+
+def shown_runs(outcome: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Return which runs of a sweep or tuning are shown whole, each with its load in words.
+
+    All of them if they are few; otherwise the least and the greatest by each figure.
+    """
+    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    known = {one["run_id"]: one for one in cells if one.get("run_id") and one.get("figures")}
+    ids = [*known]
+    if len(ids) > _MOST_RUNS:
+        ends = [
+            end(sorted(told, key=lambda run: known[run]["figures"][name]))
+            for name, end in _NOTABLE
+            if (told := [run for run in known if known[run]["figures"].get(name) is not None])
+        ]
+        ids = sorted(set(ends), key=ids.index)
+    return [(one, _load_label(known[one])) for one in ids]
+
+
+_NOTABLE: tuple[tuple[str, Callable[[list[int]], int]], ...] = (
+    ("iops", lambda runs: runs[-1]),
+    ("mib_per_s", lambda runs: runs[-1]),
+    ("iops", lambda runs: runs[0]),
+    ("latency_mean_ns", lambda runs: runs[0]),
+    ("latency_p99_ns", lambda runs: runs[0]),
+    ("latency_p999_ns", lambda runs: runs[-1]),
+)
+
+
+def _load_label(cell: Mapping[str, Any]) -> str:
+    if "parameters" not in cell:
+        return f"{cell['threads']} x {cell['depth']}"
+    return ", ".join(f"{name} {value}" for name, value in cell["parameters"].items())
+
+
+def _judged(experiment: Experiment, runs: Sequence[ReportedRun]) -> dict[str, Any]:
+    """Return the findings, which are about all runs or none."""
+    outcome = experiment.outcome or {}
+    cells = [*outcome.get("cells", ()), *outcome.get("points", ())]
+    if not runs or len(runs) < sum(bool(one.get("run_id")) for one in cells):
+        return {}
+    return {"advice": advice_of(runs), "is_judged": is_judged(runs)}
+
+
+def _device(sample: ReportedRun | None, runs: Sequence[ReportedRun]) -> tuple[tuple[str, str], ...]:
+    """Return the facts of all runs, or of one where not all are shown."""
+    if len(runs) > 1:
+        return device_facts(runs)
+    return device_facts([sample] if sample else [], is_sample=True)
+
+
+def sweep_side(
+    experiment: Experiment,
+    sample: ReportedRun | None,
+    commands: Sequence[str],
+    runs: Sequence[ReportedRun] = (),
+) -> Side:
+    """Return the side of a sweep.
+
+    ``sample`` is one of its runs, for what all have in common; ``runs`` are those that are shown
+    whole.
+    """
+    outcome = experiment.outcome or {}
+    asked = _asked(experiment.plan.get("arguments", ()))
+    grid = tuple(_cell(one, asked) for one in outcome.get("cells", ()))
+    axes = tuple(axis["name"] for axis in experiment.plan["axes"])
+    points = [one.point for one in grid if one.point is not None]
+    notes = [] if grid else ["The sweep did not come to its end, so that its cells are not known."]
+    name = experiment.name if experiment.name != "sweep" else f"sweep e{experiment.id}"
+    return Side(
+        name=name,
+        verb="sweep",
+        verdict=Verdict(name, *sweep_sentences(outcome)),
+        numbers=_sweep_numbers(grid, points),
+        grid=grid,
+        axes=axes,
+        families=families_of(_with_choice(grid, axes)),
+        runs=tuple(runs),
+        **_judged(experiment, runs),
+        tool=_tool(experiment.plan, sample),
+        device=_device(sample, runs),
+        commands=(again(experiment), *commands),
+        notes=tuple(notes),
+    )
+
+
+def _asked(arguments: Iterable[str]) -> dict[str, str]:
+    """Return the options that a sweep does not vary, by the first letters."""
+    return {one[:2]: one[2:] for one in arguments if one.startswith("-")}
+
+
+def _cell(cell: Mapping[str, Any], asked: Mapping[str, str]) -> GridCell:
+    parameters = cell["parameters"]
+    load: dict[str, Any] = {
+        "label": _load_label(cell),
+        "threads": int(parameters.get("threads") or asked.get("-t") or 1),
+        "depth": int(parameters.get("depth") or asked.get("-o") or 2),
+        "block_bytes": _size_bytes(parameters.get("block") or asked.get("-b", "64K")),
+        "write_percent": float(parameters.get("write") or asked.get("-w") or 0),
+    }
+    point = None
+    if cell.get("figures"):
+        marks = tuple(cell.get("findings", ()))
+        point = replace(point_of_figures(cell["figures"], load, cell.get("run_id")), marks=marks)
+    elif cell.get("iops") is not None:
+        figures = {"iops": cell["iops"], "mib_per_s": cell["mib_per_s"]}
+        point = Point(**load, **figures, is_measured=False)
+    return GridCell(
+        parameters=parameters,
+        source=cell["source"],
+        point=point,
+        failure=cell.get("failure"),
+        iops_low=cell.get("iops_low"),
+        iops_high=cell.get("iops_high"),
+    )
+
+
+def _with_choice(
+    grid: Iterable[GridCell], axes: Sequence[str]
+) -> Iterable[tuple[dict[str, str], Point]]:
+    """Return the points with what is held where the depth, or else the threads, rise."""
+    rising = "depth" if "depth" in axes else "threads"
+    for cell in grid:
+        if cell.point is not None and rising in axes:
+            held = {name: value for name, value in cell.parameters.items() if name != rising}
+            yield {name.capitalize(): value for name, value in held.items()}, cell.point
+
+
+def told_sentences(claims: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the headline and the rest of claims, as they were made or as they are stored."""
+    texts = [one["text"] if isinstance(one, Mapping) else one.text for one in claims]
+    return texts[0], tuple(texts[1:])
+
+
+def sweep_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return what a sweep says; older outcomes have no claims, so that these are made now."""
+    return told_sentences(outcome.get("claims") or sweep_claims(outcome, ToldRuns()))
+
+
+def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[KeyNumber, ...]:
+    if not points:
+        return ()
+    iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
+    means = [one.mean_ns for one in points if one.mean_ns is not None]
+    tails = carried_tails_ns(points)
+    return (
+        KeyNumber("Most I/Os per second", count_words(iops), iops),
+        KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
+        _least("Least mean latency", means),
+        _least("Least 99th percentile", tails),
+        KeyNumber("Cells", f"{len(grid)}", len(grid)),
+    )
+
+
+def _least(label: str, values_ns: Sequence[float]) -> KeyNumber:
+    least = min(values_ns, default=None)
+    return KeyNumber(label, "not measured" if least is None else time_words(least), least)
+
+
+def _tool(plan: Mapping[str, Any], sample: ReportedRun | None) -> str:
+    if plan.get("tool_version"):
+        return str(plan["tool_version"])
+    return tool_of([sample]) if sample else "Fathom"
+
+
+def tune_side(
+    experiment: Experiment,
+    sample: ReportedRun | None,
+    commands: Sequence[str],
+    runs: Sequence[ReportedRun] = (),
+) -> Side:
+    """Return the side of a tuning; its parts are those of a sweep."""
+    outcome, plan = experiment.outcome or {}, experiment.plan
+    asked = _asked(plan.get("arguments", ()))
+    pairs = _tuned(outcome, asked)
+    name = experiment.name if experiment.name != "tune" else f"tuning e{experiment.id}"
+    return Side(
+        name=name,
+        verb="tune",
+        verdict=Verdict(name, *tune_sentences(outcome)),
+        numbers=_tune_numbers(outcome, plan),
+        families=families_of(pairs),
+        grid=_tuned_grid([point for _, point in pairs]),
+        axes=("threads", "depth"),
+        runs=tuple(runs),
+        **_judged(experiment, runs),
+        tool=_tool(experiment.plan, sample),
+        device=_device(sample, runs),
+        commands=(again(experiment), *commands),
+    )
+
+
+def _tuned(
+    outcome: Mapping[str, Any], asked: Mapping[str, str]
+) -> list[tuple[dict[str, str], Point]]:
+    """Return one point of each load, in rising order.
+
+    That of the best has the figures that the tuning told; others have the mean of their runs.
+    """
+    loads: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for one in outcome.get("points", ()):
+        if one.get("figures"):
+            loads.setdefault((one["threads"], one["depth"]), []).append(one)
+    best = outcome.get("threads"), outcome.get("depth")
+    found = []
+    for (threads, depth), mine in sorted(loads.items()):
+        is_best = (threads, depth) == best
+        runs = best_points(outcome) if is_best else mine
+        figures = _mean_figures([one["figures"] for one in runs])
+        if is_best and outcome.get("iops") is not None:
+            figures |= {"iops": outcome["iops"]}
+            figures |= {f"latency_{outcome['goal']['metric']}_ns": outcome["latency_ns"]}
+        several = f", mean of {len(runs)} runs" if len(runs) > 1 else ""
+        load = {
+            "label": f"{threads} x {depth}{several}",
+            "threads": threads,
+            "depth": depth,
+            "block_bytes": _size_bytes(asked.get("-b", "64K")),
+            "write_percent": float(asked.get("-w") or 0),
+        }
+        run_id = runs[0].get("run_id") if len(runs) == 1 else None
+        marks = tuple(dict.fromkeys(rule for one in runs for rule in one.get("findings", ())))
+        point = replace(point_of_figures(figures, load, run_id), marks=marks)
+        found.append(({"Threads": str(threads)}, point))
+    return found
+
+
+def _mean_figures(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the geometric mean of each figure that all runs have."""
+    names = [name for name in figures[0] if all(one.get(name) for one in figures)]
+    return {
+        name: math.exp(sum(math.log(one[name]) for one in figures) / len(figures)) for name in names
+    }
+
+
+def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:
+    """Return the loads in rising order."""
+    return tuple(
+        GridCell({"threads": str(one.threads), "depth": str(one.depth)}, "measured", one)
+        for one in points
+    )
+
+
+def tune_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return what a tuning says, as that of a sweep."""
+    return told_sentences(outcome.get("claims") or tune_claims(outcome, ToldRuns()))
+
+
+def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[KeyNumber, ...]:
+    if outcome.get("threads") is None or outcome.get("iops") is None:
+        return ()
+    metric = {"mean": "Mean latency", "p99": "99th percentile"}
+    label = metric.get(plan["goal"]["metric"], plan["goal"]["metric"])
+    latency_ns = outcome.get("latency_ns")
+    return (
+        KeyNumber("Threads", str(outcome["threads"]), outcome["threads"]),
+        KeyNumber("Outstanding of each", str(outcome["depth"]), outcome["depth"]),
+        KeyNumber("I/Os per second", count_words(outcome["iops"]), outcome["iops"]),
+        KeyNumber(
+            label, "not measured" if latency_ns is None else time_words(latency_ns), latency_ns
+        ),
+        KeyNumber("Runs", str(len(outcome["points"])), len(outcome["points"])),
+    )

@@ -1,0 +1,282 @@
+"""From references - experiments, runs, baselines, files of results - to what a report shows."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathom._files import read_text
+from fathom._text import json_of
+from fathom.errors import FathomError
+from fathom.report.collect._again import again
+from fathom.report.collect._assess import assess_sides, planned_cells, targets_compared
+from fathom.report.collect._compare import changes_of, compare_sides, told_changes
+from fathom.report.collect._points import run_of_result, run_of_stored
+from fathom.report.collect._prepare import look_side, settled_side, written_side
+from fathom.report.collect._runs import repeat_side, runs_side
+from fathom.report.collect._sweep import shown_runs, sweep_side, tune_side
+from fathom.report.material import Material
+from fathom.result import Result
+from fathom.store.damage import damage_told
+from fathom.store.references import experiment_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report.material import Change, ReportedRun, Side, TargetsCompared
+    from fathom.store import Experiment, RunSummary, Store
+
+    _Changed = tuple[tuple[Change, ...], tuple[str, ...], tuple[str, ...]]
+
+__all__ = ["ReportError", "gather"]
+
+_PAIR = 2
+# An export of thousands of whole runs has less.
+_MOST_MIB = 1024
+# More whole runs than this take memory and tell nobody more.
+_MOST_RUNS = 200
+
+
+class ReportError(FathomError):
+    """There is nothing of which a report could be made, or no place for it; nothing was written."""
+
+
+def gather(store: Store | None, references: Sequence[str]) -> Material:
+    """Return what a report of these references shows; without any, of the newest experiment.
+
+    ``store`` is needed for references that are no files.
+
+    Raises
+    ------
+    NotFoundError
+        If a reference names nothing.
+    ReportError
+        If a file holds no result, or there is nothing to show.
+
+    """
+    wanted = [*references] or [_newest(store)]
+    sides: list[Side] = []
+    times: list[float] = []
+    for reference in wanted:
+        found, happened = _sides(store, reference)
+        sides += found
+        times += happened
+    sides = _told_apart(sides)
+    changes, differences, told = _changes(store, wanted)
+    return Material(
+        title=" and ".join(dict.fromkeys(one.name for one in sides)),
+        command=shlex.join(["fathom", "report", *wanted]),
+        sides=tuple(sides),
+        happened=_period(times),
+        changes=changes,
+        differences=differences,
+        compared=_compared(store, wanted),
+        told=told,
+    )
+
+
+def _compared(store: Store | None, references: Sequence[str]) -> TargetsCompared | None:
+    """Return the comparison of an assessment's targets, if the report is of that alone."""
+    if store is None or len(references) != 1 or Path(references[0]).is_file():
+        return None
+    experiment = _experiment(store, references[0])
+    is_one = experiment is not None and experiment.verb == "assess"
+    return targets_compared(experiment) if is_one and experiment is not None else None
+
+
+def _told_apart(sides: Sequence[Side]) -> list[Side]:
+    """Return the sides with their tools in their names, where different tools measured."""
+    if len({one.tool for one in sides if one.tool}) < _PAIR:
+        return [*sides]
+    return [replace(one, name=f"{one.name} ({one.tool})") if one.tool else one for one in sides]
+
+
+def _newest(store: Store | None) -> str:
+    experiments = store.experiments.list(limit=1) if store else []
+    runs = store.runs.list(limit=1) if store else []
+    if experiments and (not runs or runs[0].experiment_id == experiments[0].id):
+        return f"e{experiments[0].id}"
+    if not runs:
+        raise ReportError("the store is empty: measure first, such as with fathom assess FOLDER")
+    return str(runs[0].id)
+
+
+def _sides(store: Store | None, reference: str) -> tuple[list[Side], list[float]]:
+    path = Path(reference)
+    if path.suffix.lower() == ".json" or path.is_file():
+        runs = _runs_of_file(path)
+        return [runs_side(path.name, runs)], _began(runs)
+    if store is None:
+        raise ReportError(f"{reference} is no file, and there is no store")
+    experiment = _experiment(store, reference)
+    if experiment is not None:
+        ended = experiment.ended_at_unix_s or experiment.started_at_unix_s
+        return _experiment_sides(store, experiment), [experiment.started_at_unix_s, ended]
+    found = [run_of_stored(store.runs.get(one)) for one in store.baselines.run_ids(reference)]
+    if not found:
+        raise ReportError(f"{reference} has no runs")
+    name = found[0].label if len(found) == 1 else reference
+    return [runs_side(name, found)], _began(found)
+
+
+def _began(runs: Sequence[ReportedRun]) -> list[float]:
+    """Return when the runs began, of those that tell it."""
+    times = [one.facts.get("started_at_unix_s") for one in runs]
+    return [float(one) for one in times if one is not None]
+
+
+def _runs_of_file(path: Path) -> list[ReportedRun]:
+    """Read what ``diskspd --json`` or ``fathom export --table whole`` wrote."""
+    try:
+        text = read_text(path, most_mib=_MOST_MIB)
+    except OSError as error:
+        raise ReportError(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError:
+        raise ReportError(f"{path} cannot be read: it is no text") from None
+    try:
+        data: Any = json_of(text)
+        whole = data if isinstance(data, list) else [data]
+        raws = [one.get("result", one) for one in whole]
+        results = [Result.from_json(json.dumps(one)) for one in raws]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ReportError(
+            f"{path} holds no result of diskspd --json or fathom export --table whole: {error}"
+        ) from error
+    if not results:
+        raise ReportError(f"{path} holds no result")
+    summaries = [one.get("summary", {}) for one in whole]
+    labels = [one.get("label") or "" for one in summaries]
+    return [run_of_result(one, label) for one, label in zip(results, labels, strict=True)]
+
+
+def _experiment(store: Store, reference: str) -> Experiment | None:
+    number = experiment_number(reference)
+    if number is not None:
+        return store.experiments.get(number)
+    named = {one.name: one.experiment_id for one in store.baselines.list()}
+    experiment_id = named.get(reference)
+    return None if experiment_id is None else store.experiments.get(experiment_id)
+
+
+def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
+    with damage_told(experiment.id):
+        return _sides_of(store, experiment)
+
+
+def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
+    summaries = [*reversed(store.runs.list(experiment_id=experiment.id))]
+    complete = [one for one in summaries if one.outcome == "complete"]
+    if experiment.verb == "assess":
+        return [*assess_sides(experiment, _assessed(store, experiment, complete))]
+    if experiment.verb == "prepare":
+        return [_prepared(store, experiment, complete)]
+    if experiment.verb in ("sweep", "tune"):
+        whole = {one.id for one in complete}
+        runs = [
+            run_of_stored(store.runs.get(one), label=label)
+            for one, label in shown_runs(experiment.outcome or {})
+            if one in whole
+        ]
+        sample = runs[0] if runs else None
+        if sample is None and complete:
+            sample = run_of_stored(store.runs.get(complete[0].id))
+        commands = [one.columns["command_line"] for one in complete]
+        make = sweep_side if experiment.verb == "sweep" else tune_side
+        return [make(experiment, sample, commands, runs)]
+    runs = [run_of_stored(store.runs.get(one.id)) for one in complete[:_MOST_RUNS]]
+    if not runs:
+        raise ReportError(f"experiment e{experiment.id} has no complete run")
+    if experiment.verb == "compare":
+        from fathom.experiments.compare.interleaved import compared_in_turns  # noqa: PLC0415 - Loads SciPy.
+
+        by_id = {one.run_id: one for one in runs if one.run_id is not None}
+        return [*compare_sides(experiment, compared_in_turns(store, experiment.id), by_id)]
+    if experiment.verb == "repeat":
+        name = experiment.name if experiment.name != "repeat" else f"repetition e{experiment.id}"
+        return [repeat_side(name, experiment.outcome, runs, again(experiment))]
+    return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
+
+
+def _prepared(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> Side:
+    kind = experiment.plan["kind"]
+    if kind == "look":
+        return look_side(experiment)
+    if kind == "wdpc":
+        return settled_side(experiment, [run_of_stored(store.runs.get(one.id)) for one in complete])
+    sample = run_of_stored(store.runs.get(complete[0].id)) if complete else None
+    return written_side(experiment, sample, complete)
+
+
+def _assessed(
+    store: Store, experiment: Experiment, complete: Sequence[RunSummary]
+) -> list[ReportedRun]:
+    """Return the runs of an assessment with what its plan says of them."""
+    cells = planned_cells(experiment)
+    if not cells:
+        parts = {
+            step.id: (step.parameters.get("part", ""), step.label) for step in experiment.steps
+        }
+        for one in complete:
+            part, label = parts.get(one.step_id or 0, ("", one.label))
+            for name in experiment.plan["targets"]:
+                label = label.removeprefix(f"{name}: ")
+            key = one.label.removeprefix("assess ")
+            # Rounds of steady state are many alike.
+            if not key.startswith(("steady-", "precondition")):
+                cells[one.id] = (key, part, label)
+    found = [one.id for one in complete if one.id in cells]
+    return [
+        run_of_stored(
+            store.runs.get(one), key=cells[one][0], part=cells[one][1], label=cells[one][2]
+        )
+        for one in found[:_MOST_RUNS]
+    ]
+
+
+def _period(times: Sequence[float]) -> str:
+    if not times:
+        return ""
+    first, last = (datetime.fromtimestamp(one).astimezone() for one in (min(times), max(times)))
+    begun = first.strftime("%Y-%m-%d %H:%M:%S %Z")
+    same_day = first.date() == last.date()
+    ended = last.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S")
+    return begun if last.timestamp() - first.timestamp() < 1 else f"{begun} to {ended}"
+
+
+def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
+    """Return how figures changed from one reference to the other, if both are of one load.
+
+    With that, what else differs, and what is said of both.
+    """
+    if store is None or any(Path(one).is_file() for one in references):
+        return (), (), ()
+    if len(references) == 1:
+        return _changes_in_turns(store, references[0])
+    if len(references) != _PAIR:
+        return (), (), ()
+    from fathom.experiments.compare.saved import compare_runs  # noqa: PLC0415 - Loads SciPy.
+
+    try:
+        found = compare_runs(store, *references)
+    except FathomError:
+        return (), (), ()
+    if any("load" in one for one in found.differences):
+        return (), tuple(found.differences), ()
+    return changes_of(found), tuple(found.differences), tuple(told_changes(found))
+
+
+def _changes_in_turns(store: Store, reference: str) -> _Changed:
+    experiment = _experiment(store, reference)
+    if experiment is None or experiment.verb != "compare":
+        return (), (), ()
+    from fathom.experiments.compare.interleaved import compared_in_turns  # noqa: PLC0415 - As above.
+
+    found = compared_in_turns(store, experiment.id).comparison
+    if found is None:
+        return (), (), ()
+    # Its sentences are those of side A.
+    return changes_of(found), tuple(found.differences), ()

@@ -1,0 +1,185 @@
+"""Loads that two sides have in common, such as one sweep through two tools or of two devices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fathom.report.material import GridCell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fathom.report.material import Point, ReportedRun, Side
+
+__all__ = ["COMPARED", "Compared", "Difference", "SharedLoad", "overall", "shared_loads"]
+
+_PAIR = 2
+_LEAST_FOR_INTERVAL = 3
+_GRID_VERBS = ("sweep", "tune")
+_PERCENT = 100
+
+
+@dataclass(frozen=True)
+class SharedLoad:
+    """A load that both sides have.
+
+    Attributes
+    ----------
+    label
+        The load in words.
+    choice, step
+        What is held, and the value of the parameter that rises; both are empty of loads that do
+        not belong together.
+    rising
+        The name of that parameter.
+    a, b
+        What either side has of it.
+
+    """
+
+    label: str
+    choice: Mapping[str, str]
+    rising: str
+    step: str
+    a: GridCell
+    b: GridCell
+
+    @property
+    def sources(self) -> str:
+        """Whether both were measured, in words."""
+        names = [name for name, one in (("A", self.a), ("B", self.b)) if one.source != "measured"]
+        return f"{' and '.join(names)} interpolated" if names else "measured"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far B is from A, in percent of A; without an interval where one side has none."""
+
+    percent: float
+    low_percent: float | None = None
+    high_percent: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The difference with its interval."""
+        if self.low_percent is None:
+            return f"{self.percent:+.1f} %"
+        return f"{self.percent:+.1f} % ({self.low_percent:+.1f} to {self.high_percent:+.1f})"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A figure in which loads are compared: its name, and how a point tells it."""
+
+    name: str
+    value: Callable[[Point], float | None]
+    is_rate: bool = False
+
+    def of(self, cell: GridCell) -> float | None:
+        """Return the figure of one side; None where it is unknown, or 0."""
+        return (self.value(cell.point) if cell.point else None) or None
+
+    def interval(self, cell: GridCell) -> tuple[float, float] | None:
+        """Return the interval of the figure; only rates have one."""
+        low, high = cell.iops_low, cell.iops_high
+        if not self.is_rate or low is None or high is None or low <= 0:
+            return None
+        return low, high
+
+    def difference(self, load: SharedLoad) -> Difference | None:
+        """Return the difference of a load; None where a side does not have the figure.
+
+        Its interval is that of the quotient, as the sides are independent: squares of relative
+        half widths add up.
+        """
+        a, b = self.of(load.a), self.of(load.b)
+        if a is None or b is None:
+            return None
+        middle = math.log(b / a)
+        intervals = [self.interval(one) for one in (load.a, load.b)]
+        known = [one for one in intervals if one is not None]
+        if len(known) < _PAIR:
+            return Difference(_percent(middle))
+        half = math.hypot(*(math.log(high / low) / 2 for low, high in known))
+        return Difference(_percent(middle), _percent(middle - half), _percent(middle + half))
+
+
+COMPARED = (
+    Compared("I/Os per second", lambda point: point.iops, is_rate=True),
+    Compared("Mean latency", lambda point: point.mean_ns),
+    Compared("Median latency", lambda point: point.p50_ns),
+    Compared("99th percentile", lambda point: point.p99_ns),
+)
+
+
+def _percent(logarithm: float) -> float:
+    return _PERCENT * math.expm1(logarithm)
+
+
+def overall(compared: Compared, loads: Sequence[SharedLoad]) -> tuple[int, Difference] | None:
+    """Return how many loads have the figure, and their mean difference.
+
+    Its interval is that by which they vary.
+    """
+    from fathom.stats import independent_mean  # noqa: PLC0415 - Loads SciPy.
+
+    found = [compared.difference(one) for one in loads]
+    logs = [math.log1p(one.percent / _PERCENT) for one in found if one is not None]
+    if len(logs) < _LEAST_FOR_INTERVAL:
+        return None
+    mean = independent_mean(logs)
+    return len(logs), Difference(*(_percent(one) for one in (mean.mean, mean.low, mean.high)))
+
+
+def shared_loads(sides: Sequence[Side]) -> tuple[SharedLoad, ...]:
+    """Return the loads that both of two sides have; none of other numbers of sides.
+
+    Cells of sweeps and tunings are found by their parameters, runs of assessments by their key.
+    Repetitions of one load are no matter of this, but of its changes from run to run.
+    """
+    if len(sides) != _PAIR:
+        return ()
+    if all(side.verb in _GRID_VERBS for side in sides):
+        return _of_grids(*sides)
+    if all(side.verb == "assess" for side in sides):
+        return _of_keys(*sides)
+    return ()
+
+
+def _of_grids(a: Side, b: Side) -> tuple[SharedLoad, ...]:
+    if set(a.axes) != set(b.axes):
+        return ()
+    rising = next((one for one in ("depth", "threads") if one in a.axes), a.axes[-1])
+    others = {frozenset(one.parameters.items()): one for one in b.grid if one.point}
+    found = []
+    for cell in a.grid:
+        other = others.get(frozenset(cell.parameters.items()))
+        if cell.point is None or other is None:
+            continue
+        held = {key.capitalize(): text for key, text in cell.parameters.items() if key != rising}
+        step = cell.parameters[rising]
+        found.append(SharedLoad(cell.point.label, held, rising, step, cell, other))
+    return tuple(found)
+
+
+def _of_keys(a: Side, b: Side) -> tuple[SharedLoad, ...]:
+    others = {run.key: run for run in b.runs}
+    return tuple(
+        SharedLoad(run.label, {}, "", "", _cell(run), _cell(others[run.key]))
+        for run in a.runs
+        if run.key in others
+    )
+
+
+def _cell(run: ReportedRun) -> GridCell:
+    stop = run.result.time_spans[0].stop if run.result.time_spans else None
+    known = stop.confidence if stop is not None else None
+    return GridCell(
+        parameters={},
+        source="measured",
+        point=run.point,
+        iops_low=None if known is None else known.iops_low,
+        iops_high=None if known is None else known.iops_high,
+    )

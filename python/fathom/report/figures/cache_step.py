@@ -1,0 +1,86 @@
+"""What caches do: the same reads within ever larger parts of the target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import style
+from fathom.report._words import bytes_words, count_words, millis, time_words
+from fathom.report.figure import Column, Figure, LeftOut, Table, View
+from fathom.report.figures._bars import lying_bars
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report.material import Material, Point, Side
+
+__all__ = ["cache_step"]
+
+_CAPTION = (
+    "Mean latency of single random reads of 4 KiB within the first part of the target, by the "
+    "size of that part, and through the page cache of this machine. A step from one size to the "
+    "next is a cache of the device or controller that the larger part no longer fits into."
+)
+
+
+def cache_step(material: Material) -> Figure | LeftOut | None:
+    """Return the steps of all assessed targets."""
+    known = [(side, found) for side in material.sides if (found := _sets(side))]
+    if not known:
+        if not any(side.verb == "assess" for side in material.sides):
+            return None
+        why = "No part of the target was read for itself."
+        return LeftOut("cache-step", "Cache effects", why)
+    many = len(known) > 1
+    columns = (
+        *((Column("Of"),) if many else ()),
+        Column("Read within"),
+        Column("IOPS", digits=0),
+        Column("mean", "ms", 4),
+        Column("p99", "ms", 4),
+    )
+    rows = tuple(
+        (
+            *((side.name,) if many else ()),
+            name,
+            point.iops,
+            millis(point.mean_ns),
+            millis(point.p99_ns),
+        )
+        for side, found in known
+        for name, point in found
+    )
+    views = [View(_spec(found), {"Of": side.name} if many else {}) for side, found in known]
+    return Figure("cache-step", "Cache effects", _CAPTION, views, Table(columns, rows))
+
+
+def _sets(side: Side) -> list[tuple[str, Point]]:
+    """Return the parts that were read, rising; the page cache comes first."""
+    parts = [
+        (int(run.key.removeprefix("set-")), run.point)
+        for run in side.runs
+        if run.key.startswith("set-")
+    ]
+    cached, whole = side.run("cached"), side.run("read-1")
+    if not parts and cached is None:
+        return []
+    found = [("through the page cache", cached.point)] if cached else []
+    found += [(f"the first {bytes_words(mib << 20)}", point) for mib, point in sorted(parts)]
+    if whole is not None:
+        size = whole.beneath[0].get("size_bytes") if whole.beneath else None
+        found.append((f"all of it ({bytes_words(size)})" if size else "all of it", whole.point))
+    return [(name, point) for name, point in found if point.mean_ns]
+
+
+def _spec(found: Sequence[tuple[str, Point]]) -> dict[str, Any]:
+    rows = [
+        {
+            "name": name,
+            "value": round(point.mean_ns or 0, 1),
+            "words": f"{name}\n{time_words(point.mean_ns or 0)}",
+            "rate": count_words(point.iops),
+        }
+        for name, point in found
+    ]
+    tooltip = [{"field": "words", "title": "mean"}, {"field": "rate", "title": "IOPS"}]
+    return lying_bars(rows, style.latency_axis("Mean latency"), tooltip=tooltip)

@@ -1,0 +1,202 @@
+"""The same loads on both sides: two tools, two devices, or before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import style
+from fathom.report._words import NANOS_PER_MILLI, count_words, time_words
+from fathom.report.figure import Column, Figure, LeftOut, Table, View
+from fathom.report.figures._same_loads_rows import rows_spec
+from fathom.report.figures._shared_loads import COMPARED, overall, shared_loads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fathom.report.figure import Cell
+    from fathom.report.figures._shared_loads import Compared, SharedLoad
+    from fathom.report.material import Material
+
+__all__ = ["same_loads"]
+
+_NAME, _TITLE = "same-loads", "The same loads on both sides"
+_CAPTION = (
+    "Each load that both sides have: A is {a}, B is {b}. The difference is that of B from A, in "
+    "percent of A; rules are intervals at 95 % confidence, where both sides tell how well their "
+    "means are known. A difference whose interval holds 0 may be noise."
+)
+_OF_FIO = (
+    "fio counts I/Os whole that were in flight when its warm-up ended: its mean latency is higher "
+    "by about the share that one wait has of the measured time."
+)
+_POINT = {"type": "point", "size": 100, "filled": False, "strokeWidth": 2, "opacity": 1}
+
+
+def same_loads(material: Material) -> Figure | LeftOut | None:
+    """Return both sides of each load; None unless there are two sides with cells or parts."""
+    loads = shared_loads(material.sides)
+    if not loads:
+        return None
+    names = [side.name for side in material.sides]
+    views = [
+        View(_spec(compared, some, names), {"Shown": compared.name, **choice})
+        for compared in COMPARED
+        for choice, some in _together(compared, loads)
+    ]
+    caption = " ".join([_CAPTION.format(a=names[0], b=names[1]), *_overall(loads)])
+    if len({side.tool for side in material.sides}) > 1 and any(
+        side.tool.startswith("fio") for side in material.sides
+    ):
+        caption = f"{caption} {_OF_FIO}"
+    return Figure(_NAME, _TITLE, caption, views, _table(loads, names))
+
+
+def _together(
+    compared: Compared, loads: Sequence[SharedLoad]
+) -> Iterable[tuple[Mapping[str, str], list[SharedLoad]]]:
+    """Return the loads that one picture shows, and what is held in it."""
+    found: dict[tuple[tuple[str, str], ...], list[SharedLoad]] = {}
+    for one in loads:
+        if compared.difference(one) is not None:
+            found.setdefault(tuple(one.choice.items()), []).append(one)
+    for choice, some in found.items():
+        yield dict(choice), some
+
+
+def _overall(loads: Sequence[SharedLoad]) -> Iterable[str]:
+    for compared in COMPARED[:2]:
+        found = overall(compared, loads)
+        if found is not None:
+            count, mean = found
+            which = f"all {count}" if count == len(loads) else f"{count} of {len(loads)}"
+            yield f"{compared.name} over {which} loads: {mean.words}."
+
+
+def _table(loads: Sequence[SharedLoad], names: Sequence[str]) -> Table:
+    columns = (
+        Column("Load"),
+        Column("Figure"),
+        Column(f"A: {names[0]}", digits=3),
+        Column(f"B: {names[1]}", digits=3),
+        Column("Difference", "%", 2),
+        Column("From", "%", 2),
+        Column("To", "%", 2),
+        Column("Source"),
+    )
+    return Table(columns, tuple(row for one in loads for row in _rows(one)))
+
+
+def _rows(load: SharedLoad) -> Iterable[tuple[Cell, ...]]:
+    for compared in COMPARED:
+        found = compared.difference(load)
+        if found is None:
+            continue
+        divisor = 1 if compared.is_rate else NANOS_PER_MILLI
+        values = ((compared.of(one) or 0.0) / divisor for one in (load.a, load.b))
+        figure = compared.name if compared.is_rate else f"{compared.name} [ms]"
+        difference = (found.percent, found.low_percent, found.high_percent)
+        yield (load.label, figure, *values, *difference, load.sources)
+
+
+def _spec(compared: Compared, loads: Sequence[SharedLoad], names: Sequence[str]) -> dict[str, Any]:
+    if not loads[0].rising:
+        return rows_spec(compared, loads, names)
+    steps = list(dict.fromkeys(one.step for one in loads))
+    x = {"field": "step", "type": "ordinal", "sort": steps}
+    values = [row for one in loads for row in _values(compared, one, names)]
+    differences = [_difference(compared, one) for one in loads]
+    # The axis of the lower panel is that of both.
+    upper = {**x, "axis": {"title": None, "labelAngle": 0}}
+    lower = {**x, "axis": {"title": _axis_title(loads[0]), "labelAngle": 0}}
+    return style.whole(
+        style.stacked(
+            [
+                style.sized(_upper(compared, values, upper, names), 210),
+                style.sized(_lower(differences, lower), 120),
+            ]
+        )
+    )
+
+
+def _axis_title(load: SharedLoad) -> str:
+    known = {"depth": "I/Os under way, of each thread", "threads": "Threads"}
+    return known.get(load.rising, load.rising.capitalize())
+
+
+def _values(compared: Compared, load: SharedLoad, names: Sequence[str]) -> Iterable[dict[str, Any]]:
+    for name, cell in zip(names, (load.a, load.b), strict=True):
+        value, interval = compared.of(cell) or 0.0, compared.interval(cell)
+        ends = {} if interval is None else dict(zip(("low", "high"), interval, strict=True))
+        yield {
+            "step": load.step,
+            "side": name,
+            "value": round(value, 3),
+            "words": (count_words if compared.is_rate else time_words)(value),
+            "known": cell.source,
+            **{key: round(end, 3) for key, end in ends.items()},
+        }
+
+
+def _difference(compared: Compared, load: SharedLoad) -> dict[str, Any]:
+    found = compared.difference(load)
+    if found is None:
+        raise AssertionError("loads without a difference are not shown")
+    numbers = {"percent": found.percent, "low": found.low_percent, "high": found.high_percent}
+    known = {key: round(one, 3) for key, one in numbers.items() if one is not None}
+    return {"step": load.step, "words": found.words, **known}
+
+
+def _upper(
+    compared: Compared,
+    rows: Sequence[Mapping[str, Any]],
+    x: Mapping[str, Any],
+    names: Sequence[str],
+) -> dict[str, Any]:
+    if compared.is_rate:
+        y = style.metric("value", style.count_axis(compared.name))
+    else:
+        y = style.log_latency("value", [row["value"] for row in rows], compared.name)
+    # Outlines and dashes, so that both are seen where they agree.
+    coloured = style.colour_by("side", names, entry_width=220)
+    dashed = style.colour_by("side", names, entry_width=220, lines=True)
+    tooltip = [
+        {"field": "side", "title": "of"},
+        {"field": "words", "title": compared.name},
+        {"field": "known", "title": "is"},
+    ]
+    line = {"x": x, "y": y, "color": coloured["color"]}
+    dashes = {**dashed["strokeDash"], "legend": None}
+    points = {"x": x, "y": y, **coloured, "tooltip": tooltip}
+    layers = [
+        {"mark": {"type": "line"}, "encoding": {**line, "strokeDash": dashes}},
+        {"mark": _POINT, "encoding": points},
+    ]
+    if any("low" in row for row in rows):
+        ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+        rule: dict[str, Any] = {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule"},
+        }
+        layers.insert(0, rule | {"encoding": {**line, **ends}})
+    return {"data": {"values": list(rows)}, "layer": layers}
+
+
+def _lower(rows: Sequence[Mapping[str, Any]], x: Mapping[str, Any]) -> dict[str, Any]:
+    y = style.metric("percent", {"title": "B - A, percent"}, ticks=4)
+    tooltip = [{"field": "words", "title": "difference"}]
+    layers: list[dict[str, Any]] = [
+        {
+            "data": {"values": [{"zero": 0}]},
+            "mark": {"type": "rule", "color": style.FAINT},
+            "encoding": {"y": {**y, "field": "zero"}},
+        },
+        {
+            "mark": {"type": "point", "size": 80, "color": style.SERIES[2], "opacity": 1},
+            "encoding": {"x": x, "y": y, "tooltip": tooltip},
+        },
+    ]
+    if any("low" in row for row in rows):
+        ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+        mark = {"type": "rule", "color": style.SERIES[2], "strokeWidth": 2}
+        layers.insert(1, {"mark": mark, "encoding": {"x": x, **ends}})
+    return {"data": {"values": list(rows)}, "layer": layers}

@@ -1,0 +1,61 @@
+"""Several targets, experiments or files side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.report import style
+from fathom.report.figure import Column, Figure, LeftOut, Table, View
+from fathom.report.figures._bars import lying_bars
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.report.material import KeyNumber, Material, Side
+
+__all__ = ["side_by_side"]
+
+_CAPTION = (
+    "The numbers of the first page for all targets. Whether more or less is better is in the "
+    "name: of latencies, less is better; of rates, more."
+)
+
+
+def side_by_side(material: Material) -> Figure | LeftOut | None:
+    """Return a picture for each of the numbers that several sides have; None of one side."""
+    if len(material.sides) < 2:  # noqa: PLR2004 - A pair.
+        return None
+    labels = [one.label for one in material.sides[0].numbers]
+    known = [(label, _of(material.sides, label)) for label in labels]
+    shown = [(label, found) for label, found in known if len(found) > 1]
+    if not shown:
+        why = "No number of the first page was measured on more than one side."
+        return LeftOut("side-by-side", "Side by side", why)
+    columns = (Column("Number"), *(Column(side.name) for side in material.sides))
+    rows = tuple((label, *(_text(side, label) for side in material.sides)) for label, _ in shown)
+    views = [View(_spec(label, found), {"Shown": label}) for label, found in shown]
+    return Figure("side-by-side", "Side by side", _CAPTION, views, Table(columns, rows))
+
+
+def _number(side: Side, label: str) -> KeyNumber | None:
+    return next((one for one in side.numbers if one.label == label), None)
+
+
+def _text(side: Side, label: str) -> str | None:
+    found = _number(side, label)
+    return None if found is None else found.text
+
+
+def _of(sides: Sequence[Side], label: str) -> list[tuple[str, KeyNumber]]:
+    pairs = [(side.name, _number(side, label)) for side in sides]
+    return [(name, one) for name, one in pairs if one is not None and one.value is not None]
+
+
+def _spec(label: str, found: Sequence[tuple[str, KeyNumber]]) -> dict[str, Any]:
+    rows = [
+        {"name": f"{at}", "value": one.value, "words": f"{name}\n{one.text}"}
+        for at, (name, one) in enumerate(found)
+    ]
+    is_time = any(one.text.endswith((" µs", " ms", " s")) for _, one in found)
+    make = style.latency_axis if is_time else style.count_axis
+    return lying_bars(rows, make(label), tooltip=[{"field": "words", "title": label}])

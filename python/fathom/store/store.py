@@ -1,0 +1,96 @@
+"""An open store: the connections, and what each part of it keeps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from fathom._own_stores import note_store
+from fathom.store._baselines import Baselines
+from fathom.store._database import Database
+from fathom.store._experiments import Experiments
+from fathom.store._imports import Imports
+from fathom.store._migrate import bring_up_to_date
+from fathom.store._runs import Runs
+from fathom.store.overrides import Overrides
+from fathom.store.where import store_url
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["Store"]
+
+_WAIT_S = 60.0
+
+
+class Store:
+    """An open store; safe to use from several threads, and beside other processes.
+
+    Attributes
+    ----------
+    runs, experiments, baselines, imports, overrides
+        What it holds; ``imports`` are the files that imported runs came from, ``overrides`` what
+        was allowed with ``--overwrite`` and ``--allow-write``.
+    name
+        Its file or address, without a password.
+    files
+        What must not be written while it is used: its file, or nothing of a server's database.
+
+    """
+
+    def __init__(
+        self, where: str | os.PathLike[str] | None = None, *, wait_s: float = _WAIT_S
+    ) -> None:
+        """Open a store, and make or migrate its tables where needed.
+
+        Parameters
+        ----------
+        where
+            A file, or ``postgresql://user@host/database``; by default what FATHOM_STORE says, else
+            a file in the user's data folder.
+        wait_s
+            How long, in seconds, to wait for others who keep it locked.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be used; the kinds say why.
+
+        """
+        self._database = Database(store_url(where), wait_s=wait_s)
+        try:
+            bring_up_to_date(self._database)
+        except BaseException:
+            self._database.close()
+            raise
+        self.runs = Runs(self._database)
+        self.experiments = Experiments(self._database)
+        self.baselines = Baselines(self._database)
+        self.imports = Imports(self._database)
+        self.overrides = Overrides(self._database)
+        self.name = self._database.name
+        self.files = (self.name,) if self._database.is_sqlite else ()
+        for file in self.files:
+            note_store(file)
+
+    def check_writable(self) -> None:
+        """See whether something can be saved now, before a long measurement relies on it.
+
+        Raises
+        ------
+        StoreError
+            If it cannot.
+
+        """
+        self._database.check_writable()
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        """Use it for a while."""
+        return self
+
+    def __exit__(self, *_reason: object) -> None:
+        """Close it."""
+        self.close()

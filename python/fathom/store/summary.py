@@ -1,0 +1,171 @@
+"""From a result to the rows that are saved."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fathom._hanging import HangingError, within
+from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
+from fathom.store._tables import DIRECTIONS, latency_columns
+from fathom.store.records import RunOutcome, pack_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.result import Direction, Result
+
+__all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "target_rows"]
+
+_NANOS_PER_SECOND = 1e9
+# How long a target may take to say what lies beneath it.
+_LOOK_S = 5.0
+_QUANTILES = (0.5, 0.95, 0.99, 0.999)
+
+
+def outcome_of(result: Result, failures: Sequence[str] = ()) -> RunOutcome:
+    """Return how a run ended; one that began no time span has failed."""
+    if failures or not result.time_spans or any(span.failure for span in result.time_spans):
+        return "failed"
+    planned = len(result.raw["profile"]["time_spans"])
+    done = sum(span.complete for span in result.time_spans)
+    return "complete" if done == planned else "interrupted"
+
+
+def run_row(
+    result: Result, arguments: Sequence[str], label: str, failures: Sequence[str]
+) -> dict[str, Any]:
+    """Return the columns of a run; rates and latencies are those of its first time span."""
+    raw = result.raw
+    reasons = [*failures] or [span.failure for span in result.time_spans if span.failure]
+    return {
+        "uid": str(uuid.uuid4()),
+        "label": label,
+        "started_at_unix_s": float(raw["started_at_unix_s"]),
+        "saved_at_unix_s": time.time(),
+        "outcome": outcome_of(result, failures),
+        "failure": "; ".join(reasons) or None,
+        "arguments_json": json.dumps([*arguments]),
+        "command_line": result.command_line,
+        "profile_json": json.dumps(raw["profile"]),
+        "result_schema_version": raw["schema_version"],
+        "result_json_zlib": pack_json(raw),
+        "warning_count": len(result.warnings),
+        **_load(raw["profile"]["time_spans"][0]),
+        **_measured(result),
+    }
+
+
+def _load(span: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was asked for; of several targets, the mean weighted by their threads."""
+    targets = span["targets"]
+    threads = span["thread_count"] or sum(target["threads"] for target in targets)
+    outstanding = span["request_count"] or max(target["outstanding"] for target in targets)
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(values) / len(values)
+
+    return {
+        "block_bytes": round(max(_block_bytes(target) for target in targets)),
+        "thread_count": threads,
+        "outstanding_per_thread": outstanding,
+        "write_percent": mean([target["write_percent"] for target in targets]),
+        "random_percent": mean([target["access"]["random_percent"] for target in targets]),
+    }
+
+
+def _block_bytes(target: Mapping[str, Any]) -> float:
+    """Return the bytes of an I/O; where sizes are mixed, their mean by the shares asked for."""
+    more = target.get("extensions", {})
+
+    def mean(mix: Sequence[Mapping[str, int]]) -> float:
+        if not mix:
+            return float(target["block_bytes"])
+        return float(sum(one["block_bytes"] * one["io_percent"] for one in mix)) / 100
+
+    common = more.get("block_mix", [])
+    reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
+    share = target["write_percent"] / 100
+    return float(mean(reads) * (1 - share) + mean(writes) * share)
+
+
+def _measured(result: Result) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "time_span_count": len(result.time_spans),
+        "measured_s": 0.0,
+        "cpu_percent": 0.0,
+        "ios": 0,
+        "bytes": 0,
+    }
+    if result.time_spans:
+        span = result.time_spans[0]
+        row |= {
+            "measured_s": span.measured_ns / _NANOS_PER_SECOND,
+            "cpu_percent": span.cpu_percent,
+            "ios": span.total.ios,
+            "bytes": span.total.bytes,
+        }
+        for name in DIRECTIONS:
+            row |= _direction(name, getattr(span, name))
+        if span.sync.ios:
+            row |= {"sync_iops": span.sync.iops, **_latencies("sync", span.sync)}
+    return row
+
+
+def _direction(name: str, direction: Direction) -> dict[str, float]:
+    row = {f"{name}_iops": direction.iops, f"{name}_mib_per_s": direction.mib_per_s}
+    return row | _latencies(name, direction)
+
+
+def _latencies(name: str, direction: Direction) -> dict[str, float]:
+    latency = direction.latency
+    if latency is None:
+        return {}
+    quantiles = (float(latency.quantile_ns(quantile)) for quantile in _QUANTILES)
+    values = (latency.mean_ns, *quantiles, float(latency.max_ns))
+    return dict(zip(latency_columns(name), values, strict=True))
+
+
+def provenance_row(result: Result) -> dict[str, Any]:
+    """Return the columns of the host that measured just now, which is this one."""
+    return {**host_row(result), "memory_bytes": memory_bytes()}
+
+
+def host_row(result: Result) -> dict[str, Any]:
+    """Return the columns of the host that the engine found, wherever it was."""
+    host = result.raw["host"]
+    backends = {thread.engine for span in result.time_spans for thread in span.threads}
+    return {
+        "tool_version": result.raw["tool"]["version"],
+        "host_name": host["name"],
+        "kernel": host["kernel"],
+        "cpu_model": host["cpu_model"],
+        "cpu_count": len(host["cpus"]),
+        "cpu_governor": host["power_scheme"],
+        "io_backends": ", ".join(sorted(backends)),
+    }
+
+
+def target_rows(result: Result) -> list[dict[str, Any]]:
+    """Return one row for each target of the first time span, with what lies beneath it now."""
+    spans = result.raw["time_spans"]
+    targets = spans[0]["targets"] if spans else []
+    rows = []
+    for position, target in enumerate(targets):
+        beneath = asdict(_beneath(target["path"]))
+        if beneath["device_is_rotational"] is not None:
+            beneath["device_is_rotational"] = int(beneath["device_is_rotational"])
+        facts = {name: target[name] for name in ("path", "kind", "size_bytes")}
+        rows.append({"position": position, **facts, **beneath})
+    return rows
+
+
+def _beneath(path: str) -> TargetProvenance:
+    """Return what lies beneath a target; nothing of one that hangs, so that its run is saved."""
+    try:
+        return within(_LOOK_S, f"look at '{path}'", lambda: target_provenance(path))
+    except HangingError:
+        return TargetProvenance()

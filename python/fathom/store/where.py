@@ -1,0 +1,108 @@
+"""Which store: what was asked for, else ``FATHOM_STORE``, else a file in the user's data folder."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom._own_stores import ENVIRONMENT, default_store, is_nearly_an_address
+from fathom._text import is_secret, secrets_of, without_secrets
+from fathom.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+__all__ = ["ENVIRONMENT", "address_secrets", "default_store", "store_file", "store_url"]
+
+# https://www.postgresql.org/docs/current/libpq-envars.html
+_SECRET_VARIABLES = ("PGPASSWORD", "PGSSLPASSWORD")
+_POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
+
+
+def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the file that a store is asked for by its path; None if it is asked for by address.
+
+    Raises
+    ------
+    StoreError
+        If it looks like an address that is mistyped, whose password would be a file's name.
+
+    """
+    asked = _asked(where)
+    if is_nearly_an_address(asked):
+        raise StoreError(
+            "what is given for the store looks like a mistyped address, and is not shown since it "
+            "may hold a password: write postgresql://user@host/database, or for a file of such a "
+            "name sqlite:////its/path"
+        )
+    if "://" in asked:
+        return None
+    return (Path(asked).expanduser() if asked else default_store()).absolute()
+
+
+def _asked(where: str | os.PathLike[str] | None) -> str:
+    return os.fspath(where) if where else os.environ.get(ENVIRONMENT, "")
+
+
+def store_url(where: str | os.PathLike[str] | None = None) -> URL:
+    """Return the address of a store: a file's path, ``sqlite:///path`` or ``postgresql://...``.
+
+    Raises
+    ------
+    StoreError
+        If the address is of another kind.
+
+    """
+    from sqlalchemy.engine import URL, make_url  # noqa: PLC0415 - Slow to import.
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - The same.
+
+    file, asked = store_file(where), _asked(where)
+    if file is not None:
+        return URL.create("sqlite", database=str(file))
+    try:
+        url = make_url(asked)
+    except (ArgumentError, ValueError) as error:
+        raise StoreError(
+            f"{_kind(asked)}... is not the address of a store: {_told(error)}"
+        ) from None
+    in_its_place = url.drivername != "sqlite" and not url.host
+    if in_its_place and re.search(":.*@", url.database or ""):
+        raise StoreError(
+            "the address of the store has a slash too many: postgresql://user@host/database"
+        )
+    if "@" in (url.host or ""):
+        # What stands before the last @ is the password's, and not to be looked up as a host.
+        raise StoreError("the address of the store has several @: write those of a password as %40")
+    if url.drivername in _POSTGRESQL:
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite" and url.database and url.database != ":memory:":
+        return url
+    shown = without_secrets(url.render_as_string(hide_password=True), address_secrets(url))
+    raise StoreError(
+        f"{shown} cannot be a store: name a file, or a database as postgresql://user@host/database"
+    )
+
+
+def address_secrets(url: URL) -> tuple[str, ...]:
+    """Return the secrets of an address, in each way in which a message may write them."""
+    given = [str(url.password)] if url.password else []
+    for name, value in url.query.items():
+        if is_secret(name):
+            given += [value] if isinstance(value, str) else [*value]
+    # The driver may take them from here.
+    given += [os.environ[name] for name in _SECRET_VARIABLES if os.environ.get(name)]
+    return secrets_of(tuple(given))
+
+
+def _kind(address: str) -> str:
+    """Return the part of an address that holds no password."""
+    kind = address.split("://", maxsplit=1)[0]
+    return f"{kind}://" if re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", kind) else "it"
+
+
+def _told(error: Exception) -> str:
+    """Return the words of an error that may quote the address."""
+    quoted = re.search(r"(?:given URL string|invalid literal)", str(error))
+    return "it cannot be read" if quoted else without_secrets(str(error))

@@ -1,0 +1,50 @@
+"""Other tools: DiskSpd, fio, Iometer and CrystalDiskMark, one package each.
+
+``read`` turns a tool's results into ours, ``load`` its loads into ours, ``write`` our loads into
+its terms, and ``run`` runs it as an experiment's ``Runner``. What the other tool cannot say, or
+says differently, is a ``Note``; nothing is dropped without one.
+
+A reader is pure: bytes in, a ``Reading`` out, which has all results of the source and names each
+line that no rule knows. It touches no machine and no store.
+
+>>> from fathom.tools.formats import read_source
+>>> reading = read_source(open("fio.json", "rb").read())  # doctest: +SKIP
+>>> [(one.title, one.total.iops) for one in reading.results]  # doctest: +SKIP
+"""
+
+from fathom.tools.diskspd.write import to_arguments
+from fathom.tools.diskspd.write_xml import to_xml
+from fathom.tools.fio.job_file import FioJob, job_file, read_fio_arguments, read_job_file
+from fathom.tools.fio.load import FioLoads, from_fio
+from fathom.tools.fio.names import files_of, is_plain
+from fathom.tools.fio.write import to_fio
+from fathom.tools.iometer.load import IometerLoads, from_iometer, looks_like_icf
+from fathom.tools.iometer.write import iometer_terms
+from fathom.tools.load import Load, read_load
+from fathom.tools.notes import Note, Notes
+from fathom.tools.terms import TERMS, Term, terms_table
+
+__all__ = [
+    "TERMS",
+    "FioJob",
+    "FioLoads",
+    "IometerLoads",
+    "Load",
+    "Note",
+    "Notes",
+    "Term",
+    "files_of",
+    "from_fio",
+    "from_iometer",
+    "iometer_terms",
+    "is_plain",
+    "job_file",
+    "looks_like_icf",
+    "read_fio_arguments",
+    "read_job_file",
+    "read_load",
+    "terms_table",
+    "to_arguments",
+    "to_fio",
+    "to_xml",
+]

@@ -1,0 +1,157 @@
+"""Another tool as a process of its own: started without a shell, watched, and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fathom._signals import children, let_through
+from fathom.errors import FathomError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CpuSample", "ToolRun", "cpu_rows", "run_tool"]
+
+_LOOK_S = 0.1
+_PATIENCE_S = 10.0
+_PERCENT = 100
+
+
+@dataclass(frozen=True)
+class CpuSample:
+    """What each CPU has done until an instant, in ticks: user, kernel, idle and stolen."""
+
+    at_s: float
+    ticks: dict[int, tuple[int, int, int, int]]
+
+
+@dataclass
+class ToolRun:
+    """A process that has ended.
+
+    ``interrupted`` tells that Ctrl-C ended it, and ``overdue`` that it went on for too long;
+    ``samples`` are of the CPUs while it ran, the last at its end; ``session`` is the one of its own
+    that it had.
+    """
+
+    return_code: int
+    errors: str
+    session: int = 0
+    interrupted: bool = False
+    overdue: bool = False
+    samples: list[CpuSample] = field(default_factory=list)
+
+
+def run_tool(command: Sequence[str], folder: Path, limit_s: float) -> ToolRun:
+    """Run a command in a folder, where its standard output goes to the file ``stdout``.
+
+    The process has a session of its own, so that the terminal's Ctrl-C reaches this process alone,
+    which then asks it to end as Ctrl-C would, and ends it after 10 s if it does not.
+
+    Raises
+    ------
+    FathomError
+        If it cannot be started.
+
+    """
+    with (folder / "stdout").open("wb") as output, (folder / "stderr").open("wb") as errors:
+        try:
+            process = subprocess.Popen(  # noqa: S603 - A list of arguments, without a shell.
+                [*command],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            words = error.strerror or error
+            raise FathomError(f"{command[0]} cannot be started: {words}") from error
+        found = _watched(process, limit_s)
+    found.errors = (folder / "stderr").read_text(encoding="utf-8", errors="replace")
+    return found
+
+
+def _watched(process: subprocess.Popen[bytes], limit_s: float) -> ToolRun:
+    run = ToolRun(0, "", process.pid, samples=[_sample()])
+    end_s = time.monotonic() + limit_s
+    children.add(process.pid)
+    try:
+        while process.poll() is None:
+            try:
+                with let_through():
+                    process.wait(_LOOK_S)
+            except subprocess.TimeoutExpired:
+                run.samples.append(_sample())
+            except KeyboardInterrupt:
+                run.interrupted = True
+                _end(process)
+            if time.monotonic() > end_s and process.poll() is None:
+                run.overdue = True
+                _end(process)
+    except BaseException:
+        # Whatever else happens here, no process is left behind that does I/O.
+        _kill(process)
+        raise
+    finally:
+        children.discard(process.pid)
+    run.samples.append(_sample())
+    run.return_code = process.returncode
+    return run
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a process to end as Ctrl-C does; a second Ctrl-C, or 10 s without an end, kills it."""
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(_PATIENCE_S)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _sample() -> CpuSample:
+    """Read the times of each CPU (proc(5), /proc/stat); empty where there are none."""
+    ticks = {}
+    try:
+        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        name, *words = line.split()
+        if name.startswith("cpu") and name[3:].isdecimal():
+            user, nice, system, idle, wait, hard, soft, steal = (int(one) for one in words[:8])
+            ticks[int(name[3:])] = (user + nice, system + hard + soft, idle + wait, steal)
+    return CpuSample(time.monotonic(), ticks)
+
+
+def cpu_rows(samples: Sequence[CpuSample], measured_s: float) -> list[dict[str, Any]]:
+    """Return the use of each CPU in the last ``measured_s`` seconds, to a tenth of a second.
+
+    One that was offline at the first or at the last look is left out.
+    """
+    last = samples[-1]
+    first = min(samples[:-1], key=lambda one: abs(last.at_s - measured_s - one.at_s))
+    rows = []
+    for os_id, after in last.ticks.items():
+        before = first.ticks.get(os_id)
+        if before is None:
+            continue
+        # The time that waits for I/O may go back (proc(5)).
+        spent = [max(end - start, 0) for start, end in zip(before, after, strict=True)]
+        whole = sum(spent)
+        shares = [_PERCENT * one / whole if whole else 0.0 for one in spent]
+        names = ("user_percent", "kernel_percent", "idle_percent", "steal_percent")
+        rows.append({"os_id": os_id, **dict(zip(names, shares, strict=True))})
+    return rows

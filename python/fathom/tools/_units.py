@@ -1,0 +1,104 @@
+"""Sizes and times as fio writes and reads them."""
+
+from __future__ import annotations
+
+import re
+
+from fathom.errors import InvalidRequestError
+
+__all__ = ["fio_number", "fio_percent", "fio_seconds", "fio_size", "read_fio_size"]
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+# fio(1), "Parameter types": with kb_base=1024, its default, 4k and 4kb are 4096 bytes, as are 4ki
+# and 4kib.
+_SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgtp]?)(i?b?)", re.IGNORECASE)
+_TIME = re.compile(
+    r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*(us|usec|ms|msec|s|sec|m|h|d|)", re.IGNORECASE
+)
+# More than any number of 64 bits has, in either base.
+_MOST_DIGITS = 20
+_MOST = (1 << 63) - 1
+_SHOWN = 40
+_ALL = 100
+_SECONDS = {
+    "us": 1e-6,
+    "usec": 1e-6,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "s": 1.0,
+    "sec": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+
+
+def fio_size(size_bytes: int) -> str:
+    """Return a size such as ``64k``."""
+    for unit in "tgmk":
+        if size_bytes and size_bytes % _UNITS[unit] == 0:
+            return f"{size_bytes // _UNITS[unit]}{unit}"
+    return str(size_bytes)
+
+
+def read_fio_size(name: str, text: str) -> int:
+    """Read a size such as ``64k`` as bytes.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none, or more than 64 bits hold; ``name`` is the option in the message.
+
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequestError(f"{name}={text}: not a size such as 64k or 1g")
+    # Zeros in front do not make a number octal.
+    digits = found[1].lower().removeprefix("0x").lstrip("0") or "0"
+    base = 16 if found[1][:2] in ("0x", "0X") else 10
+    size = int(digits[:_MOST_DIGITS], base) * _UNITS[found[2].lower()]
+    if len(digits) >= _MOST_DIGITS or size > _MOST:
+        raise InvalidRequestError(f"{name}={text[:_SHOWN]}: more than a number of 64 bits holds")
+    return size
+
+
+def fio_percent(name: str, text: str) -> int:
+    """Read a share of 0 to 100 percent.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none; ``name`` is the option in the message.
+
+    """
+    percent = fio_number(name, text.strip().removesuffix("%"))
+    if percent > _ALL:
+        raise InvalidRequestError(f"{name}={text}: not a share of 0 to 100 percent")
+    return percent
+
+
+def fio_number(name: str, text: str) -> int:
+    """Read a whole number, with a suffix such as ``k`` or without.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none; ``name`` is the option in the message.
+
+    """
+    return read_fio_size(name, text)
+
+
+def fio_seconds(name: str, text: str, default_unit: str = "s") -> float:
+    """Read a time such as ``90``, ``2m`` or ``500ms`` as seconds.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none; ``name`` is the option in the message.
+
+    """
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise InvalidRequestError(f"{name}={text}: not a time such as 60 or 500ms")
+    return float(found[1]) * _SECONDS[found[2].lower() or default_unit]

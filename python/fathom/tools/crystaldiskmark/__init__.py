@@ -1,0 +1,1 @@
+"""CrystalDiskMark: reads its results."""

@@ -1,0 +1,1 @@
+"""Other DiskSpds: reads their results, writes their arguments and profiles, and runs them."""

@@ -1,0 +1,342 @@
+"""DiskSpd's XML results (``-Rxml``), as ``schema/diskspd-result.xsd`` describes them.
+
+The XML tells counts, bytes and percentiles, but no rates: these are counts divided by the test
+time, which it rounds to 10 ms. Nothing outside of the document is ever read: no entity is resolved,
+no network is used, and the parser's limits on depth and size stay on.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+from fathom._numbers import MOST_WHOLE, whole_number
+from fathom.imported.errors import ImportFormatError
+from fathom.imported.model import (
+    ImportedCpu,
+    ImportedDirection,
+    ImportedLatency,
+    ImportedLoad,
+    ImportedResult,
+    ImportedRow,
+    ImportedSeries,
+    ImportedTarget,
+    Reading,
+    UnparsedLine,
+)
+from fathom.tools._lines import nanoseconds
+from fathom.tools.diskspd._tables import WHAT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from lxml.etree import _Element
+
+__all__ = ["looks_like_diskspd_xml", "read_diskspd_xml"]
+
+ORIGIN = "diskspd-xml"
+_BYTES_PER_MIB = 1 << 20
+_NOTE = (
+    "DiskSpd's XML tells no rates: IOPS and MiB/s are its counts divided by the test time, which "
+    "it rounds to 10 ms."
+)
+# DiskSpd 2.2 itself writes <unknown> into an attribute without escaping it.
+_UNESCAPED = re.compile(rb'="<([^"<>]*)>"')
+_BEGIN = re.compile(
+    r"^[. \t]*((?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE.{0,4000}?>\s*)?<Results[\s>])",
+    re.MULTILINE | re.DOTALL,
+)
+_NO_RESULT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+: .*|[.\s]*|<\?xml.*\?>")
+_PERCENTS = ("UsagePercent", "UserPercent", "KernelPercent", "IdlePercent")
+_ENDS = (0.0, 100.0)
+_SHOWN = 40
+
+
+def looks_like_diskspd_xml(text: str) -> bool:
+    """Whether a text holds such XML; what verbose runs say may stand before it."""
+    return _BEGIN.search(text) is not None and "<TimeSpan" in text
+
+
+def read_diskspd_xml(data: bytes) -> Reading:
+    """Return the results of all time spans of all documents of a file.
+
+    Raises
+    ------
+    ImportFormatError
+        If it is no XML, or not DiskSpd's, or declares a document type.
+
+    """
+    text = data.decode("utf-8", "replace")
+    results: list[ImportedResult] = []
+    unparsed: list[UnparsedLine] = []
+    end = 0
+    while (match := _BEGIN.search(text, end)) is not None:
+        start, before = match.start(1), end
+        unparsed += _passed_over(text, before, start)
+        close = text.find("</Results>", start)
+        end = len(text) if close < 0 else close + len("</Results>")
+        first, last = (text.count("\n", 0, place) + 1 for place in (start, end))
+        results += _document(text[start:end], (first, last))
+    if not results and not end:
+        raise ImportFormatError("this is no XML of DiskSpd: no line begins with <Results>")
+    return Reading(tuple(results), (*unparsed, *_passed_over(text, end, len(text))))
+
+
+def _document(text: str, lines: tuple[int, int]) -> list[ImportedResult]:
+    root = _root(text.encode())
+    profiles = root.findall("Profile/TimeSpans/TimeSpan")
+    return [
+        _result(root, span, profiles[index] if index < len(profiles) else None, index + 1, lines)
+        for index, span in enumerate(root.findall("TimeSpan"))
+    ]
+
+
+def _passed_over(text: str, start: int, end: int) -> list[UnparsedLine]:
+    """Return the lines outside of documents, but for the log and the dots of progress."""
+    number = text.count("\n", 0, start) + 1
+    parts = [part.strip() for part in text[start:end].split("\n")]
+    return [
+        UnparsedLine(number + index, part, is_within=False)
+        for index, part in enumerate(parts)
+        if not _NO_RESULT.fullmatch(part)
+    ]
+
+
+def _root(data: bytes) -> _Element:
+    from lxml import etree  # noqa: PLC0415 - Slow to import.
+
+    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+        raise ImportFormatError("this XML declares a document type, which DiskSpd's never does")
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False
+    )
+    try:
+        return etree.fromstring(
+            _UNESCAPED.sub(rb'="&lt;\1&gt;"', data.lstrip(b". \t\r\n\xef\xbb\xbf").rstrip()), parser
+        )
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise ImportFormatError(f"this XML is damaged or cut off: {error}") from error
+
+
+def _result(
+    root: _Element,
+    span: _Element,
+    profile: _Element | None,
+    number: int,
+    lines: tuple[int, int],
+) -> ImportedResult:
+    measured_s = _number(span, "TestTimeSeconds")
+    parts = {
+        name: _direction(span, name, _sum(span, f"{name}Count"), _sum(span, f"{name}Bytes"))
+        for name in ("Read", "Write")
+    }
+    total = _direction(span, "Total", _sum(span, "IOCount"), _sum(span, "BytesCount"))
+    other = root.find("System/Tool/Implementation")
+    version = root.findtext("System/Tool/Version") or ""
+    return ImportedResult(
+        origin=ORIGIN,
+        tool="DiskSpd" if other is None else str(other.get("Name")),
+        tool_version=version if other is None else str(other.get("Version")),
+        title="" if number == 1 else f"time span {number}",
+        time_stamp_unix_s=_time_stamp(root.findtext("System/RunTime") or ""),
+        host_name=root.findtext("System/ComputerName") or "",
+        measured_s=measured_s,
+        load=_load(profile, span),
+        targets=_targets(span, profile),
+        read=parts["Read"],
+        write=parts["Write"],
+        total=total,
+        sync=_operations(root, "Sync", number, measured_s),
+        trim=_operations(root, "Trim", number, measured_s),
+        cpus=tuple(
+            _cpu(cpu, str(cpu.findtext("Id"))) for cpu in span.findall("CpuUtilization/CPU")
+        ),
+        cpu_average=next(
+            (_cpu(cpu, "avg.") for cpu in span.findall("CpuUtilization/Average")), None
+        ),
+        rows=tuple(_rows(span)),
+        series=tuple(_series(span.find("Iops"))),
+        complete=span.find("Error") is None,
+        notes=(_NOTE,) if span.find("Thread") is not None else (span.findtext("Error") or "",),
+        lines=lines,
+    )
+
+
+def _direction(
+    span: _Element, name: str, ios: int | None, size: int | None
+) -> ImportedDirection | None:
+    if ios is None or size is None:
+        return None
+    measured_s = _number(span, "TestTimeSeconds")
+    std = "IopsStdDev" if name == "Total" else f"{name}IopsStdDev"
+    return ImportedDirection(
+        ios=ios,
+        bytes=size,
+        iops=ios / measured_s if measured_s else None,
+        mib_per_s=size / measured_s / _BYTES_PER_MIB if measured_s else None,
+        iops_std=_number(span, f"Iops/{std}"),
+        latency=_latency(span.find("Latency"), name, ios) if ios else None,
+    )
+
+
+def _latency(found: _Element | None, name: str, ios: int) -> ImportedLatency | None:
+    if found is None:
+        return None
+    values: dict[float, float] = {}
+    for bucket in found.findall("Bucket"):
+        percent = _number(bucket, "Percentile")
+        value = nanoseconds(bucket.findtext(f"{name}Milliseconds") or "")
+        if percent is not None and value is not None:
+            values[percent] = value
+    std = "LatencyStdev" if name == "Total" else f"{name}LatencyStdev"
+    return ImportedLatency(
+        WHAT,
+        ios,
+        nanoseconds(found.findtext(f"Average{name}Milliseconds") or ""),
+        nanoseconds(found.findtext(std) or ""),
+        values.get(_ENDS[0]),
+        values.get(_ENDS[1]),
+        {percent: value for percent, value in values.items() if percent not in _ENDS},
+    )
+
+
+def _operations(
+    root: _Element, name: str, number: int, measured_s: float | None
+) -> ImportedDirection | None:
+    """Return syncs or trims, which our own XML has beside DiskSpd's."""
+    found = root.find(f"{name}[@TimeSpan='{number}']")
+    count = None if found is None else _whole(found, "Count")
+    if found is None or count is None:
+        return None
+    pairs = [
+        (_number(one, "Percentile"), nanoseconds(one.findtext("Milliseconds") or ""))
+        for one in found.findall("Bucket")
+    ]
+    values = {
+        percent: value for percent, value in pairs if percent is not None and value is not None
+    }
+    latency = ImportedLatency(
+        WHAT,
+        count,
+        nanoseconds(found.findtext("AverageMilliseconds") or ""),
+        nanoseconds(found.findtext("LatencyStdev") or ""),
+        values.get(_ENDS[0]),
+        values.get(_ENDS[1]),
+        {percent: value for percent, value in values.items() if percent not in _ENDS},
+    )
+    rate = count / measured_s if measured_s else None
+    return ImportedDirection(
+        count, _whole(found, "Bytes"), rate, latency=latency if pairs else None
+    )
+
+
+def _load(profile: _Element | None, span: _Element) -> ImportedLoad:
+    threads = _whole(span, "ThreadCount")
+    if profile is None:
+        return ImportedLoad(threads=threads)
+
+    def one(name: str, default: float | None = None) -> float | None:
+        found = [_number(target, name) for target in profile.findall("Targets/Target")]
+        values = {default if value is None else value for value in found}
+        return values.pop() if len(values) == 1 else None
+
+    block, outstanding = one("BlockSize"), one("RequestCount")
+    pool = _whole(profile, "RequestCount")
+    is_random = [target.find("Random") is not None for target in profile.findall("Targets/Target")]
+    place = one("RandomRatio", 100.0) if all(is_random) else None
+    return ImportedLoad(
+        block_bytes=None if block is None else round(block),
+        threads=threads,
+        outstanding=pool or (None if outstanding is None else round(outstanding)),
+        write_percent=one("WriteRatio"),
+        random_percent=place if any(is_random) else 0.0,
+        duration_s=_number(profile, "Duration"),
+        warm_up_s=_number(profile, "Warmup"),
+    )
+
+
+def _targets(span: _Element, profile: _Element | None) -> tuple[ImportedTarget, ...]:
+    sizes: dict[str, int | None] = {}
+    if profile is not None:
+        sizes = {one.findtext("Path") or "": None for one in profile.findall("Targets/Target")}
+    for target in span.findall("Thread/Target"):
+        sizes[target.findtext("Path") or ""] = _whole(target, "FileSize")
+    return tuple(ImportedTarget(path, size) for path, size in sizes.items())
+
+
+def _rows(span: _Element) -> Iterator[ImportedRow]:
+    for thread in span.findall("Thread"):
+        for target in thread.findall("Target"):
+            parts = {
+                name.lower(): ImportedDirection(
+                    _whole(target, f"{name}Count"), _whole(target, f"{name}Bytes")
+                )
+                for name in ("Read", "Write")
+            }
+            yield ImportedRow(thread.findtext("Id") or "", target.findtext("Path") or "", parts)
+
+
+def _series(iops: _Element | None) -> Iterator[ImportedSeries]:
+    """Return the intervals of ``-D``: their rates are I/Os per second, whatever their length."""
+    buckets = [] if iops is None else iops.findall("Bucket")
+    ends_s = [float(bucket.get("SampleMillisecond") or 0) / 1000 for bucket in buckets]
+    gaps = {round(end - start, 6) for start, end in zip([0.0, *ends_s], ends_s, strict=False)}
+    interval_s = gaps.pop() if len(gaps) == 1 else None
+    for name in ("Read", "Write", "Total"):
+        rates = [
+            (end, float(bucket.get(name) or 0)) for end, bucket in zip(ends_s, buckets, strict=True)
+        ]
+        if rates:
+            yield ImportedSeries("iops", name.lower(), interval_s, tuple(rates))
+        means = [
+            (end, value)
+            for end, bucket in zip(ends_s, buckets, strict=True)
+            if (value := nanoseconds(bucket.get(f"{name}AvgLatencyMilliseconds") or "")) is not None
+        ]
+        if means:
+            yield ImportedSeries("latency_ns", name.lower(), interval_s, tuple(means))
+
+
+def _cpu(found: _Element, label: str) -> ImportedCpu:
+    texts = {name: found.findtext(name) or "" for name in _PERCENTS}
+    names = ("usage_percent", "user_percent", "kernel_percent", "idle_percent")
+    shown = dict(zip(names, texts.values(), strict=True))
+    usage, user, kernel, idle = (_number(found, name) for name in _PERCENTS)
+    return ImportedCpu(label, usage, user, kernel, idle, texts=shown)
+
+
+def _sum(span: _Element, name: str) -> int | None:
+    found = [_whole(target, name) for target in span.findall("Thread/Target")]
+    known = [value for value in found if value is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def _number(element: _Element, name: str) -> float | None:
+    text = element.findtext(name)
+    if text is None:
+        return None
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        raise ImportFormatError(f"this XML is damaged: <{name}> is {text!r}") from None
+    if not found.is_finite() or abs(found) > MOST_WHOLE:
+        raise ImportFormatError(f"this XML is damaged: <{name}> is {text[:_SHOWN]!r}")
+    return float(found)
+
+
+def _whole(element: _Element, name: str) -> int | None:
+    text = element.findtext(name)
+    found = None if text is None else whole_number(text)
+    if text is not None and found is None:
+        raise ImportFormatError(f"this XML is damaged: <{name}> is {text[:_SHOWN]!r}")
+    return found
+
+
+def _time_stamp(text: str) -> float | None:
+    try:
+        found = datetime.strptime(text, "%Y/%m/%d %H:%M:%S UTC").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return found.timestamp()

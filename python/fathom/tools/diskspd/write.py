@@ -1,0 +1,213 @@
+"""From a profile to DiskSpd's command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom._permission import allows
+from fathom.tools.notes import Note, Notes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from fathom.tools.load import Load
+
+__all__ = ["to_arguments"]
+
+_CACHING = {"cached": "", "unbuffered": "u", "remote_unbuffered": "r"}
+_FLUSH = {
+    "view_of_file": "v",
+    "non_volatile_memory": "n",
+    "non_volatile_memory_no_drain": "i",
+}
+_PRIORITY = {"very_low": "-I1", "low": "-I2", "normal": ""}
+_KIBI = 1 << 10
+_ALL = 100
+
+
+def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
+    """Return one command line for each time span, and what a command line cannot say.
+
+    All targets of a command line have one pattern, and its time spans are one; profiles may have
+    more.
+    """
+    notes = Notes()
+    spans = load.profile["time_spans"]
+    if len(spans) > 1:
+        notes.remark("TimeSpan", "a command line has one time span: there is one for each")
+    options = [f"{name}={value}" if value else name for name, value in load.options.items()]
+    allowed = [one for one in options if allows(one)]
+    if allowed:
+        notes.remark(" ".join(allowed), "no part of a load: type it behind the command, each time")
+        options = [one for one in options if one not in allowed]
+    lines = []
+    for span in spans:
+        first = span["targets"][0]
+        for other in span["targets"][1:]:
+            differing = [key for key in first if key != "path" and other[key] != first[key]]
+            if differing:
+                words = f"{', '.join(differing)} differ from {first['path']}: keep the XML"
+                notes.load(
+                    other["path"], f"a command line has one pattern for all targets; {words}"
+                )
+        made = [*_target(span, first, notes), *_span(span), *options]
+        lines.append([*filter(None, made), *(one["path"] for one in span["targets"])])
+    for kind, letter in (("start", "s"), ("finish", "f"), ("wait", "r"), ("stop", "p")):
+        if load.profile["events"][kind]:
+            lines = [[f"-y{letter}{load.profile['events'][kind]}", *line] for line in lines]
+    if load.profile["tracing"]:
+        notes.remark("-e", "write the events of the kernel that are to be counted")
+    return lines, notes.found
+
+
+def _size(size_bytes: int) -> str:
+    for power, unit in ((4, "T"), (3, "G"), (2, "M"), (1, "K")):
+        if size_bytes and size_bytes % _KIBI**power == 0:
+            return f"{size_bytes // _KIBI**power}{unit}"
+    return str(size_bytes)
+
+
+def _span(span: Mapping[str, Any]) -> Iterable[str]:
+    yield f"-d{span['duration_s']}"
+    yield f"-W{span['warm_up_s']}"
+    if span["cool_down_s"]:
+        yield f"-C{span['cool_down_s']}"
+    if span["random_seed"]:
+        yield f"-z{span['random_seed']}"
+    yield "-L" if span["measure_latency"] else ""
+    yield f"-D{span['interval_ms']}" if span["interval_series"] else ""
+    yield "-n" if span["disable_affinity"] else ""
+    yield "-x" if span["alternate_completion"] else ""
+    yield f"-F{span['thread_count']}" if span["thread_count"] else ""
+    yield f"-O{span['request_count']}" if span["request_count"] else ""
+    if span["cpus"]:
+        yield "-a" + ",".join(f"g{cpu['group']},{cpu['index']}" for cpu in span["cpus"])
+    yield from _tuning(span["tuning"])
+    yield from _stop(span["stop"])
+
+
+def _tuning(tuning: Mapping[str, Any]) -> Iterable[str]:
+    if ring := tuning["ring"]:
+        kind, count = next(iter(ring["batch"].items()))
+        plain = "" if ring["registered_buffers"] else "n"
+        yield f"-u{plain}{count}{'p' if kind == 'percent' else ''}"
+    if tuning["completion_depth"]:
+        yield f"-oc{tuning['completion_depth']}"
+    if tuning["buffer_separation"]:
+        yield "-bsn" if tuning["buffer_separation"] == "system_default" else "-bsp"
+
+
+def _stop(stop: Mapping[str, Any]) -> Iterable[str]:
+    if stop["bytes"] is not None:
+        yield f"--stop-bytes={_size(stop['bytes'])}"
+    if stop["ios"] is not None:
+        yield f"--stop-ios={stop['ios']}"
+    yield "--stop-pass" if stop["pass"] else ""
+    if steady := stop["steady"]:
+        percents = [f"{steady[f'{name}_milli'] / 1000:g}" for name in ("range", "slope")]
+        yield f"--stop-steady={steady['intervals']}:{':'.join(percents)}"
+    if known := stop["confidence"]:
+        percents = [f"{known[f'{name}_milli'] / 1000:g}" for name in ("level", "precision")]
+        yield f"--stop-confidence={':'.join(percents)}"
+    if stop["interval_ms"] is not None:
+        yield f"--stop-interval={stop['interval_ms']}"
+
+
+def _target(span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes) -> Iterable[str]:
+    yield f"-c{_size(target['create_bytes'])}" if target["create_bytes"] else ""
+    yield f"-b{_size(target['block_bytes'])}"
+    yield from _range(target)
+    yield from _order(target)
+    yield f"-w{target['write_percent']}" if target["write_percent"] else ""
+    if not span["thread_count"]:
+        yield f"-t{target['threads']}"
+    if not span["request_count"]:
+        yield f"-o{target['outstanding']}"
+    yield from _caches(target)
+    yield from _pace(target)
+    yield from _data(target["write_data"])
+    yield "-l" if target["large_pages"] else ""
+    yield _PRIORITY[target["priority"]]
+    yield from _extensions(target["extensions"])
+    if target["thread_targets"] or target["weight"] != 1:
+        notes.load("Weight, ThreadTarget", "a command line has no weights of targets: keep the XML")
+
+
+def _range(target: Mapping[str, Any]) -> Iterable[str]:
+    base, limit = target["base_bytes"], target["limit_bytes"]
+    if base:
+        length = f":{_size(limit - base)}" if limit else ""
+        yield f"-B{_size(base)}{length}"
+    elif limit:
+        yield f"-f{_size(limit)}"
+    letters = {"random": "r", "sequential": "s", "temporary": "t"}
+    hints = "".join(letter for name, letter in letters.items() if target["hints"][name])
+    yield f"-f{hints}" if hints else ""
+
+
+def _order(target: Mapping[str, Any]) -> Iterable[str]:
+    access = target["access"]
+    align = "" if access["align_bytes"] == target["block_bytes"] else _size(access["align_bytes"])
+    if access["random_percent"]:
+        yield f"-r{align}"
+        yield f"-rs{access['random_percent']}" if access["random_percent"] < _ALL else ""
+    else:
+        yield f"-s{'i' if access['interlocked'] else ''}{align}"
+    if target["distribution"]:
+        kind, ranges = next(iter(target["distribution"].items()))
+        parts = [f"{one['io_percent']}/{_size(one['length'])}" for one in ranges if one["length"]]
+        yield f"-rd{'pct' if kind == 'percent' else 'abs'}{':'.join(parts)}"
+    if target["thread_stride_bytes"]:
+        yield f"-T{_size(target['thread_stride_bytes'])}"
+    yield "-p" if target["parallel_same_offset"] else ""
+
+
+def _caches(target: Mapping[str, Any]) -> Iterable[str]:
+    letters = _CACHING[target["caching"]]
+    letters += "m" if target["memory_mapped"] else ""
+    letters += "w" if target["write_through"] else ""
+    yield f"-S{letters}" if letters else ""
+    yield f"-N{_FLUSH[target['flush']]}" if target["flush"] else ""
+
+
+def _pace(target: Mapping[str, Any]) -> Iterable[str]:
+    if rate := target["rate"]:
+        yield f"-g{rate['iops']}i" if "iops" in rate else f"-g{rate['bytes_per_ms']}"
+    if target["burst_ios"]:
+        yield f"-i{target['burst_ios']}"
+        yield f"-j{target['think_ms']}"
+
+
+def _data(data: Mapping[str, Any]) -> Iterable[str]:
+    yield "-Zr" if data["fresh_random"] else ""
+    if data["source"] == "zero":
+        yield "-Z"
+    elif data["source"] != "counting_pattern":
+        buffer = data["source"]["buffer"]
+        yield f"-Z{_size(buffer['bytes'])}{',' if buffer['file'] else ''}{buffer['file'] or ''}"
+
+
+def _extensions(more: Mapping[str, Any]) -> Iterable[str]:
+    yield f"--ratio={more['ratio']}" if more["ratio"] else ""
+    for kind in ("read", "write"):
+        yield _pattern(kind, more[f"{kind}_pattern"])
+    for name in ("block_mix", "read_block_mix", "write_block_mix"):
+        parts = [f"{_size(one['block_bytes'])}:{one['io_percent']}" for one in more[name]]
+        yield f"--{name.replace('_', '-')}={','.join(parts)}" if parts else ""
+    if sync := more["sync"]:
+        yield f"--{'fdatasync' if sync['data_only'] else 'fsync'}={sync['every_writes']}"
+    for name in ("trim", "compress", "dedupe"):
+        if more[f"{name}_percent"] is not None:
+            yield f"--{name}={more[f'{name}_percent']}"
+
+
+def _pattern(kind: str, pattern: Mapping[str, Any] | None) -> str:
+    if pattern is None:
+        return ""
+    text = f"--{kind}-pattern={pattern['order']}"
+    for name, word in (("block_bytes", "block"), ("align_bytes", "align")):
+        text += f",{word}={_size(pattern[name])}" if pattern[name] else ""
+    if one := pattern["range"]:
+        length = f":{_size(one['length_bytes'])}" if one["length_bytes"] else ""
+        text += f",range={_size(one['base_bytes'])}{length}"
+    return text

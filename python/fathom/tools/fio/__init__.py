@@ -1,0 +1,1 @@
+"""fio: reads its results and jobs, writes jobs, and runs it."""

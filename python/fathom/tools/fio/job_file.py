@@ -1,0 +1,183 @@
+"""fio's job files and command lines, as sections of options (fio(1), "Job file format")."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fathom.errors import InvalidRequestError
+from fathom.tools.fio.names import without_comment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fathom.tools.notes import Note
+
+__all__ = ["FioJob", "job_file", "read_fio_arguments", "read_job_file"]
+
+_SECTION = re.compile(r"\[(.+)\]")
+# Options that take a value have it behind = or in the next argument; these stand alone.
+_FLAGS = (
+    "thread",
+    "group_reporting",
+    "time_based",
+    "stonewall",
+    "new_group",
+    "norandommap",
+    "exitall",
+    "zero_buffers",
+    "refill_buffers",
+    "minimal",
+    "create_only",
+    "do_verify",
+    "randrepeat",
+    "overwrite",
+    "invalidate",
+    "gtod_reduce",
+    "exit_all_on_error",
+    "debug",
+    "help",
+    "version",
+    "append-terse",
+    "numa",
+)
+# What belongs to the report of a command line, not to the load.
+_OF_THE_COMMAND = (
+    "output",
+    "output-format",
+    "eta",
+    "eta-newline",
+    "eta-interval",
+    "status-interval",
+    "bandwidth-log",
+    "minimal",
+    "append-terse",
+    "section",
+    "alloc-size",
+    "warnings-fatal",
+    "max-jobs",
+    "readonly",
+    "aux-path",
+    "trigger-file",
+)
+_ALIASES = {
+    "blocksize": "bs",
+    "bssize": "bs",
+    "rwmix": "rwmixread",
+    "readwrite": "rw",
+    "blockalign": "ba",
+    "blocksize_range": "bsrange",
+    "iomem": "mem",
+    "file_size": "filesize",
+    "io_limit": "io_size",
+    "wait_for_previous": "stonewall",
+    "timeout": "runtime",
+    "buffer_size": "bs",
+}
+
+
+@dataclass(frozen=True)
+class FioJob:
+    """One section of a job file; an option without a value has the value ``""``."""
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def job_file(jobs: Sequence[FioJob], notes: Sequence[Note] = ()) -> str:
+    """Return a job file; what all jobs share stands in ``[global]``, and notes are comments."""
+    lines = [f"# {note}" for note in notes]
+    shared = _shared(jobs)
+    sections = [("global", shared)] if shared else []
+    for job in jobs:
+        own = {key: value for key, value in job.options.items() if key not in shared}
+        sections.append((job.name, own))
+    for name, options in sections:
+        lines += ["", f"[{name}]"]
+        lines += [f"{key}={value}" if value else key for key, value in options.items()]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _shared(jobs: Sequence[FioJob]) -> dict[str, str]:
+    if len(jobs) == 1:
+        return {}
+    first = jobs[0].options
+    # `stonewall` in [global] would hold for each job, which is not what it says of all of them.
+    return {
+        key: value
+        for key, value in first.items()
+        if key != "stonewall" and all(job.options.get(key) == value for job in jobs)
+    }
+
+
+def read_job_file(text: str) -> list[FioJob]:
+    """Read a job file; each job has the options of the ``[global]`` sections before it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If a line is no option of a section, or if there is no job; the line is named.
+
+    """
+    shared: dict[str, str] = {}
+    jobs: list[tuple[str, dict[str, str]]] = []
+    current: dict[str, str] | None = None
+    for number, raw in enumerate(text.lstrip("\ufeff").splitlines(), start=1):
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        section = _SECTION.fullmatch(line)
+        if section and section[1].lower() == "global":
+            current = shared
+        elif section:
+            current = dict(shared)
+            jobs.append((section[1], current))
+        elif current is None or line.startswith("["):
+            raise InvalidRequestError(f"line {number} of the job file: {line!r} is in no section")
+        else:
+            name, value = _option(line)
+            current[name] = value
+    return _jobs(jobs)
+
+
+def read_fio_arguments(arguments: Sequence[str]) -> list[FioJob]:
+    """Read fio's command line, without the program's name; ``--name`` begins a job.
+
+    Raises
+    ------
+    InvalidRequestError
+        If an argument is no option, or if there is no job.
+
+    """
+    shared: dict[str, str] = {}
+    jobs: list[tuple[str, dict[str, str]]] = []
+    current = shared
+    rest = list(arguments)
+    while rest:
+        one = rest.pop(0)
+        if not one.startswith("-"):
+            raise InvalidRequestError(
+                f"{one}: not an option of fio; give a job file alone, or options such as --rw=read"
+            )
+        name, value = _option(one.lstrip("-"))
+        if "=" not in one and name not in _FLAGS and rest and not rest[0].startswith("--"):
+            value = rest.pop(0)
+        if name == "name":
+            current = dict(shared)
+            jobs.append((value, current))
+        elif name not in _OF_THE_COMMAND:
+            current[name] = value
+    return _jobs(jobs or ([("job", shared)] if shared else []))
+
+
+def _jobs(found: Sequence[tuple[str, Mapping[str, str]]]) -> list[FioJob]:
+    if not found:
+        raise InvalidRequestError("there is no job: a job file has a section such as [job1]")
+    return [FioJob(name, options) for name, options in found]
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, _, value = text.partition("=")
+    name = name.strip()
+    return _ALIASES.get(name, name), without_comment(value.strip())

@@ -1,0 +1,372 @@
+"""fio's JSON and JSON+ (``--output-format=json``, ``json+``), of fio 2.1 to 3.
+
+The names and units are those of fio's ``stat.c`` (``add_ddir_status_json``, ``add_ddir_lat_json``)
+and of its documentation, "JSON output" and "JSON+ output"
+(https://fio.readthedocs.io/en/latest/fio_doc.html): from 3.0 on, latencies are ``clat_ns`` and
+``io_bytes`` are bytes; before, they are ``clat`` in microseconds and ``io_bytes`` in KiB. JSON+
+adds the bins of each histogram, a bin being named by the middle of its range, from which fio reads
+its own percentiles.
+
+Jobs of one group (``groupid``) ran at the same time and are one result; groups ran one after the
+other and are results of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from fathom._nesting import is_nested_too_deep
+from fathom._numbers import whole_number
+from fathom._text import without_halves
+from fathom.imported.errors import ImportFormatError
+from fathom.imported.merge import merged
+from fathom.imported.model import (
+    ImportedCpu,
+    ImportedDirection,
+    ImportedLatency,
+    ImportedResult,
+    ImportedRow,
+    Reading,
+    UnparsedLine,
+)
+from fathom.tools._lines import decimal
+from fathom.tools.fio._read_options import load_of, targets_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["fio_results", "looks_like_fio_json", "read_fio_json"]
+
+ORIGIN = "fio-json"
+_BYTES_PER_KIB = 1024
+_BYTES_PER_MIB = 1 << 20
+_NS_PER_US = 1000
+_MS_PER_S = 1000
+_MOST = 1 << 64
+_SHOWN = 40
+# Where fio measures percentiles, by its options clat_percentiles and lat_percentiles.
+_LATENCIES = {"clat": "from submission to completion (clat)", "lat": "from creation (lat)"}
+_DIRECTIONS = ("read", "write", "trim")
+_FIRST_LINE = re.compile(r"^\{", re.MULTILINE)
+
+_Job = dict[str, Any]
+
+
+def looks_like_fio_json(text: str) -> bool:
+    """Whether a text has fio's JSON somewhere."""
+    return '"fio version"' in text
+
+
+def read_fio_json(data: bytes) -> Reading:
+    """Return all results of a file, such as ``fio --output=FILE --output-format=json+`` writes.
+
+    A file may hold several documents, and fio's messages before and between them, which are told
+    as unparsed lines.
+
+    Raises
+    ------
+    ImportFormatError
+        If it holds no whole document, or one that is not fio's.
+
+    """
+    text = data.decode("utf-8", "replace")
+    results: list[ImportedResult] = []
+    unparsed: list[UnparsedLine] = []
+    for document, first, last, passed_over in _documents(text):
+        unparsed += passed_over
+        if document is not None:
+            results += fio_results(document, lines=(first, last))
+    return Reading(tuple(results), tuple(unparsed))
+
+
+def fio_results(
+    document: Mapping[str, Any], *, command_line: str = "", lines: tuple[int, int] | None = None
+) -> list[ImportedResult]:
+    """Return one result for each group of jobs of a parsed document.
+
+    Parameters
+    ----------
+    document
+        What ``json.loads`` made of fio's output.
+    command_line
+        How fio was called, where that is known: its JSON does not tell.
+    lines
+        Where the document stood in its file.
+
+    Raises
+    ------
+    ImportFormatError
+        If the document is not one of fio's.
+
+    """
+    if not isinstance(document.get("fio version"), str):
+        raise ImportFormatError('this JSON is not fio\'s: it has no "fio version"')
+    jobs = document.get("jobs") or document.get("client_stats") or []
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        raise ImportFormatError('this JSON of fio is damaged: its "jobs" are no list of objects')
+    groups: dict[tuple[object, object], list[_Job]] = {}
+    for job in jobs:
+        groups.setdefault((job.get("hostname"), job.get("groupid")), []).append(job)
+    return [_group(document, group, command_line, lines) for group in groups.values()]
+
+
+def _group(
+    document: Mapping[str, Any],
+    jobs: Sequence[_Job],
+    command_line: str,
+    lines: tuple[int, int] | None,
+) -> ImportedResult:
+    given = _mapping(document, "global options")
+    options = given | _mapping(jobs[0], "job options")
+    asked = [given | _mapping(job, "job options") for job in jobs]
+    parts = [_directions(job) for job in jobs]
+    whole = {
+        name: merged([one.get(name) for one in parts], _percents(parts))
+        for name in (*_DIRECTIONS, "sync")
+    }
+    errors = [job for job in jobs if job.get("error")]
+    return ImportedResult(
+        origin=ORIGIN,
+        tool="fio",
+        tool_version=str(document["fio version"]).removeprefix("fio-"),
+        title=", ".join(dict.fromkeys(_name(job) for job in jobs)),
+        command_line=command_line,
+        time_stamp_unix_s=_time_stamp(document, jobs[0]),
+        host_name=str(jobs[0].get("hostname") or ""),
+        measured_s=_measured_s(jobs),
+        load=load_of([_name(job) for job in jobs], asked),
+        targets=targets_of(asked),
+        read=whole["read"],
+        write=whole["write"],
+        trim=whole["trim"],
+        sync=whole["sync"],
+        total=merged([whole["read"], whole["write"]], _percents(parts)),
+        cpus=tuple(_cpu(job) for job in jobs),
+        rows=tuple(
+            ImportedRow(_name(job), str(options.get("filename", "")), one)
+            for job, one in zip(jobs, parts, strict=True)
+        ),
+        failure="; ".join(f"job {_name(job)} ended with error {job['error']}" for job in errors)
+        or None,
+        options=options | {"devices": _devices(document)},
+        lines=lines,
+    )
+
+
+def _name(job: _Job) -> str:
+    return str(job.get("jobname", ""))
+
+
+def _directions(job: _Job) -> dict[str, ImportedDirection]:
+    found = {name: _direction(_mapping(job, name)) for name in _DIRECTIONS}
+    if not found["trim"].ios:
+        del found["trim"]
+    syncs = _mapping(job, "sync")
+    latency = _latency(syncs, "lat", "of a sync")
+    count = _whole(syncs, "total_ios")
+    if not count:
+        return found
+    runtime_ms = max(_number(_mapping(job, name), "runtime") or 0 for name in _DIRECTIONS)
+    rate = count * _MS_PER_S / runtime_ms if runtime_ms else None
+    return found | {"sync": ImportedDirection(ios=count, iops=rate, latency=latency)}
+
+
+def _direction(data: Mapping[str, Any]) -> ImportedDirection:
+    found = {
+        kind: one
+        for kind in ("clat", "lat", "slat")
+        if (one := _latency(data, kind, _LATENCIES.get(kind, f"of submission ({kind})")))
+    }
+    # The one with percentiles, if any has them: clat, or lat where lat_percentiles is set.
+    ranked = [kind for kind in _LATENCIES if kind in found]
+    with_percentiles = [kind for kind in ranked if found[kind].percentiles_ns]
+    chosen = next(iter([*with_percentiles, *ranked]), None)
+    return ImportedDirection(
+        ios=_whole(data, "total_ios"),
+        bytes=_bytes(data),
+        iops=_number(data, "iops"),
+        mib_per_s=_mib_per_s(data),
+        iops_std=_number(data, "iops_stddev") if _number(data, "iops_samples") else None,
+        latency=found[chosen] if chosen else None,
+        other_latencies={kind: one for kind, one in found.items() if kind != chosen},
+    )
+
+
+def _bytes(data: Mapping[str, Any]) -> int | None:
+    count = _whole(data, "io_bytes")
+    # fio before 3.0 has no bw_bytes, and counts io_bytes in KiB.
+    is_old = "bw_bytes" not in data and "io_kbytes" not in data
+    return None if count is None else count * (_BYTES_PER_KIB if is_old else 1)
+
+
+def _mib_per_s(data: Mapping[str, Any]) -> float | None:
+    exact = _number(data, "bw_bytes")
+    if exact is not None:
+        return exact / _BYTES_PER_MIB
+    kib_per_s = _number(data, "bw")
+    return None if kib_per_s is None else kib_per_s * _BYTES_PER_KIB / _BYTES_PER_MIB
+
+
+def _latency(data: Mapping[str, Any], kind: str, what: str) -> ImportedLatency | None:
+    name, unit_ns = (f"{kind}_ns", 1) if f"{kind}_ns" in data else (kind, _NS_PER_US)
+    found = _mapping(data, name)
+    count = _whole(found, "N")
+    # Before 3.0 there is no count; the I/Os of the direction stand for it.
+    count = _whole(data, "total_ios") if count is None and found else count
+    if not found or not count:
+        return None
+    figures = {key: _number(found, key) for key in ("mean", "stddev", "min", "max")}
+    scaled = {key: None if one is None else one * unit_ns for key, one in figures.items()}
+    bins = _mapping(found, "bins")
+    return ImportedLatency(
+        what=what,
+        count=count,
+        mean_ns=scaled["mean"],
+        std_ns=scaled["stddev"],
+        min_ns=scaled["min"],
+        max_ns=scaled["max"],
+        percentiles_ns=_percentiles(found, unit_ns),
+        histogram=_bins(bins, unit_ns) if bins else None,
+    )
+
+
+def _percentiles(data: Mapping[str, Any], unit_ns: int) -> dict[float, float]:
+    found = _mapping(data, "percentile")
+    # fio 2 fills the list up to 20 entries with "0.00".
+    known = {key: _number(found, key) for key in found if _percent(key) > 0}
+    return {_percent(key): one * unit_ns for key, one in known.items() if one is not None}
+
+
+def _percent(key: str) -> float:
+    percent = decimal(key)
+    if percent is None:
+        raise ImportFormatError(f"this JSON of fio is damaged: percentile {key[:_SHOWN]!r}")
+    return percent
+
+
+def _bins(data: Mapping[str, Any], unit_ns: int) -> dict[int, int] | None:
+    # fio before 3.0 names its bins by their number, which its tools alone can read.
+    if unit_ns != 1:
+        return None
+    counts: dict[int, int] = {}
+    for value, count in data.items():
+        value_ns, ios = whole_number(value), whole_number(f"{count}")
+        if value_ns is None or ios is None:
+            shown = f"{value[:_SHOWN]!r}: {f'{count}'[:_SHOWN]!r}"
+            raise ImportFormatError(f"this JSON of fio is damaged: a bin has {shown}")
+        counts[value_ns] = ios
+    return dict(sorted((value_ns, count) for value_ns, count in counts.items() if count))
+
+
+def _percents(parts: Sequence[Mapping[str, ImportedDirection]]) -> list[float]:
+    """Return the percentiles that any part has, so that a sum tells the same ones."""
+    latencies = [one.latency for part in parts for one in part.values() if one.latency]
+    return sorted({percent for one in latencies for percent in one.percentiles_ns})
+
+
+def _measured_s(jobs: Sequence[_Job]) -> float | None:
+    times = [_number(_mapping(job, name), "runtime") for job in jobs for name in _DIRECTIONS]
+    known = [one for one in times if one]
+    if not known:
+        known = [one for job in jobs if (one := _number(job, "job_runtime"))]
+    return max(known) / _MS_PER_S if known else None
+
+
+def _time_stamp(document: Mapping[str, Any], job: _Job) -> float | None:
+    """Return the start, which fio tells from 3.37 on, or when it wrote the document."""
+    for source, name, unit in (
+        (job, "job_start", _MS_PER_S),
+        (document, "timestamp_ms", _MS_PER_S),
+    ):
+        found = _number(source, name)
+        if found is not None:
+            return found / unit
+    return _number(document, "timestamp")
+
+
+def _devices(document: Mapping[str, Any]) -> str:
+    found = document.get("disk_util")
+    disks = found if isinstance(found, list) else []
+    return ", ".join(str(disk.get("name")) for disk in disks if isinstance(disk, dict))
+
+
+def _cpu(job: _Job) -> ImportedCpu:
+    user, kernel = _number(job, "usr_cpu"), _number(job, "sys_cpu")
+    used = None if user is None or kernel is None else user + kernel
+    return ImportedCpu(_name(job), used, user, kernel, None)
+
+
+def _mapping(data: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = data.get(name)
+    if found is not None and not isinstance(found, dict):
+        raise ImportFormatError(f'this JSON of fio is damaged: "{name}" is no object')
+    return dict(found or {})
+
+
+def _number(data: Mapping[str, Any], name: str) -> float | None:
+    found = data.get(name)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise ImportFormatError(f'this JSON of fio is damaged: "{name}" is no number')
+    # No number of fio has more than 64 bits; a NaN is not less than anything.
+    if not abs(found) <= _MOST:
+        raise ImportFormatError(f'this JSON of fio is damaged: "{name}" is an absurd number')
+    return found
+
+
+def _whole(data: Mapping[str, Any], name: str) -> int | None:
+    found = _number(data, name)
+    return None if found is None else round(found)
+
+
+def _documents(
+    text: str,
+) -> Iterator[tuple[dict[str, Any] | None, int, int, list[UnparsedLine]]]:
+    """Return each document with its lines, and the lines before it, and those behind the last."""
+    decoder = json.JSONDecoder()
+    end, count = 0, 0
+    # The line in which the part behind ``end`` begins.
+    line = 1
+    while (start := _FIRST_LINE.search(text, end)) is not None:
+        passed_over = _lines(text[end : start.start()], line)
+        first = line + text.count("\n", end, start.start())
+        try:
+            document, end = decoder.raw_decode(text, start.start())
+        except (ValueError, RecursionError) as error:
+            raise ImportFormatError(_broken(text, first, error)) from error
+        if is_nested_too_deep(document):
+            raise ImportFormatError(_broken(text, first, RecursionError()))
+        document = without_halves(document)
+        count += 1
+        line = first + text.count("\n", start.start(), end)
+        yield document, first, line, passed_over
+    if not count:
+        raise ImportFormatError("there is no JSON of fio: no line begins with {")
+    yield None, 0, 0, _lines(text[end:], line)
+
+
+def _broken(text: str, first: int, error: Exception) -> str:
+    """Say where a document breaks, and whether it was cut off there."""
+    how, where = "is damaged", ""
+    if isinstance(error, json.JSONDecodeError):
+        is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
+        how = "is cut off" if is_cut else how
+        where = f" in line {error.lineno}, column {error.colno}: {error.msg}"
+    elif isinstance(error, RecursionError):
+        where = ": it is nested too deep"
+    return (
+        f"the JSON that begins in line {first} {how}{where}; nothing of the file was imported: "
+        "copy it once more, or run fio once more"
+    )
+
+
+def _lines(text: str, number: int) -> list[UnparsedLine]:
+    """Return the lines of a part that have any word, counted from this number."""
+    return [
+        UnparsedLine(number + index, line.strip("\r"), is_within=False)
+        for index, line in enumerate(text.split("\n"))
+        if line.strip()
+    ]

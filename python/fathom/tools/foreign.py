@@ -1,0 +1,275 @@
+"""Another tool behind the seam: guarded, prepared and saved as our own runs are.
+
+Before the other tool starts, our engine makes the same run with a duration of 0: it refuses what it
+would refuse, makes the files, and tells what the targets are. While a block device is written, this
+process holds the kernel's exclusive claim on it, which keeps others from mounting it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import stat
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fathom import _fathom
+from fathom._permission import NOTHING, Permission, refuse_permissions
+from fathom._signals import held_back
+from fathom.engine import run_kept
+from fathom.errors import InvalidRequestError, RefusedError, RunFailedError, RunInterrupted
+from fathom.result import Result
+from fathom.runners.measure import Measured, noted_override
+from fathom.runners.native import stored_figures
+from fathom.runners.runner import RunOutcome
+from fathom.runners.saving import save_run
+from fathom.tools._process import ToolRun, cpu_rows, run_tool
+from fathom.tools.load import read_load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fathom.store import Store
+    from fathom.tools.load import Load
+
+__all__ = ["ForeignRunner", "Tool", "ToolSpan"]
+
+# How long a tool may take beside its warm-up and its measured time: to start, and to write logs.
+_OVERHEAD_S = 60.0
+_OWN_TIMES = ("-d", "-W", "-C")
+
+
+@dataclass(frozen=True)
+class ToolSpan:
+    """What a tool measured, in the form of our results (``schema/result.schema.json``).
+
+    ``failure`` is the tool's own words if it failed; ``stop`` holds what is known of the mean.
+    """
+
+    measured_ns: int
+    threads: list[dict[str, Any]]
+    stop: dict[str, Any] | None
+    failure: str | None
+
+
+class Tool(Protocol):
+    """A tool that can run a load."""
+
+    name: str
+    version: str
+
+    def command(self, load: Load, folder: Path) -> list[str]:
+        """Return the command for a load, and write what it reads into the folder.
+
+        Raises
+        ------
+        InvalidRequestError
+            If the tool cannot make this load.
+
+        """
+
+    def measured(self, load: Load, folder: Path, run: ToolRun) -> ToolSpan:
+        """Read what the command has left in the folder."""
+
+
+class ForeignRunner:
+    """Runs with another tool."""
+
+    def __init__(self, store: Store | None, tool: Tool, permission: Permission = NOTHING) -> None:
+        """Save into this store, or nowhere; ``permission`` is what a person has typed."""
+        self._store = store
+        self._tool = tool
+        self._permission = permission
+
+    def permitted(self, permission: Permission) -> ForeignRunner:
+        """Return a runner with this permission; see ``PermittedRunner``."""
+        return ForeignRunner(self._store, self._tool, permission)
+
+    @property
+    def tool(self) -> str:
+        """The tool's name, such as ``fio``."""
+        return self._tool.name
+
+    @property
+    def name(self) -> str:
+        """The tool and its version, such as ``fio 3.33``."""
+        return f"{self._tool.name} {self._tool.version}"
+
+    def clock(self) -> float:
+        """Return seconds of a clock that nobody sets."""
+        return time.monotonic()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> RunOutcome:
+        """Run and save; see ``Runner.run``."""
+        found = self.measure(arguments, label=label, experiment_id=experiment_id, step_id=step_id)
+        if found.failure is not None:
+            return RunOutcome(found.run_id, None, found.failure)
+        return RunOutcome(found.run_id, stored_figures(found.result), None)
+
+    def measure(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+        show: Callable[[Result], None] | None = None,
+    ) -> Measured:
+        """Run and save, and return the whole result; ``show`` gets it before it is saved.
+
+        Rules that end a run once its mean is known are left out: the longest time is taken, and
+        what is then known of the mean stands in the result.
+
+        Raises
+        ------
+        InvalidRequestError
+            If the tool cannot make this load, or the arguments are wrong; nothing was touched.
+        RefusedError
+            If a target holds data that must not be lost; nothing was touched.
+        RunInterrupted
+            If Ctrl-C ended the run; what was measured is saved.
+
+        """
+        # Between the end of the tool and the store, nothing ends the process.
+        with held_back():
+            return self._measured(arguments, label, experiment_id, step_id, show)
+
+    def _measured(
+        self,
+        arguments: Sequence[str],
+        label: str,
+        experiment_id: int | None,
+        step_id: int | None,
+        show: Callable[[Result], None] | None,
+    ) -> Measured:
+        if any(one.startswith("-X") for one in arguments):
+            raise InvalidRequestError(
+                "-X: another tool is driven by arguments; fathom translate --to diskspd gives them"
+            )
+        refuse_permissions(arguments, "the arguments of this run")
+        load = read_load(arguments)
+        self._check(load)
+        noted = noted_override(self._store, self._permission, arguments, experiment_id)
+        with tempfile.TemporaryDirectory(prefix="fathom-run-") as name, ExitStack() as claims:
+            folder = Path(name)
+            # Before anything is made: the load may be one that the tool does not know.
+            command = self._tool.command(load, folder)
+            try:
+                rehearsed = run_kept(_rehearsal(arguments), permission=self._permission)
+            except RunFailedError as error:
+                # A target that cannot be opened or made: the other tool is not even started.
+                return Measured(None, error.result, error)
+            claims.enter_context(_claimed(rehearsed))
+            began_unix_s = int(time.time())
+            span = load.profile["time_spans"][0]
+            limit_s = span["duration_s"] + span["warm_up_s"] + _OVERHEAD_S
+            # What the tool writes is as much ours as what the engine writes; if it cannot be
+            # started or waited for, what the files hold decides.
+            entrusted = _fathom.Entrusted(_written(rehearsed))
+            run = run_tool(command, folder, limit_s)
+            entrusted.end(run.session)
+            found = self._tool.measured(load, folder, run)
+        result = self._result(load, rehearsed, command, (began_unix_s, run, found))
+        if show is not None:
+            show(result)
+        failures = [found.failure] if found.failure and not run.interrupted else []
+        run_id = None
+        if self._store is not None:
+            run_id = save_run(
+                self._store, result, arguments, label=label, failures=failures,
+                experiment_id=experiment_id, step_id=step_id,
+            )  # fmt: skip
+            self._store.overrides.ended(noted, run_id)
+        if run.interrupted:
+            raise RunInterrupted(result)
+        return Measured(run_id, result, RunFailedError(failures[0], result) if failures else None)
+
+    def _check(self, load: Load) -> None:
+        if len(load.profile["time_spans"]) > 1:
+            raise InvalidRequestError(f"{self._tool.name} is driven with one time span at a time")
+        if any(one["path"].startswith(("#", "*")) for one in _targets(load)):
+            raise InvalidRequestError("name the target by its path, such as /dev/nvme0n1")
+
+    def _result(
+        self,
+        load: Load,
+        rehearsed: Result,
+        command: Sequence[str],
+        seen: tuple[int, ToolRun, ToolSpan],
+    ) -> Result:
+        began_unix_s, run, found = seen
+        outcome: Any = {"failed": found.failure} if found.failure else "complete"
+        if run.interrupted:
+            outcome = "interrupted"
+        planned = rehearsed.raw["time_spans"][0]
+        span = planned | {
+            "outcome": outcome,
+            "measured_ns": found.measured_ns,
+            "interval_ns": 0,
+            "stop": found.stop,
+            "cost": None,
+            "cpu": cpu_rows(run.samples, found.measured_ns / 1e9),
+            "threads": found.threads,
+        }
+        raw = dict(rehearsed.raw) | {
+            "tool": {"name": self._tool.name, "version": self._tool.version},
+            "command_line": shlex.join(command),
+            "started_at_unix_s": began_unix_s,
+            "profile": load.profile,
+            "time_spans": [span],
+        }
+        return Result.from_json(json.dumps(raw))
+
+
+def _written(rehearsed: Result) -> list[str]:
+    targets = rehearsed.raw["profile"]["time_spans"][0]["targets"]
+    return [one["path"] for one in targets if one["write_percent"]]
+
+
+def _targets(load: Load) -> list[dict[str, Any]]:
+    return [target for span in load.profile["time_spans"] for target in span["targets"]]
+
+
+def _rehearsal(arguments: Sequence[str]) -> list[str]:
+    """Return the same run with a duration of 0."""
+    kept = [one for one in arguments if not one.startswith((*_OWN_TIMES, "--stop-"))]
+    return ["-d0", "-W0", "-C0", *kept]
+
+
+@contextmanager
+def _claimed(rehearsed: Result) -> Iterator[None]:
+    """Hold the exclusive claim on each block device that is written (open(2), O_EXCL).
+
+    Raises
+    ------
+    RefusedError
+        If somebody else has it.
+
+    """
+    written = [path for path in _written(rehearsed) if stat.S_ISBLK(Path(path).stat().st_mode)]
+    claims = []
+    try:
+        for path in written:
+            try:
+                claims.append(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+            except OSError as error:
+                raise RefusedError(
+                    f"{path} cannot be claimed for writing: {error.strerror}; unmount it, or end "
+                    "what uses it"
+                ) from error
+        yield
+    finally:
+        for claim in claims:
+            os.close(claim)

@@ -1,0 +1,96 @@
+"""A load in the terms of Iometer's access specification and setup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fathom.tools.notes import Note, Notes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fathom.tools.load import Load
+
+__all__ = ["iometer_terms"]
+
+_SECTOR_BYTES = 512  # The unit of Iometer's disk sizes (Iometer User's Guide, "Disk Targets").
+_ALL = 100
+
+
+def iometer_terms(load: Load) -> tuple[str, list[Note]]:
+    """Return a load in Iometer's terms, one per line, and what Iometer cannot say."""
+    notes = Notes()
+    blocks = []
+    for span in load.profile["time_spans"]:
+        for target in span["targets"]:
+            terms = {**_topology(span, target), **_specification(target), **_setup(span)}
+            blocks.append("\n".join(f"{name}: {value}" for name, value in terms.items()))
+            _take_notes(load, span, target, notes)
+    return "\n\n".join(blocks) + "\n", notes.found
+
+
+def _topology(span: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, str]:
+    end = target["limit_bytes"] or target["create_bytes"]
+    used = (end - target["base_bytes"]) // _SECTOR_BYTES if end else 0
+    return {
+        "Target": target["path"],
+        "Workers": str(span["thread_count"] or target["threads"]),
+        "# of Outstanding I/Os": str(span["request_count"] or target["outstanding"]),
+        "Starting Disk Sector": str(target["base_bytes"] // _SECTOR_BYTES),
+        "Maximum Disk Size": f"{used} Sectors" if used else "0 Sectors (all)",
+    }
+
+
+def _specification(target: Mapping[str, Any]) -> dict[str, str]:
+    access, writes = target["access"], target["write_percent"]
+    mix = target["extensions"]["block_mix"] or [
+        {"block_bytes": target["block_bytes"], "io_percent": _ALL}
+    ]
+    lines = [f"{one['block_bytes']} Bytes at {one['io_percent']} % of Access" for one in mix]
+    align = access["align_bytes"]
+    return {
+        "Transfer Request Size": ", ".join(lines),
+        "Percent Read/Write Distribution": f"{_ALL - writes} % Read, {writes} % Write",
+        "Percent Random/Sequential Distribution": (
+            f"{access['random_percent']} % Random, {_ALL - access['random_percent']} % Sequential"
+        ),
+        "Align I/Os on": "Request Size Boundaries"
+        if align == target["block_bytes"]
+        else f"{align} Bytes",
+        "Burstiness": f"Transfer Delay {target['think_ms']} ms, Burst Length {target['burst_ios']}"
+        if target["burst_ios"]
+        else "Transfer Delay 0 ms, Burst Length 1",
+    }
+
+
+def _setup(span: Mapping[str, Any]) -> dict[str, str]:
+    return {"Run Time": f"{span['duration_s']} s", "Ramp Up Time": f"{span['warm_up_s']} s"}
+
+
+def _take_notes(
+    load: Load, span: Mapping[str, Any], target: Mapping[str, Any], notes: Notes
+) -> None:
+    access, more = target["access"], target["extensions"]
+    is_walk = not access["random_percent"]
+    lacking = (
+        (target["caching"] != "unbuffered", "-S", "goes past the cache of the system, always"),
+        (target["write_through"], "-Sw", "does not write through"),
+        (target["rate"] or "--rate" in load.options, "-g", "has no rates, only bursts with delays"),
+        (target["distribution"] or "--skew" in load.options, "-rd", "draws offsets evenly"),
+        (is_walk and access["align_bytes"] != target["block_bytes"], "-s", "has no stride"),
+        (target["thread_stride_bytes"], "-T", "has no such distance"),
+        (target["parallel_same_offset"], "-p", "has no such order"),
+        (target["memory_mapped"], "-Sm", "has no mappings"),
+        (access["interlocked"], "-si", "lets each worker walk on its own"),
+        (span["cool_down_s"], "-C", "has no load behind the measured time"),
+        (more["read_pattern"], "--read-pattern", "has one order for reads and writes"),
+        (more["write_pattern"], "--write-pattern", "has one order for reads and writes"),
+        (more["sync"], "--fsync", "has no syncs"),
+        (more["trim_percent"], "--trim", "has no trims"),
+        (more["ratio"] == "exact", "--ratio=exact", "draws the direction of each I/O"),
+    )
+    for applies, setting, words in lacking:
+        if applies:
+            notes.load(setting, f"Iometer {words}")
+    if any(value is not None and value is not False for value in span["stop"].values()):
+        notes.remark("--stop-", "Iometer ends by time alone")
