@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ["LEAST_RUN_S", "START_S", "TYPICAL_RUN_S", "expected_run_s"]
+from typing import TYPE_CHECKING
+
+from fathom.engine import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "LEAST_RUN_S",
+    "START_S",
+    "TYPICAL_RUN_S",
+    "asked_run_s",
+    "expected_run_s",
+    "further_run_s",
+]
 
 LEAST_RUN_S = 2.0
 """The stop rule asks for so much measured time (``measure/stationarity/awaited.rs``)."""
@@ -20,3 +34,25 @@ _KNOWN_RUNS = 3
 def expected_run_s(typical_s: float, elapsed_s: float, runs: int) -> float:
     """Return how long a further run takes, given the time of those so far."""
     return (_KNOWN_RUNS * typical_s + elapsed_s) / (_KNOWN_RUNS + runs)
+
+
+def further_run_s(typical_s: float, durations_s: Sequence[float]) -> float:
+    """Return how long a further run takes, given how long each took so far.
+
+    The first one may have made its file, which no other does.
+    """
+    first, *others = durations_s
+    usual_s = max(typical_s, *others) if others else typical_s
+    return expected_run_s(typical_s, min(first, usual_s) + sum(others), len(durations_s))
+
+
+def asked_run_s(arguments: Sequence[str], runner: str = "fathom") -> float:
+    """Return how long a run with these arguments takes by experience, before any has been made."""
+    seconds = START_S
+    for span in parse([*arguments])["time_spans"]:
+        measured_s = float(span["duration_s"])
+        # Other tools have no rule that ends a run.
+        if span["stop"]["confidence"] is not None and runner == "fathom":
+            measured_s = min(TYPICAL_RUN_S, measured_s)
+        seconds += measured_s + span["warm_up_s"] + span["cool_down_s"]
+    return seconds

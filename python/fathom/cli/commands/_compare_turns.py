@@ -21,7 +21,7 @@ from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.commands.compare import judge, show_comparison
 from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.views.experiment_line import experiment_line
+from fathom.cli.views.experiment_line import experiment_line, time_words
 from fathom.experiments.compare.interleaved import (
     TurnsPlan,
     compare_in_turns,
@@ -111,6 +111,8 @@ def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
 
 def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison:
     if plan is not None:
+        if not wish.as_json:
+            _show_forecast(plan)
         with experiment_line("runs", quiet=wish.as_json) as tell:
             runner = runner_named(plan.runner, store, wish.permission)
             return compare_in_turns(store, runner, plan, label=wish.label or "", on_progress=tell)
@@ -124,6 +126,19 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
     with experiment_line("runs", quiet=wish.as_json) as tell:
         runner = runner_named(planned, store, wish.permission)
         return resume_in_turns(store, experiment_id, runner, on_progress=tell)
+
+
+def _show_forecast(plan: TurnsPlan) -> None:
+    found = plan.forecast()
+    times = [time_words(one) for one in (found.least_s, found.most_s)]
+    more = found.most_runs - found.least_runs
+    words = f"{found.least_runs} runs in turns, about {times[0]}"
+    if more:
+        words += (
+            f"; the spread of these pairs tells how many more there will be, at most {more} "
+            f"({times[1]} in all)"
+        )
+    typer.echo(words, err=True)
 
 
 def _again(store: Store, wish: Turns) -> TurnsComparison:

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
     from fathom.experiments.progress import Progress
 
-__all__ = ["ExperimentLine", "experiment_line", "time_words"]
+__all__ = ["ExperimentLine", "experiment_line", "left_words", "time_words"]
 
 _SECONDS_PER_MINUTE = 60
 
 
 def time_words(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds."""
-    minutes, rest = divmod(round(seconds), _SECONDS_PER_MINUTE)
+    """Return a time as hours, minutes and seconds; what is more than nothing is a second."""
+    whole = max(round(seconds), int(seconds > 0))
+    minutes, rest = divmod(whole, _SECONDS_PER_MINUTE)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
@@ -77,7 +78,7 @@ class ExperimentLine:
         """Show how far it is, and what failed."""
         figures = [
             f"{progress.done} of about {progress.expected:.0f} {self._noun}",
-            f"{_left_words(progress)} left",
+            f"{left_words(progress)} left",
         ]
         if progress.failure is not None:
             typer.echo(f"{progress.label} failed: {progress.failure}", err=True)
@@ -94,9 +95,11 @@ class ExperimentLine:
             typer.echo(", ".join(figures), err=True)
 
 
-def _left_words(progress: Progress) -> str:
+def left_words(progress: Progress) -> str:
     """Return the time that is left; where it is not well known, between what it lies."""
     low_s, high_s = progress.remaining_low_s, progress.remaining_high_s
-    if low_s is None or high_s is None or round(low_s) == round(high_s):
+    if low_s is None or high_s is None or time_words(low_s) == time_words(high_s):
         return time_words(progress.remaining_s)
+    if low_s <= 0:
+        return f"at most {time_words(high_s)}"
     return f"{time_words(low_s)} to {time_words(high_s)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from scipy.special import chdtri
 
+from fathom.experiments._run_times import asked_run_s
 from fathom.experiments.compare.saved import DEFAULT_METRICS, parse_condition
 from fathom.metrics import metric_column
 from fathom.stats import PooledSpread
@@ -19,10 +20,20 @@ if TYPE_CHECKING:
 
     from fathom.stats.floats import Values
 
-__all__ = ["LEAST_PAIRS", "Side", "TurnsPlan"]
+__all__ = ["LEAST_PAIRS", "Side", "TurnsForecast", "TurnsPlan"]
 
 LEAST_PAIRS = 2
 Side = Literal["a", "b"]
+
+
+@dataclass(frozen=True)
+class TurnsForecast:
+    """How many runs there are at least (the pilot) and at most, and how long they take."""
+
+    least_runs: int
+    most_runs: int
+    least_s: float
+    most_s: float
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,17 @@ class TurnsPlan:
         """The figures whose spread decides how many runs there are."""
         asked = dict.fromkeys(parse_condition(one).metric for one in self.conditions)
         return tuple(asked) or ("iops",)
+
+    @property
+    def typical_run_s(self) -> float:
+        """How long a run takes by experience, in seconds: the mean of both sides."""
+        return sum(asked_run_s(side, self.runner) for side in (self.a, self.b)) / 2
+
+    def forecast(self) -> TurnsForecast:
+        """Say what it will take; how many pairs follow the pilot, the pilot alone can tell."""
+        pilot, most = 2 * self.pilot, 2 * self.most
+        each_s = self.typical_run_s
+        return TurnsForecast(pilot, most, pilot * each_s, most * each_s)
 
     def order(self, pair: int) -> tuple[Side, Side]:
         """Return which side of a pair comes first, and which then."""

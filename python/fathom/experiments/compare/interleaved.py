@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError, InvalidRequestError
+from fathom.experiments._run_times import further_run_s
 from fathom.experiments.compare._interleaved_plan import LEAST_PAIRS, TurnsPlan
 from fathom.experiments.compare.saved import RunComparison, compare_drawn_pairs, parse_condition
 from fathom.experiments.ending import end_noted, is_of_the_store
@@ -175,7 +176,7 @@ class _Session:
     on_progress: Callable[[Progress], None]
     pairs: list[tuple[int, int]] = field(default_factory=list)
     begun: int = 0
-    runs: int = 0
+    durations_s: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began_s = self.runner.clock()
@@ -197,7 +198,6 @@ class _Session:
             self._plan()
             while failure is None and len(self.pairs) < self.planned:
                 failure = self._pair()
-                self._plan()
         found = _conclusion(self.store, self.experiment_id, self.plan, self.pairs, failure)
         state: ExperimentState = "complete" if failure is None else "failed"
         self.store.experiments.finish(
@@ -222,6 +222,8 @@ class _Session:
         The pilot decides it, or what it has planned so far; its spread is known before its end.
         """
         low, high = self.planned, self.plan.most
+        if len(self.pairs) >= low:
+            return low, low
         if len(self.pairs) < _LEAST_TOLD:
             return low, high
         columns = _columns(self.store, self.experiment_id, self.pairs)
@@ -248,13 +250,18 @@ class _Session:
             run_id, failure = self._run(side, words, step_id)
             if failure is not None:
                 self.store.experiments.set_step(step_id, "failed", failure)
+                self._tell(words, failure)
                 return f"{words}: {failure}"
             made[side] = run_id
-        self.pairs.append((made["a"], made["b"]))
+            if len(made) == len(order):
+                self.pairs.append((made["a"], made["b"]))
+                self._plan()
+            self._tell(words, None)
         return None
 
     def _run(self, side: Side, words: str, step_id: int) -> tuple[int, str | None]:
         run_id, failure = None, None
+        began_s = self.runner.clock()
         try:
             found = self.runner.run(
                 self.plan.a if side == "a" else self.plan.b,
@@ -264,29 +271,30 @@ class _Session:
             )
             run_id, failure = found.run_id, found.failure
         except FathomError as error:
-            if not self.runs or is_of_the_store(error):
+            if not self.durations_s or is_of_the_store(error):
                 raise
             failure = str(error)
-        self.runs += 1
-        self._tell(words, failure)
+        self.durations_s.append(self.runner.clock() - began_s)
         return run_id or 0, failure
 
     def _tell(self, words: str, failure: str | None) -> None:
-        done = 2 * len(self.pairs) + 1 + (self.runs % 2 == 0)
+        """Say how far it is; the plan looks at all pairs that are whole by now."""
+        done = 2 * len(self.pairs) + len(self.durations_s) % 2
         elapsed_s = self.runner.clock() - self.began_s
-        each_s = elapsed_s / self.runs
+        each_s = further_run_s(self.plan.typical_run_s, self.durations_s)
         low, high = self._pairs_between()
+        low_s, high_s = (max(2 * pairs - done, 0) * each_s for pairs in (low, high))
         self.on_progress(
             Progress(
                 done=done,
                 expected=2 * low,
                 failed=int(failure is not None),
                 elapsed_s=elapsed_s,
-                remaining_s=max(2 * low - done, 0) * each_s,
+                remaining_s=low_s,
                 label=words,
                 failure=failure,
-                remaining_low_s=max(2 * low - done, 0) * each_s,
-                remaining_high_s=max(2 * high - done, 0) * each_s,
+                remaining_low_s=low_s,
+                remaining_high_s=high_s,
             )
         )
 
