@@ -148,7 +148,8 @@ fn make_source(
         PayloadPlan::CountingPattern | PayloadPlan::Zero => u64::from(target.block_bytes),
         PayloadPlan::Buffer { bytes, .. } => *bytes,
     };
-    let mut source = allocate(&[to_usize(bytes)], target.huge_pages, 0)?;
+    let pages = if target.huge_pages { PageKind::Huge } else { PageKind::Normal };
+    let mut source = allocate(&[to_usize(bytes)], pages, 0)?;
     let mut random = Random::new(index as u64);
     let doing = |path: &Path| format!("read '{}'", path.display());
     let read = |path: &Path| within(sink, doing(path), || read_head(path, bytes));
@@ -170,17 +171,18 @@ fn to_usize(bytes: u64) -> usize {
 
 fn allocate(
     slot_bytes: &[usize],
-    huge: bool,
+    pages: PageKind,
     separation_bytes: usize,
 ) -> Result<Buffers, SetupError> {
-    let pages = if huge { PageKind::Huge } else { PageKind::Normal };
     Buffers::separated(slot_bytes, pages, separation_bytes).map_err(|source| SetupError::Buffers {
         bytes: slot_bytes.iter().map(|&bytes| bytes as u64).sum(),
         source,
-        hint: match huge {
-            true => ". Reserve huge pages first, for instance with sysctl vm.nr_hugepages=512",
-            false if separation_bytes > 0 => ". With -bsn the buffers need fewer addresses",
-            false => "",
+        hint: match pages {
+            PageKind::Huge => {
+                ". Reserve huge pages first, for instance with sysctl vm.nr_hugepages=512"
+            }
+            _ if separation_bytes > 0 => ". With -bsn the buffers need fewer addresses",
+            _ => "",
         },
     })
 }
@@ -284,18 +286,33 @@ fn advices(target: &TargetPlan) -> impl Iterator<Item = Advice> {
     all.into_iter().filter(|(wanted, _)| *wanted).map(|(_, advice)| advice)
 }
 
-/// The buffers and sources of a thread, with its open targets unless the backend opens its own.
+/// Few threads have a huge page each, however small their buffers are; for many that would be much memory.
+/// A ring takes hold of its buffers once, and the whole page would count as locked memory.
+fn page_kind(span: &SpanPlan, thread: &ThreadPlan, engine: EngineKind) -> PageKind {
+    const FEW: usize = 16;
+    if thread.assignments.iter().any(|assignment| span.targets[assignment.target].huge_pages) {
+        PageKind::Huge
+    } else if matches!(engine, EngineKind::Sync | EngineKind::Aio)
+        && span.threads.len() <= FEW
+        && thread.tuning.buffer_separation_bytes > 0
+    {
+        PageKind::Whole
+    } else {
+        PageKind::Normal
+    }
+}
+
+/// The buffers and sources of a thread for a way to the kernel, with its open targets unless the backend opens
+/// its own.
 pub fn resources(
     span: &SpanPlan,
-    thread: &ThreadPlan,
+    (thread, engine): (&ThreadPlan, EngineKind),
     layout: &SlotLayout,
     sources: &Sources,
     files: Vec<TargetFile>,
 ) -> Result<Resources, SetupError> {
-    let huge =
-        thread.assignments.iter().any(|assignment| span.targets[assignment.target].huge_pages);
     let separation_bytes = to_usize(thread.tuning.buffer_separation_bytes);
-    let buffers = allocate(&layout.slot_bytes, huge, separation_bytes)?;
+    let buffers = allocate(&layout.slot_bytes, page_kind(span, thread, engine), separation_bytes)?;
     let sources =
         thread.assignments.iter().map(|assignment| sources[assignment.target].clone()).collect();
     Ok(Resources { files, buffers, sources })

@@ -23,6 +23,7 @@ use super::random::Random;
 use super::stop::Finish;
 use super::stop::intervals::IntervalFeed;
 use super::stream::Stream;
+use crate::measure::Completed;
 use crate::verify::stream::DoneIo;
 use cpu::CpuSampler;
 use quota::Quota;
@@ -78,6 +79,10 @@ pub struct Worker<'a, B, C> {
     quota: Option<Quota>,
     /// An I/O counts if it was submitted at this time or later.
     counted_from_ns: u64,
+    /// Whether what completes now does so in the measured time.
+    is_measured: bool,
+    /// No phase begins or ends before this instant.
+    steady_until_ns: u64,
     intervals: Option<IntervalFeed<'a>>,
 }
 
@@ -98,6 +103,8 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             cpu: CpuSampler::default(),
             quota: setup.finish.counts().then_some(Quota::Before),
             counted_from_ns: 0,
+            is_measured: false,
+            steady_until_ns: 0,
             intervals: setup.finish.feed(schedule.measure_from_ns),
             setup,
         }
@@ -118,19 +125,18 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         statistics.backend = self.setup.backend.describe();
         let mut now_ns = self.setup.clock.now_ns();
         self.begin_accounting(statistics);
-        self.follow_accounting(statistics, now_ns);
-        self.follow_quota(statistics, now_ns);
+        self.enter_phase(statistics, now_ns);
         while now_ns < self.schedule.stop_ns && !self.must_stop(statistics) {
-            self.cpu.sample(now_ns, &self.schedule);
             let next_due_ns = self.refill(statistics, now_ns);
             self.follow_idle(statistics, now_ns);
             self.tell_if_spent(now_ns);
             self.reap(statistics, now_ns, next_due_ns)?;
             now_ns = self.setup.clock.now_ns();
             // Read behind the clock: what is told before an instant is known to all who are beyond it.
-            self.schedule.end_measured_at(self.setup.finish.until_ns());
-            self.follow_accounting(statistics, now_ns);
-            self.follow_quota(statistics, now_ns);
+            let has_moved = self.setup.finish.until_ns() != self.schedule.measure_until_ns;
+            if has_moved || now_ns >= self.steady_until_ns {
+                self.enter_phase(statistics, now_ns);
+            }
             self.accounting(statistics, now_ns);
         }
         self.cpu.finish(now_ns, &self.schedule);
@@ -141,6 +147,21 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         self.drain(statistics)?;
         statistics.backend = self.setup.backend.describe();
         Ok(())
+    }
+
+    /// Does what is due when a phase begins or ends, or when the end of the measured time has moved.
+    #[cold]
+    #[inline(never)]
+    fn enter_phase(&mut self, statistics: &mut ThreadStatistics, now_ns: u64) {
+        self.schedule.end_measured_at(self.setup.finish.until_ns());
+        self.follow_accounting(statistics, now_ns);
+        self.follow_quota(statistics, now_ns);
+        self.cpu.sample(now_ns, &self.schedule);
+        let Schedule { measure_from_ns, measure_until_ns, stop_ns, .. } = self.schedule;
+        self.is_measured = (measure_from_ns..measure_until_ns).contains(&now_ns);
+        let edges = [measure_from_ns, measure_until_ns, stop_ns];
+        let next_ns = edges.into_iter().filter(|edge_ns| *edge_ns > now_ns).min();
+        self.steady_until_ns = next_ns.unwrap_or(u64::MAX);
     }
 
     #[inline]
@@ -197,6 +218,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         None
     }
 
+    #[inline(never)]
     fn refill_shared(&mut self, statistics: &mut ThreadStatistics, now_ns: u64) {
         while self.in_flight < B::MAX_IN_FLIGHT {
             let Some(shared) = &mut self.shared else { return };
@@ -213,7 +235,12 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O, and called from two places, so that it is left as a call of its own, which \
+                  saves and restores the registers of the hot loop (callgrind)"
+    )]
     fn issue(
         &mut self,
         statistics: &mut ThreadStatistics,
@@ -285,38 +312,33 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
     /// Enters what completed, and frees the slots.
     #[inline]
     fn accounting(&mut self, statistics: &mut ThreadStatistics, now_ns: u64) {
-        let measured =
-            (self.schedule.measure_from_ns..self.schedule.measure_until_ns).contains(&now_ns);
         let in_flight = self.in_flight;
         if let Some(intervals) = &mut self.intervals {
             let slots =
                 self.done.iter().map(|completion| &statistics.slots[completion.slot as usize]);
             intervals.add(now_ns, slots.filter(|slot| slot.operation.moves_bytes()).count());
         }
-        let mut done = std::mem::take(&mut self.done);
-        for completion in done.drain(..) {
-            let slot = statistics.slots[completion.slot as usize];
-            if measured && slot.submitted_ns >= self.counted_from_ns {
-                self.record(statistics, &slot, completion.result, now_ns);
+        for index in 0..self.done.len() {
+            let completion = self.done[index];
+            let place = &mut statistics.slots[completion.slot as usize];
+            let slot = *place;
+            place.submitted_ns = IDLE;
+            let is_whole =
+                completion.result == slot.bytes.cast_signed() && slot.operation.moves_bytes();
+            if is_whole && self.is_measured && slot.submitted_ns >= self.counted_from_ns {
+                self.record(statistics, &slot, now_ns);
             } else {
-                self.record_uncounted(statistics, &slot, completion.result, now_ns);
+                self.record_other(statistics, &slot, completion.result, now_ns);
             }
             if let Some(live) = &mut self.setup.live
-                && slot.operation.moves_bytes()
-                && completion.result == slot.bytes.cast_signed()
+                && is_whole
             {
                 live.record(completion.result, now_ns - slot.submitted_ns);
             }
-            if completion.result != slot.bytes.cast_signed()
-                && let Some(failure) = Failure::of(slot.operation, slot.bytes, completion.result)
-            {
-                self.fail(statistics, &slot, failure, now_ns);
-            }
             self.verify(&slot, completion, now_ns);
-            statistics.slots[completion.slot as usize].submitted_ns = IDLE;
             self.release(slot.stream as usize, completion.slot, now_ns);
         }
-        self.done = done;
+        self.done.clear();
         if let Some(live) = &mut self.setup.live {
             live.tick(now_ns, in_flight);
         }
@@ -338,32 +360,62 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         }
     }
 
+    /// A read or write that counts and moved all of its bytes.
     #[inline]
-    fn record(&self, statistics: &mut ThreadStatistics, slot: &Slot, result: i32, now_ns: u64) {
-        let stream = slot.stream as usize;
-        let operation = slot.operation;
-        let recorder = &mut statistics.recorder;
-        let Ok(mut bytes) = u64::try_from(result) else {
-            recorder.record_error(stream, operation, -result);
-            recorder.record_uncounted(stream, operation, now_ns - slot.submitted_ns);
-            return;
+    fn record(&self, statistics: &mut ThreadStatistics, slot: &Slot, now_ns: u64) {
+        let completed = Completed {
+            bytes: u64::from(slot.bytes),
+            latency_ns: now_ns - slot.submitted_ns,
+            response_ns: now_ns.saturating_sub(slot.intended_ns),
+            since_start_ns: now_ns - self.schedule.measure_from_ns,
         };
-        if !operation.moves_bytes() {
-            // A trim that succeeded gave all of its range back.
-            bytes = u64::from(slot.bytes);
-        } else if bytes < u64::from(slot.bytes) {
-            // It is no I/O of the size that was asked for.
-            recorder.record_short(stream, operation, bytes);
-            return;
+        statistics.recorder.record(slot.stream as usize, slot.operation, completed);
+    }
+
+    /// Any other: it does not count, moved too little, failed, or moves no bytes.
+    #[inline(never)]
+    fn record_other(
+        &self,
+        statistics: &mut ThreadStatistics,
+        slot: &Slot,
+        result: i32,
+        now_ns: u64,
+    ) {
+        if self.is_measured && slot.submitted_ns >= self.counted_from_ns {
+            self.record_partly(statistics, slot, result, now_ns);
+        } else {
+            self.record_uncounted(statistics, slot, result, now_ns);
         }
-        let latency_ns = now_ns - slot.submitted_ns;
-        let since_start_ns = now_ns - self.schedule.measure_from_ns;
-        recorder.record(stream, operation, bytes, latency_ns, since_start_ns);
-        recorder.record_response(stream, operation, now_ns.saturating_sub(slot.intended_ns));
+        if result != slot.bytes.cast_signed()
+            && let Some(failure) = Failure::of(slot.operation, slot.bytes, result)
+        {
+            self.fail(statistics, slot, failure, now_ns);
+        }
+    }
+
+    /// An I/O that counts, and is none that moved all of its bytes.
+    fn record_partly(
+        &self,
+        statistics: &mut ThreadStatistics,
+        slot: &Slot,
+        result: i32,
+        now_ns: u64,
+    ) {
+        let (stream, operation) = (slot.stream as usize, slot.operation);
+        let recorder = &mut statistics.recorder;
+        match u64::try_from(result) {
+            Err(_) => {
+                recorder.record_error(stream, operation, -result);
+                recorder.record_uncounted(stream, operation, now_ns - slot.submitted_ns);
+            }
+            // It is no I/O of the size that was asked for.
+            Ok(bytes) if operation.moves_bytes() => recorder.record_short(stream, operation, bytes),
+            // A trim that succeeded gave all of its range back.
+            Ok(_) => self.record(statistics, slot, now_ns),
+        }
     }
 
     /// An I/O that completed outside of the measured time, or was issued before those that count.
-    #[inline]
     fn record_uncounted(
         &self,
         statistics: &mut ThreadStatistics,
@@ -374,8 +426,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
         if result != slot.bytes.cast_signed() {
             statistics.record_outside(slot, result);
         }
-        let schedule = &self.schedule;
-        if (schedule.measure_from_ns..schedule.measure_until_ns).contains(&now_ns) {
+        if self.is_measured {
             let (stream, took_ns) = (slot.stream as usize, now_ns - slot.submitted_ns);
             statistics.recorder.record_uncounted(stream, slot.operation, took_ns);
         }

@@ -93,9 +93,13 @@ impl IdleSlots {
     /// From now on so many are free; what lies in the window counts.
     #[inline]
     pub fn follow(&mut self, free: u64, now_ns: u64, window: &Range<u64>) {
-        if (self.free | free) == 0 {
+        if self.free == free {
             return;
         }
+        self.change(free, now_ns, window);
+    }
+
+    fn change(&mut self, free: u64, now_ns: u64, window: &Range<u64>) {
         let passed_ns = now_ns.min(window.end).saturating_sub(self.since_ns.max(window.start));
         self.idle_ns = self.idle_ns.saturating_add(self.free.saturating_mul(passed_ns));
         self.free = free;

@@ -59,16 +59,15 @@ impl LatencyHistogram {
         if let Some(counts) = &mut self.pages[page] {
             counts[sub] += 1;
         } else {
-            self.grow(page)[sub] += 1;
-        }
-        if self.count == 0 {
-            self.origin_ns = value_ns;
+            self.count_on_new_page(page, sub, value_ns);
         }
         self.count += 1;
         self.min_ns = self.min_ns.min(value_ns);
         self.max_ns = self.max_ns.max(value_ns);
         self.sum_ns += u128::from(value_ns);
-        let distance = value_ns.abs_diff(self.origin_ns) as f64;
+        // Signed, as the processor turns only such numbers into floating ones in one step.
+        let distance_ns = value_ns.abs_diff(self.origin_ns).min(i64::MAX as u64);
+        let distance = distance_ns.cast_signed() as f64;
         self.squared_distances += distance * distance;
     }
 
@@ -219,6 +218,15 @@ impl LatencyHistogram {
                 (lower_ns, upper_ns, *count)
             })
         })
+    }
+
+    /// The first value comes this way, too.
+    #[cold]
+    fn count_on_new_page(&mut self, page: usize, sub: usize, value_ns: u64) {
+        self.grow(page)[sub] += 1;
+        if self.count == 0 {
+            self.origin_ns = value_ns;
+        }
     }
 
     #[cold]

@@ -21,7 +21,7 @@ pub use event::{Event, EventSink, Phase};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
-pub use recorder::{DirectionRecord, Recorder, TargetRecord};
+pub use recorder::{Completed, DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries};
 pub use stop::{Awaited, AwaitedKind, ConfidenceEvidence, SteadyEvidence, StopCause, StopReport};
 

@@ -70,7 +70,31 @@ impl TargetRecord {
     }
 }
 
+/// What is known of an I/O that completed.
+#[derive(Debug, Clone, Copy)]
+pub struct Completed {
+    /// Bytes that it moved.
+    pub bytes: u64,
+    /// Its service time.
+    pub latency_ns: u64,
+    /// Its response time, which is entered where response times are kept.
+    pub response_ns: u64,
+    /// When it completed, since the measured time began.
+    pub since_start_ns: u64,
+}
+
 impl DirectionRecord {
+    #[inline]
+    fn record_interval(&mut self, index: u64, bytes: u64, latency_ns: u64) {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        if let Some(cell) = self.series.cells.get_mut(index) {
+            cell.add(bytes, latency_ns);
+            if let Some(fields) = &mut self.interval_latency {
+                fields.record(index, latency_ns);
+            }
+        }
+    }
+
     fn new(measure_latency: bool, paced: bool, intervals: usize) -> Self {
         Self {
             latency: measure_latency.then(LatencyHistogram::new),
@@ -111,38 +135,26 @@ impl Recorder {
         Self { targets: vec![record; targets], interval_ns }
     }
 
-    /// Enters a completion; `since_start_ns` is its time since the measured time began.
-    #[inline]
-    pub fn record(
-        &mut self,
-        target: usize,
-        operation: Operation,
-        bytes: u64,
-        latency_ns: u64,
-        since_start_ns: u64,
-    ) {
+    /// Enters a completion.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O; left as a call of its own by each kind of worker, it saves and restores the \
+                  registers of the hot loop (callgrind)"
+    )]
+    pub fn record(&mut self, target: usize, operation: Operation, completed: Completed) {
+        let Completed { bytes, latency_ns, response_ns, since_start_ns } = completed;
         let record = self.targets[target].of(operation);
         record.ios += 1;
         record.bytes += bytes;
         if let Some(histogram) = &mut record.latency {
             histogram.record(latency_ns);
         }
-        if let Some(index) = since_start_ns.checked_div(self.interval_ns) {
-            let index = usize::try_from(index).unwrap_or(usize::MAX);
-            if let Some(cell) = record.series.cells.get_mut(index) {
-                cell.add(bytes, latency_ns);
-                if let Some(fields) = &mut record.interval_latency {
-                    fields.record(index, latency_ns);
-                }
-            }
-        }
-    }
-
-    /// Enters the response time of a completion, where response times are kept.
-    #[inline]
-    pub fn record_response(&mut self, target: usize, operation: Operation, response_ns: u64) {
-        if let Some(histogram) = &mut self.record_of(target, operation).response {
+        if let Some(histogram) = &mut record.response {
             histogram.record(response_ns);
+        }
+        if let Some(index) = since_start_ns.checked_div(self.interval_ns) {
+            record.record_interval(index, bytes, latency_ns);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use thiserror::Error;
 
@@ -50,6 +52,37 @@ struct Event {
     result_extra: i64,
 }
 
+/// `struct aio_ring` of the kernel's `fs/aio.c`, without its events: what `io_setup` maps at the address that it
+/// gives as the context. Completions lie there, and who reads them needs no call, as libaio itself does.
+#[repr(C)]
+struct RingHead {
+    id: u32,
+    /// Places for events.
+    count: u32,
+    /// Where the next event is read; ours to move.
+    head: AtomicU32,
+    /// Where the kernel puts the next event.
+    tail: AtomicU32,
+    magic: u32,
+    compatible: u32,
+    incompatible: u32,
+    head_bytes: u32,
+}
+
+/// `AIO_RING_MAGIC`.
+const RING_MAGIC: u32 = 0xa10a_10a1;
+
+/// The ring of a context; nothing if it is not laid out as it is known here.
+fn ring_of(context: libc::c_ulong) -> Option<NonNull<RingHead>> {
+    let ring = NonNull::new(context as *mut RingHead)?;
+    // SAFETY: the kernel has mapped at least one page there, which stays until the context is destroyed.
+    let head = unsafe { ring.as_ref() };
+    let is_known = head.magic == RING_MAGIC
+        && head.incompatible == 0
+        && head.head_bytes as usize == size_of::<RingHead>();
+    is_known.then_some(ring)
+}
+
 const OPCODE_PREAD: u16 = 0;
 const OPCODE_PWRITE: u16 = 1;
 const OPCODE_FSYNC: u16 = 2;
@@ -74,6 +107,8 @@ pub struct Aio {
     queued: Vec<*mut ControlBlock>,
     refused: Vec<Completion>,
     events: Vec<Event>,
+    /// Where completions are read without a call.
+    ring: Option<NonNull<RingHead>>,
 }
 
 impl Aio {
@@ -88,6 +123,7 @@ impl Aio {
             queued: Vec::with_capacity(slots),
             refused: Vec::new(),
             events: vec![Event::default(); slots],
+            ring: ring_of(context),
         })
     }
 
@@ -144,7 +180,11 @@ impl Aio {
     ) -> io::Result<()> {
         self.submit();
         done.append(&mut self.refused);
+        let has_looked = self.take_from_ring(done).is_some();
         let want = if done.is_empty() { want.min(self.in_flight()) } else { 0 };
+        if want == 0 && has_looked {
+            return Ok(());
+        }
         self.get_events(want, timeout_ns, done)
     }
 
@@ -184,6 +224,37 @@ impl Aio {
         self.refused.push(Completion { slot, result });
     }
 
+    /// Takes the completions that are there already; nothing is told where the ring is not known.
+    #[inline]
+    fn take_from_ring(&mut self, done: &mut Vec<Completion>) -> Option<()> {
+        let ring = self.ring?;
+        // SAFETY: the ring stays mapped until the context is destroyed; of what the kernel changes, only
+        // atomic fields are read.
+        let ends = unsafe { ring.as_ref() };
+        let (mut head, tail) =
+            (ends.head.load(Ordering::Relaxed), ends.tail.load(Ordering::Acquire));
+        let mut left = self.events.len();
+        while head != tail && left > 0 && head < ends.count {
+            // SAFETY: `count` events lie behind the head of the ring, and the kernel has written those
+            // before the tail.
+            let event = unsafe { ring.add(1).cast::<Event>().add(head as usize).read() };
+            self.enter_event(event, done);
+            head = if head + 1 == ends.count { 0 } else { head + 1 };
+            left -= 1;
+        }
+        ends.head.store(head, Ordering::Release);
+        Some(())
+    }
+
+    #[inline]
+    fn enter_event(&mut self, event: Event, done: &mut Vec<Completion>) {
+        #[expect(clippy::cast_possible_truncation, reason = "`push` stored a u32")]
+        let slot = event.data as u32;
+        self.lending.take_back(slot);
+        let result = i32::try_from(event.result).unwrap_or(i32::MAX);
+        done.push(Completion { slot, result });
+    }
+
     fn get_events(
         &mut self,
         want: usize,
@@ -207,12 +278,8 @@ impl Aio {
             let error = io::Error::last_os_error();
             return if error.raw_os_error() == Some(libc::EINTR) { Ok(()) } else { Err(error) };
         };
-        for event in &self.events[..count] {
-            #[expect(clippy::cast_possible_truncation, reason = "`push` stored a u32")]
-            let slot = event.data as u32;
-            self.lending.take_back(slot);
-            let result = i32::try_from(event.result).unwrap_or(i32::MAX);
-            done.push(Completion { slot, result });
+        for index in 0..count {
+            self.enter_event(self.events[index], done);
         }
         Ok(())
     }

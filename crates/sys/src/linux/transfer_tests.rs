@@ -165,6 +165,37 @@ fn a_ring_trims_files_and_native_asynchronous_io_never_does() {
     }
 }
 
+/// So many rounds that the ring of completions begins anew many times.
+#[test]
+fn native_asynchronous_io_gives_each_slot_back_once_and_no_more_at_once_than_asked() {
+    if let Err(reason) = crate::aio::probe() {
+        std::io::stderr().write_all(format!("skipped: {reason}\n").as_bytes()).unwrap();
+        return;
+    }
+    let mut aio = Aio::make(resources(7, false).1);
+    aio.take_at_most(3);
+    for round in 0..500 {
+        (0..7).for_each(|slot| aio.push(&transfer(slot, false, (round + u64::from(slot)) % 17)));
+        let mut results = [None; 7];
+        while aio.in_flight() > 0 {
+            let mut done = Vec::new();
+            aio.enter(1, None, &mut done).unwrap();
+            assert!((1..=3).contains(&done.len()), "{done:?}");
+            for Completion { slot, result } in done {
+                assert_eq!(results[slot as usize].replace(result), None);
+            }
+        }
+        for (slot, result) in (0..).zip(results) {
+            // Behind the last block there is nothing to read.
+            let whole = if (round + slot) % 17 == 16 { 0 } else { BLOCK.cast_signed() };
+            assert_eq!(result, Some(whole));
+        }
+        let mut none = Vec::new();
+        aio.enter(0, None, &mut none).unwrap();
+        assert!(none.is_empty());
+    }
+}
+
 macro_rules! stories {
     ($($backend:ident: $probe:path),*) => {$(
         #[test]

@@ -51,15 +51,16 @@ impl Shared {
         ready: &mut Readiness,
     ) -> Result<(), String> {
         let words = |error: SetupError| error.to_string();
-        let resources = |files| {
-            let made = setup::resources(&self.plan, thread, layout, &self.sources, files)?;
-            self.tell_buffers(thread, made.buffers.address());
-            Ok(made)
-        };
         let open = || setup::open_all(&self.plan, thread, &self.checked);
         let (engine, workers) = match self.tried_way(thread, layout) {
             Some(way) => (way.engine(), way.workers()),
             None => (thread.engine, Workers::Planned),
+        };
+        let resources = |files| {
+            let of = (thread, engine);
+            let made = setup::resources(&self.plan, of, layout, &self.sources, files)?;
+            self.tell_buffers(thread, made.buffers.address());
+            Ok(made)
         };
         match engine {
             EngineKind::Uring if thread.tuning.changes_ring() => {

@@ -226,7 +226,7 @@ impl Shared {
             return None;
         }
         let mut reads = Reads::new(&self.plan, thread, layout)?;
-        let resources = self.reading(thread, layout, Vec::new())?;
+        let resources = self.reading((thread, EngineKind::Sync), layout, Vec::new())?;
         let mut backend = SyncBackend::new(files, resources);
         let began_ns = RealClock.now_ns();
         let (ios, ended_ns) = drive(&mut backend, &mut reads, LOOKS, u64::MAX)?;
@@ -235,21 +235,22 @@ impl Shared {
 
     fn reading(
         &self,
-        thread: &ThreadPlan,
+        of: (&ThreadPlan, EngineKind),
         layout: &SlotLayout,
         files: Vec<TargetFile>,
     ) -> Option<Resources> {
-        setup::resources(&self.plan, thread, layout, &self.sources, files).ok()
+        setup::resources(&self.plan, of, layout, &self.sources, files).ok()
     }
 
     /// A way to read; nothing if it does not work here.
     fn backend(&self, thread: &ThreadPlan, layout: &SlotLayout, way: Way) -> Option<Tried> {
         let files = open(&self.plan, thread)?;
+        let of = (thread, way.engine());
         if way == Way::Sync {
-            let resources = self.reading(thread, layout, Vec::new())?;
+            let resources = self.reading(of, layout, Vec::new())?;
             return Some(Tried::Sync(SyncBackend::new(files, resources)));
         }
-        let resources = self.reading(thread, layout, files)?;
+        let resources = self.reading(of, layout, files)?;
         if way == Way::Aio {
             return Some(Tried::Aio(AioBackend::new(setup::aio(thread, resources).ok()?)));
         }

@@ -100,7 +100,12 @@ impl<'a> Offsets<'a> {
     }
 
     /// The next offset, in bytes from the start of the target, for the I/O in `slot`.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O; left as a call of its own by each kind of worker, it saves and restores the \
+                  registers of the hot loop (callgrind)"
+    )]
     pub fn next(&mut self, slot: usize, random: &mut Random) -> u64 {
         match self.order {
             Order::Random => self.shared.places.pick(random),
@@ -147,7 +152,7 @@ impl<'a> Offsets<'a> {
         self.base_bytes + position % self.positions * self.step_bytes
     }
 
-    #[inline]
+    #[inline(never)]
     fn mixed(&mut self, random_percent: u32, random: &mut Random) -> u64 {
         let next_bytes = self.next_bytes[0];
         // A run that has reached the end goes on at a random place.

@@ -62,11 +62,17 @@ impl Places {
     }
 
     /// The place of the next random I/O.
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "once per I/O; left as a call of its own by each kind of worker, it saves and restores the \
+                  registers of the hot loop (callgrind)"
+    )]
     pub fn pick(&self, random: &mut Random) -> u64 {
-        if self.parts.is_empty() {
-            return self.whole.pick(random);
-        }
+        if self.parts.is_empty() { self.whole.pick(random) } else { self.pick_part(random) }
+    }
+
+    fn pick_part(&self, random: &mut Random) -> u64 {
         let (index, fraction) = random.index_and_fraction(self.parts.len());
         let part = &self.parts[self.parts[index].cell.choose(index, fraction)];
         part.grid.pick(random)

@@ -42,6 +42,8 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
             self.quota = Some(Quota::Spent);
             self.setup.finish.spent(now_ns);
             self.schedule.end_measured_at(self.setup.finish.until_ns());
+            // The end may have come with it.
+            self.steady_until_ns = 0;
         }
     }
 
