@@ -56,6 +56,8 @@ run() {
     # In namespaces of its own: what is mounted and started there ends with it.
     command=$1 unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
         mount --make-rprivate /
+        # Else nobody could tell what lies beneath the files: a folder is no mount of its own.
+        mount --bind "$root" "$root"
         mount --bind "$toolchain" "$root/opt/rust"
         mount -o remount,bind,ro "$root/opt/rust"
         mount -t proc proc "$root/proc"

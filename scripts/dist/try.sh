@@ -39,6 +39,7 @@ root_of() {
 within() { # ROOT COMMAND: with /proc and a few devices, as a user who is not root.
     root=$1 command=$2 user=${3:-1234} unshare --mount --pid --fork --kill-child bash -euo pipefail -c '
         mount --make-rprivate /
+        mount --bind "$root" "$root"
         mkdir -p "$root/proc" "$root/dev" "$root/tmp"
         mount -t proc proc "$root/proc"
         mount --rbind /dev "$root/dev"

@@ -154,6 +154,30 @@ pub fn backends(result: &Value) -> Vec<(String, String)> {
     threads.iter().map(backend).collect()
 }
 
+/// Whether the RAM disk can be read; if not, it is told why.
+pub fn has_ram_disk() -> bool {
+    let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
+    if size.trim().parse::<u64>().unwrap_or(0) < 131_072 {
+        skip("there is no RAM disk of 64 MiB at /dev/zram0");
+        return false;
+    }
+    // A user who is not root may see it without being allowed to read it.
+    let opened = std::fs::File::open("/dev/zram0");
+    if let Err(error) = &opened {
+        skip(&format!("the RAM disk at /dev/zram0 cannot be read: {error}"));
+    }
+    opened.is_ok()
+}
+
+/// Whether a run failed because this account may lock too little memory, which is told.
+pub fn may_lock_too_little(stderr: &str) -> bool {
+    let told = stderr.lines().find(|line| line.contains("this account may lock"));
+    if let Some(line) = told {
+        skip(line);
+    }
+    told.is_some()
+}
+
 /// Says why a test cannot run here.
 pub fn skip(reason: &str) {
     crate::prepare::support::skip(reason);

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::bench::{Bench, ios, skip, sum};
+use crate::bench::{Bench, has_ram_disk, ios, skip, sum};
 use crate::prepare::support::Loop;
 
 const DEVICE_BYTES: u64 = 32 << 20;
@@ -45,9 +45,7 @@ fn two_devices_share_threads_and_requests() {
 
 #[test]
 fn the_ram_disk_is_read() {
-    let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
-    if size.trim().parse::<u64>().unwrap_or(0) < 131_072 {
-        skip("there is no RAM disk of 64 MiB at /dev/zram0");
+    if !has_ram_disk() {
         return;
     }
     let result = Bench::new().measure("-b4K -r -o32 -Su -L -f64M /dev/zram0");
@@ -57,10 +55,11 @@ fn the_ram_disk_is_read() {
 /// A RAM disk promises no I/O without waiting, so that the kernel's workers serve it.
 #[test]
 fn kernel_workers_run_on_idle_cpus() {
-    let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if size.trim().parse::<u64>().unwrap_or(0) < 131_072 || cpus < 2 {
-        skip("there is no RAM disk of 64 MiB at /dev/zram0, or no second CPU");
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        skip("there is no second CPU");
+        return;
+    }
+    if !has_ram_disk() {
         return;
     }
     let run = Bench::new().start("-d60 -b4K -r -o32 -Su -f64M -a0 --engine=uring /dev/zram0");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fathom_core::measure::LatencyHistogram;
 use serde_json::Value;
 
-use crate::bench::{Bench, ios, records, skip};
+use crate::bench::{Bench, has_ram_disk, ios, records};
 use crate::stalling::Stalling;
 
 /// A busy host may take the CPU away just when the measured time ends; it does not do so three times.
@@ -19,9 +19,7 @@ fn iops(result: &Value) -> f64 {
 
 #[test]
 fn ten_thousand_iops_are_delivered_to_a_tenth_of_a_percent() {
-    let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
-    if size.trim().parse::<u64>().unwrap_or(0) < 131_072 {
-        skip("there is no RAM disk of 64 MiB at /dev/zram0");
+    if !has_ram_disk() {
         return;
     }
     let bench = Bench::new();
