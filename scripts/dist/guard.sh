@@ -48,7 +48,7 @@ suite() { # NAME FOLDER FILTERS...: each a part of a test's path.
 }
 
 suite fathom_core crates/core guard signature prepare
-for part in danger:: guarded:: prepare:: "unseen:: policy:: privileges"; do
+for part in danger:: guarded:: prepare:: "unseen:: policy:: privileges" "meanwhile:: states:: sources:: json_places::"; do
     # shellcheck disable=SC2086 # Several filters.
     suite kernel crates/cli $part
 done

@@ -33,6 +33,8 @@ class Package:
     removed: str = ""
     # RPM reads what libraries need and offer out of them, unless they are for this package alone.
     has_own_libraries: bool = False
+    # How a .deb is compressed.
+    packing: tuple[str, ...] = ("-Zxz",)
 
 
 DISKSPD = Package(
@@ -63,6 +65,8 @@ def lab(python: str, version: str) -> Package:
         installed=f"{run} || true",
         removed=f"find {LAB} -name __pycache__ -prune -exec rm -rf {{}} +",
         has_own_libraries=True,
+        # Ten times as quick for 270 MiB, and known to all that have these Pythons.
+        packing=("-Zzstd", "-z9"),
     )
 
 
@@ -95,7 +99,7 @@ def deb(package: Package, tree: Path, arch: str, version: str, out: Path) -> Pat
             place.write_text(f"#!/bin/sh\nset -e\n{command}\n")
             place.chmod(0o755)
     place = out / f"{package.name}_{whole}_{DEBIAN[arch]}.deb"
-    _run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(tree), str(place)])
+    _run(["dpkg-deb", "--root-owner-group", *package.packing, "--build", str(tree), str(place)])
     shutil.rmtree(control.parent)
     vendor.rename(functions)
     return place

@@ -124,6 +124,21 @@ as_the_readme_says() { # ARCHIVE: installed by a user, used, and removed as docs
     told "README, one binary" "$command: $line; removed, nothing is left"
 }
 
+aarch64_static() {
+    local file root=$work/aarch64 line
+    file=$(one "diskspd-*-aarch64-linux-static.tar.gz")
+    [[ $file ]] || { echo "dist-test: aarch64, static: skipped: not built"; return; }
+    mkdir -p "$root/tmp"
+    chmod 1777 "$root/tmp"
+    tar -xzf "$file" -C "$root" --strip-components=1
+    line=$(chroot --userspec=1234:1234 "$root" /bin/diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /tmp/x.dat |
+        grep -m1 '^total:') || { fault "aarch64, static" "in an empty root"; return; }
+    chroot "$root" /bin/diskspd --verify -c1M -b4K -w100 -d1 -W0 /tmp/y.dat >/dev/null ||
+        fault "aarch64, static" "--verify"
+    told "aarch64, static" "an empty root: $line; verified"
+    image
+}
+
 # Programs of aarch64 run by qemu-user, which the kernel is told to start; it has no io_uring.
 emulate() {
     type -P qemu-aarch64-static arch-test >/dev/null || return 1
@@ -139,18 +154,9 @@ aarch64() {
     local file root line
     emulate || { echo "dist-test: aarch64: skipped: it needs qemu-aarch64-static, arch-test and binfmt_misc"; return; }
     local arch=aarch64
-    file=$(one "diskspd-*-aarch64-linux-static.tar.gz") || { echo "dist-test: aarch64: skipped: not built"; return; }
-    root=$work/aarch64
-    mkdir -p "$root/tmp"
-    chmod 1777 "$root/tmp"
-    tar -xzf "$file" -C "$root" --strip-components=1
-    line=$(chroot --userspec=1234:1234 "$root" /bin/diskspd -c8M -b4K -r -w30 -o4 -d1 -W0 -L /tmp/x.dat |
-        grep -m1 '^total:') || { fault "aarch64, static" "in an empty root"; return; }
-    chroot "$root" /bin/diskspd --verify -c1M -b4K -w100 -d1 -W0 /tmp/y.dat >/dev/null ||
-        fault "aarch64, static" "--verify"
-    told "aarch64, static" "an empty root: $line; verified"
-    image
-    file=$(one "diskspd-*-aarch64-linux.tar.gz") || { echo "dist-test: aarch64, others: skipped: not built"; return; }
+    aarch64_static
+    file=$(one "diskspd-*-aarch64-linux.tar.gz")
+    [[ $file ]] || { echo "dist-test: aarch64, others: skipped: not built"; return; }
     root_of bookworm/arm64 "ca-certificates,python3,python3-venv,libblkid1" arm64
     root=$work/arm64
     registries "$root"
@@ -167,6 +173,7 @@ aarch64() {
     nothing_left "aarch64, deb" "$root" && told "aarch64, deb" "dpkg -i, $line; dpkg -r left nothing"
     rpm_in "aarch64, rpm" "$root" "$(one 'fathom-diskspd-*.aarch64.rpm')"
     file=$(one "fathom_storage-*_aarch64.whl")
+    [[ $file ]] || { echo "dist-test: aarch64, wheel: skipped: not built"; return; }
     install -D -m 644 "$file" "$root/wheels/$(basename "$file")"
     lab_in "aarch64, wheel" "$root" "python3 -m venv v; v/bin/pip -q install /wheels/$(basename "$file")
         PATH=/tmp/v/bin:\$PATH" "v/bin/pip -q uninstall -y fathom-storage; test ! -e v/bin/fathom; uname -m"
