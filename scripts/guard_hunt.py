@@ -7,7 +7,9 @@ writes of somebody else. A model keeps for each inode where somebody else wrote.
 hold after each step: what somebody else wrote stays, and a run that would write there is refused;
 a file that only our runs wrote, wherever it went since, is not refused. A sequence that breaks
 one is made as short as possible and printed. ``--odd`` draws also what is known not to be provable,
-``--tables`` mostly I/Os that count at small multiples, and tables of characters at such places.
+``--tables`` mostly I/Os that count at small multiples, and tables of characters that look like
+them. What counts in pieces as short as such a table may be refused where neither state nor sum
+proves it any more, and then the refusal must say so (docs/data-safety.md).
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ REFUSED = 2
 FINISHED = (0, 5)
 # What a run says, having written nothing, of a file that somebody cut.
 TOO_SMALL = "The file is too small"
+# What a refusal says of data that may be ours as well as somebody's.
+UNTOLD = "nothing proves any more whose they are"
 LONGEST_S = 60
 FILES_MOST = 5
 SIZES = (64 * KIB, 128 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB)
@@ -81,12 +85,27 @@ WAYS: tuple[list[str], ...] = (
     ["--trim=20"],
     ["-t2"],
 )
-TABLES = (bytes(range(ord("A"), ord("Z") + 1)), bytes(range(32, 127)), bytes(range(1, 256)))
-SMALL_BLOCKS = (["-b4K", "-r16"], ["-b528", "-r16"], ["-b1040", "-r80"], ["-b48", "-r16"])
+TABLES = (
+    bytes(range(ord("A"), ord("Z") + 1)),
+    bytes(range(32, 127)),
+    bytes(range(1, 256)),
+    bytes(range(128)),
+    bytes(range(256)),
+)
+SMALL_BLOCKS = (
+    ["-b4K", "-r16"],
+    ["-b528", "-r16"],
+    ["-b1040", "-r80"],
+    ["-b48", "-r16"],
+    ["-b256", "-r16"],
+    ["-b1000", "-r1000"],
+)
 # So many are drawn until one fits.
 PLACES = 200
 # A counting pattern starts again after so many bytes.
 COUNT = 256
+# What counts in pieces shorter than this may be a table.
+TABLE_MOST = 260
 WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 40
 
 
@@ -120,20 +139,43 @@ class State:
     is_torn: bool = False
     # It was written through a mapping: where that was cut short, I/Os may end anywhere.
     is_mapped: bool = False
+    # Several threads wrote at once through a mapping, with the same effect.
+    is_mixed: bool = False
+    # The last run ended well, and left a sum of all data where these alone prove too little.
+    is_summed: bool = False
 
     def copy(self, *, with_attributes: bool) -> State:
         """Return the state of a copy."""
+        is_summed = self.is_summed and with_attributes
         is_less = self.is_fed or (self.is_counted and self.is_odd)
         is_untold = self.is_untold or not with_attributes
         state = replace_fields(self, theirs=dict(self.theirs), is_untold=is_untold, is_fed=False)
-        state.is_cut |= is_less
+        state.is_summed = is_summed
+        state.is_cut |= is_less and not is_summed
         return state
 
-    def is_provable(self) -> bool:
-        """Tell whether the data show whose they are."""
+    def ended(self) -> None:
+        """Note that a run has ended well."""
+        self.is_summed = self.is_like_tables() or 0 < self.step < PIECE
+
+    def is_like_tables(self) -> bool:
+        """Tell whether a table may look like what our runs left."""
+        step = math.gcd(self.step, SECTOR) if self.is_torn else self.step
+        if self.is_mixed or (self.is_torn and self.is_mapped):
+            step = 1
+        return self.is_counted and 0 < step < TABLE_MOST
+
+    def is_provable_beside_tables(self) -> bool:
+        """Tell whether the data show whose they are, but for what looks like a table."""
         is_long = self.step == 0 or self.step >= PIECE
         is_told = not (self.is_untold and self.is_odd and (self.is_counted or self.is_reduced))
-        return is_long and is_told and not self.is_cut
+        is_whole = not (self.is_mixed or (self.is_torn and self.is_mapped)) or self.is_counted
+        return is_long and is_told and is_whole and not self.is_cut
+
+    def is_provable(self) -> bool:
+        """Tell whether a sum, or the data alone, show whose they are."""
+        is_shown = self.is_provable_beside_tables() and not self.is_like_tables()
+        return is_shown or (self.is_summed and not self.is_cut)
 
 
 @dataclass
@@ -212,7 +254,7 @@ def command(world: World, path: Path, drawn: random.Random) -> list[str]:
         size = wanted
         words.append(f"-c{size}")
     blocks = drawn.choice(BLOCKS + (ODD_BLOCKS if world.is_odd else ()))
-    if world.is_of_tables and chance(drawn, 0.8):
+    if world.is_of_tables and chance(drawn, 0.7):
         blocks = drawn.choice(SMALL_BLOCKS)
     # The journal of a run that was killed is kept for a look, and refused; it is no part of this.
     for journal in world.folder.glob("*.verify-journal"):
@@ -234,7 +276,13 @@ def command(world: World, path: Path, drawn: random.Random) -> list[str]:
     return [world.diskspd, *words, "-W0", "-d1", path.name]
 
 
-def check(world: World, before: dict[Path, Fingerprint], path: Path, code: int | None) -> None:
+def check(
+    world: World,
+    before: dict[Path, Fingerprint],
+    path: Path,
+    code: int | None,
+    told: str,
+) -> None:
     """Compare all files with what they must hold after a run; without a code it was killed."""
     inode = before[path][-1] if path in before else None
     for one, held in before.items():
@@ -244,10 +292,13 @@ def check(world: World, before: dict[Path, Fingerprint], path: Path, code: int |
     state = world.known(inode)
     if state.theirs and code in FINISHED:
         raise Violation(f"{path.name} was let pass (exit code {code}), and it is somebody's")
-    if code == REFUSED and not state.theirs:
-        world.counts["refused, not provable"] += not state.is_provable()
-    if code == REFUSED and not state.theirs and state.is_provable():
-        raise Violation(f"{path.name} was refused, and nobody else wrote to it")
+    if code != REFUSED or state.theirs:
+        return
+    if state.is_provable():
+        raise Violation(f"{path.name} was refused, and nobody else wrote to it: {told}")
+    if state.is_provable_beside_tables() and UNTOLD not in told:
+        raise Violation(f"{path.name} was refused, and not for what looks like a table: {told}")
+    world.counts["refused, like a table" if UNTOLD in told else "refused, not provable"] += 1
 
 
 def note_writes(world: World, path: Path, words: list[str]) -> None:
@@ -266,12 +317,14 @@ def note_writes(world: World, path: Path, words: list[str]) -> None:
             state.lengths |= {size_of(word[2:])}
     state.is_odd = state.step % SECTOR != 0
     state.is_mapped |= "-Sm" in words
+    state.is_mixed |= "-Sm" in words and "-t2" in words
 
 
 def note_kill(world: World, path: Path) -> None:
     """Note that I/Os to a file may have been cut short."""
     if path.exists():
-        world.state(path).is_torn = True
+        state = world.state(path)
+        state.is_torn, state.is_summed = True, False
 
 
 def size_of(text: str) -> int:
@@ -295,9 +348,11 @@ def run(world: World, drawn: random.Random) -> None:
         world.log.append(f"    {told}")
     elif done.returncode not in FINISHED and TOO_SMALL not in " ".join(told):
         raise Violation(f"exit code {done.returncode}: {told}")
-    check(world, before, path, done.returncode)
+    check(world, before, path, done.returncode, " ".join(told))
     if done.returncode != REFUSED:
         note_writes(world, path, words)
+    if done.returncode in FINISHED:
+        world.state(path).ended()
     world.forget()
 
 
@@ -314,11 +369,11 @@ def kill(world: World, drawn: random.Random) -> None:
     process.kill()
     code = process.wait()
     world.log.append(f"timeout -sKILL {after_s:.3f} diskspd {shlex.join(words[1:])}  # {code}")
+    last = (world.folder / "told").read_text(errors="replace").strip().splitlines()[-3:]
     if code == REFUSED:
-        last = (world.folder / "told").read_text(errors="replace").strip().splitlines()[-3:]
         world.log.append(f"    {last}")
     world.counts["killed" if code < 0 else "run"] += 1
-    check(world, before, path, code if code >= 0 else None)
+    check(world, before, path, code if code >= 0 else None, " ".join(last))
     if code != REFUSED:
         note_writes(world, path, words)
         note_kill(world, path)
@@ -414,11 +469,13 @@ def foreign(world: World, drawn: random.Random) -> None:
 
 
 def table(world: World, drawn: random.Random) -> None:
-    """Write characters in order where an I/O of ours that counts may begin and another one end."""
+    """Write characters in order that look like an I/O of ours that counts, or a part of one."""
     path = drawn.choice(world.files())
     state, held = world.state(path), path.read_bytes()
-    places = (fitting(state, len(held), drawn) for _ in range(PLACES))
-    fit = (one for one in places if one and is_told_by_its_ends(state, held, *one))
+    ways = (fitting, like_an_io, joining, anywhere)
+    drawn_places = (drawn.choice(ways)(state, held, drawn) for _ in range(PLACES))
+    # One that changes nothing is lost by nobody.
+    fit = (one for one in drawn_places if one and held[one[0] :][: len(one[1])] != one[1])
     offset, data = next(fit, (0, b""))
     if not data:
         return
@@ -427,32 +484,56 @@ def table(world: World, drawn: random.Random) -> None:
     FOREIGN[drawn.choice(["write", "mapping", "link"])](world, path, offset, data)
 
 
-def fitting(state: State, size: int, drawn: random.Random) -> tuple[int, bytes] | None:
+def fitting(state: State, held: bytes, drawn: random.Random) -> tuple[int, bytes] | None:
     """Draw a place and a table that begins and ends at multiples with values that fit."""
     phase = math.gcd(state.step, COUNT)
-    longest = min(COUNT, size) // state.step * state.step if state.step else 0
+    longest = min(COUNT, len(held)) // state.step * state.step if state.step else 0
     if phase < PIECE or not longest:
         return None
-    offset = drawn.randrange(0, size - longest + 1, state.step)
+    offset = drawn.randrange(0, len(held) - longest + 1, state.step)
     first = offset % phase + phase * drawn.randrange((COUNT - state.step) // phase + 1)
     length = drawn.randrange(state.step, min(COUNT - first, longest) + 1, state.step)
     return offset, bytes(range(first, first + length))
 
 
-def is_told_by_its_ends(state: State, held: bytes, offset: int, data: bytes) -> bool:
-    """Tell whether a table that lies within data of ours neither begins nor ends as an I/O does.
+def like_an_io(state: State, held: bytes, drawn: random.Random) -> tuple[int, bytes] | None:
+    """Draw a table that is byte for byte a whole I/O, or the first or last bytes of one."""
+    length = drawn.choice(sorted(state.lengths)) if state.lengths else 0
+    shown = min(length, drawn.choice([length, *range(PIECE, COUNT, PIECE)]), COUNT)
+    if not shown or len(held) < length:
+        return None
+    begin = drawn.randrange(0, len(held) - length + 1, state.step or 1)
+    skipped = drawn.choice([0, length - shown])
+    return begin + skipped, bytes((skipped + at) % COUNT for at in range(shown))
 
-    Beside I/Os that do not count nothing tells where those began and ended.
-    """
-    end = offset + len(data)
-    around = range(max(offset - PIECE, 0), min(end + PIECE, len(held)) - 1)
-    beside = [at for at in around if not offset - 1 <= at < end]
-    counts = all((held[at] + 1) % COUNT == held[at + 1] for at in beside)
-    ends = {length % COUNT for length in state.lengths}
-    is_begun = data[0] == 0 or (offset > 0 and (held[offset - 1] + 1) % COUNT in ends)
-    is_ended = (data[-1] + 1) % COUNT in ends or end == len(held) or held[end] == 0
-    is_torn = state.is_torn and (state.is_mapped or 0 in (offset % SECTOR, end % SECTOR))
-    return counts and held[offset:end] != data and not (is_begun and is_ended) and not is_torn
+
+def joining(_state: State, held: bytes, drawn: random.Random) -> tuple[int, bytes] | None:
+    """Draw a table that goes on from the bytes before it, or the bytes behind from it, or both."""
+    at = drawn.randrange(1, len(held)) if len(held) > 1 else 0
+    # From here on another piece may begin.
+    is_break = (one for one in range(at, min(at + SECTOR, len(held))) if breaks(held, one))
+    at = next(is_break, at) if at else 0
+    if not at:
+        return None
+    ends = [one for one in range(at + 1, min(at + COUNT, len(held))) if breaks(held, one)]
+    end = drawn.choice([*ends, min(at + drawn.choice([PIECE, 26, 95, 128]), len(held))])
+    first = (held[at - 1] + 1) % COUNT
+    if end < len(held) and chance(drawn, 0.5):
+        first = (held[end] - (end - at)) % COUNT
+    return at, bytes((first + number) % COUNT for number in range(end - at))
+
+
+def breaks(held: bytes, at: int) -> bool:
+    """Tell whether a byte does not go on from the one before."""
+    return (held[at - 1] + 1) % COUNT != held[at]
+
+
+def anywhere(_state: State, held: bytes, drawn: random.Random) -> tuple[int, bytes] | None:
+    """Draw a usual table at any place."""
+    data = drawn.choice(TABLES)
+    if len(held) < len(data):
+        return None
+    return drawn.randrange(len(held) - len(data) + 1), data
 
 
 def theirs(drawn: random.Random) -> bytes:

@@ -37,8 +37,21 @@ def _kill_in_mid_run(folder: Path, words: list[str]) -> None:
     assert path.stat().st_mtime - made > _MAKING_S
 
 
-def _next_run(folder: Path) -> subprocess.CompletedProcess[str]:
-    words = ["-w100", "-W0", "-d1", "-b4K", "--stop-ios=8", "t.dat"]
+def _kill_a_mapped_run(folder: Path, words: list[str]) -> None:
+    """Kill a run that counts; writes through a mapping leave no time."""
+    path, command = folder / "t.dat", [str(diskspd()), "-w100", "-W0", "-d60", *words, "t.dat"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet) as process:
+        end = time.monotonic() + _PATIENCE_S
+        while not (path.exists() and bytes(range(256)) in path.read_bytes()):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode < 0
+
+
+def _next_run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = ["-w100", "-W0", "-d1", "-b4K", "--stop-ios=8", *more, "t.dat"]
     return subprocess.run(
         [str(diskspd()), *words],
         cwd=folder,
@@ -53,8 +66,8 @@ def _next_run(folder: Path) -> subprocess.CompletedProcess[str]:
     "words",
     [
         ["-c128K", "-b4K", "-r16", "-Z64K,feed"],
-        ["-c256K", "-b528", "-r16", "--engine=aio"],
-        ["-c256K", "-b4K", "-r16", "-t2"],
+        ["-c256K", "-b4K", "-r", "--engine=aio"],
+        ["-c256K", "-b512", "-r", "-t2"],
         ["-c100000", "-b48", "-r16", "--compress=25", "--dedupe=20"],
     ],
     ids=["fed", "counting", "two threads", "compressed"],
@@ -72,6 +85,34 @@ def test_a_file_that_a_killed_run_had_made_is_still_ours(tmp_path: Path, words: 
         file.seek(5000)
         file.write(b"theirs, not a byte of it ours")
     assert _next_run(tmp_path).returncode == _REFUSED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-c256K", "-b528", "-r16", "--engine=aio"],
+        ["-c256K", "-b4K", "-r16", "-t2"],
+        ["-c256K", "-b4K", "-r", "-Sm"],
+    ],
+    ids=["small steps", "two threads", "mapped"],
+)
+def test_what_a_killed_run_left_that_may_be_a_table_is_refused_and_says_why(
+    tmp_path: Path, words: list[str]
+) -> None:
+    """It counts in pieces as short as a table of characters, which nothing tells from one."""
+    path = tmp_path / "t.dat"
+    kill = _kill_a_mapped_run if "-Sm" in words else _kill_in_mid_run
+    kill(tmp_path, words)
+    before = path.read_bytes()
+    done = _next_run(tmp_path)
+    assert done.returncode == _REFUSED
+    assert "nothing proves any more whose they are" in done.stderr
+    assert "a run was killed that wrote to it" in done.stderr
+    for remedy in ("name another file", "--overwrite", "fathom prepare adopt"):
+        assert remedy in done.stderr
+    assert path.read_bytes() == before
+    assert _next_run(tmp_path, "--overwrite", "-c256K").returncode == 0
+    assert _next_run(tmp_path).returncode == 0
 
 
 def _mark(path: Path) -> bytes:

@@ -44,6 +44,8 @@ pub enum Finding {
     FileInUse(Use),
     /// A file with data that are not ours; what they look like, if that is known.
     FileWithData(Option<String>),
+    /// A file with data that may be ours, or somebody's: nothing proves it any more.
+    FileUntold,
     /// A device with data that look like somebody's; what they look like, and the option that it needs
     /// besides, if it was not given.
     DeviceWithData(String, Option<String>),
@@ -83,7 +85,7 @@ impl Finding {
             Self::FileInUse(_) => {
                 "end that use first, or name another file; no option overrides this".to_owned()
             }
-            Self::FileWithData(_) => {
+            Self::FileWithData(_) | Self::FileUntold => {
                 "name another file, give --overwrite if its data may be lost, or make it a scratch file once \
                  with fathom prepare adopt"
                     .to_owned()
@@ -129,6 +131,9 @@ impl fmt::Display for Finding {
             Self::FileWithData(found) => {
                 let what = signature::in_words(found.as_deref());
                 write!(out, "the file {what}, and this run would write over it")
+            }
+            Self::FileUntold => {
+                write!(out, "the file {}, and this run would write over it", signature::UNTOLD)
             }
             Self::DeviceWithData(found, _) => {
                 write!(out, "the device looks like {found}, and this run would write over it")

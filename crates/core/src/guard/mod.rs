@@ -47,7 +47,7 @@ use fathom_sys::lease::Writers;
 
 use crate::measure::EventSink;
 use crate::plan::{Plan, limits};
-use crate::prepare::{self, Whose};
+use crate::prepare;
 use crate::profile::RunOptions;
 use crate::signature;
 use crate::supervise::within;
@@ -358,11 +358,7 @@ fn layers_of(found: &[Target<'_>], tables: &[Table]) -> BTreeMap<Identity, Layer
 
 /// What a file holds that nobody uses. It is open for reading, and is the one that will be written.
 fn examine_content(file: &File) -> io::Result<Option<Finding>> {
-    let size_bytes = file.metadata()?.len();
-    Ok(match prepare::whose(file, size_bytes)? {
-        Whose::Ours | Whose::Empty => None,
-        Whose::Theirs(at) => Some(Finding::FileWithData(signature::name(file, size_bytes, at))),
-    })
+    prepare::finding(file, file.metadata()?.len())
 }
 
 fn in_use(how: Use, otherwise: fn(Use) -> Finding) -> Finding {

@@ -71,7 +71,7 @@ impl Seen {
 pub fn adopt(plan: &Plan, options: &RunOptions, seen: &Seen) -> Result<(), Refusals> {
     let verdicts = guard::judge(plan, options).verdicts;
     let refuse = |(path, verdict): (_, guard::Verdict)| match verdict.finding {
-        None | Some(Finding::FileWithData(_)) => None,
+        None | Some(Finding::FileWithData(_) | Finding::FileUntold) => None,
         Some(finding) => Some(Refusal { target: path, finding }),
     };
     let paths: Vec<_> = verdicts.keys().cloned().collect();

@@ -152,7 +152,7 @@ mod tests {
         ) {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&whole(size_bytes, compress_percent, 0)).unwrap();
-            let found = look(&file, size_bytes as u64, Hints::default()).unwrap();
+            let found = look(&file, size_bytes as u64, Hints::new(None, false)).unwrap();
             prop_assert_eq!(found, Whose::Ours);
         }
     }

@@ -1,37 +1,31 @@
-//! The counting pattern of I/Os: which bytes that count upwards can be what is left of one of ours.
+//! The counting pattern of I/Os: which bytes that count upwards are ours.
+//!
+//! A table of characters counts, too (`ABCDEF...`). So such bytes are ours only where no table can be: in
+//! slots between two places where I/Os may begin or end, each of which one I/O has written as a whole. As no
+//! table fills a slot, one that somebody wrote stands beside bytes that it does not go on from, or it changed
+//! nothing.
 
-use super::lengths::Lengths;
 use crate::divisor::greatest_common_divisor;
 
-/// The pattern starts again after so many bytes.
-const COUNT_BYTES: u64 = 256;
 const SECTOR_BYTES: u64 = 512;
-/// So many bytes at the start or end of a piece may be by chance what another one goes on with.
-pub(super) const CHANCE_BYTES: u64 = 3;
-/// I/Os at multiples of fewer bytes tell too little about what of a counting pattern is theirs.
+/// A table has one byte of each value at most. The next ones may go on by chance.
+const TABLE_BYTES_MAX: u64 = 260;
+/// Shorter pieces prove nothing.
+const PIECE_BYTES_MIN: u64 = 16;
+/// I/Os at multiples of fewer bytes tell too little about which zeros are theirs.
 const TELLING_BYTES: u64 = 8;
 
-/// Where the I/Os of runs began, and how long they were: what of a counting pattern may be theirs.
+/// Where the I/Os of runs began and ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Writes {
-    /// Each began and ended at a multiple of this.
+    /// Each did so at a multiple of this.
     pub(super) step_bytes: u64,
-    /// Those that wrote the counting pattern; absent if none did.
-    pub(super) counted: Option<Counted>,
-    /// Bytes of the shortest one that wrote zeros or trimmed; absent if none did.
-    pub(super) zeros: Option<u64>,
-    /// Bytes of the shortest one that wrote other data; absent if none did.
-    pub(super) others: Option<u64>,
+    /// Some wrote the counting pattern.
+    pub(super) counted: bool,
+    /// Some wrote zeros or trimmed.
+    pub(super) zeros: bool,
     /// How those may have ended that a killed run had begun.
     pub(super) torn: Torn,
-}
-
-/// The I/Os that wrote the counting pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counted {
-    /// Each began at a multiple of so many bytes.
-    pub(super) step: u64,
-    pub(super) lengths: Lengths,
 }
 
 /// Where an I/O ends that was cut short as its process was killed.
@@ -45,43 +39,24 @@ pub(super) enum Torn {
 }
 
 impl Writes {
-    /// Of runs that are not known.
-    pub(super) const ANY: Self = Self {
-        step_bytes: 1,
-        counted: Some(Counted { step: 1, lengths: Lengths::between(16, u64::MAX) }),
-        zeros: None,
-        others: Some(1),
-        torn: Torn::AtSectors,
-    };
+    /// Of runs that are not known: as those of `DiskSpd` mostly are.
+    pub(super) const ANY: Self =
+        Self { step_bytes: SECTOR_BYTES, counted: true, zeros: false, torn: Torn::Nowhere };
 
     /// What is true of these and of others.
     pub(super) fn and(self, other: Self) -> Self {
-        let both = self.counted.zip(other.counted).map(|(one, other)| one.and(other));
         Self {
             step_bytes: greatest_common_divisor(self.step_bytes, other.step_bytes),
-            counted: both.or(self.counted).or(other.counted),
-            zeros: self.zeros.into_iter().chain(other.zeros).min(),
-            others: self.others.into_iter().chain(other.others).min(),
+            counted: self.counted || other.counted,
+            zeros: self.zeros || other.zeros,
             torn: self.torn.max(other.torn),
         }
     }
 
     /// As it stands in a mark: one word.
     pub(super) fn to_text(self) -> String {
-        let (step, lengths) = self
-            .counted
-            .map_or((0, Lengths::between(0, 0)), |counted| (counted.step, counted.lengths));
-        let Lengths { least, most, .. } = lengths;
-        let (has_zeros, torn) = (u8::from(self.zeros.is_some()), self.torn as u8);
-        let (zeros, others) = (self.zeros.unwrap_or(0), self.others.unwrap_or(0));
-        let mut text = format!(
-            "{}:{step}:{least}:{most}:{has_zeros}:{torn}:{zeros}:{others}",
-            self.step_bytes
-        );
-        for length in lengths.known().filter(|_| least < most) {
-            text.push_str(&format!(":{length}"));
-        }
-        text
+        let (counted, zeros) = (u8::from(self.counted), u8::from(self.zeros));
+        format!("{}:{counted}:{zeros}:{}", self.step_bytes, self.torn as u8)
     }
 
     /// What a word says; none if it says that there were none, and any if it is not understood.
@@ -91,85 +66,47 @@ impl Writes {
         }
         let numbers = word.split(':').map(|number| number.parse::<u64>().ok());
         let numbers = numbers.collect::<Option<Vec<u64>>>().unwrap_or_default();
-        let &[step_bytes @ 1..=u64::MAX, step, least, most, has_zeros, torn, ref more @ ..] =
-            numbers.as_slice()
-        else {
-            return Some(Self::ANY);
+        let (step_bytes, counted, zeros, torn) = match *numbers.as_slice() {
+            [step_bytes @ 1..=u64::MAX, counted, zeros, torn] => (step_bytes, counted, zeros, torn),
+            // Marks of version 4 told more, and a step of one where nothing was known.
+            [step_bytes @ 2..=u64::MAX, counted, _, _, zeros, torn, ..] => {
+                (step_bytes, counted, zeros, torn)
+            }
+            _ => return Some(Self::ANY),
         };
-        // Earlier versions did not tell more.
-        let (zeros, others, known) = match *more {
-            [] => (1, 1, &[][..]),
-            [zeros, others, ref known @ ..] => (zeros, others, known),
-            [_] => return Some(Self::ANY),
-        };
-        let lengths = match known {
-            [] => Lengths::between(least, most),
-            known => Lengths::of(known.iter().copied()),
-        };
-        if (lengths.least, lengths.most) != (least, most) {
-            return Some(Self::ANY);
-        }
-        let counted = Counted { step, lengths };
         let torn = match torn {
             0 => Torn::Nowhere,
             1 => Torn::AtSectors,
             _ => Torn::Anywhere,
         };
-        let counted = Some(counted).filter(|_| step > 0);
-        let zeros = Some(zeros).filter(|_| has_zeros > 0);
-        let others = Some(others).filter(|others| *others > 0);
-        Some(Self { step_bytes, counted, zeros, others, torn })
+        Some(Self { step_bytes, counted: counted > 0, zeros: zeros > 0, torn })
     }
 
-    /// Whether it tells enough of where I/Os began.
-    pub(super) const fn tell(&self) -> bool {
-        self.step_bytes >= TELLING_BYTES
+    /// Bytes of the slots in which what counts is ours; none if a table may fill one.
+    pub(super) fn slot_bytes(&self) -> Option<u64> {
+        let step_bytes = match self.torn {
+            Torn::Nowhere => self.step_bytes,
+            Torn::AtSectors => greatest_common_divisor(self.step_bytes, SECTOR_BYTES),
+            Torn::Anywhere => 1,
+        };
+        let has_sectors = !self.counted || step_bytes.is_multiple_of(SECTOR_BYTES);
+        let slot_bytes = if has_sectors { SECTOR_BYTES } else { step_bytes };
+        (slot_bytes >= TABLE_BYTES_MAX).then_some(slot_bytes)
     }
 
-    /// Whether an I/O may end at a place, or a few bytes before it, as its process was killed.
-    pub(super) const fn is_torn_at(&self, place: u64) -> bool {
-        match self.torn {
-            Torn::Nowhere => false,
-            Torn::AtSectors => place % SECTOR_BYTES <= CHANCE_BYTES,
-            Torn::Anywhere => true,
-        }
+    /// Whether whole sectors that count are ours, each by itself.
+    pub(super) fn has_sectors(&self) -> bool {
+        self.slot_bytes() == Some(SECTOR_BYTES)
     }
 
-    /// Whether an I/O may end so within a piece: another one may go on behind it as it would have.
-    pub(super) const fn is_torn_within(&self, start: u64, end: u64) -> bool {
-        match self.torn {
-            Torn::Nowhere => false,
-            Torn::AtSectors => start / SECTOR_BYTES < end / SECTOR_BYTES,
-            Torn::Anywhere => true,
-        }
+    /// Whether they leave pieces so short that nothing shows whose they are.
+    pub(super) fn are_untold(&self) -> bool {
+        self.step_bytes < PIECE_BYTES_MIN || self.slot_bytes().is_none()
     }
 
     /// Whether zeros of theirs may stand over what they wrote before.
     pub(super) const fn may_blank(&self) -> bool {
-        self.zeros.is_some() && self.tell()
-    }
-}
-
-impl Counted {
-    fn and(self, other: Self) -> Self {
-        Self {
-            step: greatest_common_divisor(self.step, other.step),
-            lengths: self.lengths.and(other.lengths),
-        }
-    }
-
-    /// The value of a byte less its place is a multiple of this.
-    pub(super) fn phase(self) -> u64 {
-        greatest_common_divisor(self.step, COUNT_BYTES)
-    }
-
-    /// Whether a byte at this place may have this value: one of the I/Os that reach it began so far before.
-    fn has(self, place: u64, value: u64) -> bool {
-        let last = place / self.step * self.step;
-        // Behind so many the values come again.
-        let begins = (0..=COUNT_BYTES).map_while(|back| last.checked_sub(back * self.step));
-        let reaching = begins.take_while(|begin| place - begin < self.lengths.most);
-        reaching.into_iter().any(|begin| (place - begin) % COUNT_BYTES == value)
+        self.zeros && self.step_bytes >= TELLING_BYTES
     }
 }
 
@@ -186,105 +123,38 @@ pub(super) fn counting(bytes: &[u8]) -> usize {
     bytes.len().min(steps + 1)
 }
 
-/// Bytes that count upwards.
-#[derive(Debug)]
-pub(super) struct Count {
-    /// In the file.
-    pub(super) start: u64,
-    pub(super) length: u64,
-    /// With a first byte of zero, each I/O begins.
-    pub(super) first: u64,
-    /// What comes behind them is not known.
-    pub(super) is_cut: bool,
-}
-
-impl Count {
-    /// Whether an I/O can have left them: it and those over it begin and end at multiples, or where the
-    /// process was killed.
-    pub(super) fn can_be_of(&self, writes: Writes) -> bool {
-        let Some(counted) = writes.counted else { return false };
-        let most = counted.lengths.most;
-        let is_short = most >= COUNT_BYTES || self.first + self.length <= most + CHANCE_BYTES;
-        is_at(self.start, 0, writes)
-            && counted.has(self.start, self.first)
-            && is_short
-            && (self.is_cut || is_at(self.start + self.length, CHANCE_BYTES, writes))
-    }
-
-    /// Whether they may be the start of an I/O.
-    pub(super) const fn begins(&self) -> bool {
-        self.first == 0
-    }
-
-    /// Whether they may be the end of an I/O, or of one that was cut short as the process was killed.
-    pub(super) fn ends(&self, writes: Writes) -> bool {
-        let Some(Counted { step, lengths }) = writes.counted else { return false };
-        let end = self.start + self.length;
-        // The last ones may be by chance the first ones of what stands behind.
-        let ends = (0..=CHANCE_BYTES).filter(|more| (end - more).is_multiple_of(writes.step_bytes));
-        let behind = |more: u64| self.first.wrapping_add(self.length - more) % COUNT_BYTES;
-        let is_end = |more| lengths.leave(behind(more), COUNT_BYTES, step);
-        self.is_cut || writes.is_torn_at(end) || ends.into_iter().any(is_end)
-    }
-
-    /// Whether a whole I/O may be among them, or one that was cut short as the process was killed.
-    pub(super) fn have_whole(&self, writes: Writes) -> bool {
-        let least = writes.counted.map_or(u64::MAX, |counted| counted.lengths.least);
-        let is_torn = writes.is_torn_within(self.start, self.start + self.length);
-        self.is_cut || is_torn || self.length >= least
-    }
-
-    /// Whether they may be one or several whole I/Os.
-    pub(super) fn is_whole(&self, writes: Writes) -> bool {
-        self.begins() && self.ends(writes) && self.have_whole(writes)
-    }
-}
-
-/// Whether I/Os may begin or end at a place, or so many bytes before it.
-fn is_at(place: u64, slack: u64, writes: Writes) -> bool {
-    place % writes.step_bytes <= slack
-        || match writes.torn {
-            Torn::Nowhere => false,
-            Torn::AtSectors => place % SECTOR_BYTES <= slack,
-            Torn::Anywhere => true,
-        }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const COUNTED: Counted = Counted { step: 16, lengths: Lengths::between(48, 528) };
-
     #[test]
     fn writes_read_as_they_were_written() {
-        let known = Counted { lengths: Lengths::of([48, 64, 528]), ..COUNTED };
-        for counted in [None, Some(COUNTED), Some(known)] {
+        for (counted, zeros) in [(false, true), (true, false)] {
             for torn in [Torn::Nowhere, Torn::AtSectors, Torn::Anywhere] {
-                for (zeros, others) in [(None, Some(24)), (Some(48), None)] {
-                    let writes = Writes { step_bytes: 8, counted, zeros, others, torn };
-                    assert_eq!(Writes::parse(&writes.to_text()), Some(writes));
-                }
+                let writes = Writes { step_bytes: 8, counted, zeros, torn };
+                assert_eq!(Writes::parse(&writes.to_text()), Some(writes));
             }
         }
         assert_eq!(Writes::parse("-"), None);
-        for other in
-            ["", "16", "0:1:1:1:0:0", "16:1:1:1:0:x", "16:1:1:1:0:0:0", "16:1:1:9:0:0:1:1:7"]
-        {
+        for other in ["", "16", "0:1:1:1", "16:1:1", "16:1:1:x", "1:1:16:9:0:1:0:1"] {
             assert_eq!(Writes::parse(other), Some(Writes::ANY), "{other}");
         }
+        let earlier = Writes { step_bytes: 16, counted: true, zeros: true, torn: Torn::AtSectors };
+        assert_eq!(Writes::parse("16:48:16:48:1:1:48:0:16:48"), Some(earlier));
     }
 
     #[test]
-    fn only_a_killed_run_leaves_an_io_that_ends_where_a_sector_does() {
-        let step_bytes = 1000;
-        let counted = Some(Counted { step: 1000, lengths: Lengths::of([1000]) });
-        let whole = Writes { step_bytes, counted, zeros: None, others: None, torn: Torn::Nowhere };
-        let count = |start, length| Count { start, length, first: 0, is_cut: false };
-        assert!(count(3000, 1000).can_be_of(whole));
-        assert!(!count(3000, 72).can_be_of(whole));
-        assert!(count(3000, 72).can_be_of(Writes { torn: Torn::AtSectors, ..whole }));
-        assert!(!count(3000, 71).can_be_of(Writes { torn: Torn::AtSectors, ..whole }));
-        assert!(count(3000, 71).can_be_of(Writes { torn: Torn::Anywhere, ..whole }));
+    fn a_slot_is_longer_than_any_table() {
+        let slot = |step_bytes, counted, torn| {
+            Writes { step_bytes, counted, zeros: false, torn }.slot_bytes()
+        };
+        assert_eq!(slot(4096, true, Torn::AtSectors), Some(512));
+        assert_eq!(slot(1000, true, Torn::Nowhere), Some(1000));
+        assert_eq!(slot(1000, true, Torn::AtSectors), None);
+        assert_eq!(slot(4096, true, Torn::Anywhere), None);
+        assert_eq!(slot(256, true, Torn::Nowhere), None);
+        assert_eq!(slot(16, true, Torn::Nowhere), None);
+        // A table is no whole sector, whatever else was written beside it.
+        assert_eq!(slot(16, false, Torn::Anywhere), Some(512));
     }
 }

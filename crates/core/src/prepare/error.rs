@@ -20,6 +20,16 @@ pub enum PrepareError {
         /// What it looks like, if that is known.
         found: Option<String>,
     },
+    /// Nothing proves any more whose the data of the file are; it is unchanged.
+    #[error(
+        "{path}: the file {}, and creating it anew would destroy them; name another file, give --overwrite if \
+         they may be lost, or make it a scratch file once with fathom prepare adopt",
+        signature::UNTOLD, path = path.display()
+    )]
+    Untold {
+        /// The file.
+        path: PathBuf,
+    },
     /// Something other than a regular file is in the way; it is unchanged.
     #[error(
         "{path}: it is {kind}, so no file can be created there; name a file, or leave out the \

@@ -18,12 +18,15 @@ use super::content::Content;
 use super::counted::Writes;
 use super::proof::Hints;
 use super::source::{END, Source};
+use super::sum::Sum;
 use crate::guard::Alone;
 use crate::plan::Reduction;
 
 const NAME: &CStr = c"user.fathom.made";
 /// Version of the mark; those of version 1 told no state.
-const VERSION: &str = "4";
+const VERSION: &str = "5";
+/// Marks of this version told no sum.
+const VERSION_4: &str = "4";
 /// Marks of this version did not tell where I/Os began.
 const VERSION_3: &str = "3";
 /// Marks of this version told the file that fed the writes last, and not when it was changed.
@@ -50,6 +53,8 @@ pub(super) struct Mark {
     left: Option<FileState>,
     /// Where the I/Os of our runs began that wrote to it, as far as that is known of all of them.
     pub(super) writes: Option<Writes>,
+    /// The sum of all data, where content alone would not prove whose they are.
+    pub(super) sum: Option<Sum>,
     /// The files that fed the writes, the last one first.
     fed: Vec<Source>,
 }
@@ -73,8 +78,9 @@ impl Mark {
 
     fn parse(text: &str) -> Option<Self> {
         let version = text.split(' ').next()?;
-        let has_writes = version == VERSION;
-        let mut words = text.splitn(if has_writes { 12 } else { 11 }, ' ').skip(1);
+        let (has_sum, has_writes) = (version == VERSION, [VERSION, VERSION_4].contains(&version));
+        let count = 11 + usize::from(has_writes) + usize::from(has_sum);
+        let mut words = text.splitn(count, ' ').skip(1);
         let size_bytes = words.next()?.parse().ok()?;
         let seed = u64::from_str_radix(words.next()?, 16).ok();
         let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
@@ -85,7 +91,7 @@ impl Mark {
             "1" => {
                 return Some(Self { content, writes: Some(Writes::ANY), ..Self::default() });
             }
-            VERSION | VERSION_3 | VERSION_2 => {}
+            VERSION | VERSION_4 | VERSION_3 | VERSION_2 => {}
             _ => return None,
         }
         let is_adopted = number()? != 0;
@@ -94,9 +100,10 @@ impl Mark {
         let (modified_ns, changed_ns) = (number()?, number()?);
         let left = Some(FileState { inode, born_ns, size_bytes, modified_ns, changed_ns });
         let writes = if has_writes { Writes::parse(words.next()?) } else { Some(Writes::ANY) };
+        let sum = if has_sum { Sum::parse(words.next()?) } else { None };
         let fed = words.next().filter(|_| version != VERSION_2).unwrap_or_default();
         let fed = fed.split_terminator(END).filter_map(Source::parse).collect();
-        Some(Self { content, is_adopted, left, writes, fed })
+        Some(Self { content, is_adopted, left, writes, sum, fed })
     }
 
     fn to_text(&self, state: FileState) -> String {
@@ -107,9 +114,10 @@ impl Mark {
         let (adopted, inode) = (i32::from(self.is_adopted), inode.cast_signed());
         let born_ns = born_ns.unwrap_or(0);
         let writes = self.writes.map_or("-".to_owned(), Writes::to_text);
+        let sum = self.sum.map_or("-".to_owned(), Sum::to_text);
         let mut text = format!(
             "{VERSION} {size_bytes} {seed} {compress_percent} {dedupe_percent} {adopted} {inode} {born_ns} \
-             {modified_ns} {changed_ns} {writes}"
+             {modified_ns} {changed_ns} {writes} {sum}"
         );
         text.push(' ');
         for fed in self.fed.iter().filter_map(Source::to_text) {
@@ -164,7 +172,9 @@ impl Mark {
     /// may be a copy of what fed the writes.
     pub(super) fn hints(&self, file: &File) -> io::Result<Hints> {
         let mut hints = Hints::new(self.content, self.is_of(file)?);
-        hints.writes = self.writes.filter(|_| hints.is_marked);
+        let writes = self.writes.unwrap_or(Writes::ANY);
+        // A copy may be of anything besides.
+        hints.writes = if hints.is_marked { writes } else { writes.and(Writes::ANY) };
         for fed in &self.fed {
             if hints.is_marked && fed.is_as_it_was(file)? {
                 hints.feed(&fed.path, fed.bytes);
@@ -182,15 +192,20 @@ impl Mark {
                 return;
             }
         }
-        self.note(file);
+        self.note_unsealed(file);
+    }
+
+    /// Notes a mark of data that somebody else may have written.
+    fn note_unsealed(&self, file: &File) {
+        Self { sum: None, ..self.clone() }.note(file);
     }
 
     /// Confirms a mark that was set, when time has passed since: whoever wrote within the time that a setting
     /// may take, and gave the file its old time back, would else pass for the setting.
     pub(super) fn confirm(file: &File, is_alone: impl FnOnce() -> bool) {
         let mark = Self::of(file);
-        if mark.holds(file).unwrap_or(false) && !is_alone() {
-            mark.note(file);
+        if (mark.sum.is_some() || mark.holds(file).unwrap_or(false)) && !is_alone() {
+            mark.note_unsealed(file);
         }
     }
 
@@ -259,8 +274,7 @@ pub(super) fn remove(file: &File) -> io::Result<()> {
 mod tests {
     use std::os::unix::fs::FileExt;
 
-    use super::super::counted::{Counted, Torn};
-    use super::super::lengths::Lengths;
+    use super::super::counted::Torn;
     use super::*;
 
     const REDUCTION: Reduction = Reduction { compress_percent: 50, dedupe_percent: 7 };
@@ -350,14 +364,14 @@ mod tests {
         assert_eq!(mark.fed.iter().map(|fed| fed.bytes).collect::<Vec<_>>(), [1 << 20, 7]);
         let read = Mark::parse(&mark.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..mark.clone() });
-        let counted = Some(Counted { step: 512, lengths: Lengths::of([4096, 8192]) });
         let torn = Torn::Anywhere;
-        let writes = Some(Writes { step_bytes: 16, counted, zeros: Some(48), others: None, torn });
-        let written = Mark { writes, ..mark.clone() };
+        let writes = Some(Writes { step_bytes: 16, counted: true, zeros: false, torn });
+        let sum = Some(Sum::of_words([7, 9]));
+        let written = Mark { writes, sum, ..mark.clone() };
         let read = Mark::parse(&written.to_text(state)).expect("a mark");
         assert_eq!(read, Mark { left: Some(state), ..written });
-        let text = mark.to_text(state).replacen("4 ", "3 ", 1);
-        let (before, fed) = text.rsplit_once(" - ").expect("no writes");
+        let text = mark.to_text(state).replacen("5 ", "3 ", 1);
+        let (before, fed) = text.rsplit_once(" - - ").expect("no writes");
         let without = format!("{before} {fed}");
         assert_eq!(Mark::parse(&without).map(|read| read.fed.len()), Some(2), "{without}");
         let earlier = Mark::parse("2 4096 - 0 0 1 7 0 8 9 65536 /a b/c").expect("a mark");

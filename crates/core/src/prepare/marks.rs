@@ -7,15 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::counted::{Counted, Torn, Writes};
-use super::lengths::Lengths;
+use super::counted::{Torn, Writes};
 use super::mark::{self, Mark};
-use super::{Whose, whose};
+use super::sum::Sum;
+use super::{finding, whose};
 use crate::divisor::greatest_common_divisor;
 use crate::guard::{self, Checked, Finding, Refusal, Refusals};
 use crate::measure::EventSink;
 use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, ThreadPlan};
-use crate::signature;
 use crate::supervise::within;
 
 /// Looks again at the files that others have written since the guard has looked at them.
@@ -46,10 +45,7 @@ fn found_now(path: &Path, checked: &Checked) -> io::Result<Option<Finding>> {
     }
     let file = held.open_to_read(path)?;
     let size_bytes = file.metadata()?.len();
-    Ok(match whose(&file, size_bytes)? {
-        Whose::Ours | Whose::Empty => None,
-        Whose::Theirs(at) => Some(Finding::FileWithData(signature::name(&file, size_bytes, at))),
-    })
+    finding(&file, size_bytes)
 }
 
 /// How a run writes to a file.
@@ -167,7 +163,7 @@ fn renew(path: &Path, written: &mut Written, checked: &Checked, when: When) -> i
         return Ok(false);
     }
     let is_asked = when == When::Before { may_be_theirs: true };
-    if is_asked && matches!(whose(&file, metadata.len())?, Whose::Theirs(_)) {
+    if is_asked && whose(&file, metadata.len())?.theirs().is_some() {
         return Ok(false);
     }
     let mut mark = Mark::of(&file);
@@ -177,6 +173,10 @@ fn renew(path: &Path, written: &mut Written, checked: &Checked, when: When) -> i
         mark.fed_by(fed, *bytes);
     }
     note_writes(&mut mark, written, when, metadata.len());
+    if matches!(when, When::Behind { .. }) {
+        let is_untold = mark.writes.is_some_and(|writes| writes.are_untold());
+        mark.sum = if is_untold { Sum::of(&file, metadata.len())? } else { None };
+    }
     // A state is confirmed by the time that passes behind it, which a run that is killed does not wait for.
     if matches!(when, When::Behind { .. }) || (is_first && written.is_made) {
         mark.seal(&file, &checked.alone);
@@ -242,21 +242,14 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
     }
     let places = offsets.into_iter().flat_map(|one| [one.base_bytes, one.align_bytes]);
     let sizes = sizes.into_iter().map(u64::from);
+    let step_bytes = places.chain(starts).chain(sizes).fold(0, greatest_common_divisor).max(1);
+    // A file that feeds the writes may hold zeros of any length.
     let is_fed = matches!(plan.payload, PayloadPlan::Buffer { file: Some(_), .. });
     let trims = plan.mix.as_ref().is_some_and(|mix| mix.trim_percent > 0);
-    let step_bytes =
-        places.chain(starts).chain(sizes.clone()).fold(0, greatest_common_divisor).max(1);
-    let lengths = Lengths::of(sizes);
-    let is_zero = plan.payload == PayloadPlan::Zero;
-    let counted = (plan.payload == PayloadPlan::CountingPattern)
-        .then_some(Counted { step: step_bytes, lengths });
-    // A file may hold zeros of any length.
-    let zeros = if is_fed { Some(1) } else { (trims || is_zero).then_some(lengths.least) };
     Writes {
         step_bytes,
-        counted,
-        zeros,
-        others: (counted.is_none() && !is_zero).then_some(lengths.least),
+        counted: plan.payload == PayloadPlan::CountingPattern,
+        zeros: is_fed || trims || plan.payload == PayloadPlan::Zero,
         torn: if plan.open.mapped { Torn::Anywhere } else { Torn::AtSectors },
     }
 }

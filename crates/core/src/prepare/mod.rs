@@ -12,16 +12,15 @@ mod entrusted;
 mod error;
 mod fed;
 mod fill;
-mod lengths;
 mod mark;
 mod marks;
-mod order;
 mod pieces;
 mod proof;
 mod removal;
 mod reserve;
 mod room;
 mod source;
+mod sum;
 mod together;
 
 #[cfg(test)]
@@ -40,7 +39,7 @@ use fathom_sys::held::{Directory, Held, Removal, replaced};
 use fathom_sys::identity;
 use fathom_sys::{extents, space};
 
-use crate::guard::{Alone, Checked, Found, Place, folder_of, real_path};
+use crate::guard::{Alone, Checked, Finding, Found, Place, folder_of, real_path};
 use crate::measure::{Event, EventSink};
 use crate::plan::{FilePlan, Reduction};
 use crate::signature;
@@ -53,6 +52,7 @@ use mark::Mark;
 pub(crate) use marks::{Marks, look_again};
 pub(crate) use proof::Whose;
 pub use removal::remove_made;
+use sum::Sum;
 pub use together::check_room;
 
 /// Whose data `file` of `size_bytes` holds.
@@ -66,7 +66,21 @@ pub(crate) fn whose(file: &File, size_bytes: u64) -> io::Result<Whose> {
     if mark.holds(file)? && (mark.is_adopted || tells()?) {
         return Ok(Whose::Ours);
     }
+    if let Some(sum) = mark.sum
+        && Sum::of(file, size_bytes)? == Some(sum)
+    {
+        return Ok(Whose::Ours);
+    }
     proof::look(file, size_bytes, mark.hints(file)?)
+}
+
+/// Why a run may not write over what `file` of `size_bytes` holds, if it may not.
+pub(crate) fn finding(file: &File, size_bytes: u64) -> io::Result<Option<Finding>> {
+    Ok(match whose(file, size_bytes)? {
+        Whose::Ours | Whose::Empty => None,
+        Whose::Untold(_) => Some(Finding::FileUntold),
+        Whose::Theirs(at) => Some(Finding::FileWithData(signature::name(file, size_bytes, at))),
+    })
 }
 
 /// The data that `file` of `size_bytes` was made with, if this tool has made it: by its mark, or by what it
@@ -248,9 +262,15 @@ impl Making<'_> {
             return Ok(Created::Kept);
         }
         let metadata = file.metadata().map_err(look)?;
-        if !may && let Whose::Theirs(at) = whose(file, metadata.len()).map_err(look)? {
-            let found = signature::name(file, metadata.len(), at);
-            return Err(PrepareError::Theirs { path: self.path.to_owned(), found });
+        let path = || self.path.to_owned();
+        let whose = || whose(file, metadata.len()).map_err(look);
+        match if may { Whose::Ours } else { whose()? } {
+            Whose::Ours | Whose::Empty => {}
+            Whose::Untold(_) => return Err(PrepareError::Untold { path: path() }),
+            Whose::Theirs(at) => {
+                let found = signature::name(file, metadata.len(), at);
+                return Err(PrepareError::Theirs { path: path(), found });
+            }
         }
         self.remake(file, &metadata)
     }

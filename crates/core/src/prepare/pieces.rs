@@ -3,20 +3,13 @@
 use std::ops::Range;
 
 use super::content::{BLOCK_BYTES, Content};
-use super::counted::{Count, Writes, counting};
-use super::order::{Order, Side};
+use super::counted::counting;
 use super::proof::Hints;
 use crate::noise::{self, WORD_BYTES, WRITE_STEP, mix, unmix};
 use crate::plan::Reduction;
 
 /// Shorter pieces prove nothing, other than zeros and what the file was created with.
 const PIECE_BYTES_MIN: usize = 16;
-/// Shorter pieces that count upwards prove nothing where no mark says that this file was written by us:
-/// alphabets and tables of characters count, too.
-const UNMARKED_COUNT_BYTES_MIN: usize = 512;
-/// The same where the mark does not tell where I/Os began: no table is longer than that of all bytes, and
-/// those that follow may go on by chance.
-const UNTOLD_COUNT_BYTES_MIN: usize = 260;
 /// So many bytes show that a piece goes on behind others.
 const ON_BYTES: usize = 8;
 /// The repeated part of a grain is not shorter, unless the grain is cut.
@@ -26,7 +19,7 @@ const REPEATED_BYTES_MIN: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Zeros,
-    Counting(u8),
+    Counting,
     /// Random data, of which the first whole word is that of a counter, so many bytes behind the first.
     Chain(u64, usize),
     /// One word again and again: the rest of a grain that compresses.
@@ -55,7 +48,8 @@ struct Walk<'a> {
     bytes: &'a [u8],
     /// Where they begin in the file.
     offset: u64,
-    counted_min: usize,
+    /// The file ends with them.
+    is_at_end: bool,
     hints: &'a Hints,
 }
 
@@ -65,63 +59,43 @@ pub(super) fn first_unknown(
     offset: u64,
     bytes: &[u8],
     wanted: Range<usize>,
+    is_at_end: bool,
     hints: &Hints,
 ) -> Option<u64> {
-    let counted_min = counted_min(hints);
-    let walk = Walk { bytes, offset, counted_min, hints };
+    let walk = Walk { bytes, offset, is_at_end, hints };
     // A piece may have begun before what is wanted; how far its data reach is what counts.
-    let mut at = before(wanted.start, counted_min);
+    let mut at = before(wanted.start, hints);
     let mut last: Option<Piece> = None;
-    let mut order = Order::ANY;
     while at < wanted.end.min(bytes.len()) {
         let over = || last.and_then(|_| walk.reaching_over(at));
         let found = walk.piece(at, last).or_else(over);
-        let is_split = |gap: &Piece| {
-            gap.end() > wanted.start
-                && (walk.splits(gap, last) || walk.is_no_count_of_ours(gap, last))
-        };
+        let is_split = |gap: &Piece| gap.end() > wanted.start && walk.splits(gap, last);
         match found {
             None if at >= wanted.start => return Some(offset + at as u64),
             Some(gap) if is_split(&gap) => return Some(offset + gap.start as u64),
             _ => {}
         }
-        order = match walk.order(order, last, found) {
-            None if at >= wanted.start => return Some(offset + at as u64),
-            order => order.unwrap_or(Order::ANY),
-        };
         last = found;
         at = found.map_or(at + 1, |found| found.end());
     }
-    // What comes behind may be what ends the last one.
-    let next = Some(at).filter(|at| *at < bytes.len()).and_then(|at| walk.piece(at, last));
-    walk.order(order, last, next).is_none().then_some(offset + at as u64)
+    None
 }
 
-/// Fewer bytes that count upwards prove nothing.
-fn counted_min(hints: &Hints) -> usize {
-    let is_told = hints.writes.is_some_and(|writes| writes.tell());
-    match hints.is_marked {
-        true if is_told => PIECE_BYTES_MIN,
-        true => UNTOLD_COUNT_BYTES_MIN,
-        false => UNMARKED_COUNT_BYTES_MIN,
-    }
-}
-
-/// Where to begin, so that a piece that reaches into what is wanted is seen with its first words.
-fn before(wanted: usize, counted_min: usize) -> usize {
-    wanted.saturating_sub(2 * counted_min + WORD_BYTES)
+/// Where to begin, so that a piece that reaches into what is wanted is seen with its first words: a slot may
+/// begin with the first byte that is looked at.
+fn before(wanted: usize, hints: &Hints) -> usize {
+    let has_slots = hints.writes.slot_bytes().is_some() && !hints.writes.has_sectors();
+    if has_slots { 0 } else { wanted.saturating_sub(2 * PIECE_BYTES_MIN + WORD_BYTES) }
 }
 
 impl Walk<'_> {
     /// The piece at a byte, behind another one.
     fn piece(&self, at: usize, last: Option<Piece>) -> Option<Piece> {
         let bytes = &self.bytes[at..];
-        let counted = Some(counting(bytes)).filter(|counted| *counted >= self.counted_min);
-        let counted = counted.filter(|_| self.may_count(at));
         let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
         let kinds = [
             (Kind::Zeros, zeros),
-            (Kind::Counting(bytes[0]), counted.unwrap_or(0)),
+            (Kind::Counting, self.slot(at)),
             (Kind::Created, self.created(at)),
             (Kind::Fed, self.hints.fed_length(bytes)),
         ];
@@ -152,22 +126,25 @@ impl Walk<'_> {
         same.take_while(|(one, other)| one == other).count()
     }
 
-    /// Whether an I/O of our runs may have written a counting pattern with this phase here.
-    fn may_count(&self, at: usize) -> bool {
-        let (place, value) = (self.offset + at as u64, u64::from(self.bytes[at]));
-        let counted = self.writes().counted;
-        counted.is_some_and(|counted| place.wrapping_sub(value).is_multiple_of(counted.phase()))
-    }
-
-    /// Where the I/Os of our runs began, as far as that is known.
-    fn writes(&self) -> Writes {
-        self.hints.writes.unwrap_or(Writes::ANY)
+    /// How many bytes count to the end of their slot. What lies outside of what is looked at may be anything:
+    /// a table that reaches into what is wanted does not.
+    fn slot(&self, at: usize) -> usize {
+        let Some(slot_bytes) = self.hints.writes.slot_bytes() else { return 0 };
+        let place = self.offset + at as u64;
+        let start = place / slot_bytes * slot_bytes;
+        let left = usize::try_from(start + slot_bytes - place).unwrap_or(usize::MAX);
+        let is_begun = place == start.max(self.offset);
+        let is_whole = left <= self.bytes.len() - at || !self.is_at_end;
+        let bytes = &self.bytes[at..];
+        let bytes = &bytes[..bytes.len().min(left)];
+        let is_ours = is_begun && is_whole && counting(bytes) == bytes.len();
+        if is_ours { bytes.len() } else { 0 }
     }
 
     /// Whether zeros were written into a piece that goes on behind them as if they were not there. A run of
     /// ours does that only with so short I/Os, or with I/Os that overlap so.
     fn splits(&self, gap: &Piece, before: Option<Piece>) -> bool {
-        let (writes, start) = (self.writes(), self.offset + gap.start as u64);
+        let (writes, start) = (self.hints.writes, self.offset + gap.start as u64);
         let is_whole = |bytes: u64| bytes.is_multiple_of(writes.step_bytes);
         let may_be_ours = writes.may_blank() && is_whole(start) && is_whole(gap.length as u64);
         gap.kind == Kind::Zeros
@@ -184,91 +161,10 @@ impl Walk<'_> {
             && self.would_hold(before, on).is_some_and(|expected| expected == behind)
     }
 
-    /// Whether bytes count upwards where no I/O of ours can have left such a piece.
-    fn is_no_count_of_ours(&self, gap: &Piece, before: Option<Piece>) -> bool {
-        let Kind::Counting(first) = gap.kind else { return false };
-        let before = before.filter(|piece| piece.end() == gap.start);
-        if before.is_none() && self.offset + gap.start as u64 > 0 {
-            return false;
-        }
-        let count = self.count(gap, first);
-        !count.can_be_of(self.writes()) || self.is_no_part(gap, before, &count)
-    }
-
-    /// Which of two pieces may have been written later, if each is what is left of I/Os of ours; nothing if
-    /// neither can be.
-    fn order(&self, before: Order, one: Option<Piece>, other: Option<Piece>) -> Option<Order> {
-        let writes = self.writes();
-        let (Some(one), Some(other)) = (one, other) else { return Some(Order::ANY) };
-        let may_tell = writes.tell() && writes.counted.is_some() && one.end() == other.start;
-        if !may_tell {
-            return Some(Order::ANY);
-        }
-        before.behind(&self.side(&one), &self.side(&other), writes)
-    }
-
-    fn side(&self, piece: &Piece) -> Side {
-        let (start, length) = (self.offset + piece.start as u64, piece.length as u64);
-        // A byte or two may be there by chance.
-        let is_long = piece.length >= ON_BYTES;
-        match piece.kind {
-            Kind::Counting(first) => Side::Counting(self.count(piece, first)),
-            Kind::Created if is_long => Side::Created,
-            Kind::Zeros if is_long => Side::Zeros { start, length },
-            _ => Side::Other { start, length },
-        }
-    }
-
-    /// The bytes of a piece that counts, with those that may be its first ones though they are also what
-    /// would have come next in the piece before, by chance.
-    fn count(&self, gap: &Piece, first: u8) -> Count {
-        let (writes, place) = (self.writes(), self.offset + gap.start as u64);
-        let wanted = match writes.tell() {
-            true => place % writes.step_bytes,
-            false if usize::from(first) < ON_BYTES => first.into(),
-            false => 0,
-        };
-        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
-        let before = self.bytes[..gap.start].iter().rev().zip((0..first).rev());
-        let counted = before.take_while(|(byte, expected)| *byte == expected).count();
-        let taken = if counted >= wanted && wanted < ON_BYTES { wanted } else { 0 };
-        Count {
-            start: self.offset + (gap.start - taken) as u64,
-            length: (gap.length + taken) as u64,
-            first: u64::from(first) - taken as u64,
-            is_cut: gap.end() == self.bytes.len(),
-        }
-    }
-
-    /// Whether bytes that count can be no part of an I/O for what stands around them. Each I/O begins with
-    /// zero, so that another first byte is seen only where a later one wrote over the start. Nothing did that
-    /// at the start of the file, and behind what the file was created with, nor behind zeros that no run of
-    /// ours wrote; and what lies over an I/O that was there before is whole.
-    fn is_no_part(&self, gap: &Piece, before: Option<Piece>, count: &Count) -> bool {
-        let writes = self.writes();
-        let is_behind = |kind, least| {
-            before.is_some_and(|before| before.kind == kind && before.length >= least)
-        };
-        let are_zeros_before = is_behind(Kind::Zeros, 1) && !writes.may_blank();
-        let are_zeros_behind = self.bytes[gap.end()..].starts_with(&[0; ON_BYTES]);
-        // A byte or two may be those that the file was created with by chance.
-        let has_start = before.is_none() || is_behind(Kind::Created, ON_BYTES) || are_zeros_before;
-        // I/Os that count go on like others that do, where they all begin at multiples.
-        let tells = |piece: &Piece| !matches!(piece.kind, Kind::Counting(_)) || !writes.tell();
-        let goes_on = before.is_some_and(|one| tells(&one) && self.goes_on_behind(gap, &one));
-        let is_over = (are_zeros_before && are_zeros_behind) || goes_on;
-        (has_start && count.first != 0) || (is_over && !count.is_whole(writes))
-    }
-
     /// What would stand here if a piece had not ended before.
     fn would_hold(&self, piece: &Piece, range: Range<usize>) -> Option<Vec<u8>> {
         let at = |place: usize| place - piece.start;
         Some(match piece.kind {
-            // I/Os begin with zero: these may be of another one.
-            Kind::Counting(first) => {
-                let counted = |place| first.wrapping_add(at(place).to_le_bytes()[0]);
-                range.map(counted).collect::<Vec<u8>>()
-            }
             Kind::Chain(first, phase) => {
                 let word = |at: usize| (at / WORD_BYTES) as u64;
                 let byte = |at: usize| {
@@ -280,7 +176,7 @@ impl Walk<'_> {
             Kind::Created => {
                 created(self.hints.content?, self.offset + range.start as u64, range.len())
             }
-            Kind::Repeated(_) | Kind::Zeros | Kind::Fed => return None,
+            Kind::Counting | Kind::Repeated(_) | Kind::Zeros | Kind::Fed => return None,
         })
         .filter(|held| held.len() == ON_BYTES && held[0] != 0)
     }

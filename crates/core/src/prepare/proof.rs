@@ -32,6 +32,19 @@ pub(crate) enum Whose {
     Empty,
     /// Everything else, from this offset on or before.
     Theirs(u64),
+    /// The same, though bytes that count may be ours from this offset on: nothing shows that they are no
+    /// table of characters.
+    Untold(u64),
+}
+
+impl Whose {
+    /// Where the first byte is that is somebody's, or may be.
+    pub(crate) const fn theirs(self) -> Option<u64> {
+        match self {
+            Self::Theirs(at) | Self::Untold(at) => Some(at),
+            Self::Ours | Self::Empty => None,
+        }
+    }
 }
 
 /// Bytes that are read at once.
@@ -39,25 +52,28 @@ const WINDOW_BYTES: u64 = 1 << 20;
 /// Windows, and bytes of them, that are read ahead of the look.
 const AHEAD_MAX: usize = 64;
 const AHEAD_BYTES_MAX: u64 = 8 << 20;
+/// So many bytes that count may be the counting pattern: a piece of 16, of which some are taken by chance
+/// for a part of the one before.
+const UNTOLD_BYTES: u64 = 8;
 pub(super) const SECTOR_BYTES: usize = 512;
 const SECTOR: u64 = SECTOR_BYTES as u64;
 
 /// What is known of a file beside what it holds: never a proof, but it tells what to look for.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Hints {
     /// What it was created with.
     pub(super) content: Option<Content>,
     /// The file itself, and no copy of it, was marked.
     pub(super) is_marked: bool,
-    /// Where the I/Os of all our runs began, if that is known.
-    pub(super) writes: Option<Writes>,
+    /// Where the I/Os of all our runs began and ended.
+    pub(super) writes: Writes,
     /// What fed the writes.
     pub(super) fed: Vec<Fed>,
 }
 
 impl Hints {
     pub(super) fn new(content: Option<Content>, is_marked: bool) -> Self {
-        Self { content, is_marked, writes: None, fed: Vec::new() }
+        Self { content, is_marked, writes: Writes::ANY, fed: Vec::new() }
     }
 
     /// Takes what fed a buffer of `bytes`. A file that is gone proves nothing.
@@ -90,7 +106,11 @@ pub(super) fn look(file: &File, size_bytes: u64, hints: Hints) -> io::Result<Who
         }
         if let Some(offset) = found {
             ahead.give_up();
-            return Ok(Whose::Theirs(offset));
+            return Ok(if look.is_untold(offset)? {
+                Whose::Untold(offset)
+            } else {
+                Whose::Theirs(offset)
+            });
         }
     }
     Ok(match look.created.first_foreign(look.hints.content) {
@@ -203,7 +223,7 @@ impl Look<'_> {
         if sector.len() < SECTOR_BYTES || continues {
             return false;
         }
-        let is_ours = counted::counts_from_offset(offset, sector)
+        let is_ours = self.is_counted(offset, sector)
             || self.hints.content.is_some_and(|content| content.holds_at(offset, sector))
             || self.is_chained(offset, sector)
             || Stamp::read(sector).is_ok()
@@ -212,6 +232,20 @@ impl Look<'_> {
             || self.hints.fed_length(sector) == sector.len();
         self.proved |= is_ours;
         is_ours
+    }
+
+    /// Whether a sector is one that an I/O has written which counts.
+    fn is_counted(&self, offset: u64, sector: &[u8]) -> bool {
+        self.hints.writes.has_sectors() && counted::counts_from_offset(offset, sector)
+    }
+
+    /// Whether what stands at an offset counts, and runs of ours may have left it, which nothing shows.
+    fn is_untold(&self, offset: u64) -> io::Result<bool> {
+        let may_be_ours = !self.hints.is_marked || self.hints.writes.slot_bytes().is_none();
+        let bytes = read(self.file, offset..self.size_bytes.min(offset + UNTOLD_BYTES))?;
+        Ok(may_be_ours
+            && bytes.len() as u64 == UNTOLD_BYTES
+            && counted::counting(&bytes) == bytes.len())
     }
 
     /// Whether all words are of one chain, and its seed may be one of ours.
@@ -252,6 +286,7 @@ impl Look<'_> {
         let start = range.start.saturating_sub(AROUND);
         let end = self.size_bytes.min(range.end + AROUND);
         let bytes = read(self.file, start..end)?;
+        let is_at_end = end == self.size_bytes;
         let mut wanted = Range {
             start: usize::try_from(range.start - start).unwrap_or(0),
             end: usize::try_from(range.end - start).unwrap_or(0),
@@ -268,14 +303,14 @@ impl Look<'_> {
         if wanted.is_empty() {
             return Ok(None);
         }
-        let found = pieces::first_unknown(start, &bytes, wanted, &self.hints);
+        let found = pieces::first_unknown(start, &bytes, wanted, is_at_end, &self.hints);
         self.proved |= found.is_none();
         Ok(found)
     }
 }
 
 /// What a file holds in a range; less where it has become shorter.
-fn read(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
+pub(super) fn read(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
     let mut done = 0;
     while done < bytes.len() {

@@ -49,7 +49,7 @@ fn is_somebodys(made: &MadeFile) -> bool {
         let size_bytes = file.metadata()?.len();
         whose(&file, size_bytes)
     };
-    matches!(look(), Ok(Whose::Theirs(_)))
+    look().is_ok_and(|found: Whose| found.theirs().is_some())
 }
 
 #[cfg(test)]

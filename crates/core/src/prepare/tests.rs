@@ -37,7 +37,7 @@ fn files_of_odd_sizes_are_complete() {
         let proof = content::proven(&file, size, Reduction::default()).expect("reads");
         assert_eq!(proof.is_some(), size >= 16, "{size}");
         let expected = if size >= 16 { Whose::Ours } else { Whose::Theirs(0) };
-        let without_mark = proof::look(&file, size, proof::Hints::default()).expect("reads");
+        let without_mark = proof::look(&file, size, proof::Hints::new(None, false)).expect("reads");
         assert_eq!(without_mark, expected, "{size}");
         assert_eq!(whose(&file, size).expect("reads"), Whose::Ours, "{size}");
     }

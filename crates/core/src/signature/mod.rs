@@ -40,6 +40,12 @@ pub(crate) fn name(file: &File, size_bytes: u64, at: u64) -> Option<String> {
     Some(at_offset(&found, start))
 }
 
+/// The words of a sentence about data that are ours or somebody's.
+pub(crate) const UNTOLD: &str = "\
+    holds bytes that count upwards, in pieces as short as a table of characters, and nothing proves any \
+    more whose they are: since diskspd or fathom left it, it was copied or changed, or a run was killed \
+    that wrote to it";
+
 /// The words of a sentence about data that are not ours: what they look like, if that is known.
 pub(crate) fn in_words(found: Option<&str>) -> String {
     match found {
