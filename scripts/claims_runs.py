@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
-from fathom.experiments.compare._gate import parse_condition, verdict
-from fathom.experiments.compare.saved import RunComparison
+from fathom.experiments.compare.comparison import RunComparison
+from fathom.experiments.compare.gate import parse_condition, verdict
 from fathom.stats import Histograms, compare_means, runs_mean, runs_percentile
 from fathom.stats.histogram import from_values
 

@@ -100,11 +100,12 @@ def _file(address: str) -> Path | None:
         return None
     if "://" not in address:
         return Path(address).expanduser().absolute()
-    from fathom.store.errors import StoreError  # noqa: PLC0415 - Slow to import.
-    from fathom.store.where import store_url  # noqa: PLC0415 - The same.
+    from sqlalchemy.engine import make_url  # noqa: PLC0415 - Slow to import.
+    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - The same.
 
     try:
-        url = store_url(address)
-    except StoreError:
+        url = make_url(address)
+    except (ArgumentError, ValueError):
         return None
-    return Path(str(url.database)).absolute() if url.drivername == "sqlite" else None
+    is_file = url.drivername == "sqlite" and url.database not in {None, "", ":memory:"}
+    return Path(str(url.database)).absolute() if is_file else None

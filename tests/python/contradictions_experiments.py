@@ -14,7 +14,7 @@ from contradictions_drawn import drawn_figures, hold, number_in
 from fathom._claims import FORBIDDING, WEAKENING, Claim, Doubt, Evidence, ToldRun, ToldRuns
 from fathom._p_values import p_text
 from fathom.experiments.compare.claims import compare_claims
-from fathom.experiments.compare.saved import RunComparison
+from fathom.experiments.compare.comparison import RunComparison
 from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.tune.claims import best_points, tune_claims
 from fathom.findings import RULES

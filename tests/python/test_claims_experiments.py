@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom._claims import MARKS
-from fathom.cli.commands.compare import show_comparison
+from fathom.cli.views.comparison import show_comparison
 from fathom.cli.views.sweep import show_sweep
 from fathom.cli.views.tune import show_tune
 from fathom.experiments.axes import parse_axes

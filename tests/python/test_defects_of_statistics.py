@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fathom.experiments.compare._figures import SideFigures, compare_figures
-from fathom.experiments.compare.saved import RunComparison
+from fathom.experiments.compare.comparison import RunComparison
 from fathom.experiments.repeat import RepeatPolicy
 from fathom.stats import compare_means, find_transient, planned_count
 from fathom.stats.transient import _is_approach

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import typer
-from fathom.cli.commands.compare import judge
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
+from fathom.cli.views.comparison import judge
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
-from fathom.experiments.compare._gate import parse_condition, verdict
-from fathom.experiments.compare.saved import RunComparison
+from fathom.experiments.compare.comparison import RunComparison
+from fathom.experiments.compare.gate import parse_condition, verdict
 from fathom.stats import compare_means
 from simulated import autoregressive
 

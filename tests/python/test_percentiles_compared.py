@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import typer
 from fabricated import fabricated
-from fathom.cli.commands.compare import judge
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL
+from fathom.cli.views.comparison import judge
 from fathom.experiments.compare._figures import SideFigures, compare_figures
-from fathom.experiments.compare._gate import verdict
 from fathom.experiments.compare.claims import _neighbour_sentences
+from fathom.experiments.compare.gate import verdict
 from fathom.experiments.compare.saved import compare_runs, parse_condition
 from fathom.runners.saving import save_run
 from fathom.stats import Histograms, compare_means

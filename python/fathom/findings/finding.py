@@ -4,32 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from fathom.findings.observed import Confidence, Noticed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from fathom.findings.observed import Observed, TargetEvidence
+    from fathom.findings.observed import TargetEvidence
 
 __all__ = ["Case", "Confidence", "Finding", "Noticed", "Rule", "numbers_words"]
-
-Confidence = Literal["certain", "likely", "possible"]
-"""Certain: counted or told by the kernel. Likely: other causes are rare. Possible: others exist."""
-
-
-@dataclass(frozen=True)
-class Noticed:
-    """What a rule noticed: a sentence with numbers and units, and what to do about it.
-
-    ``runs`` are those of which it is so; none if it is so of all together. ``weight`` is how bad
-    it is beside what else this rule noticed.
-    """
-
-    evidence: str
-    remedy: str
-    confidence: Confidence
-    runs: Sequence[Observed] = ()
-    weight: float = 0.0
 
 
 @dataclass(frozen=True)

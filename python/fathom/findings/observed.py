@@ -7,18 +7,17 @@ import re
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from fathom.findings.finding import Noticed
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from fathom.findings.finding import Confidence
     from fathom.result import Result, Warning_
 
 __all__ = [
+    "Confidence",
     "Load",
+    "Noticed",
     "Observed",
     "TargetEvidence",
     "observe",
@@ -30,6 +29,25 @@ __all__ = [
 _NANOS_PER_MICRO = 1_000
 _NANOS_PER_MILLI = 1_000_000
 _UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+Confidence = Literal["certain", "likely", "possible"]
+"""Certain: counted or told by the kernel. Likely: other causes are rare. Possible: others exist."""
+
+
+@dataclass(frozen=True)
+class Noticed:
+    """What a rule noticed: a sentence with numbers and units, and what to do about it.
+
+    ``runs`` are those of which it is so; none if it is so of all together. ``weight`` is how bad
+    it is beside what else this rule noticed.
+    """
+
+    evidence: str
+    remedy: str
+    confidence: Confidence
+    runs: Sequence[Observed] = ()
+    weight: float = 0.0
 
 
 @dataclass(frozen=True)

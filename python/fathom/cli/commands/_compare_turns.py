@@ -18,9 +18,9 @@ from fathom.cli.commands._resumed import (
     resumed_runner,
 )
 from fathom.cli.commands._workload_argument import single_step
-from fathom.cli.commands.compare import judge, show_comparison
 from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.views.comparison import judge, show_comparison
 from fathom.cli.views.experiment_line import experiment_line, time_words
 from fathom.experiments.compare.interleaved import (
     TurnsPlan,

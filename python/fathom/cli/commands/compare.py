@@ -8,30 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom._digits import interval_words, known_words, measured_place, place_words
-from fathom._p_values import p_equation, p_text
 from fathom._permission import typed
 from fathom.cli.common import JsonOption, RunnerOption, StoreOption, fail, opened_store
-from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.claims import row_mark, show_legend
-from fathom.cli.views.runs import console, text_table
+from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.views.comparison import judge, show_comparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.experiments.compare.saved import FailCondition, RunComparison, Verdict
-    from fathom.stats import Comparison
+    from fathom.experiments.compare.comparison import RunComparison
+    from fathom.experiments.compare.saved import FailCondition
 
-__all__ = ["compare", "judge", "show_comparison"]
-
-_NANOS_PER_MILLI = 1_000_000
-_RATES = ("iops", "mib_per_s")
-_BY_VERDICT = {
-    "equal": 0,
-    "worse": EXIT_WORSE,
-    "better": EXIT_BETTER,
-    "cannot tell": EXIT_CANNOT_TELL,
-}
+__all__ = ["compare"]
 
 
 def compare(  # noqa: PLR0913 - Each is an option of the command.
@@ -174,78 +162,3 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
             " ".join([*found.differences, "Add --any-load to compare all the same."]), EXIT_INVALID
         )
     return found
-
-
-def show_comparison(found: RunComparison) -> None:
-    """Print the figures, and in words what differs besides and what the order of the runs tells."""
-    columns = ("", "A>", "B>", "change %>", "interval %>", "p>", "verdict")
-    rows = []
-    for name, one in found.metrics.items():
-        unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (_NANOS_PER_MILLI, " ms")
-        means = one.a_mean, one.b_mean
-        rows.append(
-            [
-                f"{name}{words}",
-                # Each mean has the digits that the change is known to.
-                *(place_words(mean / unit, _place(one, mean / unit)) for mean in means),
-                known_words(100 * one.change, 100 * one.low, 100 * one.high, sign=True),
-                interval_words(100 * one.low, 100 * one.high, sign=True),
-                p_text(one.p_value if one.family_p_value is None else one.family_p_value),
-                found.word(name) + row_mark(found.rules),
-            ]
-        )
-    if found.claims:
-        typer.echo(found.claims[0].text)
-    console().print(text_table("", columns, rows))
-    show_legend([found.rules])
-    for claim in found.claims:
-        # The table above has the changes of all figures.
-        if claim.key != "headline" and not claim.key.startswith("change-"):
-            typer.echo(claim.text)
-
-
-def _place(one: Comparison, mean: float) -> int:
-    return measured_place(mean, mean * (one.high - one.low) / 2)
-
-
-def judge(found: RunComparison, figure: str | None = None) -> None:
-    """End with exit code 5 if a condition is met, with 3 or 7 if one cannot be judged or told.
-
-    Then with that of the verdict on a figure, if one is named.
-    """
-    for one in found.verdicts:
-        if one.why_not is not None:
-            fail(f"{one.condition} cannot be judged: {one.why_not}", EXIT_INVALID)
-    met = [one for one in found.verdicts if one.is_met and one.change is not None]
-    if met:
-        words = [
-            f"{one.condition}: {one.condition.partition('>')[0].partition('<')[0]} changed by "
-            f"{100 * (one.change or 0):+.2f} %"
-            for one in met
-        ]
-        fail("; ".join(words), EXIT_WORSE)
-    unknown = [one for one in found.verdicts if one.decision == "cannot tell"]
-    if unknown:
-        fail("; ".join(_cannot_tell(one) for one in unknown), EXIT_CANNOT_TELL)
-    if figure is not None:
-        _end_by_verdict(found, figure)
-
-
-def _end_by_verdict(found: RunComparison, figure: str) -> None:
-    if figure not in found.metrics:
-        code = EXIT_CANNOT_TELL if figure in found.missing else EXIT_INVALID
-        fail(f"{figure}: cannot tell: {found.missing.get(figure, 'it was not compared')}", code)
-    code = _BY_VERDICT[found.word(figure)]
-    if code:
-        fail(f"{figure}: {found.word(figure)}", code)
-
-
-def _cannot_tell(one: Verdict) -> str:
-    why = ", ".join(one.doubts)
-    if not why:
-        why = (
-            f"the change is {100 * (one.change or 0):+.2f} %, and neither beyond the limit "
-            f"(p {p_equation(one.p_value)}) nor within it (p {p_equation(one.pass_p_value)}) is "
-            "shown"
-        )
-    return f"{one.condition}: cannot tell, as {why}; measure more runs, A and B in turns"

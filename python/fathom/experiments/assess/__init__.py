@@ -8,14 +8,9 @@
 
 from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
 from fathom.experiments.assess.claim_maker import marks_of
-from fathom.experiments.assess.experiment import (
-    Assessment,
-    AssessmentInterrupted,
-    TargetAssessment,
-    assess,
-)
+from fathom.experiments.assess.experiment import AssessmentInterrupted, assess
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures
-from fathom.experiments.assess.outcome import outcome_of
+from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
 from fathom.experiments.assess.plan import plan_cells
 from fathom.experiments.assess.scratch import TargetError
 from fathom.experiments.assess.session import AssessedCell, TargetCells

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 from fathom._hanging import must_answer
 from fathom._permission import Permission
 from fathom._signals import held_back
 from fathom.errors import FathomError
-from fathom.experiments.assess.outcome import outcome_of
+from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
 from fathom.experiments.assess.plan import plan_cells
 from fathom.experiments.assess.scratch import remove_abandoned
 from fathom.experiments.assess.session import AssessedCell, Measurement, TargetCells, in_turns
-from fathom.experiments.assess.side_by_side import SideBySide, side_by_side
+from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.experiments.assess.target import opened_target
-from fathom.experiments.assess.verdict import Verdict, verdict_of
+from fathom.experiments.assess.verdict import verdict_of
 from fathom.experiments.ending import end_noted
-from fathom.findings import Finding, find
+from fathom.findings import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,69 +30,7 @@ if TYPE_CHECKING:
     from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
-__all__ = ["Assessment", "AssessmentInterrupted", "TargetAssessment", "assess"]
-
-State = Literal["complete", "failed", "interrupted"]
-
-
-@dataclass(frozen=True)
-class TargetAssessment:
-    """What was measured of one target, and what it says."""
-
-    plan: TargetCells
-    verdict: Verdict
-    findings: list[Finding]
-
-
-@dataclass(frozen=True)
-class Assessment:
-    """What an assessment found.
-
-    Attributes
-    ----------
-    experiment_id
-        In the store, whose outcome has all of this (``fathom.experiments.assess.outcome_of``).
-    effort
-        How much was to be measured.
-    state
-        ``failed`` if a cell failed or a target was lost, ``interrupted`` after Ctrl-C.
-    targets
-        In the order in which the user named them.
-    comparison
-        None of a single target.
-
-    """
-
-    experiment_id: int
-    effort: Effort
-    state: State
-    targets: list[TargetAssessment] = field(default_factory=list)
-    comparison: SideBySide | None = None
-
-    @property
-    def verdicts(self) -> list[Verdict]:
-        """Those of the targets."""
-        return [one.verdict for one in self.targets]
-
-    @property
-    def findings(self) -> list[Finding]:
-        """Those of all targets."""
-        return [finding for one in self.targets for finding in one.findings]
-
-    @property
-    def failures(self) -> dict[str, str]:
-        """Why cells failed, by target and cell."""
-        return {
-            f"{one.plan.target.name}: {cell.cell.label}": cell.reason or ""
-            for one in self.targets
-            for cell in one.plan.cells
-            if cell.state == "failed"
-        }
-
-    @property
-    def partial(self) -> str | None:
-        """Why not all was measured, in a sentence; None if all was."""
-        return next((one.partial for one in self.verdicts if one.partial), None)
+__all__ = ["AssessmentInterrupted", "assess"]
 
 
 class AssessmentInterrupted(KeyboardInterrupt):

@@ -57,8 +57,8 @@ parts; ``saturation`` has keys ``random-DEPTH`` and ``sequential-DEPTH`` (and ``
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from fathom.experiments.assess._steady import rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import parameters_of, rules_of
@@ -66,12 +66,78 @@ from fathom.experiments.assess.key_figure import key_figures
 from fathom.stats import find_steadiness
 
 if TYPE_CHECKING:
-    from fathom.experiments.assess.experiment import Assessment, TargetAssessment
+    from fathom.experiments.assess.cell import Effort
     from fathom.experiments.assess.session import AssessedCell, TargetCells
+    from fathom.experiments.assess.side_by_side import SideBySide
+    from fathom.experiments.assess.verdict import Verdict
+    from fathom.findings import Finding
 
-__all__ = ["VERSION", "outcome_of"]
+__all__ = ["VERSION", "Assessment", "State", "TargetAssessment", "outcome_of"]
 
 VERSION = 1
+
+
+State = Literal["complete", "failed", "interrupted"]
+
+
+@dataclass(frozen=True)
+class TargetAssessment:
+    """What was measured of one target, and what it says."""
+
+    plan: TargetCells
+    verdict: Verdict
+    findings: list[Finding]
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What an assessment found.
+
+    Attributes
+    ----------
+    experiment_id
+        In the store, whose outcome has all of this (``fathom.experiments.assess.outcome_of``).
+    effort
+        How much was to be measured.
+    state
+        ``failed`` if a cell failed or a target was lost, ``interrupted`` after Ctrl-C.
+    targets
+        In the order in which the user named them.
+    comparison
+        None of a single target.
+
+    """
+
+    experiment_id: int
+    effort: Effort
+    state: State
+    targets: list[TargetAssessment] = field(default_factory=list)
+    comparison: SideBySide | None = None
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Those of the targets."""
+        return [one.verdict for one in self.targets]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Those of all targets."""
+        return [finding for one in self.targets for finding in one.findings]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why cells failed, by target and cell."""
+        return {
+            f"{one.plan.target.name}: {cell.cell.label}": cell.reason or ""
+            for one in self.targets
+            for cell in one.plan.cells
+            if cell.state == "failed"
+        }
+
+    @property
+    def partial(self) -> str | None:
+        """Why not all was measured, in a sentence; None if all was."""
+        return next((one.partial for one in self.verdicts if one.partial), None)
 
 
 def outcome_of(found: Assessment) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from fathom._claims import Unit
-    from fathom.experiments.compare.saved import RunComparison
+    from fathom.experiments.compare.comparison import RunComparison
     from fathom.stats import Comparison, DistributionComparison
     from fathom.store import StoredRun
 

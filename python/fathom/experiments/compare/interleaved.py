@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_times import further_run_s
 from fathom.experiments.compare._interleaved_plan import LEAST_PAIRS, TurnsPlan
-from fathom.experiments.compare.saved import RunComparison, compare_drawn_pairs, parse_condition
+from fathom.experiments.compare.saved import compare_drawn_pairs, parse_condition
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
 from fathom.metrics import run_value
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fathom.experiments.compare._interleaved_plan import Side
+    from fathom.experiments.compare.comparison import RunComparison
     from fathom.runners import Runner
     from fathom.store import Experiment, ExperimentState, Store
 

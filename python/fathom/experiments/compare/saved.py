@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments.compare._figures import ComparedFigures, SideFigures, compare_figures
-from fathom.experiments.compare._gate import FailCondition, Verdict, parse_condition, verdict
 from fathom.experiments.compare._of_imported import imported_differences, told_figures
 from fathom.experiments.compare._words import setting, term
 from fathom.experiments.compare.claims import with_claims
+from fathom.experiments.compare.comparison import RunComparison
+from fathom.experiments.compare.gate import FailCondition, parse_condition, verdict
 from fathom.metrics import (
-    higher_is_better,
     imported_series,
     interval_series,
     quantile_of,
@@ -26,17 +25,13 @@ from fathom.stats import find_transient
 from fathom.stats.percentiles import TooFewIos, percentile_of_each_run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from fathom._claims import Claim
-    from fathom.stats import Comparison, DistributionComparison
     from fathom.stats.floats import FloatArray, Values
     from fathom.store import Store, StoredRun
 
 __all__ = [
     "FailCondition",
-    "RunComparison",
-    "Verdict",
     "compare_drawn_pairs",
     "compare_runs",
     "parse_condition",
@@ -54,63 +49,6 @@ _DEVICE = (
     "target_file_system",
 )
 _LEAST_FOR_TRANSIENT = 20
-EQUAL_MARGIN = 0.03
-"""Figures that differ by less than this are equal for most who ask."""
-
-
-@dataclass(frozen=True)
-class RunComparison:
-    """What comparing two sets of runs found.
-
-    Attributes
-    ----------
-    metrics
-        For each figure that both have, the change from A to B.
-    missing
-        For each figure that cannot be compared, why.
-    latency
-        The whole distributions of latency; None if one side did not measure it.
-    differences
-        What differs besides: load, machine, device. Each is a sentence.
-    verdicts
-        For each condition whether it is met.
-    notes
-        What is to be said of the figures: percentiles that are not those of all I/Os.
-    claims
-        What it says, the headline first; each with the runs that it rests on.
-
-    """
-
-    metrics: Mapping[str, Comparison]
-    missing: Mapping[str, str]
-    latency: DistributionComparison | None
-    differences: Sequence[str]
-    verdicts: Sequence[Verdict] = ()
-    notes: Sequence[str] = ()
-    claims: Sequence[Claim] = ()
-
-    @property
-    def rules(self) -> list[str]:
-        """The findings that speak against the runs: what the figures are marked with."""
-        found = (rule for one in self.claims for rule in (*one.forbidden_by, *one.weakened_by))
-        return [*dict.fromkeys(found)]
-
-    def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
-        """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""
-        one = self.metrics[metric]
-        if not one.can_tell:
-            return "cannot tell"
-        if one.is_different:
-            return "worse" if metric in self.worse() else "better"
-        return "equal" if one.is_equal(margin) else "cannot tell"
-
-    def worse(self) -> list[str]:
-        """Return the figures that got worse, chance being no explanation."""
-        return [
-            metric
-            for metric, one in self.metrics.items()
-            if one.is_different and (one.change < 0) == higher_is_better(metric)
-        ]
 
 
 class _NothingToCompareError(FathomError):

@@ -15,8 +15,8 @@ from fathom.report.material import Change, KeyNumber, Verdict
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fathom.experiments.compare.comparison import RunComparison
     from fathom.experiments.compare.interleaved import TurnsComparison
-    from fathom.experiments.compare.saved import RunComparison
     from fathom.report.material import ReportedRun, Side
     from fathom.store import Experiment
 
