@@ -7,7 +7,7 @@ is one finding, with the evidence of the worst case in numbers, a confidence and
 >>> find([result])  # doctest: +SKIP
 """
 
-from fathom.findings.finding import Case, Confidence, Finding, Rule
+from fathom.findings.finding import Case, Confidence, Finding, Noticed, Rule
 from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level, time_words
 from fathom.findings.search import RULES, find
 
@@ -17,6 +17,7 @@ __all__ = [
     "Confidence",
     "Finding",
     "Load",
+    "Noticed",
     "Observed",
     "Rule",
     "TargetEvidence",

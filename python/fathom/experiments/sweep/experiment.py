@@ -8,28 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fathom.errors import FathomError, InvalidRequestError
+from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import START_S, expected_run_s
-from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments.axes import Grid
-from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
+from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
 from fathom.experiments.sweep._latency import estimate_latencies
 from fathom.experiments.sweep._probe import PROBE_S, Probes, probe_arguments
 from fathom.experiments.sweep._refine import Check
 from fathom.experiments.sweep._result import Sweep, SweptCell
 from fathom.experiments.sweep.claims import told_sweep
 from fathom.experiments.sweep.plan import SweepPlan
-from fathom.runners import Figures, stored_figures
+from fathom.runners import stored_figures
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fathom.experiments.sweep._latency import Latencies
     from fathom.experiments.sweep._refine import Value
-    from fathom.runners import Runner, RunOutcome
+    from fathom.runners import Figures, Runner
     from fathom.store import Experiment, ExperimentState, Store
+    from fathom.store import Step as StoredStep
 
 __all__ = ["Progress", "Sweep", "SweptCell", "resume_sweep", "sweep"]
 
@@ -64,7 +64,9 @@ def sweep(
     ]
     name = label or "sweep"
     experiment_id = store.experiments.begin("sweep", name, plan.as_dict(), steps)
-    return _Session(store, runner, plan, experiment_id, on_progress).run()
+    steps_planned = store.experiments.get(experiment_id).steps
+    sweeping = _Sweeping(plan, _step_ids(steps_planned))
+    return _swept(Session(store, runner, experiment_id, sweeping.forecast, on_progress), sweeping)
 
 
 def resume_sweep(
@@ -95,18 +97,39 @@ def resume_sweep(
     with damage_told(experiment_id):
         plan = SweepPlan.from_dict(experiment.plan)
         store.experiments.finish(experiment_id, "running")
-        session = _Session(store, runner, plan, experiment_id, on_progress)
-        session.take_up(experiment)
-        return session.run()
+        sweeping = _Sweeping(plan, _step_ids(experiment.steps))
+        sweeping.take_up(store, experiment)
+        session = Session(store, runner, experiment_id, sweeping.forecast, on_progress)
+        session.measured = len(sweeping.measured)
+        return _swept(session, sweeping)
+
+
+def _step_ids(steps: Sequence[StoredStep]) -> dict[int, int]:
+    return {int(one.parameters["cell"]): one.id for one in steps if "cell" in one.parameters}
+
+
+def _swept(session: Session, sweeping: _Sweeping) -> Sweep:
+    session.run(sweeping.strategy())
+    store = session.store
+    found = sweeping.found(session.experiment_id, session.elapsed_s)
+    store.experiments.skip_steps(sweeping.left_out)
+    found = told_sweep(store, found)
+    outcome: dict[str, Any] = asdict(found)
+    failed = len(sweeping.failures)
+    words = "1 cell failed" if failed == 1 else f"{failed} cells failed"
+    state: ExperimentState = "complete" if sweeping.measured else "failed"
+    store.experiments.finish(
+        session.experiment_id, state, failure=words if failed else None, outcome=outcome
+    )
+    return found
 
 
 @dataclass
-class _Session:
-    store: Store
-    runner: Runner
+class _Sweeping:
+    """Which cell is next, and what all of them say; the time is that which its steps took."""
+
     plan: SweepPlan
-    experiment_id: int
-    on_progress: Callable[[Progress], None]
+    step_ids: dict[int, int]
     measured: dict[int, tuple[Figures, int | None]] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)
 
@@ -114,24 +137,21 @@ class _Session:
         self.grid = Grid(self.plan.axes)
         self.refinements = self.plan.refinements(self.grid)
         self.random = np.random.default_rng(self.plan.seed + 1)
-        found = self.store.experiments.get(self.experiment_id).steps
-        self.step_ids = {
-            int(step.parameters["cell"]): step.id for step in found if "cell" in step.parameters
-        }
-        self.began_s = self.runner.clock()
+        self.took_s = 0.0
         self.runs = 0
         self.again: list[int] = []
+        self.left_out: list[int] = []
         self.is_ended = False
         self.check = Check()
         self.probes = Probes()
         self.earlier = (0, 0)
 
-    def take_up(self, experiment: Experiment) -> None:
+    def take_up(self, store: Store, experiment: Experiment) -> None:
         """Read what earlier sessions measured; the last run of a cell counts."""
         cells = {step_id: cell for cell, step_id in self.step_ids.items()}
-        for run in reversed(self.store.runs.list(experiment_id=self.experiment_id)):
+        for run in reversed(store.runs.list(experiment_id=experiment.id)):
             if run.outcome == "complete" and run.step_id in cells:
-                figures = stored_figures(self.store.runs.get(run.id).result)
+                figures = stored_figures(store.runs.get(run.id).result)
                 if figures.iops:
                     self.measured[cells[run.step_id]] = (figures, run.id)
         failed = {
@@ -147,16 +167,20 @@ class _Session:
             self.check = Check(outcome["checked"], outcome["within"])
             self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
 
-    def run(self) -> Sweep:
-        with end_noted(self.store, self.experiment_id):
-            for cell in self.again:
-                self._measure(cell)
-            while batch := self._batch() or self._apart():
-                for cell in batch:
-                    self._measure(cell)
-        return self._concluded()
+    def strategy(self) -> Strategy[None]:
+        """Measure what failed before, then what tells most, then what stands apart."""
+        for cell in self.again:
+            yield from self._measure(cell)
+        while True:
+            batch = self._batch()
+            if not batch:
+                batch = yield from self._apart()
+            if not batch:
+                return
+            for cell in batch:
+                yield from self._measure(cell)
 
-    def _apart(self) -> list[int]:
+    def _apart(self) -> Strategy[list[int]]:
         """Look at the cells that nothing was measured of, and return those that stand apart."""
         if self.is_ended or not self.plan.probes:
             return []
@@ -166,7 +190,7 @@ class _Session:
             rest = [cell for cell in refinement.cells if cell not in tried]
             values = refinement.values(rest)
             for cell, value in values.items():
-                if cell not in self.probes.found and not self._probe(cell, value):
+                if cell not in self.probes.found and not (yield from self._probe(cell, value)):
                     break
             expected = {cell: value.height for cell, value in values.items()}
             chosen += sorted(self.probes.apart(expected, math.log1p(self.plan.tolerance)))
@@ -174,35 +198,19 @@ class _Session:
         self.random.shuffle(chosen)
         return chosen
 
-    def _probe(self, cell: int, value: Value) -> bool:
+    def _probe(self, cell: int, value: Value) -> Strategy[bool]:
         """Look at a cell; return whether there was time for it."""
-        began_s = self.runner.clock()
-        if not self.probes.may_go_on(began_s - self.began_s - self.probes.spent_s):
+        if not self.probes.may_go_on(self.took_s):
             return False
-        label = f"look at {self.grid.label(cell)}"
-        (step_id,) = self.store.experiments.add_steps(
-            self.experiment_id, [(label, {**self.grid.parameters(cell), "look": cell})]
+        seen = yield Step(
+            f"look at {self.grid.label(cell)}",
+            probe_arguments(self.plan.cell_arguments(self.grid, cell), math.exp(value.height)),
+            {**self.grid.parameters(cell), "look": cell},
+            is_look=True,
         )
-        arguments = self.plan.cell_arguments(self.grid, cell)
-        iops = None
-        try:
-            outcome = self.runner.run(
-                probe_arguments(arguments, math.exp(value.height)),
-                label=label,
-                experiment_id=self.experiment_id,
-                step_id=step_id,
-            )
-        except FathomError as error:
-            if is_of_the_store(error):
-                raise
-        else:
-            iops = outcome.figures.iops if outcome.figures is not None else None
-            if outcome.run_id is None:
-                self.store.experiments.set_step(step_id, "done")
         # A look that failed is no failure of the sweep: the cell is measured.
-        self.probes.found[cell] = math.log(iops) if iops else None
-        self.probes.spent_s += self.runner.clock() - began_s
-        self._tell(label, None)
+        self.probes.found[cell] = None if seen.figures is None else math.log(seen.figures.iops)
+        self.probes.spent_s += seen.took_s
         return True
 
     def _known(self) -> dict[int, float]:
@@ -222,55 +230,32 @@ class _Session:
         self.random.shuffle(cells)
         return cells
 
-    def _measure(self, cell: int) -> None:
-        step_id, label = self.step_ids[cell], self.grid.label(cell)
-        try:
-            outcome = self.runner.run(
-                self.plan.cell_arguments(self.grid, cell),
-                label=label,
-                experiment_id=self.experiment_id,
-                step_id=step_id,
-            )
-        except FathomError as error:
-            # What was refused for the first cell would be for all of them.
-            if (not self.measured and not self.failures) or is_of_the_store(error):
-                raise
-            self._note(cell, str(error))
-        else:
-            self._take(cell, outcome)
+    def _measure(self, cell: int) -> Strategy[None]:
+        seen = yield Step(
+            self.grid.label(cell),
+            self.plan.cell_arguments(self.grid, cell),
+            step_id=self.step_ids[cell],
+        )
+        self._take(cell, seen)
+
+    def _take(self, cell: int, seen: Observation) -> None:
         self.runs += 1
-        failure = self.failures.get(cell)
-        if failure is not None and not self.measured:
-            refuse_a_bad_target(self.plan.cell_arguments(self.grid, cell), failure)
-        self._tell(label, failure)
+        self.took_s += seen.took_s
+        if seen.figures is None:
+            self.failures[cell] = seen.failure or ""
+        else:
+            self.measured[cell] = (seen.figures, seen.run_id)
 
-    def _take(self, cell: int, outcome: RunOutcome) -> None:
-        if outcome.figures is None or not outcome.figures.iops:
-            self._note(cell, outcome.failure or "there was no I/O in the measured time")
-            return
-        self.measured[cell] = (outcome.figures, outcome.run_id)
-        if outcome.run_id is None:
-            self.store.experiments.set_step(self.step_ids[cell], "done")
-
-    def _note(self, cell: int, failure: str) -> None:
-        self.failures[cell] = failure
-        self.store.experiments.set_step(self.step_ids[cell], "failed", failure)
-
-    def _tell(self, label: str, failure: str | None) -> None:
+    def forecast(self, elapsed_s: float) -> Forecast:
+        """Return how far the sweep is."""
         tried = {*self.measured, *self.failures}
         expected = self._expected_count(tried)
-        elapsed_s = self.runner.clock() - self.began_s
         left = max(expected - len(tried), 0)
-        self.on_progress(
-            Progress(
-                done=len(tried),
-                expected=expected,
-                failed=len(self.failures),
-                elapsed_s=elapsed_s,
-                remaining_s=left * self._cell_s(elapsed_s) + self._looks_left_s(expected),
-                label=label,
-                failure=failure,
-            )
+        return Forecast(
+            done=len(tried),
+            expected=expected,
+            failed=len(self.failures),
+            remaining_s=left * self._cell_s(elapsed_s) + self._looks_left_s(expected),
         )
 
     def _cell_s(self, elapsed_s: float) -> float:
@@ -293,7 +278,8 @@ class _Session:
             one.expected_count(sum(cell in tried for cell in one.cells)) for one in self.refinements
         )
 
-    def _concluded(self) -> Sweep:
+    def found(self, experiment_id: int, elapsed_s: float) -> Sweep:
+        """Return what all cells say; the steps of those that were left out are ``left_out``."""
         values, latencies = self._interpolated()
         cells = [
             self._cell(cell, values.get(cell), latencies.get(cell))
@@ -304,27 +290,17 @@ class _Session:
             self.check = Check(
                 sum(one.measured for one in checks), sum(one.within for one in checks)
             )
-        skipped = [self.step_ids[cell] for cell in values]
-        self.store.experiments.skip_steps(skipped)
-        found = Sweep(
-            experiment_id=self.experiment_id,
+        self.left_out = [self.step_ids[cell] for cell in values]
+        return Sweep(
+            experiment_id=experiment_id,
             cells=cells,
             checked=self.check.measured,
             within=self.check.within,
             most_beyond=self.check.most_beyond,
             probed=self.earlier[0] + len(self.probes.found),
             stood_apart=self.earlier[1] + len(self.probes.suspicious),
-            elapsed_s=self.runner.clock() - self.began_s,
+            elapsed_s=elapsed_s,
         )
-        found = told_sweep(self.store, found)
-        outcome: dict[str, Any] = asdict(found)
-        failed = len(self.failures)
-        words = "1 cell failed" if failed == 1 else f"{failed} cells failed"
-        state: ExperimentState = "complete" if self.measured else "failed"
-        self.store.experiments.finish(
-            self.experiment_id, state, failure=words if failed else None, outcome=outcome
-        )
-        return found
 
     def _interpolated(self) -> tuple[dict[int, Value], dict[int, Latencies]]:
         """Return rates and latencies of the cells that were left out."""
