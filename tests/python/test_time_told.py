@@ -45,7 +45,7 @@ class Clocked(NativeRunner):
         """Let time pass."""
         self.runs += 1
         self.now_s += self._seconds + 0.1 * self._random.exponential() + 3 * (self.runs == 1)
-        return super().run(arguments, **more)  # type: ignore[arg-type] - Of the protocol.
+        return super().run(arguments, **more)  # type: ignore[arg-type]
 
 
 @pytest.fixture
