@@ -19,6 +19,7 @@ import sys
 import tarfile
 import time
 import tomllib
+import zipfile
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -258,6 +259,12 @@ def wheel(work: Work) -> None:
     words += ["--compatibility", f"manylinux_{GLIBC.replace('.', '_')}"]
     work.run(*words, "--target", target, "--out", str(work.out))
     (made,) = work.out.glob(f"fathom_storage-{work.version}-*_{work.arch}.whl")
+    with zipfile.ZipFile(made) as archive:
+        named = [
+            one for one in archive.namelist() if str(work.folder).encode() in archive.read(one)
+        ]
+    if named:
+        sys.exit(f"dist: {made.name} names the folder that it was built in: {named}")
     crates = built_in(work.source, "fathom-storage-py", target)
     bills(work, [made], crates, [VEGA])
 

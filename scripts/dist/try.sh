@@ -18,7 +18,7 @@ binfmt=/proc/sys/fs/binfmt_misc
 trap 'rm -rf --one-file-system "$work"; [[ -z ${registered:-} ]] || echo -1 >"$binfmt/fathom-aarch64"' EXIT
 failed=0
 
-one() { compgen -G "$dist/$1" | head -1; }
+one() { compgen -G "$dist/$1" | head -1 || true; }
 told() { [[ ${faulty:-} == *" $1 "* ]] || echo "dist-test: $1: passed: $2"; }
 fault() { echo "dist-test: $1: FAILED: $2" >&2; failed=1 faulty+=" $1 "; }
 
@@ -143,7 +143,7 @@ aarch64_static() {
 emulate() {
     type -P qemu-aarch64-static arch-test >/dev/null || return 1
     [[ -e $binfmt/register ]] || mount -t binfmt_misc none "$binfmt" 2>/dev/null || return 1
-    ! arch-test -n arm64 >/dev/null || return 0
+    ! arch-test arm64 >/dev/null || return 0
     printf '%s' ':fathom-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00' \
         ':\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff' \
         ":$(type -P qemu-aarch64-static):F" >"$binfmt/register"
@@ -304,7 +304,7 @@ wheel() {
 # Both packages by apt, which fetches what they depend on; then away again.
 lab_deb() { # NAME SUITE PYTHON ARCH
     local name=$1 suite=$2 python=$3 root=$work/lab-$3-$4 line size apt
-    root_of "$suite" "ca-certificates,man-db,bash-completion" "lab-$python-$4" || return 0
+    root_of "$suite" "apt,ca-certificates,man-db,bash-completion" "lab-$python-$4" || return 0
     registries "$root"
     rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
     mkdir "$root/debs"
@@ -320,7 +320,7 @@ lab_deb() { # NAME SUITE PYTHON ARCH
         { tail -5 "$work/err"; fault "$name" "a run"; return; }
     # The package snap of Debian has a /usr/bin/fathom, too.
     [[ $name != "lab's deb, bookworm" ]] ||
-        within "$root" "cd /debs; $apt download snap; dpkg -i snap_*.deb 2>&1 | grep -q conflicting; rm snap_*.deb" 0 \
+        within "$root" "cd /debs; $apt download snap; PATH=/usr/sbin:/sbin:\$PATH dpkg -i snap_*.deb 2>&1 | grep -q conflicting; rm snap_*.deb" 0 \
             >/dev/null 2>"$work/err" || { cat "$work/err"; fault "$name" "it does not conflict with snap"; }
     within "$root" "$apt purge -y fathom-lab fathom-diskspd" 0 >"$work/out" 2>&1 ||
         { tail -5 "$work/out"; fault "$name" purge; return; }
@@ -330,11 +330,9 @@ lab_deb() { # NAME SUITE PYTHON ARCH
     told "$name" "apt install, python$python, $size MiB in a folder of its own, $line; assess, list, report, man, completion; purge left nothing"
 }
 
-labs() {
-    lab_deb "lab's deb, bookworm" bookworm 3.11 amd64
-    lab_deb "lab's deb, noble" noble 3.12 amd64
-    lab_deb "lab's deb, trixie" trixie 3.13 amd64
-}
+lab_bookworm() { lab_deb "lab's deb, bookworm" bookworm 3.11 amd64; }
+lab_noble() { lab_deb "lab's deb, noble" noble 3.12 amd64; }
+lab_trixie() { lab_deb "lab's deb, trixie" trixie 3.13 amd64; }
 
 # From the source distribution alone, with a compiler and this machine's Rust: by pip, and diskspd by cargo.
 sources() {
@@ -358,7 +356,7 @@ sources() {
     told "sources, cargo install" "$line; cargo uninstall leaves no diskspd"
 }
 
-for artefact in tarball static image deb rpm_ labs wheel sources aarch64; do
+for artefact in tarball static image deb rpm_ lab_bookworm lab_noble lab_trixie wheel sources aarch64; do
     if [[ -z ${ONLY:-} || " $ONLY " == *" $artefact "* ]]; then
         "$artefact"
     fi
