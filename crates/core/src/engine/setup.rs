@@ -302,8 +302,8 @@ fn page_kind(span: &SpanPlan, thread: &ThreadPlan, engine: EngineKind) -> PageKi
     }
 }
 
-/// The buffers and sources of a thread for a way to the kernel, with its open targets unless the backend opens
-/// its own.
+/// The buffers and sources of a thread for a way to the kernel, with its open targets unless the backend
+/// opens its own.
 pub fn resources(
     span: &SpanPlan,
     (thread, engine): (&ThreadPlan, EngineKind),

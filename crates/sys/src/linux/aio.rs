@@ -52,8 +52,8 @@ struct Event {
     result_extra: i64,
 }
 
-/// `struct aio_ring` of the kernel's `fs/aio.c`, without its events: what `io_setup` maps at the address that it
-/// gives as the context. Completions lie there, and who reads them needs no call, as libaio itself does.
+/// `struct aio_ring` of the kernel's `fs/aio.c`, without its events: what `io_setup` maps at the address that
+/// it gives as the context. Completions lie there, and who reads them needs no call, as libaio itself does.
 #[repr(C)]
 struct RingHead {
     id: u32,

@@ -14,8 +14,9 @@ pub enum PageKind {
     /// Normal pages; the kernel may use transparent huge pages where they are no larger than the buffers.
     #[default]
     Normal,
-    /// A transparent huge page also for buffers that fill only a part of it. The kernel takes hold of a piece of
-    /// one faster than of normal pages, for I/O past the page cache; where it has none left, it gives normal ones.
+    /// A transparent huge page also for buffers that fill only a part of it. The kernel takes hold of a piece
+    /// of one faster than of normal pages, for I/O past the page cache; where it has none left, it gives
+    /// normal ones.
     Whole,
     /// Reserved huge pages (`MAP_HUGETLB`); an error if too few are reserved.
     Huge,
