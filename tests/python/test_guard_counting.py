@@ -173,6 +173,25 @@ def test_a_table_that_is_a_part_of_an_io_and_meets_it_at_both_ends_is_not_lost(
     assert path.read_bytes() == after
 
 
+def test_a_table_over_a_stamp_does_not_make_the_sector_one_that_merely_counts(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.dat"
+    _written(path, "-b4K")
+    _written(path, "-b8K", "--verify")
+    at = next(at for at in range(0, path.stat().st_size, 512) if _stamp(path, at) == b"FathomS1")
+    for table in (_TABLE[:144], bytes(range(128, 256)) + _TABLE[:16]):
+        _put(path, at, table)
+        after = path.read_bytes()
+        with pytest.raises(RefusedError):
+            _written(path, "-b4K")
+        assert path.read_bytes() == after
+
+
+def _stamp(path: Path, at: int) -> bytes:
+    return path.read_bytes()[at + 8 : at + 16]
+
+
 @pytest.mark.parametrize("blocks", [["-b4K", "-r16"], ["-b8", "-r8"]], ids=" ".join)
 def test_a_sum_shows_that_nobody_changed_what_content_does_not_prove(
     tmp_path: Path, blocks: list[str]

@@ -64,8 +64,9 @@ pub struct Control<'a> {
 /// Runs one time span to its end.
 #[must_use]
 pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
-    let measurements = match (setup::make_sources(plan, control.sink), Tracer::open(control.trace))
-    {
+    let is_stamped = control.verification.is_some();
+    let sources = setup::make_sources(plan, is_stamped, control.sink);
+    let measurements = match (sources, Tracer::open(control.trace)) {
         (Ok(sources), Ok(tracer)) => {
             let (events, told) = mpsc::channel();
             let shared = Arc::new(Shared::new(plan, control, sources, events));

@@ -133,15 +133,34 @@ fn ring_hint(error: &RingError) -> &'static str {
 pub type Sources = Vec<Option<Arc<Buffers>>>;
 
 /// Makes and fills the source buffer of each target that is written. What may hang is told to `sink`.
-pub fn make_sources(plan: &SpanPlan, sink: EventSink<'_>) -> Result<Sources, SetupError> {
-    (0..).zip(&plan.targets).map(|(index, target)| make_source(index, target, sink)).collect()
+pub fn make_sources(
+    plan: &SpanPlan,
+    is_stamped: bool,
+    sink: EventSink<'_>,
+) -> Result<Sources, SetupError> {
+    let make = |(index, target): (_, &TargetPlan)| {
+        let mut source = make_source(index, target, sink)?;
+        if let (true, Some(buffers)) = (is_stamped, &mut source) {
+            turn(&target.payload, buffers.slot_mut(0));
+        }
+        Ok(source.map(Arc::new))
+    };
+    (0..).zip(&plan.targets).map(make).collect()
+}
+
+/// Beneath a stamp the counting pattern begins in its middle: somebody's bytes over the stamp would else make
+/// the sector one that merely counts.
+fn turn(payload: &PayloadPlan, bytes: &mut [u8]) {
+    if *payload == PayloadPlan::CountingPattern {
+        bytes.iter_mut().for_each(|byte| *byte ^= 0x80);
+    }
 }
 
 fn make_source(
     index: usize,
     target: &TargetPlan,
     sink: EventSink<'_>,
-) -> Result<Option<Arc<Buffers>>, SetupError> {
+) -> Result<Option<Buffers>, SetupError> {
     let bytes = match &target.payload {
         _ if target.write_percent == 0 => return Ok(None),
         PayloadPlan::FreshRandom | PayloadPlan::Reduced(_) => return Ok(None),
@@ -155,7 +174,7 @@ fn make_source(
     let read = |path: &Path| within(sink, doing(path), || read_head(path, bytes));
     fill_source(&target.payload, source.slot_mut(0), read, &mut random)
         .map_err(|source| SetupError::Source { name: target.name.clone(), source })?;
-    Ok(Some(Arc::new(source)))
+    Ok(Some(source))
 }
 
 /// The first `bytes` of a file, so that a huge one costs no more memory than its buffer.

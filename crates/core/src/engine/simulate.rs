@@ -121,7 +121,7 @@ fn simulate_until(
     verification: Option<&Tables>,
     until_ns: u64,
 ) -> Result<Round, SimulationError> {
-    let sources = setup::make_sources(plan, &|_| {})?;
+    let sources = setup::make_sources(plan, false, &|_| {})?;
     let targets: Vec<_> = plan.targets.iter().map(SharedTarget::new).collect();
     let context = StreamContext { plan, targets: &targets, sources: &sources, verification };
     let measurements = SpanMeasurements::nothing(Ending::Complete);

@@ -195,6 +195,20 @@ fn no_table_is_ours_where_no_run_of_ours_counted() {
 }
 
 #[test]
+fn a_copy_of_which_no_sector_is_as_it_was_created_is_ours() {
+    let content =
+        Content { seed: Content::signed(3), size_bytes: 4096, reduction: Reduction::default() };
+    let mut held = vec![0; 4096];
+    content.fill(0, &mut held);
+    for at in (16..3568).step_by(512) {
+        held[at..at + 480].fill(0);
+    }
+    assert_eq!(whose_are(&held, Hints::new(None, false)), Whose::Ours);
+    held[100] = 7;
+    assert_eq!(whose_are(&held, Hints::new(None, false)), Whose::Theirs(100));
+}
+
+#[test]
 fn what_another_of_our_files_is_copied_into_shows_its_own_seed() {
     let other =
         Content { seed: Content::signed(8), size_bytes: 77_001, reduction: Reduction::default() };

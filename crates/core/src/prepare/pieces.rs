@@ -5,9 +5,12 @@ use std::ops::Range;
 use super::content::{BLOCK_BYTES, Content};
 use super::counted::counting;
 use super::proof::Hints;
+use crate::divisor::greatest_common_divisor;
 use crate::noise::{self, WORD_BYTES, WRITE_STEP, mix, unmix};
 use crate::plan::Reduction;
 
+/// The counting pattern starts again after so many bytes.
+const COUNT_BYTES: u64 = 256;
 /// Shorter pieces prove nothing, other than zeros and what the file was created with.
 const PIECE_BYTES_MIN: usize = 16;
 /// So many bytes show that a piece goes on behind others.
@@ -133,7 +136,9 @@ impl Walk<'_> {
         let place = self.offset + at as u64;
         let start = place / slot_bytes * slot_bytes;
         let left = usize::try_from(start + slot_bytes - place).unwrap_or(usize::MAX);
-        let is_begun = place == start.max(self.offset);
+        let phase = greatest_common_divisor(slot_bytes, COUNT_BYTES);
+        let is_begun = place == start.max(self.offset)
+            && place.wrapping_sub(u64::from(self.bytes[at])).is_multiple_of(phase);
         let is_whole = left <= self.bytes.len() - at || !self.is_at_end;
         let bytes = &self.bytes[at..];
         let bytes = &bytes[..bytes.len().min(left)];

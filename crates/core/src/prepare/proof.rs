@@ -280,6 +280,21 @@ impl Look<'_> {
         }
     }
 
+    /// What the file was created with, as two words show of which no whole sector is left.
+    fn shown_within(&self, offset: u64, bytes: &[u8]) -> Option<Content> {
+        const WORD: u64 = noise::WORD_BYTES as u64;
+        let skipped = usize::try_from(offset.next_multiple_of(WORD) - offset).unwrap_or(0);
+        let words = bytes.get(skipped..)?.windows(2 * noise::WORD_BYTES).step_by(noise::WORD_BYTES);
+        let places = (offset.next_multiple_of(WORD)..).step_by(noise::WORD_BYTES);
+        let created =
+            places.zip(words).filter(|(_, two)| noise::step_of(two) == Some(noise::CREATE_STEP));
+        let mut shown = created.map(|(place, two)| {
+            let key = Content::key_shown(place, two);
+            Content::of_key(key, place / BLOCK_BYTES as u64, self.size_bytes)
+        });
+        shown.find(|shown| shown.is_signed())
+    }
+
     /// Looks for the pieces of which an unknown range is made, with what stands around it.
     fn in_pieces(&mut self, range: Range<u64>) -> io::Result<Option<u64>> {
         const AROUND: u64 = 1088;
@@ -291,6 +306,9 @@ impl Look<'_> {
             start: usize::try_from(range.start - start).unwrap_or(0),
             end: usize::try_from(range.end - start).unwrap_or(0),
         };
+        if self.hints.content.is_none() {
+            self.hints.content = self.shown_within(start, &bytes);
+        }
         if range.end == self.size_bytes {
             self.shown_by_the_end(range.start, &bytes[wanted.clone()]);
             let last = usize::try_from(self.size_bytes / SECTOR * SECTOR - start).unwrap_or(0);
