@@ -152,7 +152,9 @@ pub fn make_sources(
 /// the sector one that merely counts.
 fn turn(payload: &PayloadPlan, bytes: &mut [u8]) {
     if *payload == PayloadPlan::CountingPattern {
-        bytes.iter_mut().for_each(|byte| *byte ^= 0x80);
+        for byte in bytes {
+            *byte ^= 0x80;
+        }
     }
 }
 
