@@ -182,7 +182,7 @@ def directions(result: fathom.Result) -> Iterator[dict[str, Any]]:
 def disagreements(result: fathom.Result, *, is_harmed: bool) -> Iterator[str]:
     """Tell which sums do not agree."""
     span = result.time_spans[0]
-    block_bytes = result.raw["profile"]["time_spans"][0]["targets"][0]["block_bytes"]
+    block_bytes = result.raw["request"]["profile"]["time_spans"][0]["targets"][0]["block_bytes"]
     errors = sum(one["errors"] for one in directions(result))
     short = sum(one["short_ios"] for one in directions(result))
     if (errors or short) and not is_harmed:

@@ -20,8 +20,8 @@ fuzz_target!(|text: &str| {
                 !arg.starts_with('*') && !arg.contains(|c| matches!(c, '\0'..' ' | '\u{fffe}' | '\u{ffff}'))
             };
             if args.iter().all(can_return) {
-                let xml = write(&request.profile);
-                assert_eq!(read(&xml).as_ref(), Ok(&request.profile), "{xml}");
+                let xml = write(request.job.profile());
+                assert_eq!(read(&xml).as_ref(), Ok(request.job.profile()), "{xml}");
             }
         }
         Ok(_) => {}

@@ -11,7 +11,7 @@ fuzz_target!(|xml: &str| {
     let outside = Outside { read_file: &|_| Ok(xml.as_bytes().to_vec()), fresh_seed: 1 };
     let args = ["-Rpxml", "-Xp.xml"].map(str::to_owned);
     if let Ok(Invocation::Run(request)) = parse(&args, &outside) {
-        let written = write(&request.profile);
-        assert_eq!(read(&written).as_ref(), Ok(&request.profile), "{written}");
+        let written = write(request.job.profile());
+        assert_eq!(read(&written).as_ref(), Ok(request.job.profile()), "{written}");
     }
 });

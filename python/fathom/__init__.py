@@ -24,6 +24,7 @@ from fathom.errors import (
 )
 
 if TYPE_CHECKING:
+    from fathom.request import Request
     from fathom.result import (
         Awaited,
         Direction,
@@ -56,6 +57,7 @@ __all__ = [
     "Origin",
     "OutstandingIo",
     "RefusedError",
+    "Request",
     "Result",
     "RunFailedError",
     "RunInterrupted",
@@ -73,10 +75,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Import the types of results when one is asked for (PEP 562): help needs none of them."""
+    """Import the types of requests and results when one is asked for (PEP 562): help needs none."""
     # Submodules are asked for here too, so that only what stands in __all__ may import anything.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module("fathom.result"), name)
+    module = "fathom.request" if name == "Request" else "fathom.result"
+    found: object = getattr(import_module(module), name)
     globals()[name] = found
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
@@ -15,8 +15,7 @@ from fathom._signals import let_through
 from fathom.errors import DataFaultError, InvalidRequestError, RunFailedError, RunInterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from fathom.request import Request
     from fathom.result import Result
 
 __all__ = ["EventCallback", "explain", "parse", "run", "run_kept", "version"]
@@ -35,8 +34,8 @@ def version() -> str:
     return _fathom.version()
 
 
-def parse(args: str | Sequence[str]) -> dict[str, Any]:
-    """Return the profile that DiskSpd arguments stand for; no target is touched.
+def parse(args: str | Sequence[str]) -> Request:
+    """Return what DiskSpd arguments ask for, typed and whole; no target is touched.
 
     Raises
     ------
@@ -44,12 +43,18 @@ def parse(args: str | Sequence[str]) -> dict[str, Any]:
         If the arguments are wrong; the message names each fault.
 
     """
-    profile: dict[str, Any] = json.loads(_fathom.parse_diskspd(_split(args)))
-    return profile
+    from fathom.request import Request  # noqa: PLC0415 - Not needed for help, and slow to import.
+
+    # Called here, so that what is doubtful is told to whoever called this.
+    return Request.from_dict(json.loads(_fathom.request_of(_split(args))))
 
 
 def explain(
-    args: str | Sequence[str], *, protect: Sequence[str | os.PathLike[str]] = ()
+    args: Request | str | Sequence[str],
+    *,
+    overwrite: bool = False,
+    allow_write: Sequence[str] = (),
+    protect: Sequence[str | os.PathLike[str]] = (),
 ) -> dict[str, Any]:
     """Return what ``run`` would do with these arguments, and whether it would be refused.
 
@@ -64,9 +69,9 @@ def explain(
         If the arguments are wrong, or a target cannot be used.
 
     """
-    words, permission = typed(_split(args))
-    text = _fathom.explain_diskspd(
-        words,
+    asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
+    text = _fathom.explain_job(
+        _asked(asked),
         (permission.overwrite, [*permission.allow_write]),
         _protected(protect),
     )
@@ -74,19 +79,22 @@ def explain(
     return explanation
 
 
-def run(
-    args: str | Sequence[str],
+def run(  # noqa: PLR0913 - Each is a wish of its own.
+    args: Request | str | Sequence[str],
     *,
     check: bool = True,
     on_event: EventCallback | None = None,
+    overwrite: bool = False,
+    allow_write: Sequence[str] = (),
     protect: Sequence[str | os.PathLike[str]] = (),
 ) -> Result:
-    """Measure as DiskSpd arguments say, and return the result.
+    """Measure as a request or DiskSpd arguments say, and return the result.
 
     Parameters
     ----------
     args
-        The arguments without the program's name: a list, or one text that is split as a shell does.
+        A ``Request``, or DiskSpd's arguments without the program's name: a list, or one text that
+        is split as a shell does.
         What they allow (``--overwrite``, ``--allow-write=``) is allowed by whoever calls this, for
         this run: take them from no file without a look.
     check
@@ -95,6 +103,10 @@ def run(
     on_event
         Called with the events of the run, in the thread that called ``run``; what it raises ends
         the run and is raised here.
+    overwrite
+        Data of other programs on the targets may be lost, as by ``--overwrite``.
+    allow_write
+        The block devices that may be written, as ``--allow-write=`` names them.
     protect
         Files that must never be written, nor the devices that hold them; no argument overrides it.
         The stores of results are protected by themselves: those that this process has opened, that
@@ -115,12 +127,12 @@ def run(
         If Ctrl-C ended the run.
 
     """
-    words, permission = typed(_split(args))
-    return run_kept(words, permission, check=check, on_event=on_event, protect=protect)
+    asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
+    return run_kept(asked, permission, check=check, on_event=on_event, protect=protect)
 
 
 def run_kept(
-    arguments: Sequence[str],
+    arguments: Request | Sequence[str],
     permission: Permission = NOTHING,
     *,
     check: bool = True,
@@ -138,8 +150,8 @@ def run_kept(
     from fathom.result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
 
     with let_through():
-        text, failures, interruption = _fathom.run_diskspd(
-            _split(arguments),
+        text, failures, interruption = _fathom.run_job(
+            _asked(arguments),
             (permission.overwrite, [*permission.allow_write]),
             _protected(protect),
             on_event,
@@ -160,6 +172,26 @@ def run_kept(
 def _protected(more: Sequence[str | os.PathLike[str]]) -> list[str]:
     """Return what must never be written: what is named, and always the stores of results."""
     return [*own_stores(), *(os.fspath(path) for path in more)]
+
+
+def _typed(
+    args: Request | str | Sequence[str], *, overwrite: bool, allow_write: Sequence[str]
+) -> tuple[Request | list[str], Permission]:
+    """Return what is asked for, and the permission that whoever calls this has given with it."""
+    given = Permission(overwrite, tuple(allow_write))
+    if not isinstance(args, Sequence):
+        return args, given
+    words, found = typed(_split(args))
+    devices = (*given.allow_write, *found.allow_write)
+    return words, Permission(overwrite or found.overwrite, devices)
+
+
+def _asked(args: Request | Sequence[str]) -> list[str] | tuple[str, str]:
+    """Return what the engine is asked for: a request with the words that it is known by."""
+    if isinstance(args, Sequence):
+        return _split(args)
+    # What was run stands in the result whole; no words of DiskSpd were typed.
+    return args.to_json(), "fathom.Request"
 
 
 def _split(args: str | Sequence[str]) -> list[str]:

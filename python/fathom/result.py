@@ -11,6 +11,7 @@ from fathom._beneath import Origin
 from fathom._faults import Fault, OutstandingIo
 from fathom._stop import Awaited, KnownMean, SteadyWindow, Stop
 from fathom._text import json_of
+from fathom.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +33,10 @@ __all__ = [
 ]
 
 # The version of the JSON format that is read here; the engine's constant has the same name.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+# Format 1 told the profile alone, which stands in the request since.
+_PROFILE_ALONE = 1
+KNOWN_VERSIONS = (_PROFILE_ALONE, SCHEMA_VERSION)
 
 _NANOS_PER_SECOND = 1_000_000_000
 _BYTES_PER_MIB = 1 << 20
@@ -274,6 +278,15 @@ class Warning_:  # noqa: N801 - `Warning` is a builtin exception.
     remedy: str
 
 
+def _with_request(data: dict[str, Any]) -> int:
+    """Bring a result of format 1 to this one; the options of its run are not known."""
+    if "profile" in data:
+        profile = data.pop("profile")
+        data["request"] = {"request_version": 0, "profile": profile, "options": {}}
+    data["schema_version"] = SCHEMA_VERSION
+    return SCHEMA_VERSION
+
+
 @dataclass(frozen=True)
 class Result:
     """One run."""
@@ -297,10 +310,12 @@ class Result:
         # It is that of a file, which this is no longer.
         data.pop("checksum", None)
         version = data.get("schema_version")
+        if version == _PROFILE_ALONE:
+            version = _with_request(data)
         if version != SCHEMA_VERSION:
             raise ValueError(
                 f"this result has version {version} of the format; "
-                f"this package reads version {SCHEMA_VERSION}"
+                f"this package reads version {SCHEMA_VERSION} and older ones"
             )
         warnings = (
             Warning_(
@@ -318,6 +333,14 @@ class Result:
             warnings=tuple(warnings),
             raw=data,
         )
+
+    @property
+    def request(self) -> Request:
+        """What was asked for, whole: ``fathom.run(result.request)`` runs it again.
+
+        Of a result of an older version it has the load alone (``knows_options`` is false).
+        """
+        return Request.from_dict(self.raw["request"])
 
     @property
     def faulty_blocks(self) -> int:

@@ -141,7 +141,7 @@ fn every_example_of_the_table_parses_and_changes_what_is_asked_for() {
         // The command line itself always differs; what it asks for must differ too.
         parse(&args, &outside).map_err(|error| error.to_string()).map(|asked| match asked {
             Invocation::Run(mut request) => {
-                request.command_line.clear();
+                request.job.command_line.clear();
                 Invocation::Run(request)
             }
             other => other,

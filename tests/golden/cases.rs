@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
-use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
+use fathom_core::dialect::diskspd::parse::{Act, Invocation, Outside, parse};
 use fathom_core::dialect::diskspd::{profile_text, profile_xml};
-use fathom_core::profile::{Profile, ResultFormat};
+use fathom_core::request::{Profile, ResultFormat};
 use serde_json::Value;
 
 use crate::deviations::DEVIATIONS;
@@ -61,14 +61,14 @@ fn difference(case: &Case) -> Option<String> {
         ("usage", Ok(Invocation::Usage)) if case.exit == 0 => None,
         ("usage", Ok(Invocation::Nothing)) if case.exit == 3 => None,
         (mode @ ("profile-xml" | "profile-text"), Ok(Invocation::Run(request))) => {
-            if !request.profile_only {
+            if request.act != Act::ShowProfile {
                 return Some("the profile would run instead of being shown".into());
             }
             let format = if mode == "profile-xml" { ResultFormat::Xml } else { ResultFormat::Text };
-            if request.profile.format != format {
-                return Some(format!("the format is {:?}", request.profile.format));
+            if request.job.profile().format != format {
+                return Some(format!("the format is {:?}", request.job.profile().format));
             }
-            compare(mode, &request.profile, &request.command_line, &case.stdout)
+            compare(mode, request.job.profile(), &request.job.command_line, &case.stdout)
         }
         (mode, other) => Some(format!("{mode} expected, but got {other:?}")),
     }
@@ -120,8 +120,8 @@ fn every_listed_deviation_is_a_golden_case_with_a_reason() {
 fn every_golden_profile_survives_writing_and_reading() {
     for case in cases().iter().filter(|case| case.mode.starts_with("profile")) {
         let Ok(Invocation::Run(request)) = answer(case) else { continue };
-        let xml = profile_xml::write(&request.profile);
+        let xml = profile_xml::write(request.job.profile());
         let read_back = profile_xml::read(&xml).map_err(|error| format!("{}: {error}", case.id));
-        assert_eq!(read_back.as_ref(), Ok(&request.profile), "{}", case.id);
+        assert_eq!(read_back.as_ref(), Ok(request.job.profile()), "{}", case.id);
     }
 }

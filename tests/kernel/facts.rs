@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use fathom_core::plan::facts::{EngineAvailability, HostFacts, gather};
 use fathom_core::plan::resolve::{ErrorClass, ResolveErrors, Resolved, resolve};
 use fathom_core::plan::{EngineKind, TargetKind};
-use fathom_core::profile::{Caching, Profile, RunOptions, Target, TimeSpan, WriteSource};
+use fathom_core::request::{Caching, Profile, RunOptions, Target, TimeSpan, WriteSource};
 use fathom_sys::device::{PathKind, disks, look};
 
 use crate::prepare::support::{run, skip};
@@ -27,7 +27,7 @@ fn profile(targets: Vec<Target>) -> Profile {
 
 fn facts(profile: &Profile) -> HostFacts {
     let engines = EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) };
-    gather(profile, &RunOptions::default(), engines)
+    gather(profile, engines)
 }
 
 fn resolved(targets: Vec<Target>) -> Result<Resolved, ResolveErrors> {

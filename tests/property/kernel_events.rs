@@ -1,8 +1,8 @@
 //! Kernel events in text, XML and JSON.
 
 use fathom_core::dialect::diskspd::{result_text, result_xml};
-use fathom_core::profile::Tracing;
 use fathom_core::report::json;
+use fathom_core::request::Tracing;
 use fathom_core::result::{KernelEvent, KernelEventCount, KernelEvents, RunResult, TraceClock};
 use roxmltree::Document;
 
@@ -14,7 +14,7 @@ fn count(event: KernelEvent, count: impl Into<Option<u64>>, source: &str) -> Ker
 
 fn with(tracing: Tracing, counts: Vec<KernelEventCount>) -> RunResult {
     let mut result = result(&[(vec![1_000], vec![])]);
-    result.profile.tracing = Some(tracing);
+    result.request.profile.tracing = Some(tracing);
     result.time_spans[0].kernel_events = Some(KernelEvents {
         clock: TraceClock::Monotonic,
         counted_ns: Some(2_000_100_000),

@@ -2,11 +2,13 @@
 use fathom_core::dialect::diskspd::flags;
 use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
 use fathom_core::dialect::diskspd::profile_xml::{read, write};
-use fathom_core::profile::{
-    Access, AccessHints, BlockShare, BufferSeparation, ByteRange, Caching, ConfidenceRule, CpuId,
-    CpuOrder, Distribution, DistributionRange, EfficiencyOrder, Extensions, FaultPolicy, FlushMode,
-    NamedEvents, OnError, Pattern, PatternOrder, Precreate, Priority, Profile, Rate, Ratio,
-    ResultFormat, RingBatch, RingUse, SteadyRule, StopRules, SyncCadence, Target, ThreadTarget,
+use fathom_core::report::json;
+use fathom_core::request::{
+    Access, AccessHints, Arrivals, BlockShare, BufferSeparation, ByteRange, Caching,
+    ConfidenceRule, CpuId, CpuOrder, Distribution, DistributionRange, EfficiencyOrder,
+    EngineChoice, Extensions, FaultPolicy, FlushMode, NamedEvents, OnError, Pattern, PatternOrder,
+    Precreate, Priority, Profile, Rate, Ratio, Request, ResultFormat, RingBatch, RingUse,
+    RunOptions, Skew, SteadyRule, StopRules, SubmissionThread, SyncCadence, Target, ThreadTarget,
     TimeSpan, Tracing, Tuning, WriteData, WriteSource,
 };
 use proptest::collection::vec;
@@ -323,7 +325,7 @@ fn profile() -> impl Strategy<Value = Profile> {
 fn ask(args: &[String], file: &str) -> Option<Profile> {
     let outside = Outside { read_file: &|_| Ok(file.as_bytes().to_vec()), fresh_seed: 1 };
     match parse(args, &outside) {
-        Ok(Invocation::Run(request)) => Some(request.profile),
+        Ok(Invocation::Run(command)) => Some(command.job.request.profile),
         _ => None,
     }
 }
@@ -342,8 +344,62 @@ fn option_like() -> impl Strategy<Value = String> {
         .prop_map(|(example, tail)| format!("{example}{tail}"))
 }
 
+fn run_options() -> impl Strategy<Value = RunOptions> {
+    let engine = prop_oneof![
+        Just(EngineChoice::Uring),
+        Just(EngineChoice::Aio),
+        Just(EngineChoice::Sync),
+        Just(EngineChoice::Mapped),
+        Just(EngineChoice::Null)
+    ];
+    let skew = prop_oneof![
+        any::<u32>().prop_map(|theta_milli| Skew::Zipf { theta_milli }),
+        any::<u32>().prop_map(|h_milli| Skew::Pareto { h_milli }),
+        any::<u32>().prop_map(|deviation_milli| Skew::Normal { deviation_milli })
+    ];
+    let thread = option::of(any::<u32>()).prop_map(|cpu| SubmissionThread { cpu });
+    let arrivals = prop_oneof![Just(Arrivals::Constant), Just(Arrivals::Poisson)];
+    let parts = (
+        any::<[bool; 4]>(),
+        option::of(engine),
+        option::of(any::<u64>()),
+        arrivals,
+        option::of(skew),
+        option::of(name()),
+        option::of(thread),
+    );
+    parts.prop_map(|(on, engine, total_iops, arrivals, skew, journal, submission_thread)| {
+        RunOptions {
+            engine,
+            remove_created: on[0],
+            interval_latency: on[1],
+            total_iops,
+            arrivals,
+            skew,
+            verify: on[2],
+            verify_journal: journal.map(Into::into),
+            polled: on[3],
+            submission_thread,
+        }
+    })
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    (profile(), run_options()).prop_map(|(profile, options)| Request::new(profile, options))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_request_is_the_same_in_json_and_in_the_result_of_its_run(request in request()) {
+        let read = json::read_request(&json::write_request(&request));
+        prop_assert_eq!(read.map_err(|error| error.to_string()), Ok(request.clone()));
+        let mut result = crate::results::result(&[]);
+        result.request = request.clone();
+        let read = json::read(&json::write(&result)).map(|result| result.request);
+        prop_assert_eq!(read.map_err(|error| error.to_string()), Ok(request));
+    }
 
     #[test]
     fn a_profile_that_is_written_is_read_back(profile in profile()) {

@@ -2,8 +2,8 @@
 
 use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::measure::{IntervalSeries, LatencyHistogram};
-use fathom_core::profile::{Profile, Target, TimeSpan};
 use fathom_core::report::json;
+use fathom_core::request::{Profile, Request, RunOptions, Target, TimeSpan};
 use fathom_core::result::{
     Backend, Cpu, CpuUse, DirectionResult, Host, IoCost, Outcome, RunResult, SCHEMA_VERSION,
     TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
@@ -78,7 +78,10 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         command_line: "diskspd a&b<c>.dat".to_owned(),
         started_at_unix_s: 0,
         host: Host { cpus: vec![Cpu::default()], ..Host::default() },
-        profile: Profile { time_spans: vec![span], ..Profile::default() },
+        request: Request::new(
+            Profile { time_spans: vec![span], ..Profile::default() },
+            RunOptions::default(),
+        ),
         time_spans: vec![span_result],
         verification: None,
         warnings: Vec::new(),

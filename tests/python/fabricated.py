@@ -58,7 +58,7 @@ def fabricated(
     if set(asked) != set(_LOAD):
         raise ValueError(f"no such part of a load: {set(asked) - set(_LOAD)}")
     raw: dict[str, Any] = json.loads(TEXT)
-    _profile(raw["profile"]["time_spans"][0], asked, path)
+    _profile(raw["request"]["profile"]["time_spans"][0], asked, path)
     series = np.full(50, rates) if isinstance(rates, float) else np.asarray(rates, float)
     values = latencies_ns(latency_ns) if isinstance(latency_ns, float) else latency_ns
     _span(raw["time_spans"][0], asked, path, series, values)

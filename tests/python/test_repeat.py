@@ -32,7 +32,7 @@ def result_with(factor: float, **profile: object) -> fathom.Result:
     """Return the fixture's result at so many times its speed."""
     raw: dict[str, Any] = json.loads(TEXT)
     raw["time_spans"][0]["measured_ns"] = int(raw["time_spans"][0]["measured_ns"] / factor)
-    raw["profile"]["time_spans"][0]["targets"][0] |= profile
+    raw["request"]["profile"]["time_spans"][0]["targets"][0] |= profile
     return fathom.Result.from_json(json.dumps(raw))
 
 
@@ -191,7 +191,7 @@ def test_what_differs_besides_is_told(store: Store) -> None:
     a = repeated(store, 1, 1)
     b = repeated(store, 1, 2, block_bytes=65536)
     (sentence,) = compare_runs(store, a, b).differences
-    block = RESULT.raw["profile"]["time_spans"][0]["targets"][0]["block_bytes"]
+    block = RESULT.raw["request"]["profile"]["time_spans"][0]["targets"][0]["block_bytes"]
     assert sentence == f"The load differs: block size (bytes) is {block} in A and 65536 in B."
     raw: dict[str, Any] = json.loads(TEXT)
     raw["host"]["kernel"] = "Linux 9.9"

@@ -149,6 +149,14 @@ def test_a_format_of_another_version_is_refused() -> None:
         Result.from_json(json.dumps(data))
 
 
+def test_a_result_of_format_1_reads_as_one_whose_options_are_not_known() -> None:
+    old = Result.from_json((FIXTURES / "result-format1.json").read_text())
+    new = Result.from_json(JSON)
+    assert old.total == new.total
+    assert old.raw["request"]["profile"] == new.raw["request"]["profile"]
+    assert old.raw["request"]["request_version"] == 0
+
+
 def test_the_version_read_is_the_version_written() -> None:
     source = (ROOT / "crates/core/src/result/mod.rs").read_text()
     assert f"pub const SCHEMA_VERSION: u32 = {SCHEMA_VERSION};" in source

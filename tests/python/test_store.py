@@ -44,7 +44,7 @@ def test_the_summary_repeats_the_result(store: Store) -> None:
     store.runs.save(RESULT, ARGUMENTS)
     (summary,) = store.runs.list()
     columns = summary.columns
-    target = RESULT.raw["profile"]["time_spans"][0]["targets"][0]
+    target = RESULT.raw["request"]["profile"]["time_spans"][0]["targets"][0]
     assert columns["block_bytes"] == target["block_bytes"]
     assert columns["write_percent"] == target["write_percent"]
     assert columns["outstanding_per_thread"] == target["outstanding"]
@@ -60,7 +60,7 @@ def test_the_summary_repeats_the_result(store: Store) -> None:
 
 def test_mixed_sizes_are_summarised_by_their_mean(store: Store) -> None:
     raw = json.loads(TEXT)
-    target = raw["profile"]["time_spans"][0]["targets"][0]
+    target = raw["request"]["profile"]["time_spans"][0]["targets"][0]
     mixes = {
         "block_mix": [
             {"block_bytes": 4096, "io_percent": 75},

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_core::dialect::diskspd::parse::{Invocation, Outside, parse};
-use fathom_core::profile::Profile;
+use fathom_core::request::Profile;
 
 /// The answer to `-Rpxml -Xp.xml` and these targets.
 fn ask(xml: &str, targets: &[&str]) -> Result<Profile, String> {
@@ -12,7 +12,7 @@ fn ask(xml: &str, targets: &[&str]) -> Result<Profile, String> {
     let args: Vec<String> =
         ["-Rpxml", "-Xp.xml"].iter().chain(targets).map(|&arg| arg.to_owned()).collect();
     match parse(&args, &outside) {
-        Ok(Invocation::Run(request)) => Ok(request.profile),
+        Ok(Invocation::Run(command)) => Ok(command.job.request.profile),
         other => Err(other.map_or_else(|error| error.to_string(), |other| format!("{other:?}"))),
     }
 }
@@ -103,7 +103,7 @@ fn what_a_terminal_acts_on_came_back_from_the_name_of_an_event_as_a_reference() 
         let outside = Outside { read_file: &read, fresh_seed: 1 };
         let args = ["-Rpxml".to_owned(), format!("-yr{name}"), "t".to_owned()];
         let Ok(Invocation::Run(request)) = parse(&args, &outside) else { panic!("{name:?}") };
-        let written = fathom_core::dialect::diskspd::profile_xml::write(&request.profile);
+        let written = fathom_core::dialect::diskspd::profile_xml::write(request.job.profile());
         let again = ask(&written, &[]).unwrap();
         assert_eq!(again.events.wait.as_deref(), Some(name), "{written}");
     }

@@ -5,7 +5,7 @@ use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
 use fathom_core::measure::Ending;
 use fathom_core::plan::SpanPlan;
-use fathom_core::profile::{Profile, TimeSpan};
+use fathom_core::request::{Profile, Request, RunOptions, TimeSpan};
 use fathom_core::result::assemble::{Provenance, assemble};
 use fathom_core::result::{Host, RunResult};
 use fathom_core::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
@@ -28,7 +28,8 @@ fn result(plan: &SpanPlan, measured_ns: u64) -> RunResult {
     };
     let request = TimeSpan { interval_series: true, interval_ms: 100, ..TimeSpan::default() };
     let profile = Profile { time_spans: vec![request], ..Profile::default() };
-    assemble(provenance, &profile, &[(plan, measured)])
+    let request = Request::new(profile, RunOptions::default());
+    assemble(provenance, &request, &[(plan, measured)])
 }
 
 fn plan() -> SpanPlan {

@@ -2,7 +2,7 @@
 
 use fathom_core::dialect::diskspd::result_text;
 use fathom_core::measure::{Ending, SpanMeasurements};
-use fathom_core::profile::Profile;
+use fathom_core::request::Request;
 use fathom_core::result::assemble::{Provenance, assemble};
 use fathom_core::result::{Host, RunResult, Warning, WarningKind};
 
@@ -30,7 +30,7 @@ fn result(warnings: Vec<Warning>, spans: usize) -> RunResult {
         ..SpanMeasurements::nothing(Ending::Complete)
     };
     let measured: Vec<_> = (0..spans).map(|_| (&plan, ended())).collect();
-    let result = assemble(provenance, &Profile::default(), &measured);
+    let result = assemble(provenance, &Request::default(), &measured);
     RunResult { warnings, ..result }
 }
 

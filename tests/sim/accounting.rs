@@ -4,7 +4,7 @@ use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
 use fathom_core::measure::{Edges, TargetRecord, ThreadMeasurements};
 use fathom_core::plan::SpanPlan;
-use fathom_core::profile::OnError;
+use fathom_core::request::OnError;
 use fathom_core::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 
 use crate::plans::{Tell, span};

@@ -5,7 +5,7 @@ use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::engine::worker::Failure;
 use fathom_core::measure::{FaultKind, FaultRecord, Operation};
 use fathom_core::plan::SpanPlan;
-use fathom_core::profile::OnError;
+use fathom_core::request::OnError;
 
 use crate::plans::{BLOCK, Tell, span};
 

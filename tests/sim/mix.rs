@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_core::dialect::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::dialect::diskspd::parse::{Invocation, Outside, RunCommand, parse};
 use fathom_core::engine::backend::{Operation, SimDevice, Transfer};
 use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::measure::StopCause;
@@ -20,14 +20,14 @@ fn planned(args: &str) -> Result<Plan, String> {
     let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let read_file = |_: &Path| Err(std::io::Error::other("no file is read here"));
     let outside = Outside { read_file: &read_file, fresh_seed: 1 };
-    let Invocation::Run(request) = parse(&args, &outside).map_err(|error| error.to_string())?
+    let Invocation::Run(command) = parse(&args, &outside).map_err(|error| error.to_string())?
     else {
         return Err("no run".to_owned());
     };
     let works = || Ok(());
     let engines = EngineAvailability { uring: works(), aio: works(), uring_discard: works() };
-    let facts = gather(&request.profile, &request.options, engines);
-    let resolved = resolve(&request.profile, &request.options, &facts);
+    let facts = gather(command.job.profile(), engines);
+    let resolved = resolve(command.job.profile(), &command.job.options(), &facts);
     resolved.map(|resolved| resolved.plan).map_err(|error| error.to_string())
 }
 
@@ -289,12 +289,12 @@ fn shared_slots_serve_mixed_operations() {
 }
 
 /// The request of a command line with this profile in its only file.
-fn request(args: &str, profile: &str) -> Request {
+fn request(args: &str, profile: &str) -> RunCommand {
     let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
     let read_file = |_: &Path| Ok(profile.as_bytes().to_vec());
     let outside = Outside { read_file: &read_file, fresh_seed: 1 };
     match parse(&args, &outside) {
-        Ok(Invocation::Run(request)) => *request,
+        Ok(Invocation::Run(command)) => *command,
         other => panic!("{args:?}: {other:?}"),
     }
 }
@@ -305,15 +305,16 @@ fn settings_survive_a_profile_and_long_options_override_it() {
                    --write-pattern=sequential,block=64K,range=0:1M --read-block-mix=4K:50,8K:50 \
                    --fdatasync=9 --trim=3 --compress=40 --dedupe=20";
     let asked = request(&format!("{options} t.dat"), "");
-    let xml = fathom_core::dialect::diskspd::profile_xml::write(&asked.profile);
+    let xml = fathom_core::dialect::diskspd::profile_xml::write(&asked.job.request.profile);
     let read = request("-Xp.xml", &xml);
-    assert_eq!(read.profile, asked.profile);
+    assert_eq!(read.job.request.profile, asked.job.request.profile);
     let changed = request("-Xp.xml --trim=7 --block-mix=4K:100", &xml);
-    let extensions = &changed.profile.time_spans[0].targets[0].extensions;
-    let before = &asked.profile.time_spans[0].targets[0].extensions;
+    let extensions = &changed.job.request.profile.time_spans[0].targets[0].extensions;
+    let before = &asked.job.request.profile.time_spans[0].targets[0].extensions;
     assert_eq!((extensions.trim_percent, extensions.block_mix.len()), (Some(7), 1));
     assert_eq!((extensions.sync, extensions.dedupe_percent), (before.sync, Some(20)));
-    let text = fathom_core::dialect::diskspd::profile_text::write(&asked.profile, "diskspd");
+    let text =
+        fathom_core::dialect::diskspd::profile_text::write(&asked.job.request.profile, "diskspd");
     for words in [
         "pattern of writes: sequential, block size 64KiB, range 0 - 1MiB",
         "block sizes of reads: 50% 4KiB, 50% 8KiB",

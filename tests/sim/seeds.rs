@@ -7,7 +7,7 @@ use fathom_core::engine::backend::{SimDevice, SimRecord};
 use fathom_core::engine::random::Random;
 use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::plan::{SpanPlan, StopRules};
-use fathom_core::profile::OnError;
+use fathom_core::request::OnError;
 use fathom_sys::clock::now_ns;
 
 use crate::plans::{BLOCK, Tell, span};

@@ -5,7 +5,7 @@ use fathom_core::engine::simulate::simulate;
 use fathom_core::engine::worker::{Failure, IoFault};
 use fathom_core::measure::{DirectionRecord, Operation};
 use fathom_core::plan::SpanPlan;
-use fathom_core::profile::OnError;
+use fathom_core::request::OnError;
 use fathom_core::units::NANOS_PER_SEC;
 
 use crate::plans::{BLOCK, Tell, span};

@@ -7,7 +7,7 @@ use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::{Simulation, simulate};
 use fathom_core::measure::{Ending, StopCause, StopReport};
 use fathom_core::plan::{Order, SpanPlan, StopRules};
-use fathom_core::profile::{ConfidenceRule, SteadyRule};
+use fathom_core::request::{ConfidenceRule, SteadyRule};
 use fathom_core::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 
 use crate::plans::{BLOCK, Tell, span};

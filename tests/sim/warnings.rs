@@ -4,7 +4,7 @@ use fathom_core::dialect::diskspd::result_text;
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
 use fathom_core::plan::{Plan, SpanPlan, StopRules};
-use fathom_core::profile::{ConfidenceRule, Profile, SteadyRule};
+use fathom_core::request::{ConfidenceRule, Request, SteadyRule};
 use fathom_core::result::assemble::{Provenance, assemble};
 use fathom_core::result::{Host, RunResult, Warning, WarningKind, warnings};
 use fathom_core::units::NANOS_PER_SEC;
@@ -17,7 +17,7 @@ fn result(span: SpanPlan, device: &SimDevice) -> RunResult {
     let measurements = simulate(&span, device).unwrap().measurements;
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
-    let mut result = assemble(provenance, &Profile::default(), &[(&span, measurements)]);
+    let mut result = assemble(provenance, &Request::default(), &[(&span, measurements)]);
     let plan = Plan { precreate: Vec::new(), spans: vec![span], verify: None };
     result.warnings = warnings::after(&plan, &result, &[]);
     result.warnings = result.warnings.into_iter().map(Warning::in_sentences).collect();

@@ -4,7 +4,7 @@ use fathom_core::plan::{
     Arrivals, Assignment, Burst, EffectiveRange, EngineKind, FaultPolicy, OffsetPlan, OpenPlan,
     Order, Pace, PayloadPlan, Skew, SpanPlan, StopRules, TargetKind, TargetPlan, ThreadPlan,
 };
-use fathom_core::profile::{OnError, Priority};
+use fathom_core::request::{OnError, Priority};
 use fathom_core::units::NANOS_PER_SEC;
 
 /// Bytes per I/O in all plans.

@@ -13,9 +13,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use fathom_core::dialect::diskspd::manual;
-use fathom_core::dialect::diskspd::parse::{DoctorRequest, Invocation, Outside, ParseError, parse};
+use fathom_core::dialect::diskspd::parse::{
+    Act, DoctorRequest, Invocation, Outside, ParseError, parse,
+};
+use fathom_core::dialect::diskspd::profile_xml;
 use fathom_core::report::json;
-use fathom_core::run::read_profile;
 use fathom_core::shown::from_os;
 use fathom_sys::event::NamedEvent;
 use fathom_sys::privileges;
@@ -55,7 +57,7 @@ fn ask() -> Result<Invocation, ParseError> {
         |arg: OsString| ParseError::from(format!("argument '{}' is not UTF-8 text", from_os(&arg)));
     let args = std::env::args_os().skip(1).map(|arg| arg.into_string().map_err(not_text));
     let args = args.collect::<Result<Vec<_>, _>>()?;
-    let outside = Outside { read_file: &read_profile, fresh_seed: run::fresh_seed() };
+    let outside = Outside { read_file: &profile_xml::read_file, fresh_seed: run::fresh_seed() };
     parse(&args, &outside)
 }
 
@@ -72,17 +74,15 @@ fn act(invocation: Invocation) -> ExitCode {
         Invocation::ShowSystem(format) => print(&output::system(format)),
         Invocation::SignalEvent(event) => signal(&event),
         Invocation::VerifyOnly(request) => run::verify_only(&request),
-        Invocation::Run(request) => {
-            for warning in &request.warnings {
+        Invocation::Run(command) => {
+            for warning in &command.warnings {
                 complain(&format!("WARNING: {warning}"));
             }
-            if request.profile_only {
-                return print(&output::profile(&request));
+            match command.act {
+                Act::Run => run::run(&command.job),
+                Act::ShowProfile => print(&output::profile(&command.job)),
+                Act::Explain => run::explain(&command.job),
             }
-            if request.options.explain {
-                return run::explain(&request);
-            }
-            run::run(&request)
         }
     }
 }

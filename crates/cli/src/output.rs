@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fathom_core::dialect::diskspd::number::show_size;
-use fathom_core::dialect::diskspd::parse::Request;
 use fathom_core::dialect::diskspd::{profile_text, profile_xml, result_text, result_xml, system};
 use fathom_core::doctor::Diagnosis;
 use fathom_core::explain::Explanation;
-use fathom_core::profile::ResultFormat;
 use fathom_core::report::{doctor, explain, json};
+use fathom_core::request::{Job, ResultFormat};
 use fathom_core::result::RunResult;
 use fathom_core::run::look_at_system;
 use fathom_core::shown::{from_os, shown};
@@ -69,17 +68,18 @@ pub fn version() -> String {
 }
 
 /// The profile in the form that was asked for.
-pub fn profile(request: &Request) -> String {
-    match request.profile.format {
-        ResultFormat::Text => profile_text::write(&request.profile, &request.command_line),
-        ResultFormat::Xml => profile_xml::write(&request.profile),
-        ResultFormat::Json => json::write_profile(&request.profile),
+pub fn profile(job: &Job) -> String {
+    let profile = job.profile();
+    match profile.format {
+        ResultFormat::Text => profile_text::write(profile, &job.command_line),
+        ResultFormat::Xml => profile_xml::write(profile),
+        ResultFormat::Json => json::write_profile(profile),
     }
 }
 
 /// The result in the form that was asked for.
 pub fn result(result: &RunResult) -> String {
-    match result.profile.format {
+    match result.request.profile.format {
         ResultFormat::Text => result_text::write(result),
         ResultFormat::Xml => result_xml::write(result),
         ResultFormat::Json => json::write(result),

@@ -5,13 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fathom_core::dialect::diskspd::parse::{Request, VerifyRequest};
-use fathom_core::explain::explain as explain_request;
-use fathom_core::profile::ResultFormat;
+use fathom_core::explain::explain as explain_job;
 use fathom_core::report::json;
+use fathom_core::request::{Job, ResultFormat, VerifyRequest};
 use fathom_core::result::Outcome;
 use fathom_core::run::{
-    Finished, RunError, Unfit, refusals, run as run_request, verify_only as verify_request,
+    Finished, RunError, Unfit, refusals, run as run_job, verify_only as verify_request,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -25,17 +24,17 @@ pub fn fresh_seed() -> u32 {
     u32::try_from(fathom_sys::clock::now_ns() & u64::from(u32::MAX)).unwrap_or(0)
 }
 
-/// Tells what the request would do, and gives the exit code: whether it would be refused.
-pub fn explain(request: &Request) -> ExitCode {
-    let destination = match destination(request) {
+/// Tells what the job would do, and gives the exit code: whether it would be refused.
+pub fn explain(job: &Job) -> ExitCode {
+    let destination = match destination(job) {
         Ok(destination) => destination,
         Err(code) => return code,
     };
-    let explanation = match explain_request(request) {
+    let explanation = match explain_job(job) {
         Ok(explanation) => explanation,
         Err(unfit) => return unfitting(&unfit),
     };
-    let printed = print(&output::explanation(&explanation, request.profile.format));
+    let printed = print(&output::explanation(&explanation, job.profile().format));
     let text = json::write_explanation(&explanation);
     if let Some(code) = output::save(&destination, &text, &stop_flag()) {
         return code;
@@ -43,26 +42,26 @@ pub fn explain(request: &Request) -> ExitCode {
     if explanation.would_run { printed } else { Code::Refused.into() }
 }
 
-/// Runs the request, prints its result, and gives the exit code.
-pub fn run(request: &Request) -> ExitCode {
-    let destination = match destination(request) {
+/// Runs the job, prints its result, and gives the exit code.
+pub fn run(job: &Job) -> ExitCode {
+    let destination = match destination(job) {
         Ok(destination) => destination,
         Err(code) => return code,
     };
     let stop = stop_flag();
-    let for_people = request.profile.format == ResultFormat::Text;
-    let progress = Progress::new(for_people, request.profile.verbose);
-    let attempt = |request: &Request| run_request(request, &stop, &|event| progress.show(&event));
-    let mut outcome = attempt(request);
+    let for_people = job.profile().format == ResultFormat::Text;
+    let progress = Progress::new(for_people, job.profile().verbose);
+    let attempt = |job: &Job| run_job(job, &stop, &|event| progress.show(&event));
+    let mut outcome = attempt(job);
     if let Err(RunError::Refused(refusals)) = &outcome
         && let Some(words) = leave::ask(refusals)
     {
-        let mut request = request.clone();
-        request.options.allow_write.extend(words);
-        outcome = attempt(&request);
+        let mut job = job.clone();
+        job.permission.allow_write.extend(words);
+        outcome = attempt(&job);
     }
     match outcome {
-        Ok(finished) => report(request, &finished, (&destination, &stop)),
+        Ok(finished) => report(job, &finished, (&destination, &stop)),
         Err(RunError::Unfit(unfit)) => unfitting(&unfit),
         Err(RunError::TooManyFiles(error)) => {
             complain(&format!("ERROR: {error}"));
@@ -124,17 +123,17 @@ pub fn verify_only(request: &VerifyRequest) -> ExitCode {
 
 /// Where the JSON result goes. Complains, and gives the exit code, if it cannot go there; what would be
 /// refused of the targets is told then, too.
-fn destination(request: &Request) -> Result<Destination, ExitCode> {
-    let spans = request.profile.time_spans.iter();
+fn destination(job: &Job) -> Result<Destination, ExitCode> {
+    let spans = job.profile().time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
-    let options = &request.options;
+    let permission = &job.permission;
     let found = destination::destination(
-        options.json_file.as_deref(),
+        job.json_file.as_deref(),
         targets,
-        (options.overwrite, &options.protect),
+        (permission.overwrite, &permission.protect),
     );
     found.map_err(|code| {
-        let refusals = refusals(request, &stop_flag());
+        let refusals = refusals(job, &stop_flag());
         complain_all("REFUSED", &refusals);
         if refusals.is_empty() { code } else { Code::Refused.into() }
     })
@@ -165,11 +164,11 @@ pub fn stop_flag() -> Arc<AtomicBool> {
 }
 
 fn report(
-    request: &Request,
+    job: &Job,
     finished: &Finished,
     (destination, stop): (&Destination, &AtomicBool),
 ) -> ExitCode {
-    if request.profile.progress_every_ios > 0 && request.profile.format != ResultFormat::Text {
+    if job.profile().progress_every_ios > 0 && job.profile().format != ResultFormat::Text {
         // The text begins with a line of its own; what follows dots on standard error does not.
         complain("");
     }

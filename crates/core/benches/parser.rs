@@ -30,7 +30,7 @@ fn benches(criterion: &mut Criterion) {
     let mut many = args[..args.len() - 1].to_vec();
     many.extend((0..TARGETS).map(|number| format!("{number}.dat")));
     let Invocation::Run(request) = request(&many) else { panic!("a run") };
-    let xml = profile_xml::write(&request.profile);
+    let xml = profile_xml::write(request.job.profile());
     criterion.bench_function("parser/profile of 1,000 targets", |bencher| {
         bencher.iter(|| profile_xml::read(black_box(&xml)).expect("a valid profile"));
     });

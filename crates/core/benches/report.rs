@@ -10,8 +10,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use fathom_core::dialect::diskspd::{result_text, result_xml};
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::simulate;
-use fathom_core::profile::{Profile, Target, TimeSpan};
 use fathom_core::report::json;
+use fathom_core::request::{Profile, Request, RunOptions, Target, TimeSpan};
 use fathom_core::result::assemble::{Provenance, assemble};
 use fathom_core::result::{Host, RunResult};
 use plans::{Tell, span};
@@ -38,7 +38,7 @@ fn result() -> RunResult {
         started_at_unix_s: 0,
         host: Host::default(),
     };
-    assemble(provenance, &profile, &[(&plan, measured)])
+    assemble(provenance, &Request::new(profile, RunOptions::default()), &[(&plan, measured)])
 }
 
 fn benches(criterion: &mut Criterion) {

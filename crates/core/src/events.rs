@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fathom_sys::event::{EventError, NamedEvent};
 
 use crate::measure::{Event, Phase};
-use crate::profile::NamedEvents;
+use crate::request::NamedEvents;
 
 /// How long a wait lasts before it looks whether the run must stop.
 const LOOK_EVERY_NS: u64 = 50_000_000;

@@ -4,8 +4,8 @@
 //!
 //! | stage | module | in → out |
 //! |---|---|---|
-//! | ask | [`dialect`], [`profile`] | arguments or XML → [`profile::Profile`]; touches no machine |
-//! | resolve | [`plan`] | profile + facts of the host → [`plan::Plan`], numbers only |
+//! | ask | [`dialect`], [`request`] | arguments or XML → [`request::Request`]; touches no machine |
+//! | resolve | [`plan`] | request + facts of the host → [`plan::Plan`], numbers only |
 //! | guard | [`guard`], [`signature`] | plan → permission to write; opens nothing for writing |
 //! | prepare | [`prepare`] | files to make → files filled with data |
 //! | do | [`engine`] | plan → [`measure::Event`]s and [`measure::SpanMeasurements`] |
@@ -34,8 +34,8 @@ pub mod measure;
 mod noise;
 pub mod plan;
 pub mod prepare;
-pub mod profile;
 pub mod report;
+pub mod request;
 pub mod result;
 pub mod run;
 pub mod shown;

@@ -1,4 +1,4 @@
-//! A whole run: request → facts → plan → guard → files → time spans → result.
+//! A whole run: job → facts → plan → guard → files → time spans → result.
 //!
 //! All that touches a target is done by a thread of its own (`core/supervise.rs`), since a target may hang.
 //! What it has found stands in a record, from which the result is made here, also if the thread never
@@ -10,16 +10,12 @@ mod unfit;
 mod verify_only;
 
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use fathom_sys::event::EventError;
 use thiserror::Error;
 
-use crate::dialect::diskspd::parse::Request;
-use crate::dialect::diskspd::profile_xml::TEXT_LIMIT_BYTES;
 use crate::events::RunEvents;
 use crate::guard::{self, Checked, Refusal, Refusals};
 use crate::measure::EventSink;
@@ -28,7 +24,7 @@ use crate::plan::facts::{self, EngineAvailability, HostFacts};
 use crate::plan::limits::{TooManyFiles, check_open_files};
 use crate::plan::resolve::{Resolved, resolve};
 use crate::prepare;
-use crate::profile::Profile;
+use crate::request::{Job, Profile};
 use crate::result::assemble::Provenance;
 use crate::result::{RunResult, SystemReport, Warning, WarningKind};
 use crate::supervise::{supervise, within};
@@ -69,34 +65,27 @@ pub struct Finished {
     pub failures: Vec<String>,
 }
 
-/// Runs a request to its end, or until `stop` turns true. A target that hangs ends it too, with a failure.
+/// Runs a job to its end, or until `stop` turns true. A target that hangs ends it too, with a failure.
 ///
 /// # Errors
 /// If nothing was run: the request does not fit the host, or a target is protected.
-pub fn run(
-    request: &Request,
-    stop: &AtomicBool,
-    sink: EventSink<'_>,
-) -> Result<Finished, RunError> {
+pub fn run(job: &Job, stop: &AtomicBool, sink: EventSink<'_>) -> Result<Finished, RunError> {
     let started_at_unix_s = jiff::Timestamp::now().as_second();
-    let host = facts::of_host(&request.profile, availability());
-    let provenance = Provenance {
-        command_line: request.command_line.clone(),
-        started_at_unix_s,
-        host: host.host(),
-    };
+    let host = facts::of_host(job.profile(), availability());
+    let provenance =
+        Provenance { command_line: job.command_line.clone(), started_at_unix_s, host: host.host() };
     let record = Arc::new(Shared::default());
     let done = {
-        let (record, request) = (Arc::clone(&record), Arc::new(request.clone()));
-        supervise(patience_ns(&request.profile), stop, sink, move |stop, sink| {
-            carry_out(&request, host, &record, (stop, sink))
+        let (record, job) = (Arc::clone(&record), Arc::new(job.clone()));
+        supervise(patience_ns(job.profile()), stop, sink, move |stop, sink| {
+            carry_out(&job, host, &record, (stop, sink))
         })
     };
     match done {
         Ok(outcome) => outcome?,
-        Err(timed_out) => record.of().give_up(&timed_out, request, stop),
+        Err(timed_out) => record.of().give_up(&timed_out, job, stop),
     }
-    Ok(record.take().finish(provenance, &request.profile))
+    Ok(record.take().finish(provenance, &job.request))
 }
 
 /// How long the run may wait for a target: the shortest of what its time spans say; for ever if none does.
@@ -106,15 +95,15 @@ fn patience_ns(profile: &Profile) -> Option<u64> {
 
 /// All of a run that touches its targets.
 fn carry_out(
-    request: &Request,
+    job: &Job,
     mut host: HostFacts,
     record: &Shared,
     (stop, sink): (&AtomicBool, EventSink<'_>),
 ) -> Result<(), RunError> {
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
     let limit = fathom_sys::limits::raise_open_files();
-    host.look_at_targets(&request.profile, sink);
-    let plan = match resolved(&request.profile, &request.options, &host, sink) {
+    host.look_at_targets(job.profile(), sink);
+    let plan = match resolved(job, &host, sink) {
         Ok(Resolved { plan, warnings }) => {
             record.of().warnings = warnings;
             Arc::new(plan)
@@ -123,19 +112,19 @@ fn carry_out(
     };
     record.of().plan = Some(Arc::clone(&plan));
     let open = fathom_sys::limits::open_files();
-    let grant = guard::check(&plan, &request.options, sink).map_err(RunError::Refused)?;
+    let grant = guard::check(&plan, &job.permission, sink).map_err(RunError::Refused)?;
     if let (Ok(limit), Ok(open)) = (limit, open) {
         check_open_files(&plan, limit.saturating_sub(open))?;
     }
     record.of().warnings.extend(users_unseen(&grant.unseen));
-    let events = RunEvents::new(&request.profile.events)?;
-    let overwrite = request.options.overwrite;
+    let events = RunEvents::new(&job.profile().events)?;
+    let overwrite = job.permission.overwrite;
     prepare::look_again(&plan, overwrite, &grant.checked, sink).map_err(RunError::Refused)?;
     let tables = tables(&plan, sink)?;
     record.of().tables.clone_from(&tables);
     let marks = prepare::Marks::begin(&plan, overwrite, &grant.checked, sink);
     let mut runner = Runner {
-        request,
+        job,
         plan: &plan,
         events: &events,
         tables: tables.as_ref(),
@@ -155,21 +144,20 @@ fn carry_out(
         let is_whole = record.of().failures.is_empty();
         marks.end(is_whole, &checked, sink);
     }
-    if request.options.remove_created {
+    if job.request.options.remove_created {
         remove_made(&checked, record, sink);
     }
     Ok(())
 }
 
-/// What would be refused of a request that is not run, because its result has no place. A target that hangs
+/// What would be refused of a job that is not run, because its result has no place. A target that hangs
 /// tells nothing.
-pub fn refusals(request: &Request, stop: &AtomicBool) -> Vec<Refusal> {
-    let (patience_ns, request) = (patience_ns(&request.profile), Arc::new(request.clone()));
+pub fn refusals(job: &Job, stop: &AtomicBool) -> Vec<Refusal> {
+    let (patience_ns, job) = (patience_ns(job.profile()), Arc::new(job.clone()));
     let found = supervise(patience_ns, stop, &|_| {}, move |_, sink| {
-        let Request { profile, options, .. } = &*request;
-        let mut host = facts::of_host(profile, availability());
-        host.look_at_targets(profile, sink);
-        unfit::refusals(profile, options, &host, sink)
+        let mut host = facts::of_host(job.profile(), availability());
+        host.look_at_targets(job.profile(), sink);
+        unfit::refusals(&job, &host, sink)
     });
     found.unwrap_or_default()
 }
@@ -220,23 +208,13 @@ fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
 /// # Errors
 /// If the request does not fit the host, or a target is in use, protected, no file that can be marked, or
 /// not as it was `seen`.
-pub fn adopt(request: &Request, seen: &prepare::Seen) -> Result<(), RunError> {
-    let host = facts::gather(&request.profile, &request.options, availability());
+pub fn adopt(job: &Job, seen: &prepare::Seen) -> Result<(), RunError> {
+    let options = job.options();
+    let host = facts::gather(job.profile(), availability());
     // Data of others are what it is for, and speak against nothing.
     let unfit = |errors| Unfit { errors, refusals: Vec::new() };
-    let plan = resolve(&request.profile, &request.options, &host).map_err(unfit)?.plan;
-    prepare::adopt(&plan, &request.options, seen).map_err(RunError::Refused)
-}
-
-/// Reads a profile file, and of a file that is larger than any profile no more than shows that it is.
-///
-/// # Errors
-/// Those of opening and reading the file.
-pub fn read_profile(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let limit = TEXT_LIMIT_BYTES as u64 + 1;
-    std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let plan = resolve(job.profile(), &options, &host).map_err(unfit)?.plan;
+    prepare::adopt(&plan, &job.permission, seen).map_err(RunError::Refused)
 }
 
 /// Looks at this host without a run.

@@ -13,12 +13,15 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use fathom_core::dialect::diskspd::flags;
-use fathom_core::dialect::diskspd::parse::{Invocation, Outside, Request, parse};
+use fathom_core::dialect::diskspd::parse::{
+    Act, Invocation, Outside, ParseError, RunCommand, check, parse,
+};
 use fathom_core::dialect::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::Event;
 use fathom_core::report::json;
-use fathom_core::run::{Finished, RunError, Unfit, adopt, read_profile, run};
+use fathom_core::request::Job;
+use fathom_core::run::{Finished, RunError, Unfit, adopt, run};
 use fathom_core::{guard, prepare};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyUserWarning};
@@ -37,18 +40,26 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Parses `DiskSpd` arguments; returns the profile as JSON.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn parse_diskspd(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
-    Ok(json::write_profile(&request(py, &args)?.profile))
+/// What is asked for: a request as JSON with the words that it is known by, or `DiskSpd` arguments.
+#[derive(FromPyObject)]
+enum Asked {
+    // A list is no tuple, so that two arguments are never taken for this.
+    Request((String, String)),
+    Words(Vec<String>),
 }
 
-/// Parses `DiskSpd` arguments; returns the profile as `DiskSpd`'s XML.
+/// Checks what is asked for; returns the whole request as JSON.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn profile_xml_of(py: Python<'_>, args: Vec<String>) -> PyResult<String> {
-    Ok(profile_xml::write(&request(py, &args)?.profile))
+fn request_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
+    Ok(json::write_request(&job_of(py, &asked)?.0.request))
+}
+
+/// The profile of what is asked for, as `DiskSpd`'s XML.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn profile_xml_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
+    Ok(profile_xml::write(job_of(py, &asked)?.0.profile()))
 }
 
 /// What is handed to Python: the result as JSON, why the run failed, sentence by sentence, and what a
@@ -64,6 +75,12 @@ fn is_permission(argument: &str) -> bool {
     flags::is_permission(argument)
 }
 
+/// Whether an argument is typed for one run, and no part of the request.
+#[pyfunction]
+fn is_for_one_run(argument: &str) -> bool {
+    flags::is_for_one_run(argument)
+}
+
 /// Why nothing may be put at a path, whatever is given: the policy of the machine forbids it, or it is a
 /// store of this user, or one of `protect`.
 #[pyfunction]
@@ -72,57 +89,59 @@ fn forbidden_path(py: Python<'_>, path: PathBuf, protect: Vec<PathBuf>) -> Optio
     py.detach(|| guard::forbidden_path(&path, &protect)).map(|finding| finding.to_string())
 }
 
-/// The request with its permission, which stands beside the arguments: these may come from a file, a store or
-/// another program, and are refused if they have one.
+/// The job with its permission, which stands beside what is asked for: this may come from a file, a store or
+/// another program, and is refused if it has one.
 fn permitted(
     py: Python<'_>,
-    args: &[String],
+    asked: &Asked,
     permission: Permission,
     protect: Vec<PathBuf>,
-) -> PyResult<Box<Request>> {
-    if let Some(found) = args.iter().find(|argument| flags::is_permission(argument)) {
+) -> PyResult<(Job, Act)> {
+    if let Asked::Words(words) = asked
+        && let Some(found) = words.iter().find(|argument| flags::is_permission(argument))
+    {
         let words =
             "among arguments that may come from a file: it is typed by a person, for one run";
         return Err(RefusedError::new_err(format!("{found} stands {words}")));
     }
-    let mut request = request(py, args)?;
-    (request.options.overwrite, request.options.allow_write) = permission;
-    request.options.protect.extend(protect);
-    Ok(request)
+    let (mut job, act) = job_of(py, asked)?;
+    (job.permission.overwrite, job.permission.allow_write) = permission;
+    job.permission.protect.extend(protect);
+    Ok((job, act))
 }
 
-/// Tells what `DiskSpd` arguments would do, as JSON; nothing is created or written.
+/// Tells what would be done, as JSON; nothing is created or written.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn explain_diskspd(
+fn explain_job(
     py: Python<'_>,
-    args: Vec<String>,
+    asked: Asked,
     permission: Permission,
     protect: Vec<PathBuf>,
 ) -> PyResult<String> {
-    let request = permitted(py, &args, permission, protect)?;
+    let (job, _) = permitted(py, &asked, permission, protect)?;
     let wrong = |unfit: Unfit| translate(unfit.into());
-    let explanation = py.detach(|| explain(&request)).map_err(wrong)?;
+    let explanation = py.detach(|| explain(&job)).map_err(wrong)?;
     Ok(json::write_explanation(&explanation))
 }
 
-/// Runs `DiskSpd` arguments. What `protect` names is never written. A callback gets the events of the run,
+/// Runs what is asked for. What `protect` names is never written. A callback gets the events of the run,
 /// each as a name and a dictionary; what it raises ends the run.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn run_diskspd(
+fn run_job(
     py: Python<'_>,
-    args: Vec<String>,
+    asked: Asked,
     permission: Permission,
     protect: Vec<PathBuf>,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let mut request = permitted(py, &args, permission, protect)?;
-    if let Some(reason) = not_here(&request) {
+    let (mut job, act) = permitted(py, &asked, permission, protect)?;
+    if let Some(reason) = not_here(&job, act) {
         return Err(InvalidRequestError::new_err(reason));
     }
-    request.options.live = on_event.is_some();
-    let (finished, interruption) = run_watched(py, &request, on_event.as_ref())?;
+    job.live = on_event.is_some();
+    let (finished, interruption) = run_watched(py, &job, on_event.as_ref())?;
     let text = json::write(&finished.result);
     // A signal of the last moment would otherwise be raised in place of this result.
     let late = py.check_signals().err();
@@ -143,19 +162,19 @@ impl Seen {
     }
 }
 
-/// Makes scratch files of the targets that the arguments would write, if they are as they were seen. What
+/// Makes scratch files of the targets that would be written, if they are as they were seen. What
 /// `protect` names is refused.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn adopt_targets(
     py: Python<'_>,
-    args: Vec<String>,
+    asked: Asked,
     protect: Vec<PathBuf>,
     seen: &Bound<'_, Seen>,
 ) -> PyResult<()> {
-    let request = permitted(py, &args, Permission::default(), protect)?;
+    let (job, _) = permitted(py, &asked, Permission::default(), protect)?;
     let seen = seen.get();
-    py.detach(|| adopt(&request, &seen.0)).map_err(translate)
+    py.detach(|| adopt(&job, &seen.0)).map_err(translate)
 }
 
 /// Files of ours that another program writes on our behalf.
@@ -181,34 +200,55 @@ impl Entrusted {
 }
 
 /// What only the command `diskspd` does, which would go without a word here.
-fn not_here(request: &Request) -> Option<&'static str> {
-    if request.profile_only {
-        return Some("-Rp shows a profile and runs nothing: use parse instead");
+fn not_here(job: &Job, act: Act) -> Option<&'static str> {
+    match act {
+        Act::Run => {}
+        Act::ShowProfile => {
+            return Some("-Rp shows a profile and runs nothing: use parse instead");
+        }
+        Act::Explain => {
+            let words = "--explain tells what a run would do and runs nothing: use explain instead";
+            return Some(words);
+        }
     }
-    if request.options.explain {
-        return Some("--explain tells what a run would do and runs nothing: use explain instead");
-    }
-    if request.options.json_file.is_some() {
+    if job.json_file.is_some() {
         return Some(
             "--json=FILE belongs to the command diskspd: write Result.raw to a file instead",
         );
     }
-    request.options.live.then_some("--live belongs to the command diskspd: leave it out here")
+    job.live.then_some("--live belongs to the command diskspd: leave it out here")
 }
 
-/// The request; what is doubtful about it becomes Python's warnings.
-fn request(py: Python<'_>, args: &[String]) -> PyResult<Box<Request>> {
-    let outside = Outside { read_file: &read_profile, fresh_seed: fresh_seed() };
-    let invocation = parse(args, &outside);
-    match invocation.map_err(|error| InvalidRequestError::new_err(error.to_string()))? {
-        Invocation::Run(request) => {
-            for warning in &request.warnings {
-                warn(py, warning)?;
-            }
-            Ok(request)
+/// The job; what is doubtful about it becomes Python's warnings.
+fn job_of(py: Python<'_>, asked: &Asked) -> PyResult<(Job, Act)> {
+    let RunCommand { job, act, warnings } = match asked {
+        Asked::Words(words) => command(words)?,
+        Asked::Request((text, command_line)) => {
+            let request = json::read_request(text)
+                .map_err(|error| InvalidRequestError::new_err(error.to_string()))?;
+            let warnings = check(&request, Act::Run, &|_, _| String::new())
+                .map_err(|error| invalid(&error))?;
+            let job = Job { request, command_line: command_line.clone(), ..Job::default() };
+            RunCommand { job, act: Act::Run, warnings }
         }
-        _ => Err(InvalidRequestError::new_err("the arguments ask for no run")),
+    };
+    for warning in &warnings {
+        warn(py, warning)?;
     }
+    Ok((job, act))
+}
+
+/// What `DiskSpd` arguments ask for, and what is doubtful about it.
+fn command(words: &[String]) -> PyResult<RunCommand> {
+    let outside = Outside { read_file: &profile_xml::read_file, fresh_seed: fresh_seed() };
+    let Invocation::Run(command) = parse(words, &outside).map_err(|error| invalid(&error))? else {
+        return Err(InvalidRequestError::new_err("the arguments ask for no run"));
+    };
+    Ok(*command)
+}
+
+fn invalid(error: &ParseError) -> PyErr {
+    InvalidRequestError::new_err(error.to_string())
 }
 
 /// A seed that differs from run to run, also within one process: the standard library's hasher has new
@@ -236,7 +276,7 @@ enum Message {
 /// partial result.
 fn run_watched(
     py: Python<'_>,
-    request: &Request,
+    job: &Job,
     on_event: Option<&Py<PyAny>>,
 ) -> PyResult<(Finished, Option<PyErr>)> {
     let stop = AtomicBool::new(false);
@@ -247,7 +287,7 @@ fn run_watched(
         scope.spawn(move || {
             // The receiver waits for these messages and for nothing else.
             let sink = |event| drop(on_event.is_some().then(|| send.send(Message::Event(event))));
-            let outcome = run(request, stop, &sink);
+            let outcome = run(job, stop, &sink);
             let _sent = send.send(Message::Ended(Box::new(outcome)));
         });
         let mut interruption = None;
@@ -310,12 +350,13 @@ fn translate(error: RunError) -> PyErr {
 #[pymodule]
 fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(parse_diskspd, module)?)?;
+    module.add_function(wrap_pyfunction!(request_of, module)?)?;
     module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
     module.add_function(wrap_pyfunction!(is_permission, module)?)?;
+    module.add_function(wrap_pyfunction!(is_for_one_run, module)?)?;
     module.add_function(wrap_pyfunction!(forbidden_path, module)?)?;
-    module.add_function(wrap_pyfunction!(explain_diskspd, module)?)?;
-    module.add_function(wrap_pyfunction!(run_diskspd, module)?)?;
+    module.add_function(wrap_pyfunction!(explain_job, module)?)?;
+    module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_class::<Entrusted>()?;
     module.add_class::<Seen>()?;

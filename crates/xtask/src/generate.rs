@@ -6,13 +6,17 @@ use std::path::Path;
 use fathom_core::dialect::diskspd::manual;
 use fathom_core::report::json;
 
+use crate::python;
+
 /// Each generated file and its contents.
-fn files() -> [(&'static str, String); 6] {
+fn files() -> [(&'static str, String); 8] {
     [
         ("docs/usage.txt", manual::usage()),
         ("docs/reference.md", manual::reference_page()),
         ("docs/diskspd.1", manual::man_page()),
         ("schema/result.schema.json", json::schema()),
+        ("schema/request.schema.json", json::request_schema()),
+        ("python/fathom/_request_parts.py", python::module(&json::request_schema())),
         ("schema/doctor.schema.json", json::diagnosis_schema()),
         ("schema/explain.schema.json", json::explanation_schema()),
     ]

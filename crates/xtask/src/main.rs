@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 
 mod generate;
+mod python;
 mod tidy;
 
 use std::path::{Path, PathBuf};

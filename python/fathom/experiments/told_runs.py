@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._asked import asked_load
 from fathom._claims import MARKS, Doubt, ToldRun, ToldRuns
 from fathom.errors import FathomError
 from fathom.findings.observed import TargetEvidence, observe
@@ -40,12 +41,12 @@ def told_runs(store: Store, run_ids: Iterable[int | None]) -> ToldRuns:
 
 def told_run(result: Result, run_id: int | None = None) -> ToldRun:
     """Return how a run was asked, and which findings it gives that speak against its figures."""
-    span = result.raw["profile"]["time_spans"][0]
-    asked = span["targets"][0]
+    load = asked_load(result.raw["request"])
+    asked = result.raw["request"]["profile"]["time_spans"][0]["targets"][0]
     through = asked["write_through"] and asked["write_percent"]
     return ToldRun(
-        threads=span["thread_count"] or sum(one["threads"] for one in span["targets"]),
-        depth=span["request_count"] or asked["outstanding"],
+        threads=load.threads,
+        depth=load.depth,
         caching=f"{asked['caching']}, write-through" if through else str(asked["caching"]),
         doubts=_doubts(result, run_id),
     )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from fathom._asked import asked_load
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -152,7 +154,7 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
     the first), if it measured nothing, and if it was imported:
     another tool's text has no profile that would tell what was asked for.
     """
-    spans = result.raw["profile"]["time_spans"]
+    spans = result.raw["request"]["profile"]["time_spans"]
     if not spans or not result.time_spans or not result.total.ios:
         return None
     if len(spans[0]["targets"]) != 1 and not several:
@@ -168,7 +170,7 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
         depth=spans[0]["request_count"] or asked["outstanding"],
         is_direct=asked["caching"] == "unbuffered",
         is_write_through=bool(asked["write_through"]),
-        is_paced=asked["rate"] is not None,
+        is_paced=asked_load(result.raw["request"]).is_paced,
         working_set_bytes=max(end - asked["base_bytes"], 0),
     )
     return Observed(load, result, run_id)

@@ -140,7 +140,7 @@ def _raw(imported: ImportedResult) -> dict[str, Any]:
         "command_line": imported.command_line,
         "started_at_unix_s": imported.time_stamp_unix_s,
         "host": {"name": imported.host_name, "kernel": "", "cpu_model": "", "cpus": []},
-        "profile": {"time_spans": []},
+        "request": {"profile": {"time_spans": []}},
         "time_spans": [
             {
                 "interval_ns": 0,

@@ -8,6 +8,7 @@ import uuid
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fathom._asked import asked_load
 from fathom._hanging import HangingError, within
 from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
 from fathom.store._tables import DIRECTIONS, latency_columns
@@ -30,7 +31,7 @@ def outcome_of(result: Result, failures: Sequence[str] = ()) -> RunOutcome:
     """Return how a run ended; one that began no time span has failed."""
     if failures or not result.time_spans or any(span.failure for span in result.time_spans):
         return "failed"
-    planned = len(result.raw["profile"]["time_spans"])
+    planned = len(result.raw["request"]["profile"]["time_spans"])
     done = sum(span.complete for span in result.time_spans)
     return "complete" if done == planned else "interrupted"
 
@@ -50,46 +51,25 @@ def run_row(
         "failure": "; ".join(reasons) or None,
         "arguments_json": json.dumps([*arguments]),
         "command_line": result.command_line,
-        "profile_json": json.dumps(raw["profile"]),
+        "profile_json": json.dumps(raw["request"]["profile"]),
         "result_schema_version": raw["schema_version"],
         "result_json_zlib": pack_json(raw),
         "warning_count": len(result.warnings),
-        **_load(raw["profile"]["time_spans"][0]),
+        **_load(raw["request"]),
         **_measured(result),
     }
 
 
-def _load(span: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was asked for; of several targets, the mean weighted by their threads."""
-    targets = span["targets"]
-    threads = span["thread_count"] or sum(target["threads"] for target in targets)
-    outstanding = span["request_count"] or max(target["outstanding"] for target in targets)
-
-    def mean(values: Sequence[float]) -> float:
-        return sum(values) / len(values)
-
+def _load(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was asked for."""
+    asked = asked_load(request)
     return {
-        "block_bytes": round(max(_block_bytes(target) for target in targets)),
-        "thread_count": threads,
-        "outstanding_per_thread": outstanding,
-        "write_percent": mean([target["write_percent"] for target in targets]),
-        "random_percent": mean([target["access"]["random_percent"] for target in targets]),
+        "block_bytes": asked.block_bytes,
+        "thread_count": asked.threads,
+        "outstanding_per_thread": asked.depth,
+        "write_percent": asked.write_percent,
+        "random_percent": asked.random_percent,
     }
-
-
-def _block_bytes(target: Mapping[str, Any]) -> float:
-    """Return the bytes of an I/O; where sizes are mixed, their mean by the shares asked for."""
-    more = target.get("extensions", {})
-
-    def mean(mix: Sequence[Mapping[str, int]]) -> float:
-        if not mix:
-            return float(target["block_bytes"])
-        return float(sum(one["block_bytes"] * one["io_percent"] for one in mix)) / 100
-
-    common = more.get("block_mix", [])
-    reads, writes = (more.get(f"{kind}_block_mix") or common for kind in ("read", "write"))
-    share = target["write_percent"] / 100
-    return float(mean(reads) * (1 - share) + mean(writes) * share)
 
 
 def _measured(result: Result) -> dict[str, Any]:

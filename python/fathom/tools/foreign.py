@@ -234,7 +234,7 @@ class ForeignRunner:
 
 
 def _written(rehearsed: Result) -> list[str]:
-    targets = rehearsed.raw["profile"]["time_spans"][0]["targets"]
+    targets = rehearsed.raw["request"]["profile"]["time_spans"][0]["targets"]
     return [one["path"] for one in targets if one["write_percent"]]
 
 

@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fathom.engine import parse
+from fathom import _fathom
+from fathom.request import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["RUN_OPTIONS", "Load", "read_load"]
+    from fathom._request_parts import RunOptions
 
-RUN_OPTIONS = (
-    "--engine",
-    "--rate",
-    "--arrivals",
-    "--skew",
-    "--verify",
-    "--verify-journal",
-    "--polled",
-    "--sqpoll",
-    "--overwrite",
-    "--allow-write",
-    "--protect",
-    "--explain",
-    "--json",
-    "--live",
-)
-"""The settings of one invocation that are no part of a profile (``RunOptions`` of the engine)."""
-
-_LONG = re.compile(r"(--[a-z-]+)(?:=(.*))?", re.DOTALL)
+__all__ = ["Load", "read_load"]
 
 
 @dataclass(frozen=True)
 class Load:
-    """A profile, and the settings beside it.
+    """A request, in the form that other tools' words are made of.
 
     Attributes
     ----------
     arguments
         Those that it was read from.
     profile
-        As ``fathom.parse`` returns it.
+        The load in its JSON form.
     options
-        The settings that are no part of a profile, by their names, such as ``--skew``.
+        The settings of the run beside it.
 
     """
 
     arguments: tuple[str, ...]
     profile: Mapping[str, Any]
-    options: Mapping[str, str]
+    options: RunOptions
+
+    @property
+    def for_one_run(self) -> tuple[str, ...]:
+        """Those of the arguments that are typed for one run, and no part of the request."""
+        return tuple(one for one in self.arguments if _fathom.is_for_one_run(one))
 
 
 def read_load(arguments: Sequence[str]) -> Load:
@@ -63,7 +50,5 @@ def read_load(arguments: Sequence[str]) -> Load:
         If they are wrong; the message names each fault.
 
     """
-    profile = parse(arguments)
-    found = [_LONG.fullmatch(one) for one in arguments if one.startswith("--")]
-    options = {one[1]: one[2] or "" for one in found if one and one[1] in RUN_OPTIONS}
-    return Load(tuple(arguments), profile, options)
+    request = Request.of_words(arguments)
+    return Load(tuple(arguments), request.to_dict()["profile"], request.options)

@@ -10,7 +10,7 @@ use fathom_core::guard::{self, Checked, Finding};
 use fathom_core::measure::Event;
 use fathom_core::plan::{FilePlan, TargetKind};
 use fathom_core::prepare::{self, PrepareError};
-use fathom_core::profile::RunOptions;
+use fathom_core::request::Permission;
 use fathom_core::result::{WarningKind, warnings};
 
 use super::support::{Loop, Mount, make, plan_for, run, skip};
@@ -31,8 +31,8 @@ fn finding_at(
     overwrite: bool,
 ) -> Option<Finding> {
     let plan = plan_for(device, TargetKind::BlockDevice, 100);
-    let options = RunOptions { overwrite, allow_write, ..RunOptions::default() };
-    let refusals = guard::check(&plan, &options, &|_| {}).err()?.0;
+    let permission = Permission { overwrite, allow_write, ..Permission::default() };
+    let refusals = guard::check(&plan, &permission, &|_| {}).err()?.0;
     assert_eq!(refusals.len(), 1);
     Some(refusals[0].finding.clone())
 }

@@ -10,7 +10,7 @@ use fathom_core::guard::Checked;
 use fathom_core::measure::Event;
 use fathom_core::plan::{FilePlan, TargetKind};
 use fathom_core::prepare::{self, Created, PrepareError};
-use fathom_core::profile::RunOptions;
+use fathom_core::request::Permission;
 use fathom_core::result::{Warning, WarningKind, warnings};
 use fathom_sys::{extents, residency, space};
 
@@ -155,7 +155,7 @@ fn data_of_others_are_refused_and_unchanged() {
         fs::write(&path, data).expect("a file");
         let before = (digest(&path), fs::metadata(&path).expect("a file").mtime_nsec());
         let plan = plan_for(&path, TargetKind::File, 50);
-        let refused = guard::check(&plan, &RunOptions::default(), &|_| {}).expect_err("refused");
+        let refused = guard::check(&plan, &Permission::default(), &|_| {}).expect_err("refused");
         assert!(refused.to_string().contains("--overwrite"), "{refused}");
         let error = make(&path, MIB).expect_err("refused");
         assert!(matches!(error, PrepareError::Theirs { .. }), "{error}");

@@ -12,7 +12,7 @@ use fathom_core::plan::{
     TargetKind, TargetPlan,
 };
 use fathom_core::prepare::{self, Created, PrepareError};
-use fathom_core::profile::Priority;
+use fathom_core::request::Priority;
 
 /// A plan of one time span that uses the whole of one target.
 pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {

@@ -12,7 +12,7 @@ use crate::guard::Checked;
 use crate::measure::SpanMeasurements;
 use crate::plan::facts;
 use crate::plan::resolve::resolve;
-use crate::profile::{Access, EngineChoice, Profile, RunOptions, Target, TimeSpan};
+use crate::request::{Access, EngineChoice, Profile, RunOptions, Target, TimeSpan};
 use crate::units::{GIB, KIB};
 
 /// The engine that does nothing is measured for this long at each queue depth.
@@ -97,7 +97,7 @@ fn null_engine(outstanding: u32) -> f64 {
     };
     let profile = Profile { time_spans: vec![span], ..Profile::default() };
     let options = RunOptions { engine: Some(EngineChoice::Null), ..RunOptions::default() };
-    let host = facts::gather(&profile, &options, crate::run::availability());
+    let host = facts::gather(&profile, crate::run::availability());
     let Ok(mut resolved) = resolve(&profile, &options, &host) else { return 0.0 };
     let Some(span) = resolved.plan.spans.first_mut() else { return 0.0 };
     span.measured_ns = RUN_NS;

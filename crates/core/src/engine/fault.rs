@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::backend::Operation;
-use crate::profile::FaultPolicy;
+use crate::request::FaultPolicy;
 use crate::units::NANOS_PER_SEC;
 
 /// What Linux reads or writes at once at most (`MAX_RW_COUNT`), whatever is asked for.

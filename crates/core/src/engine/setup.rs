@@ -21,7 +21,7 @@ use super::random::Random;
 use crate::guard::Checked;
 use crate::measure::EventSink;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
-use crate::profile::Priority;
+use crate::request::Priority;
 use crate::supervise::within;
 
 /// Why a thread could not be set up. Each message names the target or the resource.

@@ -9,12 +9,12 @@ use fathom_sys::device::{self, PathKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::diskspd::parse::Request;
 use crate::guard::{self, DeviceLabel, Finding, Judgement};
 use crate::plan::facts;
 use crate::plan::resolve::Resolved;
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
 use crate::prepare::{self, Created};
+use crate::request::Job;
 use crate::result::Tool;
 use crate::run::{Unfit, resolved};
 pub use amount::WriteAmount;
@@ -128,14 +128,14 @@ pub struct ExplainedVerdict {
     pub remedy: String,
 }
 
-/// Tells what a request would do. Nothing is created, written, or kept open.
+/// Tells what a job would do. Nothing is created, written, or kept open.
 ///
 /// # Errors
 /// If the request does not fit the host, or a target cannot be used.
-pub fn explain(request: &Request) -> Result<Explanation, Unfit> {
-    let host = facts::gather(&request.profile, &request.options, crate::run::availability());
-    let Resolved { plan, .. } = resolved(&request.profile, &request.options, &host, &|_| {})?;
-    let judgement = guard::judge(&plan, &request.options);
+pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
+    let host = facts::gather(job.profile(), crate::run::availability());
+    let Resolved { plan, .. } = resolved(job, &host, &|_| {})?;
+    let judgement = guard::judge(&plan, &job.permission);
     let labels = labels(&plan, &judgement);
     let spans = plan.spans.iter();
     let targets = spans.clone().flat_map(|span| {
@@ -149,11 +149,11 @@ pub fn explain(request: &Request) -> Result<Explanation, Unfit> {
     Ok(Explanation {
         schema_version: SCHEMA_VERSION,
         tool,
-        command_line: request.command_line.clone(),
+        command_line: job.command_line.clone(),
         would_run: judgement.journal.is_none()
             && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
-        files: files(&plan).map(|file| file_to_make(file, request, &judgement)).collect(),
+        files: files(&plan).map(|file| file_to_make(file, job, &judgement)).collect(),
         targets: targets.collect(),
         notes: judgement
             .journal
@@ -168,7 +168,7 @@ fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
     plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
 }
 
-fn file_to_make(file: &FilePlan, request: &Request, judgement: &Judgement) -> FileToMake {
+fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake {
     let fate = match prepare::fate(file) {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
@@ -180,7 +180,7 @@ fn file_to_make(file: &FilePlan, request: &Request, judgement: &Judgement) -> Fi
         size_bytes: file.size_bytes,
         fate,
         write_bytes: if fate == Fate::Kept { 0 } else { file.size_bytes },
-        is_removed: fate == Fate::Made && request.options.remove_created,
+        is_removed: fate == Fate::Made && job.request.options.remove_created,
         verdict: verdict_of(judgement, &file.path),
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
         payload: PayloadPlan::CountingPattern,
         huge_pages: false,
         sector_bytes: 512,
-        priority: crate::profile::Priority::Normal,
+        priority: crate::request::Priority::Normal,
     }
 }
 

@@ -8,7 +8,7 @@ use super::machine::Machine;
 use super::{Checked, Claims, DeviceLabel, Finding, Guard, Refusal, look, places, spare};
 use crate::measure::EventSink;
 use crate::plan::Plan;
-use crate::profile::RunOptions;
+use crate::request::Permission;
 
 /// What the guard says of one path that would be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,31 +32,31 @@ pub struct Judgement {
 
 /// What [`super::check`] would say now, of each path; all claims are given back at once.
 #[must_use]
-pub fn judge(plan: &Plan, options: &RunOptions) -> Judgement {
+pub fn judge(plan: &Plan, permission: &Permission) -> Judgement {
     let machine = Machine::this();
     let intents = intents(plan);
     let (mut checked, mut claims) = (Checked::with_descriptors(spare(plan)), Claims::default());
     let found = look(&mut checked, &intents, &|_| {});
-    let guard = Guard::new(&machine, &found, options, &|_| {});
+    let guard = Guard::new(&machine, &found, permission, &|_| {});
     let verdicts = found.iter().map(|target| {
         let finding = guard.examine(target, &mut claims);
         let label = target.identity().and_then(|identity| guard.label(identity));
         (target.path.to_owned(), Verdict { finding, label })
     });
     let verdicts = verdicts.collect();
-    let journal = places::refused_journal(plan, options, &|_| {});
+    let journal = places::refused_journal(plan, permission, &|_| {});
     Judgement { verdicts, journal, unseen: guard.unseen(&checked) }
 }
 
 /// What would be refused now of these paths, of which there is no plan; all claims are given back at once.
 pub(crate) fn refusals_of(
     wished: &BTreeMap<PathBuf, Intent>,
-    options: &RunOptions,
+    permission: &Permission,
     sink: EventSink<'_>,
 ) -> Vec<Refusal> {
     let machine = Machine::this();
     let (mut checked, mut claims) = (Checked::with_descriptors(None), Claims::default());
     let found = look(&mut checked, wished, sink);
-    let guard = Guard::new(&machine, &found, options, sink);
+    let guard = Guard::new(&machine, &found, permission, sink);
     guard.refusals(&found, &mut claims, sink)
 }

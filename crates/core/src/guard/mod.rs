@@ -48,7 +48,7 @@ use fathom_sys::lease::Writers;
 use crate::measure::EventSink;
 use crate::plan::{Plan, limits};
 use crate::prepare;
-use crate::profile::RunOptions;
+use crate::request::Permission;
 use crate::signature;
 use crate::supervise::within;
 pub(crate) use alone::Alone;
@@ -85,7 +85,7 @@ pub struct WriteGrant {
 /// may hang is told to `sink`.
 pub fn check(
     plan: &Plan,
-    options: &RunOptions,
+    permission: &Permission,
     sink: EventSink<'_>,
 ) -> Result<WriteGrant, Refusals> {
     let machine = Machine::this();
@@ -95,10 +95,10 @@ pub fn check(
     let found = look(&mut checked, &intents, sink);
     let guard = Guard {
         alone: Some(Arc::clone(&checked.alone)),
-        ..Guard::new(&machine, &found, options, sink)
+        ..Guard::new(&machine, &found, permission, sink)
     };
     let mut refusals = guard.refusals(&found, &mut claims, sink);
-    refusals.extend(places::refused_journal(plan, options, sink));
+    refusals.extend(places::refused_journal(plan, permission, sink));
     let unseen = guard.doubts_of.take().into_iter().collect();
     let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
     if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
@@ -152,7 +152,7 @@ struct Guard<'a> {
     layers: BTreeMap<Identity, Layered>,
     /// `/proc` hides processes of other accounts.
     hides_processes: bool,
-    options: &'a RunOptions,
+    permission: &'a Permission,
     policy: Policy,
     /// Where what the policy protects lies.
     regions: Regions,
@@ -168,7 +168,7 @@ impl<'a> Guard<'a> {
     fn new(
         machine: &'a Machine,
         found: &[Target<'_>],
-        options: &'a RunOptions,
+        permission: &'a Permission,
         sink: EventSink<'_>,
     ) -> Self {
         // What other processes have open is looked at, and may hang like any target.
@@ -179,7 +179,8 @@ impl<'a> Guard<'a> {
             let layers = layers_of(found, &tables);
             let targets = layers.iter().map(|(target, found)| (*target, found.layers.clone()));
             let policy = Policy::of_this_machine();
-            let protect = [&options.protect[..], &policy.protect, &stores::of_this_user()].concat();
+            let protect =
+                [&permission.protect[..], &policy.protect, &stores::of_this_user()].concat();
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
             let regions = Regions::of(if is_needed { &policy.protect } else { &[] });
             let hides_processes = unseen::hides_processes(&tables);
@@ -190,7 +191,7 @@ impl<'a> Guard<'a> {
                 sight,
                 layers,
                 hides_processes,
-                options,
+                permission,
                 policy,
                 regions,
                 alone,
@@ -301,7 +302,7 @@ impl<'a> Guard<'a> {
         if let Some(why) = self.policy.forbids_device(&label) {
             return Ok(Some(Finding::Forbidden(why)));
         }
-        let is_allowed = label.is_allowed_by(&self.options.allow_write);
+        let is_allowed = label.is_allowed_by(&self.permission.allow_write);
         if !self.may_overwrite()
             && let Some(claim) = claims.0.get(&identity)
             && let Some(found) = signature::of_device(claim.file())?
@@ -314,7 +315,7 @@ impl<'a> Guard<'a> {
 
     /// Notes what cannot be seen, and gives it back where that is not taken.
     fn note(&self, doubts: Vec<String>) -> Option<String> {
-        let is_strict = self.options.strict || self.policy.strict;
+        let is_strict = self.permission.strict || self.policy.strict;
         let refused = (is_strict && !doubts.is_empty()).then(|| doubts.join(" "));
         self.doubts_of.borrow_mut().extend(doubts);
         refused
@@ -322,7 +323,7 @@ impl<'a> Guard<'a> {
 
     /// Whether data of others may be written over: it was asked for, and no policy forbids it.
     fn may_overwrite(&self) -> bool {
-        self.options.overwrite && !self.policy.forbids_overwriting()
+        self.permission.overwrite && !self.policy.forbids_overwriting()
     }
 
     /// What could not be seen, as sentences.

@@ -11,7 +11,7 @@ use super::uses::{named, protected_by};
 use super::{Finding, Refusal, stores};
 use crate::measure::EventSink;
 use crate::plan::Plan;
-use crate::profile::RunOptions;
+use crate::request::Permission;
 use crate::supervise::within;
 
 /// Why nothing may be put at `path`, where `object` stands now, if anything does: the policy of the machine
@@ -47,11 +47,11 @@ pub fn forbidden_to_overwrite(what: &str) -> Option<String> {
 /// What speaks against the journal of a run at its place.
 pub(super) fn refused_journal(
     plan: &Plan,
-    options: &RunOptions,
+    permission: &Permission,
     sink: EventSink<'_>,
 ) -> Option<Refusal> {
     let path = plan.verify.as_ref()?.journal.clone();
     let doing = format!("look at '{}'", path.display());
-    let found = within(sink, doing, || forbidden_path(&path, &options.protect));
+    let found = within(sink, doing, || forbidden_path(&path, &permission.protect));
     found.map(|finding| Refusal { target: path, finding })
 }

@@ -17,33 +17,16 @@ fn creating(path: &Path) -> Plan {
     Plan { precreate: vec![file], spans: Vec::new(), verify: None }
 }
 
-const ANYHOW: RunOptions = RunOptions {
-    engine: None,
-    overwrite: true,
-    allow_write: Vec::new(),
-    protect: Vec::new(),
-    strict: false,
-    remove_created: false,
-    explain: false,
-    json_file: None,
-    live: false,
-    interval_latency: false,
-    total_iops: None,
-    arrivals: crate::profile::Arrivals::Constant,
-    skew: None,
-    verify: false,
-    verify_journal: None,
-    polled: false,
-    submission_thread: None,
-};
+const ANYHOW: Permission =
+    Permission { overwrite: true, allow_write: Vec::new(), protect: Vec::new(), strict: false };
 
-fn findings(plan: &Plan, options: &RunOptions) -> Vec<Finding> {
-    let refusals = check(plan, options, &|_| {}).err().map_or(Vec::new(), |refusals| refusals.0);
+fn findings(plan: &Plan, permission: &Permission) -> Vec<Finding> {
+    let refusals = check(plan, permission, &|_| {}).err().map_or(Vec::new(), |refusals| refusals.0);
     refusals.into_iter().map(|refusal| refusal.finding).collect()
 }
 
 fn plain(plan: &Plan) -> Vec<Finding> {
-    findings(plan, &RunOptions::default())
+    findings(plan, &Permission::default())
 }
 
 #[test]
@@ -58,7 +41,7 @@ fn recognisable_data_are_refused_unless_told_otherwise() {
         assert_eq!(findings(&plan, &ANYHOW), []);
     }
     let message =
-        check(&writing(&path), &RunOptions::default(), &|_| {}).expect_err("refused").to_string();
+        check(&writing(&path), &Permission::default(), &|_| {}).expect_err("refused").to_string();
     for part in [path.to_str().expect("a name"), "text", "--overwrite"] {
         assert!(message.contains(part), "{message}");
     }
@@ -129,7 +112,7 @@ fn all_refusals_are_told_once_each() {
     let targets = || paths.iter().map(|path| target(path, 100)).collect();
     let plan =
         Plan { precreate: Vec::new(), spans: vec![span(targets()), span(targets())], verify: None };
-    let refusals = check(&plan, &RunOptions::default(), &|_| {}).expect_err("refused");
+    let refusals = check(&plan, &Permission::default(), &|_| {}).expect_err("refused");
     assert_eq!(refusals.0.len(), 2);
     assert_eq!(refusals.to_string().lines().count(), 2);
 }

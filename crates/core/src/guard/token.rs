@@ -10,7 +10,7 @@ use fathom_sys::identity::Identity;
 use super::Guard;
 use super::blocks::{Blocks, path_of};
 use super::machine::{Machine, Number};
-use crate::profile::RunOptions;
+use crate::request::Permission;
 
 /// A device, as the person who gives leave knows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct DeviceLabel {
 /// told.
 #[must_use]
 pub fn labels_of<'p>(paths: impl Iterator<Item = &'p Path>) -> BTreeMap<PathBuf, DeviceLabel> {
-    let (machine, options) = (Machine::this(), RunOptions::default());
-    let guard = Guard::new(&machine, &[], &options, &|_| {});
+    let (machine, permission) = (Machine::this(), Permission::default());
+    let guard = Guard::new(&machine, &[], &permission, &|_| {});
     let label = |path: &Path| Some((path.to_owned(), guard.label(machine.identity(path)?)?));
     paths.filter_map(label).collect()
 }

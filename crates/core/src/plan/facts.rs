@@ -13,7 +13,7 @@ use fathom_sys::{cache, cpu, host};
 
 use crate::control_groups::{self, MemoryLeft};
 use crate::measure::EventSink;
-use crate::profile::{Profile, RunOptions, Target, WriteSource};
+use crate::request::{Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
 use crate::supervise::within;
 use crate::tree::Tree;
@@ -98,7 +98,7 @@ impl HostFacts {
 /// Nothing is written, created, or opened for I/O. What goes wrong with one target is part of the
 /// facts, so that all of it can be told at once.
 #[must_use]
-pub fn gather(profile: &Profile, _options: &RunOptions, engines: EngineAvailability) -> HostFacts {
+pub fn gather(profile: &Profile, engines: EngineAvailability) -> HostFacts {
     let mut host = of_host(profile, engines);
     host.look_at_targets(profile, &|_| {});
     host

@@ -1,7 +1,7 @@
 //! How operations are mixed on a target, where a share of writes does not say it all.
 
 use super::OffsetPlan;
-pub use crate::profile::SyncCadence;
+pub use crate::request::SyncCadence;
 
 /// The mix of one target's operations.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,7 +14,7 @@ pub mod verify;
 
 use std::path::PathBuf;
 
-pub use crate::profile::{Arrivals, FaultPolicy, Skew, StopRules};
+pub use crate::request::{Arrivals, FaultPolicy, Skew, StopRules};
 pub use reduction::Reduction;
 pub use tuning::{IoTuning, SubmissionThread};
 pub use verify::{VerifyPlan, VerifyTarget};
@@ -153,7 +153,7 @@ pub struct TargetPlan {
     /// Buffers lie on huge pages.
     pub huge_pages: bool,
     /// I/O priority in the kernel's terms (class and level), or the default.
-    pub priority: crate::profile::Priority,
+    pub priority: crate::request::Priority,
 }
 
 /// How a target is opened.
@@ -168,9 +168,9 @@ pub struct OpenPlan {
     /// Through a shared mapping.
     pub mapped: bool,
     /// How mapped writes are flushed.
-    pub flush: Option<crate::profile::FlushMode>,
+    pub flush: Option<crate::request::FlushMode>,
     /// Access hints for the page cache.
-    pub hints: crate::profile::AccessHints,
+    pub hints: crate::request::AccessHints,
 }
 
 /// Which offsets a target's I/Os go to, and in which order.

@@ -2,7 +2,7 @@
 
 use fathom_sys::trace::{Clock, Group, Request, TraceError, probe};
 
-use crate::profile::{Profile, Tracing};
+use crate::request::{Profile, Tracing};
 
 /// What is to be counted; nothing if the profile asks for none.
 #[must_use]

@@ -1,6 +1,6 @@
 //! How one thread's I/O is handed over and taken back, in numbers.
 
-pub use crate::profile::SubmissionThread;
+pub use crate::request::SubmissionThread;
 
 /// How one thread's I/O is handed over and taken back. The default is what is fastest everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

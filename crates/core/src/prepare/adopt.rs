@@ -12,7 +12,7 @@ use fathom_sys::watch::{Handle, Watch};
 use super::mark::{self, Mark};
 use crate::guard::{self, Finding, Refusal, Refusals};
 use crate::plan::Plan;
-use crate::profile::RunOptions;
+use crate::request::Permission;
 
 /// A file as a person was shown it, held open and watched until they have decided.
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl Seen {
 ///
 /// # Errors
 /// If one of them cannot be marked.
-pub fn adopt(plan: &Plan, options: &RunOptions, seen: &Seen) -> Result<(), Refusals> {
-    let verdicts = guard::judge(plan, options).verdicts;
+pub fn adopt(plan: &Plan, permission: &Permission, seen: &Seen) -> Result<(), Refusals> {
+    let verdicts = guard::judge(plan, permission).verdicts;
     let refuse = |(path, verdict): (_, guard::Verdict)| match verdict.finding {
         None | Some(Finding::FileWithData(_) | Finding::FileUntold) => None,
         Some(finding) => Some(Refusal { target: path, finding }),

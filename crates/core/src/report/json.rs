@@ -5,8 +5,8 @@ use serde_json::{Error, json};
 
 use crate::doctor::Diagnosis;
 use crate::explain::Explanation;
-use crate::profile::Profile;
-use crate::result::{RunResult, SystemReport};
+use crate::request::{PROFILE_ALONE, Profile, REQUEST_VERSION, Request};
+use crate::result::{RunResult, SCHEMA_VERSION, SystemReport};
 use crate::shown::in_json;
 
 /// The result, indented.
@@ -91,7 +91,7 @@ pub fn explanation_schema() -> String {
 /// If the text is not JSON, or not of this format; the message names line and column. Also if a thread
 /// names a target that is not there, since every form of a result looks targets up.
 pub fn read(text: &str) -> Result<RunResult, Error> {
-    let result: RunResult = serde_json::from_str(text)?;
+    let result = read_version(text)?;
     for (number, span) in result.time_spans.iter().enumerate() {
         let mut named = span.threads.iter().flat_map(|thread| &thread.targets);
         if let Some(lost) = named.find(|row| row.target as usize >= span.targets.len()) {
@@ -103,6 +103,62 @@ pub fn read(text: &str) -> Result<RunResult, Error> {
         }
     }
     Ok(result)
+}
+
+/// Reads a result of this version, or of format 1, which tells the profile in place of the whole request.
+fn read_version(text: &str) -> Result<RunResult, Error> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        schema_version: u32,
+    }
+    let Versioned { schema_version } = serde_json::from_str(text)?;
+    match schema_version {
+        1 => {
+            let mut old: serde_json::Value = serde_json::from_str(text)?;
+            let profile = serde_json::from_value(old["profile"].take())?;
+            old["request"] = serde_json::to_value(Request::of_profile_alone(profile))?;
+            serde_json::from_value(old)
+        }
+        SCHEMA_VERSION => serde_json::from_str(text),
+        newer => Err(Error::custom(format!(
+            "the result has format {newer}, and formats up to {SCHEMA_VERSION} are known: a newer version \
+             wrote it"
+        ))),
+    }
+}
+
+/// A request, indented.
+#[must_use]
+pub fn write_request(request: &Request) -> String {
+    let mut text = pretty(request);
+    text.push('\n');
+    text
+}
+
+/// Reads a request back; what is wrong with it as a load is not looked at.
+///
+/// # Errors
+/// If the text is not JSON, not of this format, or of a newer version.
+pub fn read_request(text: &str) -> Result<Request, Error> {
+    let request: Request = serde_json::from_str(text)?;
+    match request.request_version {
+        REQUEST_VERSION => Ok(request),
+        PROFILE_ALONE => Err(Error::custom(
+            "the request tells its profile alone: an older version wrote it, whose options are not known",
+        )),
+        newer => Err(Error::custom(format!(
+            "the request has format {newer}, and formats up to {REQUEST_VERSION} are known: a newer \
+             version wrote it"
+        ))),
+    }
+}
+
+/// The schema of a request.
+#[must_use]
+pub fn request_schema() -> String {
+    let mut text = pretty(&schemars::schema_for!(Request));
+    text.push('\n');
+    text
 }
 
 /// The schema of the result.

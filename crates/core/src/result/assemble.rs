@@ -10,7 +10,7 @@ use crate::measure::{
     CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
 };
 use crate::plan::{SpanPlan, TargetKind, TargetPlan};
-use crate::profile::Profile;
+use crate::request::Request;
 
 /// Where a result comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Provenance {
 #[must_use]
 pub fn assemble(
     provenance: Provenance,
-    profile: &Profile,
+    request: &Request,
     spans: &[(&SpanPlan, SpanMeasurements)],
 ) -> RunResult {
     RunResult {
@@ -36,7 +36,7 @@ pub fn assemble(
         command_line: provenance.command_line,
         started_at_unix_s: provenance.started_at_unix_s,
         host: provenance.host,
-        profile: profile.clone(),
+        request: request.clone(),
         time_spans: spans.iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
         verification: None,
         warnings: Vec::new(),

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::measure::FaultCount;
-use crate::profile::Profile;
+use crate::request::Request;
 pub use beneath::{
     AnsweredBy, Asked, Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess,
     TargetOrigin,
@@ -31,7 +31,7 @@ pub use verification::{Verification, VerificationFault, VerifiedTarget};
 pub use warning::{Warning, WarningKind, sentence};
 
 /// Version of the result format. It grows with each change that an older reader would misread.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// One run: what was asked, on which host, and what was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -46,8 +46,8 @@ pub struct RunResult {
     pub started_at_unix_s: i64,
     /// The host.
     pub host: Host,
-    /// The request.
-    pub profile: Profile,
+    /// What was asked for, whole: it can be run again.
+    pub request: Request,
     /// One entry per time span that was begun.
     pub time_spans: Vec<TimeSpanResult>,
     /// What verification found; absent if nothing was verified.

@@ -4,10 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Finished;
-use crate::dialect::diskspd::parse::Request;
 use crate::measure::{Ending, SpanMeasurements};
 use crate::plan::Plan;
-use crate::profile::Profile;
+use crate::request::{Job, Request};
 use crate::result::assemble::{Provenance, assemble};
 use crate::result::{Outcome, TimeSpanResult, Verification, Warning, WarningKind, warnings};
 use crate::supervise::TimedOut;
@@ -54,7 +53,7 @@ impl RunRecord {
     }
 
     /// The run was left alone; what it was about to measure is told as not measured.
-    pub(super) fn give_up(&mut self, timed_out: &TimedOut, request: &Request, stop: &AtomicBool) {
+    pub(super) fn give_up(&mut self, timed_out: &TimedOut, job: &Job, stop: &AtomicBool) {
         let reason = timed_out.to_string();
         let interrupted = stop.load(Ordering::Relaxed);
         self.failures.push(reason.clone());
@@ -70,7 +69,7 @@ impl RunRecord {
             // All was measured that could be, and only the looks afterwards are missing.
             Some(_) => self.warnings.push(not_to_its_end(reason)),
         }
-        if self.plan.is_some() && request.options.remove_created {
+        if self.plan.is_some() && job.request.options.remove_created {
             let words = "files that this run has made were not removed, because a target hangs";
             self.failures.push(words.to_owned());
         }
@@ -83,10 +82,10 @@ impl RunRecord {
     }
 
     /// The result of all that.
-    pub(super) fn finish(mut self, provenance: Provenance, profile: &Profile) -> Finished {
+    pub(super) fn finish(mut self, provenance: Provenance, request: &Request) -> Finished {
         let plan = self.plan.unwrap_or_default();
         let spans: Vec<_> = plan.spans.iter().zip(self.spans).collect();
-        let mut result = assemble(provenance, profile, &spans);
+        let mut result = assemble(provenance, request, &spans);
         result.time_spans.extend(self.before_plan.map(nothing_measured));
         self.warnings.extend(warnings::after(&plan, &result, &self.residency));
         result.warnings = self.warnings.into_iter().map(Warning::in_sentences).collect();

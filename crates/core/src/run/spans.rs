@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::record::{Shared, not_begun};
 use crate::beneath::{Layers, Watch};
-use crate::dialect::diskspd::parse::Request;
 use crate::engine::coordinator::{Control, run_span};
 use crate::events::RunEvents;
 use crate::guard::Checked;
@@ -13,12 +12,13 @@ use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
 use crate::plan::{FilePlan, Plan, SpanPlan, tracing};
 use crate::prepare;
 use crate::prepare::{Created, Marks};
+use crate::request::Job;
 use crate::result::warnings;
 use crate::supervise::within;
 use crate::verify::Tables;
 
 pub(super) struct Runner<'a> {
-    pub(super) request: &'a Request,
+    pub(super) job: &'a Job,
     pub(super) plan: &'a Plan,
     pub(super) events: &'a RunEvents,
     pub(super) tables: Option<&'a Arc<Tables>>,
@@ -82,7 +82,7 @@ impl Runner<'_> {
         for file in files {
             let path = file.path.display();
             self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
-            let overwrite = self.request.options.overwrite;
+            let overwrite = self.job.permission.overwrite;
             let (checked, stop, sink) = (&mut self.checked, self.stop, self.sink);
             let (marks, tables) = (self.marks, self.tables);
             let created = within(sink, format!("create the file '{path}'"), || {
@@ -103,7 +103,7 @@ impl Runner<'_> {
     }
 
     fn step(&self, words: impl FnOnce() -> String) {
-        if self.request.profile.verbose {
+        if self.job.profile().verbose {
             (self.sink)(Event::Step(words()));
         }
     }
@@ -160,15 +160,15 @@ impl Runner<'_> {
             (self.sink)(event);
         };
         let cpu_times = || cpu_times();
-        let trace = tracing::request(&self.request.profile);
+        let trace = tracing::request(self.job.profile());
         let watch = self.watch(span);
         let control = Control {
             stop: self.stop,
             sink: &sink,
             cpu_times: &cpu_times,
             trace: trace.as_ref(),
-            verbose: self.request.profile.verbose,
-            live: self.request.options.live,
+            verbose: self.job.profile().verbose,
+            live: self.job.live,
             watch: Some(&watch),
             verification: self.tables.cloned(),
             checked: &self.checked,

@@ -13,7 +13,7 @@ use crate::guard::{self, Intent, Refusal};
 use crate::measure::EventSink;
 use crate::plan::facts::HostFacts;
 use crate::plan::resolve::{ResolveErrors, Resolved, resolve};
-use crate::profile::{EngineChoice, Profile, RunOptions, Target};
+use crate::request::{EngineChoice, Job, Request, Target};
 
 /// Why a request cannot be run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,38 +35,32 @@ impl fmt::Display for Unfit {
     }
 }
 
-/// Resolves a request; where that fails, its targets are asked about all the same. Each look that may hang
+/// Resolves a job; where that fails, its targets are asked about all the same. Each look that may hang
 /// is told to `sink`.
 ///
 /// # Errors
 /// If the request does not fit the host.
 pub(crate) fn resolved(
-    profile: &Profile,
-    options: &RunOptions,
+    job: &Job,
     host: &HostFacts,
     sink: EventSink<'_>,
 ) -> Result<Resolved, Unfit> {
-    let unfit = |errors| Unfit { errors, refusals: refusals(profile, options, host, sink) };
-    resolve(profile, options, host).map_err(unfit)
+    let unfit = |errors| Unfit { errors, refusals: refusals(job, host, sink) };
+    resolve(job.profile(), &job.options(), host).map_err(unfit)
 }
 
-/// What would be refused of a request, whatever is wrong with it.
-pub(super) fn refusals(
-    profile: &Profile,
-    options: &RunOptions,
-    host: &HostFacts,
-    sink: EventSink<'_>,
-) -> Vec<Refusal> {
-    guard::refusals_of(&wished(profile, options, host), options, sink)
+/// What would be refused of a job, whatever is wrong with it.
+pub(super) fn refusals(job: &Job, host: &HostFacts, sink: EventSink<'_>) -> Vec<Refusal> {
+    guard::refusals_of(&wished(&job.request, host), &job.permission, sink)
 }
 
 /// What it would write if only its errors were mended. What no test can write to, such as a folder or
 /// what takes no writes, is left to them: another target has to be named anyway.
-fn wished(profile: &Profile, options: &RunOptions, host: &HostFacts) -> BTreeMap<PathBuf, Intent> {
-    if options.engine == Some(EngineChoice::Null) {
+fn wished(request: &Request, host: &HostFacts) -> BTreeMap<PathBuf, Intent> {
+    if request.options.engine == Some(EngineChoice::Null) {
         return BTreeMap::new();
     }
-    let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
+    let targets = request.profile.time_spans.iter().flat_map(|span| &span.targets);
     targets.filter_map(|target| wish(target, host)).collect()
 }
 

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::{Finished, availability, record};
-use crate::dialect::diskspd::parse::VerifyRequest;
 use crate::measure::EventSink;
 use crate::plan::facts;
-use crate::profile::Profile;
+use crate::request::{Profile, Request, RunOptions, VerifyRequest};
 use crate::result::assemble::{Provenance, assemble};
 use crate::supervise::supervise;
 use crate::verify::pass::{self, Findings, PassError};
@@ -35,7 +34,7 @@ pub fn verify_only(
             pass::run(&request.journal, &request.targets, (stop, sink), &findings)
         })
     };
-    let mut result = assemble(provenance, &profile, &[]);
+    let mut result = assemble(provenance, &Request::new(profile, RunOptions::default()), &[]);
     let timed_out = match done {
         Ok(outcome) => {
             outcome?;

@@ -16,6 +16,7 @@ const CATALOGUES: &[(&str, &str)] = &[
         "crates/core/src/dialect/diskspd/flags/apply.rs",
         "one small function per option of the table",
     ),
+    ("python/fathom/_request_parts.py", "one class per part of a request, generated"),
     ("scripts/guard_hunt.py", "one small function per step that may be drawn"),
 ];
 

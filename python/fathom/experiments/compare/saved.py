@@ -264,7 +264,7 @@ def _differences(a: Sequence[StoredRun], b: Sequence[StoredRun]) -> list[str]:
 
 
 def _load(run: StoredRun) -> str:
-    return json.dumps(_load_of(run.result.raw["profile"]), sort_keys=True)
+    return json.dumps(_load_of(run.result.raw["request"]["profile"]), sort_keys=True)
 
 
 def _load_of(value: Any) -> Any:  # noqa: ANN401 - Any JSON.

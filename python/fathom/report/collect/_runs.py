@@ -167,7 +167,7 @@ def advice_of_finding(one: Finding, *, about_target: bool = False) -> Advice:
 def _is_own(run: ReportedRun) -> bool:
     """Whether Fathom's engine measured it."""
     raw = run.result.raw
-    return bool(raw["profile"]["time_spans"]) and raw["tool"]["name"] == OWN_TOOL
+    return bool(raw["request"]["profile"]["time_spans"]) and raw["tool"]["name"] == OWN_TOOL
 
 
 def is_judged(runs: Sequence[ReportedRun]) -> bool:

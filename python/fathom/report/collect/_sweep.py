@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom._asked import asked_load
 from fathom._claims import ToldRuns
+from fathom.engine import parse
+from fathom.errors import InvalidRequestError
 from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.tune.claims import best_points, tune_claims
 from fathom.report._words import count_words, time_words
@@ -34,14 +37,6 @@ __all__ = [
 
 # More whole runs than this take time and tell nobody more: then those of notable cells are shown.
 _MOST_RUNS = 24
-
-_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_SIZE = re.compile(r"(\d+)([KMGTB]?)", re.IGNORECASE)
-
-
-def _size_bytes(text: str | None) -> float | None:
-    match = _SIZE.fullmatch(text or "")
-    return int(match[1]) * _UNITS[match[2].upper()] if match else None
 
 
 def shown_runs(outcome: Mapping[str, Any]) -> list[tuple[int, str]]:
@@ -106,8 +101,7 @@ def sweep_side(
     whole.
     """
     outcome = experiment.outcome or {}
-    asked = _asked(experiment.plan.get("arguments", ()))
-    grid = tuple(_cell(one, asked) for one in outcome.get("cells", ()))
+    grid = tuple(_cell(one, experiment.plan) for one in outcome.get("cells", ()))
     axes = tuple(axis["name"] for axis in experiment.plan["axes"])
     points = [one.point for one in grid if one.point is not None]
     notes = [] if grid else ["The sweep did not come to its end, so that its cells are not known."]
@@ -129,20 +123,27 @@ def sweep_side(
     )
 
 
-def _asked(arguments: Iterable[str]) -> dict[str, str]:
-    """Return the options that a sweep does not vary, by the first letters."""
-    return {one[:2]: one[2:] for one in arguments if one.startswith("-")}
-
-
-def _cell(cell: Mapping[str, Any], asked: Mapping[str, str]) -> GridCell:
-    parameters = cell["parameters"]
-    load: dict[str, Any] = {
-        "label": _load_label(cell),
-        "threads": int(parameters.get("threads") or asked.get("-t") or 1),
-        "depth": int(parameters.get("depth") or asked.get("-o") or 2),
-        "block_bytes": _size_bytes(parameters.get("block") or asked.get("-b", "64K")),
-        "write_percent": float(parameters.get("write") or asked.get("-w") or 0),
+def _load(arguments: Sequence[str]) -> dict[str, Any]:
+    """Return the load that arguments ask for; nothing is known of what cannot be read any more."""
+    try:
+        with warnings.catch_warnings():
+            # What is doubtful about the load was told when it was measured.
+            warnings.simplefilter("ignore")
+            asked = asked_load(parse(arguments).to_dict())
+    except InvalidRequestError:
+        return {"threads": 0, "depth": 0, "block_bytes": None, "write_percent": 0.0}
+    return {
+        "threads": asked.threads,
+        "depth": asked.depth,
+        "block_bytes": asked.block_bytes,
+        "write_percent": asked.write_percent,
     }
+
+
+def _cell(cell: Mapping[str, Any], plan: Mapping[str, Any]) -> GridCell:
+    parameters = cell["parameters"]
+    varied = [f"{axis['option']}{parameters[axis['name']]}" for axis in plan["axes"]]
+    load = {"label": _load_label(cell), **_load([*varied, *plan.get("arguments", ())])}
     point = None
     if cell.get("figures"):
         marks = tuple(cell.get("findings", ()))
@@ -216,8 +217,7 @@ def tune_side(
 ) -> Side:
     """Return the side of a tuning; its parts are those of a sweep."""
     outcome, plan = experiment.outcome or {}, experiment.plan
-    asked = _asked(plan.get("arguments", ()))
-    pairs = _tuned(outcome, asked)
+    pairs = _tuned(outcome, _load(plan.get("arguments", ())))
     name = experiment.name if experiment.name != "tune" else f"tuning e{experiment.id}"
     return Side(
         name=name,
@@ -236,7 +236,7 @@ def tune_side(
 
 
 def _tuned(
-    outcome: Mapping[str, Any], asked: Mapping[str, str]
+    outcome: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> list[tuple[dict[str, str], Point]]:
     """Return one point of each load, in rising order.
 
@@ -256,13 +256,8 @@ def _tuned(
             figures |= {"iops": outcome["iops"]}
             figures |= {f"latency_{outcome['goal']['metric']}_ns": outcome["latency_ns"]}
         several = f", mean of {len(runs)} runs" if len(runs) > 1 else ""
-        load = {
-            "label": f"{threads} x {depth}{several}",
-            "threads": threads,
-            "depth": depth,
-            "block_bytes": _size_bytes(asked.get("-b", "64K")),
-            "write_percent": float(asked.get("-w") or 0),
-        }
+        label = f"{threads} x {depth}{several}"
+        load = {**asked, "label": label, "threads": threads, "depth": depth}
         run_id = runs[0].get("run_id") if len(runs) == 1 else None
         marks = tuple(dict.fromkeys(rule for one in runs for rule in one.get("findings", ())))
         point = replace(point_of_figures(figures, load, run_id), marks=marks)

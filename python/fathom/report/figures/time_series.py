@@ -144,7 +144,7 @@ def _kind_rows(
 
 
 def _spec(result: Result, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    asked = result.raw["profile"]["time_spans"][0]
+    asked = result.raw["request"]["profile"]["time_spans"][0]
     end_s = result.raw["time_spans"][0]["measured_ns"] / _NANOS_PER_SECOND
     phases = _phases(asked, end_s)
     first_s = min((one["from"] for one in phases), default=0.0)

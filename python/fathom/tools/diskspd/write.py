@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom._permission import allows
+from fathom.tools.diskspd.option_words import option_words
 from fathom.tools.notes import Note, Notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from fathom.tools.load import Load
+
 
 __all__ = ["to_arguments"]
 
@@ -35,11 +36,10 @@ def to_arguments(load: Load) -> tuple[list[list[str]], list[Note]]:
     spans = load.profile["time_spans"]
     if len(spans) > 1:
         notes.remark("TimeSpan", "a command line has one time span: there is one for each")
-    options = [f"{name}={value}" if value else name for name, value in load.options.items()]
-    allowed = [one for one in options if allows(one)]
-    if allowed:
-        notes.remark(" ".join(allowed), "no part of a load: type it behind the command, each time")
-        options = [one for one in options if one not in allowed]
+    options = [*option_words(load.options)]
+    if load.for_one_run:
+        words = "no part of a load: type it behind the command, each time"
+        notes.remark(" ".join(load.for_one_run), words)
     lines = []
     for span in spans:
         first = span["targets"][0]

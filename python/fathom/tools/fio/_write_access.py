@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.tools._units import fio_size
+from fathom.tools.diskspd.option_words import skew_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,9 +78,8 @@ def _random(load: Load, target: Mapping[str, Any], notes: Notes) -> _Options:
         options["blockalign"] = fio_size(access["align_bytes"])
     if access["random_percent"] < _ALL:
         options["percentage_random"] = str(access["random_percent"])
-    skew = load.options.get("--skew")
-    if skew:
-        options["random_distribution"] = skew.rstrip("%")
+    if load.options.skew is not None:
+        options["random_distribution"] = skew_words(load.options.skew)
     elif target["distribution"]:
         options["random_distribution"] = _zones(target, notes)
     return options

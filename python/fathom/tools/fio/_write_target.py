@@ -27,7 +27,7 @@ def engine_options(
     """Return the engine, and how the page cache is used."""
     first = group[0]
     alone = len(group) == 1 and (span["request_count"] or first["outstanding"]) == 1
-    name = load.options.get("--engine") or ("aio" if span["alternate_completion"] else "")
+    name = load.options.engine or ("aio" if span["alternate_completion"] else "")
     if first["parallel_same_offset"] and not name:
         alone = True
     if first["access"]["interlocked"] and first["threads"] > 1 and not name:
@@ -72,12 +72,12 @@ def _ring_options(load: Load, span: Mapping[str, Any], notes: Notes) -> _Options
         options["iodepth_batch_complete_max"] = str(span["tuning"]["completion_depth"])
     if span["tuning"]["buffer_separation"]:
         notes.remark("-bs", "fio does not keep the buffers of threads apart")
-    if "--polled" in load.options:
+    if load.options.polled:
         options["hipri"] = "1"
-    if "--sqpoll" in load.options:
+    if thread := load.options.submission_thread:
         options["sqthread_poll"] = "1"
-        if load.options["--sqpoll"]:
-            options["sqthread_poll_cpu"] = load.options["--sqpoll"]
+        if thread.cpu is not None:
+            options["sqthread_poll_cpu"] = str(thread.cpu)
     return options
 
 

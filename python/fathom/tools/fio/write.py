@@ -161,7 +161,7 @@ def _thread_options(
         notes.remark("-p", f"fio's outstanding I/Os share one walk: {threads * depth} threads "
                      "with one I/O each walk the same offsets")  # fmt: skip
         threads, depth = threads * depth, 1
-    synchronous = first["memory_mapped"] or load.options.get("--engine") in ("sync", "mmap")
+    synchronous = first["memory_mapped"] or load.options.engine in ("sync", "mmap")
     if synchronous and depth > 1:
         notes.remark("-o", "I/O that is mapped or synchronous is one at a time, whatever -o says")
         depth = 1
@@ -191,7 +191,7 @@ def _time_options(load: Load, span: Mapping[str, Any], threads: int, notes: Note
         options["lat_percentiles"] = "1"
     if span["interval_series"]:
         options |= {"write_iops_log": "intervals", "log_avg_msec": str(span["interval_ms"])}
-    if load.options.get("--verify") is not None:
+    if load.options.verify:
         notes.load("--verify", "fio checks only what the same job wrote before (verify=)")
     return options
 
@@ -238,9 +238,9 @@ def _rate_options(
     own, everyone = work
     options: _Options = {}
     rate, write_percent = target["rate"], target["write_percent"]
-    if "--rate" in load.options:
+    if load.options.total_iops is not None:
         threads = sum(int(one["numjobs"]) for one in everyone)
-        each = _shared_rate("--rate", int(load.options["--rate"]), threads, notes)
+        each = _shared_rate("--rate", load.options.total_iops, threads, notes)
         options["rate_iops"] = _shares("--rate", each, write_percent, notes)
     elif rate:
         unit, value = next(iter(rate.items()))
@@ -248,7 +248,7 @@ def _rate_options(
         each = _shared_rate("-g", whole, int(own["numjobs"]), notes)
         name = "rate_iops" if unit == "iops" else "rate"
         options[name] = _shares("-g", each, write_percent, notes)
-    if load.options.get("--arrivals") == "poisson":
+    if load.options.arrivals == "poisson":
         options["rate_process"] = "poisson"
     if target["burst_ios"]:
         options["thinktime"] = f"{target['think_ms']}ms"
@@ -303,8 +303,12 @@ def _whole_notes(load: Load, notes: Notes) -> None:
         notes.remark("-:", "fio has no such flags")
     if profile["verbose"] or profile["progress_every_ios"] or profile["wait_statistics"]:
         notes.remark("-v, -P", "fio's report is chosen by its own options (--eta, --debug)")
-    if "--overwrite" not in load.options and _writes(profile):
+    if "--overwrite" not in load.arguments and _writes(profile):
         notes.remark("-w", "fio does not look at what a target holds before it writes")
+    if load.options.interval_latency:
+        notes.remark("--interval-latency", "fio logs each I/O instead: write_lat_log")
+    if load.options.remove_created:
+        notes.remark("--remove-created", "fio's unlink=1 would also remove files that were there")
     if profile["precreate"] != "none":
         notes.remark("PrecreateFiles", "fio makes files before all jobs by itself")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom.tools.diskspd.option_words import option_words
 from fathom.tools.notes import Note, Notes
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def _take_notes(
     lacking = (
         (target["caching"] != "unbuffered", "-S", "goes past the cache of the system, always"),
         (target["write_through"], "-Sw", "does not write through"),
-        (target["rate"] or "--rate" in load.options, "-g", "has no rates, only bursts with delays"),
-        (target["distribution"] or "--skew" in load.options, "-rd", "draws offsets evenly"),
+        (target["rate"] or load.options.total_iops, "-g", "has no rates, only bursts with delays"),
+        (target["distribution"] or load.options.skew, "-rd", "draws offsets evenly"),
         (is_walk and access["align_bytes"] != target["block_bytes"], "-s", "has no stride"),
         (target["thread_stride_bytes"], "-T", "has no such distance"),
         (target["parallel_same_offset"], "-p", "has no such order"),
@@ -92,5 +93,8 @@ def _take_notes(
     for applies, setting, words in lacking:
         if applies:
             notes.load(setting, f"Iometer {words}")
+    for setting in option_words(load.options):
+        if not setting.startswith(("--rate", "--skew")):
+            notes.load(setting, "Iometer has no such setting")
     if any(value is not None and value is not False for value in span["stop"].values()):
         notes.remark("--stop-", "Iometer ends by time alone")

@@ -1,7 +1,7 @@
 //! `-a` in all its forms: `-a[g#,]#[-#][,#...]` lists CPUs, and letters choose
 //! the order in which CPUs are given to threads (`DiskSpd` 2.3).
 
-use crate::profile::{CpuId, CpuOrder, EfficiencyOrder};
+use crate::request::{CpuId, CpuOrder, EfficiencyOrder};
 
 /// What one `-a` says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! `-rd<pct|abs>io/target[:io/target...]`: how random I/O is spread over the target.
 
 use super::number::size_prefix;
-use crate::profile::{Distribution, DistributionRange};
+use crate::request::{Distribution, DistributionRange};
 
 /// Reads the text behind `-rd`, and adds the rest of the I/O on the rest of the target.
 ///

@@ -1,8 +1,7 @@
 //! The command line under construction: one time span, and one target whose settings all targets get.
 
-use crate::profile::{
-    Access, Caching, FaultPolicy, Profile, ResultFormat, RunOptions, StopRules, Target, TimeSpan,
-    Tracing,
+use crate::request::{
+    Access, Caching, FaultPolicy, Job, Profile, ResultFormat, StopRules, Target, TimeSpan, Tracing,
 };
 
 /// Settings gathered while options pass by.
@@ -15,7 +14,9 @@ pub struct Draft {
     /// The settings of every target.
     pub target: Target,
     /// Settings beside the profile.
-    pub options: RunOptions,
+    pub job: Job,
+    /// The plan is explained, and nothing is done.
+    pub explain: bool,
     /// What the command line overrides in a profile that is read from a file.
     pub overrides: Overrides,
     /// The profile is only shown.

@@ -1,7 +1,7 @@
 //! The sections of `DiskSpd`'s event tracing: titles, names and order. What Linux tells and Windows does
 //! not, and the clock and the sources, stand behind them.
 
-use crate::profile::Tracing;
+use crate::request::Tracing;
 use crate::result::{KernelEvent, KernelEvents, TraceClock};
 
 /// A section: what was asked for with one option.

@@ -1,7 +1,7 @@
 //! The words of settings that `DiskSpd` lacks: their grammar, what they exclude, and how they are shown.
 
 use super::number::{show_size, size, size_prefix};
-use crate::profile::{BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, Target};
+use crate::request::{BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, Target};
 
 /// More sizes than this in one mix are a slip of the finger.
 const SIZES_MAX: usize = 256;
@@ -174,7 +174,7 @@ fn check_orders(target: &Target, errors: &mut Vec<String>) {
 fn check_data(target: &Target, errors: &mut Vec<String>) {
     let extensions = &target.extensions;
     let reduced = extensions.compress_percent.is_some() || extensions.dedupe_percent.is_some();
-    if reduced && target.write_data != crate::profile::WriteData::default() {
+    if reduced && target.write_data != crate::request::WriteData::default() {
         errors.push(
             "--compress and --dedupe make the write data themselves: leave -Z out".to_owned(),
         );
@@ -311,7 +311,7 @@ mod tests {
             complaints(|target| {
                 target.write_percent = 0;
                 target.extensions.sync =
-                    Some(crate::profile::SyncCadence { every_writes: 1, data_only: false });
+                    Some(crate::request::SyncCadence { every_writes: 1, data_only: false });
             }),
             1
         );

@@ -1,7 +1,7 @@
 //! What a run does about I/Os that fail: its words on the command line and in XML.
 
 use super::draft::Draft;
-use crate::profile::{FaultPolicy, OnError};
+use crate::request::{FaultPolicy, OnError};
 
 /// Names of the settings that are given, as they stand behind two dashes and in XML, and their values.
 #[must_use]

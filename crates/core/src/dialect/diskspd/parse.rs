@@ -9,8 +9,8 @@ use thiserror::Error;
 use super::draft::{Draft, Instead};
 use super::flags::{self, Flag};
 use super::profile_xml::{self, SpanLines, template};
-use super::validate;
-use crate::profile::{FaultPolicy, Profile, ResultFormat, RunOptions};
+use super::validate::{self, Place};
+use crate::request::{Job, Profile, Request, ResultFormat, VerifyRequest};
 use crate::shown::without_secrets;
 
 /// What a command line asks for.
@@ -33,7 +33,7 @@ pub enum Invocation {
     /// To verify what an earlier run has left.
     VerifyOnly(Box<VerifyRequest>),
     /// A run, or only a look at its profile.
-    Run(Box<Request>),
+    Run(Box<RunCommand>),
 }
 
 /// An examination of the machine that was asked for.
@@ -47,36 +47,26 @@ pub struct DoctorRequest {
     pub json_file: Option<PathBuf>,
 }
 
-/// A run that was asked for.
+/// A run that was asked for, or a look at it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
-    /// The command line as it was typed, with `diskspd` for the program.
-    pub command_line: String,
-    /// What to do.
-    pub profile: Profile,
-    /// The profile is only shown.
-    pub profile_only: bool,
+pub struct RunCommand {
+    /// What to run, and what is typed for this run alone.
+    pub job: Job,
+    /// What to do with it.
+    pub act: Act,
     /// What is doubtful about it, as sentences.
     pub warnings: Vec<String>,
-    /// Settings beside the profile.
-    pub options: RunOptions,
 }
 
-/// A verification of what an earlier run has left.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifyRequest {
-    /// The command line as it was typed, with `diskspd` for the program.
-    pub command_line: String,
-    /// The journal of that run.
-    pub journal: PathBuf,
-    /// Its targets, if they have other names now.
-    pub targets: Vec<String>,
-    /// The form of the result.
-    pub format: ResultFormat,
-    /// The JSON result also goes to this file.
-    pub json_file: Option<PathBuf>,
-    /// How long it waits for a target that hangs.
-    pub faults: FaultPolicy,
+/// What to do with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Run it.
+    Run,
+    /// Show its profile.
+    ShowProfile,
+    /// Explain what it would do.
+    Explain,
 }
 
 /// Why a command line was refused: one sentence per line.
@@ -151,7 +141,7 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
     if let Some(journal) = &draft.verify_only {
         let (journal, targets) = (journal.into(), targets.to_vec());
         let format = only_shown(&options, &draft)?;
-        let json_file = draft.options.json_file.clone();
+        let json_file = draft.job.json_file.clone();
         let faults = draft.overrides.faults;
         let request = VerifyRequest { command_line, journal, targets, format, json_file, faults };
         return Ok(Invocation::VerifyOnly(Box::new(request)));
@@ -164,7 +154,7 @@ fn doctor(draft: Draft, targets: &[String]) -> Result<DoctorRequest, ParseError>
     if format == ResultFormat::Xml {
         return Err("--doctor has no XML form: use -Rjson".to_owned().into());
     }
-    Ok(DoctorRequest { targets: targets.to_vec(), format, json_file: draft.options.json_file })
+    Ok(DoctorRequest { targets: targets.to_vec(), format, json_file: draft.job.json_file })
 }
 
 /// The form of a verification's result; every option that does not say how to show it is refused.
@@ -297,7 +287,14 @@ fn finish(
     outside: &Outside<'_>,
 ) -> Result<Invocation, ParseError> {
     let overrides = std::mem::take(&mut draft.overrides);
-    let (profile_only, options) = (draft.profile_only, draft.options.clone());
+    let act = match (draft.profile_only, draft.explain) {
+        (true, _) => Act::ShowProfile,
+        (false, true) => Act::Explain,
+        (false, false) => Act::Run,
+    };
+    let explains = draft.explain;
+    let mut job = std::mem::take(&mut draft.job);
+    job.command_line = command_line;
     let (mut profile, source) = match draft.profile_file.clone() {
         Some(path) => {
             let (mut profile, source) = from_file(&path, targets, outside)?;
@@ -312,21 +309,32 @@ fn finish(
         None => (draft.into_profile(targets), Source::CommandLine),
     };
     overrides.apply_to(&mut profile);
-    let findings = validate::check(&profile, &|span, target| source.place(span, target));
+    job.request.profile = profile;
+    let warnings = check(&job.request, act, &|span, target| source.place(span, target))?;
+    let is_xml = job.profile().format == ResultFormat::Xml;
+    if explains && (act == Act::ShowProfile || is_xml) {
+        let shows = act == Act::ShowProfile;
+        let other = if shows { "-Rp, which shows a profile" } else { "-Rxml: use -Rjson" };
+        return Err(format!("--explain cannot be used with {other}").into());
+    }
+    Ok(Invocation::Run(Box::new(RunCommand { job, act, warnings })))
+}
+
+/// Checks a request, wherever it comes from; gives what is doubtful about it.
+///
+/// # Errors
+/// Everything that is wrong with it, in words.
+pub fn check(request: &Request, act: Act, place: Place<'_>) -> Result<Vec<String>, ParseError> {
+    let Request { profile, options, .. } = request;
+    let findings = validate::check(profile, place);
     if !findings.errors.is_empty() {
         return Err(ParseError { errors: findings.errors, warnings: findings.warnings });
     }
-    if options.explain && (profile_only || profile.format == ResultFormat::Xml) {
-        let other = if profile_only { "-Rp, which shows a profile" } else { "-Rxml: use -Rjson" };
-        return Err(format!("--explain cannot be used with {other}").into());
+    validate::check_options(profile, options)?;
+    if act != Act::ShowProfile {
+        check_runnable(profile)?;
     }
-    validate::check_options(&profile, &options)?;
-    let warnings = findings.warnings;
-    let request = Request { command_line, profile, profile_only, warnings, options };
-    if !profile_only {
-        check_runnable(&request.profile)?;
-    }
-    Ok(Invocation::Run(Box::new(request)))
+    Ok(findings.warnings)
 }
 
 /// Where a profile comes from.

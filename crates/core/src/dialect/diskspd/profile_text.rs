@@ -6,7 +6,7 @@ use super::affinity::order_in_words;
 use super::extensions;
 use super::number::show_size;
 use super::profile_xml::template;
-use crate::profile::{
+use crate::request::{
     BufferSeparation, Caching, Distribution, DistributionRange, FlushMode, Priority, Profile, Rate,
     RingBatch, Target, TimeSpan, Tuning, WriteSource,
 };

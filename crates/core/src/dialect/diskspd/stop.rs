@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use super::number::{positive, size};
 use super::validate::Findings;
-use crate::profile::{ConfidenceRule, Extensions, SteadyRule, StopRules, TimeSpan};
+use crate::request::{ConfidenceRule, Extensions, SteadyRule, StopRules, TimeSpan};
 
 /// Names of the rules, as they stand behind `--stop-` and in XML, and their values as text.
 #[must_use]

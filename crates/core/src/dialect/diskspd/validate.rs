@@ -3,7 +3,7 @@
 mod tuning;
 
 use super::{distribution, extensions, stop};
-use crate::profile::{Caching, Profile, RunOptions, Target, TimeSpan, WriteSource};
+use crate::request::{Caching, Profile, RunOptions, Target, TimeSpan, WriteSource};
 
 /// What is wrong with a profile, and what is doubtful, as sentences.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use fathom_sys::transfer::Resources;
 use super::{Backend, BackendError, Completion, Operation, Transfer, Wait};
 use crate::measure::BackendDescription;
 use crate::plan::EngineKind;
-use crate::profile::FlushMode;
+use crate::request::FlushMode;
 
 /// What a synchronous backend reads from and writes to.
 pub trait SyncTarget {

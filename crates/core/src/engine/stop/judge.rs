@@ -2,7 +2,7 @@
 
 use crate::measure::stationarity::{self, LEAST_NS, SAMPLES_MIN, steadiness};
 use crate::measure::{Awaited, AwaitedKind, ConfidenceEvidence, SteadyEvidence, StopCause};
-use crate::profile::{ConfidenceRule, SteadyRule, StopRules};
+use crate::request::{ConfidenceRule, SteadyRule, StopRules};
 use crate::units::{NANOS_PER_MILLI, per_second};
 
 /// Judges the rates of a series of intervals.

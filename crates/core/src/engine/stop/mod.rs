@@ -18,7 +18,7 @@ use self::pool::{Pool, UsedUp};
 use super::offsets;
 use crate::measure::{StopCause, StopReport};
 use crate::plan::{Order, SpanPlan};
-use crate::profile::StopRules;
+use crate::request::StopRules;
 
 /// An end that is told lies this far ahead, so that every thread has heard of it when it comes.
 const AHEAD_NS: u64 = 1_000_000;

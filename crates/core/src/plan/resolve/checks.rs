@@ -8,7 +8,7 @@ use super::ranges::Room;
 use super::targets::is_file_or_missing;
 use super::{Place, Resolver};
 use crate::plan::TargetKind;
-use crate::profile::{Caching, Target, WriteSource};
+use crate::request::{Caching, Target, WriteSource};
 
 /// A target as it is when its time span starts.
 pub(super) struct Found {

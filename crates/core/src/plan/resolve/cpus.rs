@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Resolver;
 use crate::plan::CpuPin;
-use crate::profile::{CpuId, CpuOrder, EfficiencyOrder, TimeSpan};
+use crate::request::{CpuId, CpuOrder, EfficiencyOrder, TimeSpan};
 use crate::result::{Cpu, Warning, WarningKind};
 
 impl Resolver<'_> {

@@ -5,7 +5,7 @@ use fathom_sys::device::PathKind;
 use super::threads::Use;
 use super::{Place, Resolver, kind_of};
 use crate::plan::EngineKind;
-use crate::profile::{Caching, EngineChoice, Target, TimeSpan};
+use crate::request::{Caching, EngineChoice, Target, TimeSpan};
 use crate::result::WarningKind;
 use crate::units::KIB;
 

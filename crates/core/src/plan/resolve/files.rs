@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::HostFacts;
 use crate::plan::{FilePlan, Reduction};
-use crate::profile::{Extensions, Precreate, Profile, Target, TimeSpan};
+use crate::request::{Extensions, Precreate, Profile, Target, TimeSpan};
 
 /// The files that this run makes, as far as it has been planned.
 ///

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::profile::Target;
+use crate::request::Target;
 use crate::result::{Warning, WarningKind};
 
 /// Everything that keeps a request from being run on this host; at least one entry.

@@ -6,7 +6,7 @@ use super::checks::Found;
 use super::{Place, Resolver};
 use crate::plan::mix::{MixPlan, SizePlan, StreamPlan};
 use crate::plan::{OffsetPlan, Order, TargetKind};
-use crate::profile::{BlockShare, Caching, Pattern, PatternOrder, Ratio, Target};
+use crate::request::{BlockShare, Caching, Pattern, PatternOrder, Ratio, Target};
 
 /// One direction of a target's mix.
 #[derive(Clone, Copy)]

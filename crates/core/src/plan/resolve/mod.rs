@@ -22,7 +22,7 @@ mod workers;
 
 use super::facts::HostFacts;
 use super::{EngineKind, Plan, SpanPlan};
-use crate::profile::{EngineChoice, Profile, RunOptions, TimeSpan};
+use crate::request::{EngineChoice, Profile, RunOptions, TimeSpan};
 use crate::result::Warning;
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 use files::Files;

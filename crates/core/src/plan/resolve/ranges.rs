@@ -5,7 +5,7 @@
 //! a share without an aligned offset of its own goes to a neighbour.
 
 use crate::plan::EffectiveRange;
-use crate::profile::{Distribution, DistributionRange};
+use crate::request::{Distribution, DistributionRange};
 
 /// The range of a target that I/Os may go to.
 #[expect(

@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use crate::plan::{Pace, ThreadPlan};
-use crate::profile::{Arrivals, TimeSpan};
+use crate::request::{Arrivals, TimeSpan};
 use crate::units::NANOS_PER_SEC;
 
 impl Resolver<'_> {

@@ -9,7 +9,7 @@ use super::ranges::{self, Room};
 use super::{Place, Resolver, files, kind_of, names};
 use crate::plan::facts::disk_number;
 use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
-use crate::profile::{Access, Caching, Target, WriteSource};
+use crate::request::{Access, Caching, Target, WriteSource};
 use crate::result::WarningKind;
 use crate::units::GIB;
 

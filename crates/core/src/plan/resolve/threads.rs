@@ -6,7 +6,7 @@ use super::engines::Load;
 use super::{EngineKind, Place, Resolver, workers};
 use crate::divisor::greatest_common_divisor;
 use crate::plan::{Assignment, Burst, Pace, TargetPlan, ThreadPlan};
-use crate::profile::{Rate, Target, TimeSpan, WriteSource};
+use crate::request::{Rate, Target, TimeSpan, WriteSource};
 use crate::units::{NANOS_PER_MILLI, NANOS_PER_SEC};
 
 /// More threads than this are a slip of the finger, and a danger to the host.

@@ -2,7 +2,7 @@
 
 use super::{Place, Resolver, kind_of};
 use crate::plan::{EngineKind, IoTuning};
-use crate::profile::{
+use crate::request::{
     BufferSeparation, Caching, EngineChoice, RingBatch, SubmissionThread, TimeSpan,
 };
 use crate::result::WarningKind;

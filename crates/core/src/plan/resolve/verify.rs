@@ -8,12 +8,9 @@ use std::path::{Path, PathBuf};
 use super::Resolver;
 use crate::divisor::greatest_common_divisor;
 use crate::plan::{EngineKind, OffsetPlan, SpanPlan, TargetPlan, VerifyPlan, VerifyTarget};
-use crate::profile::{Profile, Target};
+use crate::request::{JOURNAL_SUFFIX, Profile, Target};
 use crate::verify::stamp::SECTOR_BYTES;
 use crate::verify::window::IN_FLIGHT_MAX;
-
-/// What the journal is called behind the name of what it lies beside.
-const JOURNAL_SUFFIX: &str = "verify-journal";
 
 impl Resolver<'_> {
     /// The plan of the verification, if one is asked for; `spans` are whole if no error was found.
@@ -86,17 +83,11 @@ impl Resolver<'_> {
         }
     }
 
-    /// The journal's path: as it was given, or beside the JSON result, or else in the working folder, named
-    /// after the first target.
+    /// The journal's path: as it was given, or else in the working folder, named after the first target.
     fn journal(&self) -> PathBuf {
         let options = self.options;
         if let Some(path) = &options.verify_journal {
             return path.clone();
-        }
-        if let Some(result) = &options.json_file {
-            let mut name = result.clone().into_os_string();
-            name.push(format!(".{JOURNAL_SUFFIX}"));
-            return name.into();
         }
         let target = first_path(self.profile);
         let name =

@@ -11,7 +11,7 @@ use crate::measure::{
     ThreadMeasurements, WaitCounters,
 };
 use crate::plan::{EngineKind, Plan, SpanPlan, TargetKind};
-use crate::profile::Profile;
+use crate::request::Request;
 use crate::result::assemble::{Provenance, assemble};
 use crate::result::{Beneath, Host, RunResult, WarningKind, warnings};
 use crate::units::MIB;
@@ -63,7 +63,7 @@ fn result(span: &SpanPlan, observed: Observation, each: &[(u64, u64)]) -> RunRes
     };
     let provenance =
         Provenance { command_line: String::new(), started_at_unix_s: 0, host: Host::default() };
-    let mut result = assemble(provenance, &Profile::default(), &[(span, measured)]);
+    let mut result = assemble(provenance, &Request::default(), &[(span, measured)]);
     let plan = Plan { spans: vec![span.clone()], ..Plan::default() };
     result.warnings = warnings::after(&plan, &result, &[]);
     result

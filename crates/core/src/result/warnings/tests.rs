@@ -9,7 +9,7 @@ use super::*;
 use crate::guard::fixture::{span, target, thread};
 use crate::measure::IntervalSeries;
 use crate::plan::{Burst, EngineKind, Order, Pace};
-use crate::profile::Profile;
+use crate::request::Request;
 use crate::result::{
     Backend, Cpu, CpuUse, DirectionResult, Host, Outcome, SCHEMA_VERSION, Tool, Waits,
 };
@@ -94,7 +94,7 @@ impl Case {
             command_line: String::new(),
             started_at_unix_s: 0,
             host: Host { cpus: vec![Cpu::default(); 8], ..Default::default() },
-            profile: Profile::default(),
+            request: Request::default(),
             time_spans: vec![time_span(measured)],
             verification: None,
             warnings: Vec::new(),
@@ -203,7 +203,7 @@ fn mapped_writes_are_doubted_unless_flushed() {
         ..ThreadTargetResult::default()
     };
     has(&case.only(WarningKind::PageCache).remedy, &["-Nv", "in place of the mapping"]);
-    case.target().open.flush = Some(crate::profile::FlushMode::ViewOfFile);
+    case.target().open.flush = Some(crate::request::FlushMode::ViewOfFile);
     assert_eq!(case.all(), []);
 }
 

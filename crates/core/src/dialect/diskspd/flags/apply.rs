@@ -6,7 +6,7 @@ use super::super::affinity::{self, Affinity};
 use super::super::distribution;
 use super::super::draft::{Draft, Instead};
 use super::super::number::{count, not_negative, positive, seed as read_seed, size, size_prefix};
-use crate::profile::{
+use crate::request::{
     Arrivals, Caching, EngineChoice, FlushMode, Priority, Rate, ResultFormat, Skew, WriteSource,
 };
 
@@ -477,7 +477,7 @@ pub fn tracing(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn engine(draft: &mut Draft, value: &str) -> Applied {
-    draft.options.engine = Some(match value {
+    draft.job.request.options.engine = Some(match value {
         "uring" => EngineChoice::Uring,
         "aio" => EngineChoice::Aio,
         "sync" => EngineChoice::Sync,
@@ -489,12 +489,12 @@ pub fn engine(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn total_rate(draft: &mut Draft, value: &str) -> Applied {
-    draft.options.total_iops = Some(u64::from(positive(value)?));
+    draft.job.request.options.total_iops = Some(u64::from(positive(value)?));
     Ok(())
 }
 
 pub fn arrivals(draft: &mut Draft, value: &str) -> Applied {
-    draft.options.arrivals = match value {
+    draft.job.request.options.arrivals = match value {
         "constant" => Arrivals::Constant,
         "poisson" => Arrivals::Poisson,
         _ => return Err(format!("'{value}' is not one of constant and poisson")),
@@ -515,7 +515,7 @@ pub fn skew(draft: &mut Draft, value: &str) -> Applied {
         let milli = (number * 1e3).round() as u32;
         if number <= greatest && milli > 0 { Ok(milli) } else { Err(wrong()) }
     };
-    draft.options.skew = Some(match kind {
+    draft.job.request.options.skew = Some(match kind {
         "zipf" => Skew::Zipf { theta_milli: milli(10.0)? },
         "pareto" => Skew::Pareto { h_milli: milli(0.5)? },
         "normal" => Skew::Normal { deviation_milli: milli(100.0)? },
@@ -525,22 +525,22 @@ pub fn skew(draft: &mut Draft, value: &str) -> Applied {
 }
 
 pub fn live(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.live = true;
+    draft.job.live = true;
     Ok(())
 }
 
 pub fn interval_latency(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.interval_latency = true;
+    draft.job.request.options.interval_latency = true;
     Ok(())
 }
 
 pub fn overwrite(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.overwrite = true;
+    draft.job.permission.overwrite = true;
     Ok(())
 }
 
 pub fn remove_created(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.remove_created = true;
+    draft.job.request.options.remove_created = true;
     Ok(())
 }
 
@@ -548,33 +548,33 @@ pub fn allow_write(draft: &mut Draft, value: &str) -> Applied {
     if value.is_empty() {
         return Err("the serial number, or path and size, of the device is missing".to_owned());
     }
-    draft.options.allow_write.push(value.to_owned());
+    draft.job.permission.allow_write.push(value.to_owned());
     Ok(())
 }
 
 pub fn protect(draft: &mut Draft, value: &str) -> Applied {
-    draft.options.protect.push(file_name(value)?.into());
+    draft.job.permission.protect.push(file_name(value)?.into());
     Ok(())
 }
 
 pub fn strict(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.strict = true;
+    draft.job.permission.strict = true;
     Ok(())
 }
 
 pub fn explain(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.explain = true;
+    draft.explain = true;
     Ok(())
 }
 
 pub fn verify(draft: &mut Draft, _suffix: &str) -> Applied {
-    draft.options.verify = true;
+    draft.job.request.options.verify = true;
     Ok(())
 }
 
 pub fn verify_journal(draft: &mut Draft, value: &str) -> Applied {
-    draft.options.verify = true;
-    draft.options.verify_journal = Some(file_name(value)?.into());
+    draft.job.request.options.verify = true;
+    draft.job.request.options.verify_journal = Some(file_name(value)?.into());
     Ok(())
 }
 
@@ -588,6 +588,6 @@ fn file_name(value: &str) -> Result<&str, String> {
 }
 
 pub fn json_file(draft: &mut Draft, value: &str) -> Applied {
-    draft.options.json_file = Some(file_name(value)?.into());
+    draft.job.json_file = Some(file_name(value)?.into());
     Ok(())
 }

@@ -158,6 +158,7 @@ pub const FLAGS: &[Flag] = &[
         short: "show the figures of each second while the run is under way",
         long: "One line a second on standard error: IOPS, MiB/s, latency percentiles, and the I/Os \
                in flight. Warm-up and cool-down are shown too.",
+        is_for_one_run: true,
         example: "--live",
         apply: apply::live,
         ..LONG
@@ -224,6 +225,7 @@ pub const FLAGS: &[Flag] = &[
         short: "never write this file, nor the device that holds it",
         long: "What must outlive the test, such as the store of its results. No other option overrides it. \
                The stores of this user are protected by themselves.",
+        is_for_one_run: true,
         example: "--protect=results.sqlite",
         apply: apply::protect,
         ..LONG
@@ -236,6 +238,7 @@ pub const FLAGS: &[Flag] = &[
                run says so and goes on: in a PID namespace of its own, with processes of other accounts, for \
                files on FUSE and network file systems, and for overlays whose layers are out of reach. With \
                this option it is refused instead.",
+        is_for_one_run: true,
         example: "--strict",
         apply: apply::strict,
         ..LONG
@@ -250,6 +253,7 @@ pub const FLAGS: &[Flag] = &[
                be told, the time that it takes, and what the guard says of each target. Nothing is \
                created or written. The exit code is 0 if the run would go ahead, and 2 if it would be \
                refused. With -Rjson, or --json=<file>, it is told as JSON by schema/explain.schema.json.",
+        is_for_one_run: true,
         example: "--explain",
         apply: apply::explain,
         ..LONG
@@ -264,6 +268,7 @@ pub const FLAGS: &[Flag] = &[
         long: "The JSON carries everything that was measured, histograms whole; its schema is \
                schema/result.schema.json. The file may not be there yet, or hold a result of this \
                tool; any other is replaced only with --overwrite, and a target or a block device never.",
+        is_for_one_run: true,
         example: "--json=result.json",
         apply: apply::json_file,
         ..LONG

@@ -5,7 +5,7 @@ use super::super::draft::Draft;
 use super::super::extensions::{parse_mix, parse_pattern};
 use super::super::number::{count, positive};
 use super::{Category, Flag, PLAIN};
-use crate::profile::{Ratio, SyncCadence};
+use crate::request::{Ratio, SyncCadence};
 
 type Applied = Result<(), String>;
 

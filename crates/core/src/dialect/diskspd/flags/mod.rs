@@ -40,6 +40,8 @@ pub struct Flag {
     pub first_pass: bool,
     /// Whether it lets data be destroyed: then a person types it, for one run.
     pub is_permission: bool,
+    /// Whether it is of one run and no part of the request, as a place for the result is.
+    pub is_for_one_run: bool,
     /// An example that parses.
     pub example: &'static str,
     /// Enters the option's value into the draft.
@@ -98,6 +100,7 @@ const PLAIN: Flag = Flag {
     deviation: "",
     first_pass: false,
     is_permission: false,
+    is_for_one_run: false,
     example: "",
     apply: |_, _| Ok(()),
 };
@@ -135,11 +138,20 @@ pub fn find(argument: &str) -> Option<(&'static Flag, &str)> {
 /// run, so that no list of arguments that was kept, sent or made may have it.
 #[must_use]
 pub fn is_permission(argument: &str) -> bool {
-    let Some(name) = argument.strip_prefix('-').filter(|name| name.starts_with('-')) else {
-        return false;
-    };
-    let name = name.split_once('=').map_or(name, |(name, _)| name);
-    find_long(name).is_some_and(|flag| flag.is_permission)
+    long_of(argument).is_some_and(|flag| flag.is_permission)
+}
+
+/// Whether an argument is typed for one run and no part of the request: a permission, a prohibition, or what
+/// is done with the result.
+#[must_use]
+pub fn is_for_one_run(argument: &str) -> bool {
+    long_of(argument).is_some_and(|flag| flag.is_permission || flag.is_for_one_run)
+}
+
+/// The long option that an argument begins with, rightly written or not.
+fn long_of(argument: &str) -> Option<&'static Flag> {
+    let name = argument.strip_prefix('-').filter(|name| name.starts_with('-'))?;
+    find_long(name.split_once('=').map_or(name, |(name, _)| name))
 }
 
 /// The long option that an argument names, `-` and name, without its value.

@@ -6,7 +6,7 @@
 use super::super::draft::Draft;
 use super::super::number::{count, positive};
 use super::{Category, Flag, JUNK, PLAIN};
-use crate::profile::{BufferSeparation, RingBatch, RingUse, SubmissionThread};
+use crate::request::{BufferSeparation, RingBatch, RingUse, SubmissionThread};
 
 const LOAD: Flag = Flag { category: Category::Load, ..PLAIN };
 const BEYOND: Flag = Flag { category: Category::Beyond, ..PLAIN };
@@ -131,7 +131,7 @@ fn ring(draft: &mut Draft, value: &str) -> Result<(), String> {
 }
 
 fn polled(draft: &mut Draft, _suffix: &str) -> Result<(), String> {
-    draft.options.polled = true;
+    draft.job.request.options.polled = true;
     Ok(())
 }
 
@@ -142,7 +142,7 @@ fn submission_thread(draft: &mut Draft, value: &str) -> Result<(), String> {
         "" => None,
         _ => Some(number.ok_or_else(wrong)?),
     };
-    draft.options.submission_thread = Some(SubmissionThread { cpu });
+    draft.job.request.options.submission_thread = Some(SubmissionThread { cpu });
     Ok(())
 }
 

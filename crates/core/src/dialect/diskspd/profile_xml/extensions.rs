@@ -5,7 +5,7 @@ use roxmltree::Node;
 use super::super::xml::Writer;
 use super::INSTRUCTION;
 use super::fields::{FieldError, error};
-use crate::profile::{
+use crate::request::{
     BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, SyncCadence,
 };
 

@@ -15,7 +15,7 @@ mod tuning;
 mod write;
 
 pub use lines::{SpanLines, lines};
-pub use read::{ProfileXmlError, TEXT_LIMIT_BYTES, read, read_with};
+pub use read::{ProfileXmlError, TEXT_LIMIT_BYTES, read, read_file, read_with};
 pub use write::{write, write_indented};
 
 /// The name of our processing instructions.

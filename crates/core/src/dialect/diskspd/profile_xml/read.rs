@@ -1,6 +1,9 @@
 //! XML becomes a profile. Every element of `DiskSpd`'s schema is known; everything else is refused by
 //! line and name. Document type declarations are refused, so that no entity can expand.
 
+use std::io::{self, Read};
+use std::path::Path;
+
 use roxmltree::{Document, Node, ParsingOptions};
 use thiserror::Error;
 
@@ -10,7 +13,7 @@ use super::fields::{
 };
 use super::target::read_target;
 use super::{INSTRUCTION, attributes, template, tuning};
-use crate::profile::{
+use crate::request::{
     FaultPolicy, NamedEvents, Precreate, Profile, ResultFormat, StopRules, TimeSpan, Tracing,
 };
 
@@ -43,6 +46,17 @@ pub enum ProfileXmlError {
 
 fn unused_substitute((number, name): &(usize, String)) -> String {
     format!("has no target *{number}, so that '{name}' would not be used")
+}
+
+/// The bytes of a profile file, and of one that is larger than any profile no more than shows that it is.
+///
+/// # Errors
+/// Those of opening and reading the file.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = TEXT_LIMIT_BYTES as u64 + 1;
+    std::fs::File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a profile; what it leaves out takes `DiskSpd`'s default.

@@ -8,7 +8,7 @@ use super::fields::{
     unknown,
 };
 use super::{FRESH_RANDOM, INSTRUCTION, extensions, template};
-use crate::profile::{
+use crate::request::{
     Caching, Distribution, DistributionRange, FlushMode, Priority, Rate, Target, ThreadTarget,
     WriteData, WriteSource,
 };

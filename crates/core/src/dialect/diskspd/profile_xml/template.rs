@@ -4,7 +4,7 @@
 use roxmltree::Node;
 
 use super::fields::{FieldError, error};
-use crate::profile::Profile;
+use crate::request::Profile;
 
 /// What every template path begins with.
 pub const PREFIX: char = '*';

@@ -8,7 +8,7 @@ use super::super::xml::Writer;
 use super::fields::{
     FieldError, attribute, boolean, bounded, children, error, number, some_children, text, unknown,
 };
-use crate::profile::{
+use crate::request::{
     BufferSeparation, CpuId, CpuOrder, EfficiencyOrder, RingBatch, RingUse, TimeSpan,
 };
 
@@ -197,7 +197,7 @@ pub fn write_buffers(xml: &mut Writer, span: &TimeSpan) {
 mod tests {
     use super::super::{read, write};
     use super::*;
-    use crate::profile::Profile;
+    use crate::request::Profile;
 
     fn profile(elements: &str, target: &str) -> Result<Profile, String> {
         let xml = format!(

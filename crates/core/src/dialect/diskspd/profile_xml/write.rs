@@ -3,7 +3,7 @@
 use super::super::xml::{Writer, escape};
 use super::super::{faults, stop};
 use super::{FRESH_RANDOM, INSTRUCTION, extensions, tuning};
-use crate::profile::{
+use crate::request::{
     Caching, Distribution, DistributionRange, FlushMode, NamedEvents, Precreate, Priority, Profile,
     Rate, ResultFormat, Target, TimeSpan, Tracing, WriteSource,
 };

@@ -1,7 +1,7 @@
 //! Kernel events of the measured time.
 
 use crate::dialect::diskspd::etw::{clock_names, shown, sources};
-use crate::profile::Tracing;
+use crate::request::Tracing;
 use crate::result::KernelEvents;
 
 /// The section `ETW:`, and where its counts come from.

@@ -34,7 +34,7 @@ const STARS: &str =
 pub fn write(result: &RunResult) -> String {
     let plain = shown::of(result);
     let result = plain.as_ref().unwrap_or(result);
-    let mut text = profile_text::in_plain_words(&result.profile, &result.command_line);
+    let mut text = profile_text::in_plain_words(&result.request.profile, &result.command_line);
     head::write_system(&mut text, &result.host, result.started_at_unix_s);
     for (index, span) in result.time_spans.iter().enumerate() {
         text.push_str(&format!("\nResults for timespan {}:\n{STARS}\n", index + 1));
@@ -69,7 +69,7 @@ fn write_time_span(text: &mut String, result: &RunResult, index: usize, span: &T
         text.push('\n');
         return;
     }
-    let profile = result.profile.time_spans.get(index);
+    let profile = result.request.profile.time_spans.get(index);
     let with_latency = profile.is_some_and(|profile| profile.measure_latency);
     let with_series = profile.is_some_and(|profile| profile.interval_series);
     head::write_run(text, span);
@@ -79,10 +79,10 @@ fn write_time_span(text: &mut String, result: &RunResult, index: usize, span: &T
     if with_latency {
         latency::write(text, span);
     }
-    if let (Some(tracing), Some(events)) = (&result.profile.tracing, &span.kernel_events) {
+    if let (Some(tracing), Some(events)) = (&result.request.profile.tracing, &span.kernel_events) {
         etw::write(text, tracing, events);
     }
-    if result.profile.wait_statistics {
+    if result.request.profile.wait_statistics {
         tail::write_waits(text, span);
     }
 }

@@ -208,7 +208,7 @@ impl Columns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Profile;
+    use crate::request::Request;
     use crate::result::Host;
     use crate::result::assemble::{Provenance, assemble};
 
@@ -224,7 +224,7 @@ mod tests {
         let host = Host { cpus, ..Host::default() };
         let command_line = "diskspd".to_owned();
         let provenance = Provenance { command_line, started_at_unix_s: 0, host };
-        let result = assemble(provenance, &Profile::default(), &[]);
+        let result = assemble(provenance, &Request::default(), &[]);
         let span = TimeSpanResult {
             outcome: crate::result::Outcome::Complete,
             measured_ns: 1,

@@ -2,7 +2,7 @@
 
 use crate::dialect::diskspd::etw::{Row, clock_names, shown, sources};
 use crate::dialect::diskspd::xml::{Writer, escape};
-use crate::profile::Tracing;
+use crate::request::Tracing;
 use crate::result::KernelEvents;
 
 /// The element `<ETW>`. What cannot be counted has no element; `<Interval>` and `<Source>` are additions.

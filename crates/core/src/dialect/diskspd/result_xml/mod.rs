@@ -26,7 +26,7 @@ pub fn write(result: &RunResult) -> String {
     xml.group("Results", |xml| {
         let started_at = result.started_at_unix_s;
         system::write(xml, &result.tool, &result.host, started_at, None);
-        xml.raw(&profile_xml::write_indented(&result.profile, 1));
+        xml.raw(&profile_xml::write_indented(&result.request.profile, 1));
         for (index, span) in result.time_spans.iter().enumerate() {
             xml.group("TimeSpan", |xml| write_time_span(xml, result, index, span));
         }
@@ -56,7 +56,7 @@ fn write_time_span(xml: &mut Writer, result: &RunResult, index: usize, span: &Ti
         xml.element("Error", NOTHING_MEASURED);
         return;
     }
-    let profile = result.profile.time_spans.get(index);
+    let profile = result.request.profile.time_spans.get(index);
     let with_latency = profile.is_some_and(|profile| profile.measure_latency);
     xml.element("TestTimeSeconds", format_args!("{:.2}", span.measured_ns as f64 / 1e9));
     xml.element("ThreadCount", span.thread_count);
@@ -67,10 +67,10 @@ fn write_time_span(xml: &mut Writer, result: &RunResult, index: usize, span: &Ti
         io::write_latency(xml, span);
     }
     io::write_span_series(xml, span);
-    if let (Some(tracing), Some(events)) = (&result.profile.tracing, &span.kernel_events) {
+    if let (Some(tracing), Some(events)) = (&result.request.profile.tracing, &span.kernel_events) {
         etw::write(xml, tracing, events);
     }
-    io::write_threads(xml, span, with_latency, result.profile.wait_statistics);
+    io::write_threads(xml, span, with_latency, result.request.profile.wait_statistics);
 }
 
 fn write_engines(xml: &mut Writer, result: &RunResult) {

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::dialect::diskspd::flags::tuning::COMPLETION_DEPTH_MAX;
-use crate::profile::TimeSpan;
+use crate::request::TimeSpan;
 
 pub(super) fn check(span: &TimeSpan, findings: &mut Findings) {
     let tuning = &span.tuning;

@@ -1,7 +1,7 @@
 //! The order of CPUs on hosts of every kind, and what happens where a CPU cannot be used.
 
 use super::*;
-use crate::profile::{CpuId, CpuOrder, EfficiencyOrder};
+use crate::request::{CpuId, CpuOrder, EfficiencyOrder};
 use crate::result::WarningKind;
 
 /// A host with these CPUs, all usable: group, index, core and kind of each.

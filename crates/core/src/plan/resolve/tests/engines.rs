@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::TargetKind;
-use crate::profile::Caching;
+use crate::request::Caching;
 use crate::result::WarningKind;
 
 fn options(engine: EngineChoice) -> RunOptions {
@@ -129,7 +129,7 @@ fn the_null_engine_needs_no_target() {
         let mut request = span(vec![named(name)]);
         change(&mut request.targets[0]);
         let mut asked = profile(vec![request]);
-        asked.precreate = crate::profile::Precreate::UseMaxSize;
+        asked.precreate = crate::request::Precreate::UseMaxSize;
         let plan = resolve(&asked, &options(EngineChoice::Null), &host()).expect("a plan").plan;
         assert!(plan.precreate.is_empty() && plan.spans[0].create.is_empty());
         assert_eq!(plan.spans[0].targets[0].kind, TargetKind::Virtual);

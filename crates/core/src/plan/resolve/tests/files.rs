@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::FilePlan;
-use crate::profile::Precreate;
+use crate::request::Precreate;
 
 /// Names and sizes of files in units of MiB.
 type Shown = Vec<(String, u64)>;

@@ -15,7 +15,7 @@ use fathom_sys::trace::{Group, TraceError};
 
 use super::*;
 use crate::plan::facts::{EngineAvailability, HostFacts};
-use crate::profile::{Target, Tracing};
+use crate::request::{Target, Tracing};
 use crate::result::{Cpu, WarningKind};
 use crate::units::{KIB, MIB};
 

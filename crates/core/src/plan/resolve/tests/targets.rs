@@ -4,7 +4,7 @@ use fathom_sys::device::Disk;
 
 use super::*;
 use crate::plan::{EffectiveRange, Order, PayloadPlan, TargetKind, TargetPlan};
-use crate::profile::{Caching, Distribution, DistributionRange, WriteSource};
+use crate::request::{Caching, Distribution, DistributionRange, WriteSource};
 use crate::result::WarningKind;
 
 fn one(change: impl FnOnce(&mut Target)) -> TimeSpan {

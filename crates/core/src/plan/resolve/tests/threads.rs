@@ -3,7 +3,7 @@
 use super::*;
 use crate::control_groups::MemoryLeft;
 use crate::plan::{Burst, Pace, ThreadPlan};
-use crate::profile::{CpuId, Rate, ThreadTarget, WriteSource};
+use crate::request::{CpuId, Rate, ThreadTarget, WriteSource};
 
 fn pins(plan: &SpanPlan) -> Vec<Option<usize>> {
     plan.threads.iter().map(|thread| thread.cpu.map(|pin| pin.os_id)).collect()

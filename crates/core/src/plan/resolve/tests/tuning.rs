@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::plan::IoTuning;
-use crate::profile::{BufferSeparation, Caching, RingBatch, RingUse, SubmissionThread};
+use crate::request::{BufferSeparation, Caching, RingBatch, RingUse, SubmissionThread};
 use crate::result::WarningKind;
 
 fn tuning(change: impl FnOnce(&mut TimeSpan)) -> (EngineKind, IoTuning) {

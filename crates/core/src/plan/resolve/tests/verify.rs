@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::{VerifyPlan, VerifyTarget};
+use crate::request::Job;
 
 fn verifying() -> RunOptions {
     RunOptions { verify: true, ..RunOptions::default() }
@@ -72,15 +73,16 @@ fn the_end_of_a_range_is_a_place_of_whole_blocks() {
 
 #[test]
 fn the_journal_has_the_name_that_is_given_or_lies_beside_the_result_or_is_the_targets() {
-    let journal = |options: &RunOptions| {
-        verified(vec![span(vec![target()])], options).1.journal.display().to_string()
+    let journal = |job: &Job| {
+        verified(vec![span(vec![target()])], &job.options()).1.journal.display().to_string()
     };
-    assert_eq!(journal(&verifying()), "t.dat.verify-journal");
-    let json_file = Some("out/result.json".into());
-    let beside = RunOptions { json_file, ..verifying() };
-    assert_eq!(journal(&beside), "out/result.json.verify-journal");
-    let given = RunOptions { verify_journal: Some("x".into()), ..beside };
-    assert_eq!(journal(&given), "x");
+    let mut job = Job::default();
+    job.request.options = verifying();
+    assert_eq!(journal(&job), "t.dat.verify-journal");
+    job.json_file = Some("out/result.json".into());
+    assert_eq!(journal(&job), "out/result.json.verify-journal");
+    job.request.options.verify_journal = Some("x".into());
+    assert_eq!(journal(&job), "x");
 }
 
 #[test]

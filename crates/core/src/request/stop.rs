@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Rules that end the measured time; the first that is met does. The duration is the longest time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct StopRules {
     /// After this many bytes, of all threads and targets together.
     pub bytes: Option<u64>,

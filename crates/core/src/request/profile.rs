@@ -1,28 +1,17 @@
-//! What was asked for: the request as data, before the machine is looked at.
+//! The load: time spans and their targets, before the machine is looked at.
 //!
 //! A [`Profile`] holds every setting with its default filled in, but nothing that only the
 //! machine knows: no file size, no CPU number that was checked, no open file. It can be
 //! written, read back and compared on any host.
 
-mod extensions;
-mod faults;
-mod options;
-mod stop;
-mod tuning;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use extensions::{
-    BlockShare, ByteRange, Extensions, Pattern, PatternOrder, Ratio, SyncCadence,
-};
-pub use faults::{FaultPolicy, OnError};
-pub use options::{Arrivals, EngineChoice, RunOptions, Skew, SubmissionThread};
-pub use stop::{ConfidenceRule, SteadyRule, StopRules};
-pub use tuning::{BufferSeparation, CpuOrder, EfficiencyOrder, RingBatch, RingUse, Tuning};
+use super::{CpuOrder, Extensions, FaultPolicy, StopRules, Tuning};
 
-/// A whole request: one or more time spans that run one after the other.
+/// The load of a request: one or more time spans that run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Profile {
     /// A progress mark is shown each time a thread has completed this many I/Os; 0 shows none.
     pub progress_every_ios: u32,
@@ -74,6 +63,7 @@ pub enum Precreate {
 
 /// Kernel events that are counted during the measured time, and the clock of the trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Tracing {
     /// Process start and end.
     pub process: bool,
@@ -103,6 +93,7 @@ pub struct Tracing {
 
 /// Named events shared between processes of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct NamedEvents {
     /// Signalled when the run starts.
     pub start: Option<String>,
@@ -116,6 +107,7 @@ pub struct NamedEvents {
 
 /// One stretch of load with one set of targets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct TimeSpan {
     /// The system's other asynchronous completion path is used.
     pub alternate_completion: bool,
@@ -170,6 +162,7 @@ pub struct CpuId {
 
 /// One file or device, and what is done to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Target {
     /// Path or device name as it was given.
     pub path: String,
@@ -228,6 +221,7 @@ pub struct Target {
 
 /// Access hints given when a file is opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct AccessHints {
     /// Offsets will ascend.
     pub sequential: bool,
@@ -264,6 +258,7 @@ pub enum FlushMode {
 
 /// What is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct WriteData {
     /// Where the bytes come from.
     pub source: WriteSource,
@@ -291,6 +286,7 @@ pub enum WriteSource {
 
 /// Order of offsets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Access {
     /// Share of random I/Os, 0 to 100: 0 is sequential, between is runs of sequential I/O.
     pub random_percent: u32,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a time span's I/O is handed over and taken back, and where its buffers lie.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct Tuning {
     /// Through a ring with these settings; the plan chooses if absent.
     pub ring: Option<RingUse>,
@@ -16,6 +17,7 @@ pub struct Tuning {
 
 /// The use of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct RingUse {
     /// I/Os that are handed over together.
     pub batch: RingBatch,
@@ -52,6 +54,7 @@ pub enum BufferSeparation {
 
 /// The order in which CPUs are given to threads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CpuOrder {
     /// One CPU of each physical core comes before the second of any.
     pub core_first: bool,

@@ -1,28 +1,21 @@
-//! What `DiskSpd` lacks: settings of one invocation that are not part of the profile.
+//! What `DiskSpd` lacks: settings of a run that no profile of its own holds.
 
 use std::path::PathBuf;
 
-/// Settings of one invocation beside the profile.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the name of a journal ends in.
+pub const JOURNAL_SUFFIX: &str = "verify-journal";
+
+/// Settings of a run beside its load.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct RunOptions {
     /// The engine to use; chosen by the plan if absent.
     pub engine: Option<EngineChoice>,
-    /// Files and devices that hold data of others may be written.
-    pub overwrite: bool,
-    /// Block devices that may be written, each by what is written on it.
-    pub allow_write: Vec<String>,
-    /// Files that must never be written, nor the devices that hold them.
-    pub protect: Vec<PathBuf>,
-    /// What cannot be seen of those who may use a target is refused.
-    pub strict: bool,
     /// Files that the run makes are removed at its end.
     pub remove_created: bool,
-    /// The plan is explained, and nothing is done.
-    pub explain: bool,
-    /// The JSON result also goes to this file.
-    pub json_file: Option<PathBuf>,
-    /// The figures of each second are shown while the run is under way.
-    pub live: bool,
     /// I/Os of each interval are counted by their latency.
     pub interval_latency: bool,
     /// I/Os per second of all threads together; no limit if absent.
@@ -33,7 +26,8 @@ pub struct RunOptions {
     pub skew: Option<Skew>,
     /// Writes are stamped, and reads are checked.
     pub verify: bool,
-    /// The file that keeps which writes may stand where; named after the result or the target if absent.
+    /// The file that keeps which writes may stand where; named after the JSON result
+    /// or the first target if absent.
     pub verify_journal: Option<PathBuf>,
     /// Completions are looked for at the device instead of being announced by an interrupt.
     pub polled: bool,
@@ -42,14 +36,15 @@ pub struct RunOptions {
 }
 
 /// A thread of the kernel that takes what is queued.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmissionThread {
     /// The only CPU that it runs on, by the kernel's number; any if absent.
     pub cpu: Option<u32>,
 }
 
 /// How random I/O is skewed towards some places.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Skew {
     /// The k-th place has a share in proportion to k^-theta.
     Zipf {
@@ -69,7 +64,8 @@ pub enum Skew {
 }
 
 /// How the I/Os of a rate are spread over the time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Arrivals {
     /// At equal distances.
     #[default]
@@ -79,7 +75,8 @@ pub enum Arrivals {
 }
 
 /// An engine that was asked for by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum EngineChoice {
     /// `io_uring`; an error if the kernel forbids it.
     Uring,
@@ -88,6 +85,7 @@ pub enum EngineChoice {
     /// One I/O at a time per thread.
     Sync,
     /// Through a shared mapping.
+    #[serde(rename = "mmap")]
     Mapped,
     /// Touches nothing: measures the tool itself.
     Null,
