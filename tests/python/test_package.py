@@ -30,6 +30,7 @@ def test_the_exported_names_are_these() -> None:
         "Origin",
         "OutstandingIo",
         "RefusedError",
+        "Request",
         "Result",
         "RunFailedError",
         "RunInterrupted",
