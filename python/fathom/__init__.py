@@ -24,6 +24,16 @@ from fathom.errors import (
 )
 
 if TYPE_CHECKING:
+    from fathom.api import (
+        Report,
+        assess,
+        compare,
+        compare_interleaved,
+        prepare,
+        repeat,
+        sweep,
+        tune,
+    )
     from fathom.request import Request
     from fathom.result import (
         Awaited,
@@ -40,6 +50,7 @@ if TYPE_CHECKING:
         TimeSpan,
         Warning_,
     )
+    from fathom.store import Store
 
 __version__ = version()
 
@@ -57,29 +68,56 @@ __all__ = [
     "Origin",
     "OutstandingIo",
     "RefusedError",
+    "Report",
     "Request",
     "Result",
     "RunFailedError",
     "RunInterrupted",
     "SteadyWindow",
     "Stop",
+    "Store",
     "Thread",
     "TimeSpan",
     "Warning_",
     "__version__",
+    "assess",
+    "compare",
+    "compare_interleaved",
     "explain",
     "parse",
+    "prepare",
+    "repeat",
     "run",
+    "sweep",
+    "tune",
     "version",
 ]
 
+# Where each name is that is not imported before it is asked for: help needs none of them.
+_LATER = {
+    "Request": "fathom.request",
+    "Store": "fathom.store",
+    **dict.fromkeys(
+        (
+            "Report",
+            "assess",
+            "compare",
+            "compare_interleaved",
+            "prepare",
+            "repeat",
+            "sweep",
+            "tune",
+        ),
+        "fathom.api",
+    ),
+}
+
 
 def __getattr__(name: str) -> object:
-    """Import the types of requests and results when one is asked for (PEP 562): help needs none."""
+    """Import experiments, requests and the types of results when one is asked for (PEP 562)."""
     # Submodules are asked for here too, so that only what stands in __all__ may import anything.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "fathom.request" if name == "Request" else "fathom.result"
-    found: object = getattr(import_module(module), name)
+    found: object = getattr(import_module(_LATER.get(name, "fathom.result")), name)
     globals()[name] = found
     return found

@@ -1,0 +1,408 @@
+"""The experiments as functions: what the command's verbs do, without a terminal.
+
+Each takes DiskSpd's arguments as ``run`` does (what they allow is allowed by whoever calls), saves
+each run in the store as it ends, and returns what ``--json`` prints, as types. ``store`` is a
+``Store``, or where it is; without it, the store that the command uses.
+
+``on_progress`` gets how far the experiment is, after each run. ``cancel`` ends it before the next
+run, once it is set: by ``ExperimentInterrupted``, as Ctrl-C does, and what was measured is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fathom._permission import Permission, typed
+from fathom.errors import ExperimentInterrupted
+from fathom.experiments import repeat as repeating
+from fathom.experiments.assess import EFFORTS
+from fathom.experiments.assess import assess as assess_targets
+from fathom.experiments.axes import parse_axes
+from fathom.experiments.compare.interleaved import (
+    TurnsPlan,
+    compare_in_turns,
+)
+from fathom.experiments.compare.saved import (
+    DEFAULT_METRICS,
+    compare_runs,
+)
+from fathom.experiments.prepare import (
+    Asked,
+    Meter,
+    fill,
+    plan_fill,
+)
+from fathom.experiments.sweep.experiment import sweep as sweep_planned
+from fathom.experiments.sweep.plan import plan_sweep
+from fathom.experiments.tune.experiment import plan_tune
+from fathom.experiments.tune.experiment import tune as tune_planned
+from fathom.experiments.tune.knee_search import Goal
+from fathom.report import gather, html_page, pdf_pages
+from fathom.report import markdown as markdown_of
+from fathom.runners import NativeRunner
+from fathom.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from threading import Event
+
+    from fathom.experiments.assess import Assessment
+    from fathom.experiments.compare.comparison import RunComparison
+    from fathom.experiments.compare.interleaved import TurnsComparison
+    from fathom.experiments.prepare import Filled
+    from fathom.experiments.prepare import Progress as WriteProgress
+    from fathom.experiments.progress import Progress
+    from fathom.experiments.repeat import Repetition
+    from fathom.experiments.sweep.experiment import Sweep
+    from fathom.experiments.tune.result import Tuning
+    from fathom.report import Material
+
+    Where = Store | str | os.PathLike[str] | None
+    Arguments = str | Sequence[str]
+
+__all__ = [
+    "Report",
+    "assess",
+    "compare",
+    "compare_interleaved",
+    "prepare",
+    "repeat",
+    "sweep",
+    "tune",
+]
+
+
+def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
+    arguments: Arguments,
+    *,
+    store: Where = None,
+    metric: str = "iops",
+    precision: float = 0.008,
+    confidence: float = 0.95,
+    pilot: int = 10,
+    most: int = 60,
+    label: str = "",
+    on_run: Callable[[int, int | None], None] | None = None,
+    cancel: Event | None = None,
+) -> Repetition:
+    """Repeat a run until the interval of its mean is narrow enough.
+
+    ``precision`` is half of the interval as a share of the mean of ``metric``. After ``pilot`` runs
+    their spread decides how many there will be, never more than ``most``. ``on_run`` gets how many
+    runs are done, and how many there will be once that is known.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If the first run cannot be made.
+    ExperimentInterrupted, RunInterrupted
+        If ``cancel`` was set, or Ctrl-C ended it.
+
+    """
+    policy = repeating.RepeatPolicy(metric, precision, confidence, pilot, most)
+
+    def told(done: int, planned: int | None) -> None:
+        if on_run is not None:
+            on_run(done, planned)
+        _end_if(cancel)
+
+    _end_if(cancel)
+    with _opened(store) as opened:
+        return repeating.repeat(opened, _words(arguments), policy, label=label, on_run=told)
+
+
+def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
+    arguments: Arguments,
+    parameters: Mapping[str, str],
+    *,
+    store: Where = None,
+    duration_s: int | None = None,
+    warm_up_s: int | None = None,
+    tolerance: float | None = None,
+    seed: int = 0,
+    label: str = "",
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: Event | None = None,
+) -> Sweep:
+    """Measure all combinations of parameters, or as many as show where the others lie.
+
+    ``parameters`` are named and written as in the command: ``{"block": "4K..64K", "threads":
+    "1,2,4"}``. Each run ends once its mean is known, or after ``duration_s``. ``tolerance`` is by
+    how much an interpolated rate may be wrong, as a share: 0.05, or 0 (measure all) where
+    a duration is given.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If the arguments or parameters are wrong, or the first run cannot be made.
+    TargetError
+        If the first run fails because of the target.
+    ExperimentInterrupted, RunInterrupted
+        If ``cancel`` was set, or Ctrl-C ended it.
+
+    """
+    words, permission = typed(_words(arguments))
+    more: dict[str, object] = {}
+    if duration_s is not None:
+        more = {"mode": "fixed", "duration_s": duration_s, "warm_up_s": 5}
+    if warm_up_s is not None:
+        more["warm_up_s"] = warm_up_s
+    share = (0.05 if duration_s is None else 0.0) if tolerance is None else tolerance
+    plan, _forecast = plan_sweep(words, parse_axes(parameters), tolerance=share, seed=seed, **more)
+    with _opened(store) as opened:
+        runner = NativeRunner(opened, permission=permission)
+        return sweep_planned(
+            opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
+        )
+
+
+def tune(  # noqa: PLR0913 - All but the first have defaults and names.
+    arguments: Arguments,
+    *,
+    store: Where = None,
+    threads: str | None = None,
+    depths: str = "1..128",
+    p99_ns: float | None = None,
+    mean_ns: float | None = None,
+    label: str = "",
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: Event | None = None,
+) -> Tuning:
+    """Find the threads and the queue depth of the knee, or the best under a limit of latency.
+
+    ``threads`` and ``depths`` are ranges as in the command; without ``threads``, 1 to twice the
+    CPUs, 64 at most. Give one limit or none: ``p99_ns`` or ``mean_ns``.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If the arguments are wrong, or the first run cannot be made.
+    TargetError
+        If the first run fails because of the target.
+    ExperimentInterrupted, RunInterrupted
+        If ``cancel`` was set, or Ctrl-C ended it.
+    ValueError
+        If both limits are given.
+
+    """
+    if p99_ns is not None and mean_ns is not None:
+        raise ValueError("give one limit: p99_ns or mean_ns")
+    goal = Goal("mean", mean_ns) if p99_ns is None else Goal("p99", p99_ns)
+    words, permission = typed(_words(arguments))
+    plan = plan_tune(
+        words, threads or f"1..{min(2 * (os.cpu_count() or 1), 64)}", depths, goal=goal
+    )
+    with _opened(store) as opened:
+        runner = NativeRunner(opened, permission=permission)
+        return tune_planned(
+            opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
+        )
+
+
+def compare(
+    a: str,
+    b: str,
+    *,
+    store: Where = None,
+    metrics: Sequence[str] = (),
+    confidence: float = 0.95,
+) -> RunComparison:
+    """Compare saved runs: ``a`` and ``b`` name runs, experiments or baselines (``"e3"``, ``"12"``).
+
+    Raises
+    ------
+    NotFoundError
+        If one names nothing.
+    FathomError
+        If one names no complete run.
+
+    """
+    wanted = [*metrics] or DEFAULT_METRICS
+    with _opened(store) as opened:
+        return compare_runs(opened, a, b, metrics=wanted, confidence=confidence)
+
+
+def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults and names.
+    a: Arguments,
+    b: Arguments,
+    *,
+    store: Where = None,
+    metrics: Sequence[str] = (),
+    label: str = "",
+    on_progress: Callable[[Progress], None] | None = None,
+    cancel: Event | None = None,
+) -> TurnsComparison:
+    """Measure A and B interleaved, until their difference is known well enough.
+
+    What the arguments of one side allow holds for both.
+
+    Raises
+    ------
+    InvalidRequestError, RefusedError
+        If the first run of a side cannot be made.
+    ExperimentInterrupted, RunInterrupted
+        If ``cancel`` was set, or Ctrl-C ended it.
+
+    """
+    (a_words, mine), (b_words, other) = typed(_words(a)), typed(_words(b))
+    plan = TurnsPlan(tuple(a_words), tuple(b_words), tuple(metrics) or DEFAULT_METRICS)
+    permission = type(mine)(
+        mine.overwrite or other.overwrite, (*mine.allow_write, *other.allow_write)
+    )
+    with _opened(store) as opened:
+        runner = NativeRunner(opened, permission=permission)
+        return compare_in_turns(
+            opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
+        )
+
+
+def assess(  # noqa: PLR0913 - All but the first have defaults and names.
+    targets: str | Sequence[str],
+    *,
+    store: Where = None,
+    effort: str = "default",
+    writes: bool = False,
+    overwrite: bool = False,
+    allow_write: Sequence[str] = (),
+    on_cell: Callable[[str, int, int, float], None] | None = None,
+    cancel: Event | None = None,
+) -> Assessment:
+    """Measure what storage can do, and say what it is good for.
+
+    ``targets`` are files, folders or devices; ``effort`` is ``quick``, ``default`` or ``thorough``.
+    ``on_cell`` gets, before each measurement: what it is, its number, how many there are, and the
+    seconds that are left.
+
+    Raises
+    ------
+    TargetError
+        If a target cannot be assessed; nothing was measured.
+    RefusedError
+        If writing would destroy data.
+    AssessmentInterrupted
+        If ``cancel`` was set, or Ctrl-C ended it; ``assessment`` is what was found until then.
+    KeyError
+        If there is no such effort.
+
+    """
+
+    def told(cell: str, number: int, count: int, left_s: float) -> None:
+        _end_if(cancel)
+        if on_cell is not None:
+            on_cell(cell, number, count, left_s)
+
+    names = [targets] if isinstance(targets, str) else [*targets]
+    with _opened(store) as opened:
+        return assess_targets(
+            opened,
+            NativeRunner(opened),
+            names,
+            EFFORTS[effort],
+            writes=writes,
+            overwrite=overwrite,
+            allow_write=allow_write,
+            on_cell=told,
+        )
+
+
+def prepare(  # noqa: PLR0913 - All but the first have defaults and names.
+    target: str | os.PathLike[str],
+    *,
+    store: Where = None,
+    size_bytes: int | None = None,
+    compress_ratio: float = 1.0,
+    dedupe_ratio: float = 1.0,
+    only_missing: bool = False,
+    overwrite: bool = False,
+    allow_write: Sequence[str] = (),
+    on_progress: Callable[[WriteProgress], None] | None = None,
+) -> Filled:
+    """Fill a target with data that compress and repeat as far as asked, and check them by reading.
+
+    ``size_bytes`` is that of a new file; of what exists, how much of it. ``overwrite`` and
+    ``allow_write`` allow what ``--overwrite`` and ``--allow-write`` do.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the target is of a kind or size that cannot be filled so.
+    RefusedError
+        If it has data that must not be lost.
+    RunInterrupted
+        If Ctrl-C ended it.
+
+    """
+    permission = Permission(overwrite, tuple(allow_write))
+    asked = Asked(size_bytes, compress_ratio, dedupe_ratio, only_missing, permission)
+    with _opened(store) as opened:
+        experiment_id = plan_fill(opened, target, asked)
+        meter = Meter(time.monotonic, on_progress or (lambda _progress: None))
+        runner = NativeRunner(opened, on_event=meter.on_event, permission=permission)
+        return fill(opened, runner, experiment_id, meter)
+
+
+class Report:
+    """What experiments, runs and files of results show."""
+
+    def __init__(self, *references: str, store: Where = None) -> None:
+        """Collect it: ``"e3"`` is an experiment, ``"12"`` a run; without any, the newest.
+
+        Raises
+        ------
+        NotFoundError
+            If a reference names nothing.
+        ReportError
+            If there is nothing to show.
+
+        """
+        with _opened(store) as opened:
+            self._material: Material = gather(opened, references)
+
+    def html(self) -> str:
+        """Return it as one page."""
+        return html_page(self._material)
+
+    def markdown(self) -> str:
+        """Return it as GitHub-flavoured Markdown."""
+        return markdown_of(self._material)
+
+    def pdf(self) -> bytes:
+        """Return it as PDF, which needs the extra ``pictures``."""
+        return pdf_pages(self._material)
+
+
+@contextmanager
+def _opened(store: Where) -> Iterator[Store]:
+    """Return a store; one that is opened here is closed again."""
+    if isinstance(store, Store):
+        yield store
+        return
+    with Store(store) as opened:
+        yield opened
+
+
+def _words(arguments: Arguments) -> list[str]:
+    return shlex.split(arguments) if isinstance(arguments, str) else [str(one) for one in arguments]
+
+
+def _end_if(cancel: Event | None) -> None:
+    if cancel is not None and cancel.is_set():
+        raise ExperimentInterrupted
+
+
+def _told(
+    on_progress: Callable[[Progress], None] | None, cancel: Event | None
+) -> Callable[[Progress], None]:
+    """Return what tells how far it is, and ends the experiment once ``cancel`` is set."""
+    _end_if(cancel)
+
+    def told(progress: Progress) -> None:
+        if on_progress is not None:
+            on_progress(progress)
+        _end_if(cancel)
+
+    return told
