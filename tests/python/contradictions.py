@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from contradictions_captions import Captions
 from contradictions_drawn import drawn_figures, hold, number_in
 from contradictions_experiments import Experiments
+from contradictions_repeat import Noticing, Repeats
 from fathom._claims import FORBIDDING, WEAKENING
 from fathom.experiments.assess import (
     EFFORTS,
@@ -285,6 +286,8 @@ def judge_one(draw: random.Random) -> None:
     experiments.judge_sweep()
     experiments.judge_tune()
     experiments.judge_compare()
+    Repeats(draw).judge()
+    Noticing(draw).judge()
 
 
 def judge_many(count: int, seed: int) -> None:

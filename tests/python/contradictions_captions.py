@@ -45,7 +45,7 @@ class Captions:
             return
         figure = as_figure(found)
         loads = {row[0] for row in figure.table.rows}
-        for name, column in (("I/Os per second", "I/Os per second"), ("Mean latency", "Mean")):
+        for name, column in (("IOPS", "IOPS"), ("Mean latency", "Mean")):
             rows = [row for row in figure.table.rows if str(row[1]).startswith(column)]
             told = re.search(
                 rf"{name} over (all )?(\d+)(?: of (\d+))? loads: (\S+) %", figure.caption

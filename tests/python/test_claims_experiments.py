@@ -178,7 +178,7 @@ def test_a_tuning_s_page_has_the_figures_of_the_tuning(store: Store) -> None:
     assert side.verdict is not None
     assert f"{found.iops:,.0f} IOPS" in side.verdict.headline
     numbers = {one.label: one for one in side.numbers}
-    assert numbers["I/Os per second"].value == found.iops
+    assert numbers["IOPS"].value == found.iops
     load = {"threads": str(found.threads), "depth": str(found.depth)}
     (cell,) = [one for one in side.grid if one.parameters == load]
     assert cell.point is not None

@@ -9,6 +9,7 @@ import pytest
 from contradictions import Judge, drawn_target, judge_many
 from contradictions_captions import Captions
 from contradictions_drawn import ContradictionError
+from contradictions_repeat import Repeats
 from fathom.experiments.assess import verdict_of
 from fathom.report.figures._shared_loads import overall
 
@@ -37,6 +38,16 @@ def test_the_judge_sees_a_contradiction() -> None:
     judge.plan, judge.figures = other, other.figures()
     with pytest.raises((ContradictionError, KeyError, ValueError)):
         judge.judge()
+
+
+def test_the_judge_sees_a_repetition_of_other_runs() -> None:
+    one, other = Repeats(random.Random(1)), Repeats(random.Random(1))  # noqa: S311 - Repeatable.
+    one.judge()
+    drawn = other._rows()
+    outcome = {"metrics": {"iops": {"estimate": {"low": 0.0, "high": 1.0}, "outliers": []}}}
+    rates = [float(row["total_iops"] or 0) for row in drawn]
+    with pytest.raises(ContradictionError):
+        other._judge_page("99 runs gave 1 IOPS", (), outcome, rates)
 
 
 def test_the_judge_sees_a_caption_that_counts_loads_without_the_figure(

@@ -148,7 +148,7 @@ def test_two_repetitions_side_by_side_say_what_changed(kept: Store) -> None:
     material = gather(kept, [f"e{a}", f"e{b}"])
     changes = figures(material)["changes"]
     change = dict(zip(column(changes, "Figure"), column(changes, "Change"), strict=True))
-    assert float(str(change["I/Os per second"])) == pytest.approx(20, abs=0.5)
+    assert float(str(change["IOPS"])) == pytest.approx(20, abs=0.5)
     assert column(changes, "Verdict")[0] == "better"
     assert "side-by-side" in figures(material)
 
@@ -164,7 +164,7 @@ def test_one_sweep_through_two_tools_shows_both_with_their_difference(kept: Stor
     assert "--runner fio" in material.sides[1].commands[0]
     shown = figures(material)["same-loads"]
     assert list(shown.controls()) == ["Shown", "Block"]
-    rates = [row for row in shown.table.rows if row[1] == "I/Os per second"]
+    rates = [row for row in shown.table.rows if row[1] == "IOPS"]
     assert [row[2] for row in rates] == [cell["iops"] for cell in a["cells"]]
     assert [row[3] for row in rates] == [cell["iops"] for cell in b["cells"]]
     for one, other, row in zip(a["cells"], b["cells"], rates, strict=True):
@@ -183,7 +183,7 @@ def test_one_sweep_through_two_tools_shows_both_with_their_difference(kept: Stor
 def test_two_assessed_targets_show_what_both_have_of_each_load(kept: Store) -> None:
     ids = [saved_assessment(kept, name) for name in ("/mnt/old", "/mnt/new")]
     shown = figures(gather(kept, [f"e{one}" for one in ids]))["same-loads"]
-    rates = [row for row in shown.table.rows if row[1] == "I/Os per second"]
+    rates = [row for row in shown.table.rows if row[1] == "IOPS"]
     runs = [
         [run.columns["total_iops"] for run in reversed(kept.runs.list(experiment_id=one))]
         for one in ids

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from fathom.cli.views.experiment_line import left_words, time_words
 from fathom.experiments._run_times import further_run_s
 from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.runners import NativeRunner
 from fathom.runners import measure as _measure
 from fathom.store import Store
+from simulated_device import SHAPES, SimulatedDevice
 from test_repeat import result_with
 
 if TYPE_CHECKING:
@@ -41,11 +43,11 @@ class Clocked(NativeRunner):
         """Return the simulated time."""
         return self.now_s
 
-    def run(self, arguments: Sequence[str], **more: object) -> RunOutcome:
+    def run(self, arguments: Sequence[str], **more: Any) -> RunOutcome:  # noqa: ANN401 - Of it.
         """Let time pass."""
         self.runs += 1
         self.now_s += self._seconds + 0.1 * self._random.exponential() + 3 * (self.runs == 1)
-        return super().run(arguments, **more)  # type: ignore[arg-type]
+        return super().run(arguments, **more)
 
 
 @pytest.fixture
@@ -105,3 +107,30 @@ def test_the_first_run_which_made_the_file_tells_little_of_the_others() -> None:
 
 def test_what_is_left_is_a_second_at_least() -> None:
     assert (time_words(0.0), time_words(0.2), time_words(59.7)) == ("0:00", "0:01", "1:00")
+
+
+def test_tune_takes_the_time_that_it_foretold_whatever_the_storage_does(tmp_path: Path) -> None:
+    near, stood, tried = 0, 0, 0
+    for shape in SHAPES.values():
+        for run_noise, noise in ((0.002, 0.03), (0.02, 0.1), (0.06, 0.3)):
+            for grid in (("1..2", "1..16"), ("1..4", "1..8")):
+                device = SimulatedDevice(shape, tried, noise, run_noise=run_noise)
+                plan = plan_tune(["-b4K", "-r", "x"], *grid, grow=True)
+                seen: list[Progress] = []
+                with Store(tmp_path / f"{tried}.sqlite") as store:
+                    found = tune(store, device, plan, on_progress=seen.append)
+                tried += 1
+                near += is_near(plan.forecast().seconds, found.elapsed_s)
+                stood += sum(left_words(at) == "0:00" for at in seen[:-1])
+    assert tried >= 20
+    assert near >= 0.9 * tried
+    assert not stood
+
+
+def test_another_tool_and_a_finer_precision_are_foreseen_to_take_longer() -> None:
+    usual, finer, other = (
+        plan_tune(["x"], "1..2", "1..8", **more).typical_run_s
+        for more in ({}, {"precision": 0.01}, {"runner": "fio"})
+    )
+    assert usual < finer < other
+    assert other == pytest.approx(10.05)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathom._digits import interval_words, known_words
+from fathom.report._words import with_micro
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -118,11 +119,16 @@ class ReportedRun:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict: the first sentence, and those on which it stands."""
+    """A verdict: the first sentence, and those on which it stands; with the signs of a page."""
 
     target: str
     headline: str
     sentences: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Write the units as a page does, whichever verb the sentences are of."""
+        object.__setattr__(self, "headline", with_micro(self.headline))
+        object.__setattr__(self, "sentences", tuple(map(with_micro, self.sentences)))
 
 
 @dataclass(frozen=True)

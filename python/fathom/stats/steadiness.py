@@ -195,11 +195,12 @@ def _known(shares: FloatArray) -> Steadiness:
     rise, half, _ = _rise(shares)
     away = _to_the_end(shares.size) * (abs(rise) + half)
     if away <= _AWAY:
+        moved = round(_PERCENT * rise, 1) + 0.0  # There is no -0.0 %.
         return Steadiness(
             "steady",
             None,
-            f"over {shares.size} rounds it moved by {_PERCENT * rise:+.1f} %, and nothing stands "
-            f"apart, changes level or comes again",
+            f"over {shares.size} rounds it moved by {moved:+.1f} %, and nothing stands apart, "
+            "changes level or comes again",
         )
     needed = _needed(shares)
     more = f"about {needed} would tell" if needed else f"not even {_MOST_ROUNDS} would tell"

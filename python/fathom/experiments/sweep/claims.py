@@ -44,11 +44,13 @@ def sweep_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
     most = _greatest(cells, "iops")
     if most is None:
         return [Claim("headline", "No cell of the sweep was measured.")]
-    words = f"At most {most['iops']:,.0f} IOPS ({_label(most)})"
+    words = f"At most {most['iops']:,.0f} IOPS ({_label(most, told)})"
     claims = [told.headline(words, words, _evidence(told, most, "iops"))]
     widest = _greatest(cells, "mib_per_s")
     if widest is not None:
-        text = f"The greatest throughput is {widest['mib_per_s']:,.2f} MiB/s ({_label(widest)})."
+        text = (
+            f"The greatest throughput is {widest['mib_per_s']:,.2f} MiB/s ({_label(widest, told)})."
+        )
         claims.append(told.claim("throughput", text, _evidence(told, widest, "mib_per_s")))
     counts = [(sum(one["source"] == source for one in cells), source) for source in _SOURCES]
     parts = ", ".join(f"{count} {source}" for count, source in counts if count)
@@ -63,9 +65,17 @@ def _greatest(cells: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any
     return max(known, key=lambda one: (one[name], one["source"] == "measured"), default=None)
 
 
-def _label(cell: Mapping[str, Any]) -> str:
-    words = ", ".join(f"{name} {value}" for name, value in cell["parameters"].items())
-    return words if cell["source"] == "measured" else f"{words}; interpolated"
+def _label(cell: Mapping[str, Any], told: ToldRuns) -> str:
+    """Return the load of a cell: what was varied, and what else its run tells of it."""
+    varied = cell["parameters"]
+    words = [f"{name} {value}" for name, value in varied.items()]
+    run = told.by_id.get(cell.get("run_id") or 0)
+    if run is not None:
+        others = {"threads": run.threads, "depth": run.depth}
+        words += [f"{name} {others[name]}" for name in others if name not in varied]
+        words += [run.caching] if run.caching else []
+    label = ", ".join(words)
+    return label if cell["source"] == "measured" else f"{label}; interpolated"
 
 
 def _evidence(told: ToldRuns, cell: Mapping[str, Any], name: str) -> list[Evidence]:

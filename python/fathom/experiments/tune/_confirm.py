@@ -135,6 +135,23 @@ class Confirming:
         first = done % len(self.loads)
         return [*self.loads[first:], *self.loads[:first]]
 
+    @property
+    def is_nearly_enough(self) -> bool:
+        """Whether one round more is the fewest that tell anything."""
+        return len(self.runs.get(self.best, [])) + 1 >= LEAST_ROUNDS
+
+    def end(self) -> None:
+        """Make no further round, as there is no time for one."""
+        if self.failure is None and self._spreads is None:
+            self._plan()
+        self.rounds = min(self.rounds, len(self.runs.get(self.best, [])))
+
+    def add_round(self) -> bool:
+        """Plan one more round than the spread asks for; whether there is room for one."""
+        has_room = self.failure is None and self.rounds < MOST_ROUNDS
+        self.rounds += has_room
+        return has_room
+
     def add(self, load: Load, figures: Figures | None) -> None:
         """Take what a run found; None if it failed."""
         if figures is None or not figures.iops or self.goal.latency_ns(figures) is None:

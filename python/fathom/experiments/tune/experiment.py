@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError, InvalidRequestError
-from fathom.experiments._run_times import expected_run_s
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
@@ -19,6 +18,7 @@ from fathom.experiments.tune._left import (
     seconds_left,
 )
 from fathom.experiments.tune._reasons import reasons
+from fathom.experiments.tune._time_kept import TimeKept
 from fathom.experiments.tune.claims import told_tuning
 from fathom.experiments.tune.plan import TunePlan, plan_tune
 from fathom.experiments.tune.result import KneeRange, TunedLoad, TunedPoint, Tuning
@@ -40,6 +40,8 @@ _LEAST_LOADS = 4
 _MOST_GROWTHS = 2
 # So many loads more than foreseen may have been searched before a range grows no more.
 _GROWTH_LOADS = 5
+# A confirmation of three loads with the fewest rounds.
+_LEAST_CONFIRMING = 3 * LEAST_ROUNDS
 Key = tuple[str, int, int, int]
 """Role, threads, depth, and which attempt to confirm it is."""
 
@@ -117,8 +119,11 @@ class _Session:
     expected_runs: ExpectedRuns = field(default_factory=ExpectedRuns)
     durations_s: list[float] = field(default_factory=list)
     growths: int = 0
+    is_last: bool = False
+    """No confirmation follows what is searched now."""
 
     def __post_init__(self) -> None:
+        self.time = TimeKept(self.plan)
         self.began_s = self.runner.clock()
 
     def take_up(self, experiment: Experiment) -> None:
@@ -161,23 +166,34 @@ class _Session:
         search = self.plan.search()
         confirmation: Confirmation | None = None
         for attempt in range(MOST_ATTEMPTS):
+            if attempt and not self.time.may_begin(_LEAST_CONFIRMING):
+                break
             best = self._searched(search)
             if best is None:
                 break
             confirmation = self._confirm(search, best, attempt)
             if not confirmation.is_contradicted:
                 return self._found(search, best, confirmation)
+        self.is_last = True
         return self._found(search, self._searched(search), confirmation)
 
     def _searched(self, search: KneeSearch) -> Load | None:
         """Measure until the best is known, and return it."""
         while loads := search.next_loads() or self._grown(search):
-            for load in loads:
-                tried = len({(point.threads, point.depth) for point in self.points})
-                self.expected = self._expected_runs(max(self.plan.expected_loads(), tried + 1))
-                self.expected_runs = runs_of_search(search, tried + 1, self._confirming_runs())
+            for at, load in enumerate(loads):
+                self._expect_searching(search, len(loads) - at)
                 search.add(load, self._measured(load, "search", 0))
         return search.best()
+
+    def _expect_searching(self, search: KneeSearch, of_batch: int) -> None:
+        """Note how many runs there will be, so many of this batch among them."""
+        if self.is_last:
+            self.expected = len(self.points) + of_batch
+            self.expected_runs = ExpectedRuns(self.expected, self.expected)
+            return
+        tried = len({(point.threads, point.depth) for point in self.points})
+        self.expected = self._expected_runs(max(self.plan.expected_loads(), tried + 1))
+        self.expected_runs = runs_of_search(search, tried + 1, self._confirming_runs())
 
     def _grown(self, search: KneeSearch) -> list[Load]:
         """Widen the range where the best lies at its end, if time allows; what to measure there."""
@@ -185,13 +201,15 @@ class _Session:
         if not self.plan.grow or self.growths >= _MOST_GROWTHS:
             return []
         # Only what was measured decides, so that it is the same again after a kill.
-        if searched > self.plan.expected_loads() + _GROWTH_LOADS or not search.grow():
+        if searched > self.plan.expected_loads() + _GROWTH_LOADS:
+            return []
+        if not self.time.may_begin(_GROWTH_LOADS + _LEAST_CONFIRMING) or not search.grow():
             return []
         self.growths += 1
         return search.next_loads()
 
     def _expected_runs(self, loads: int) -> float:
-        return loads + self._confirming_runs() + 3 * LEAST_ROUNDS
+        return self.plan.expected_runs(loads) + self._confirming_runs()
 
     def _confirming_runs(self) -> int:
         return sum(point.role != "search" for point in self.points)
@@ -199,26 +217,41 @@ class _Session:
     def _confirm(self, search: KneeSearch, best: Load, attempt: int) -> Confirmation:
         confirming = Confirming.of(search, best)
         before = len(self.points)
-        while loads := confirming.next_round():
+        while loads := confirming.next_round() or self._further_round(confirming):
+            is_last = confirming.is_nearly_enough and not self.time.may_begin(2 * len(loads))
+            end = len(self.points) + len(loads)
             for load in loads:
-                self.expected = before + confirming.rounds * len(loads)
+                self.expected = end if is_last else before + confirming.rounds * len(loads)
                 self.expected_runs = runs_of_confirmation(confirming, before)
+                if is_last:
+                    self.expected_runs = ExpectedRuns(end, end)
                 role = "confirm" if load == best else "compare"
                 figures = self._measured(load, role, attempt)
                 confirming.add(load, figures)
                 search.add(load, figures)
+            if is_last:
+                confirming.end()
         return confirming.concluded()
+
+    def _further_round(self, confirming: Confirming) -> list[Load]:
+        """Return another round if the time that was foreseen has room for it."""
+        if not self.time.has_room(len(confirming.loads)) or not confirming.add_round():
+            return []
+        return confirming.next_round()
 
     def _measured(self, load: Load, role: str, attempt: int) -> Figures | None:
         """Return what a run finds, or found before a kill."""
         key = (role, *load, attempt)
         if self.saved[key]:
             figures, run_id = self.saved[key].pop(0)
+            self.time.add(figures, None)
             self.points.append(TunedPoint(*load, role, figures, run_id, None))
             return figures
         began_s = self.runner.clock()
         point = self._new_point(load, role, key)
-        self.durations_s.append(self.runner.clock() - began_s)
+        taken_s = self.runner.clock() - began_s
+        self.durations_s.append(taken_s)
+        self.time.add(point.figures, taken_s)
         self.points.append(point)
         self._tell(point)
         return point.figures
@@ -226,14 +259,15 @@ class _Session:
     def _tell(self, point: TunedPoint) -> None:
         elapsed_s = self.runner.clock() - self.began_s
         left = max(self.expected - len(self.points), 0.0)
-        low_s, high_s = seconds_left(self.durations_s, len(self.points), self.expected_runs)
+        low_s, high_s = self.time.bounds(
+            *seconds_left(self.durations_s, len(self.points), self.expected_runs)
+        )
         progress = Progress(
             done=len(self.points),
             expected=max(self.expected, len(self.points)),
             failed=sum(one.figures is None for one in self.points),
             elapsed_s=elapsed_s,
-            remaining_s=left
-            * expected_run_s(self.plan.typical_run_s, elapsed_s, len(self.durations_s)),
+            remaining_s=max(left * self.time.run_s, low_s),
             label=f"{point.role} threads={point.threads} depth={point.depth}",
             failure=point.failure,
             remaining_low_s=low_s,
@@ -245,9 +279,10 @@ class _Session:
         words = f"{role} threads={load[0]} depth={load[1]}"
         step_id = self._step_id(key, words)
         figures, run_id, failure = None, None, None
+        longest_s = self.time.longest_s(self.expected - len(self.points))
         try:
             outcome = self.runner.run(
-                self.plan.run_arguments(load),
+                self.plan.run_arguments(load, longest_s),
                 label=f"{self.label} {words}".strip(),
                 experiment_id=self.experiment_id,
                 step_id=step_id,

@@ -22,6 +22,11 @@ __all__ = ["TuneForecast", "TunePlan", "plan_tune"]
 _INTERVAL_MS = 10
 # How many loads are measured at most times beyond those of the design.
 _TYPICAL_MORE = 5
+# So many loads are confirmed at most times, in so many rounds.
+_TYPICAL_CONFIRMED = 3
+_TYPICAL_ROUNDS = 5
+# What TYPICAL_RUN_S is known for; time goes by its square.
+_TYPICAL_PRECISION = 0.02
 
 
 @dataclass(frozen=True)
@@ -87,14 +92,14 @@ class TunePlan:
         """Return what ``from_dict`` reads."""
         return asdict(self)
 
-    def run_arguments(self, load: Load) -> list[str]:
-        """Return all arguments of the run at a load."""
+    def run_arguments(self, load: Load, longest_s: int | None = None) -> list[str]:
+        """Return all arguments of the run at a load; ``longest_s`` takes the plan's place."""
         threads, depth = load
         level = f"{100 * self.confidence:g}:{100 * self.precision:g}"
         return [
             f"-t{threads}",
             f"-o{depth}",
-            f"-d{self.longest_s}",
+            f"-d{longest_s or self.longest_s}",
             "-W0",
             f"--stop-confidence={level}",
             f"--stop-interval={_INTERVAL_MS}",
@@ -113,7 +118,20 @@ class TunePlan:
     @property
     def typical_run_s(self) -> float:
         """How long a run takes by experience, in seconds, before any has been made."""
-        return START_S + min(TYPICAL_RUN_S, self.longest_s)
+        if self.runner != "fathom":
+            # Other tools have no rule that ends a run.
+            return START_S + self.longest_s
+        behind_s = (TYPICAL_RUN_S - LEAST_RUN_S) * (_TYPICAL_PRECISION / self.precision) ** 2
+        return START_S + min(LEAST_RUN_S + behind_s, self.longest_s)
+
+    def expected_runs(self, loads: int) -> int:
+        """Return how many runs there are at most times if so many loads are searched."""
+        return loads + _TYPICAL_CONFIRMED * _TYPICAL_ROUNDS
+
+    @property
+    def budget_s(self) -> float:
+        """The time that is foreseen, in seconds, and kept: see ``TimeKept``."""
+        return self.expected_runs(self.expected_loads()) * self.typical_run_s
 
     def forecast(self) -> TuneForecast:
         """Say what it will take."""
@@ -121,7 +139,7 @@ class TunePlan:
         shortest = min(LEAST_RUN_S, self.longest_s)
         typical = self.typical_run_s
         least = len(search.design()) + LEAST_ROUNDS
-        runs = self.expected_loads() + 3 * LEAST_ROUNDS
+        runs = self.expected_runs(self.expected_loads())
         most = len(search.loads) + 3 * MOST_ROUNDS * MOST_ATTEMPTS
         spans = parse(self.run_arguments(search.loads[0]))["time_spans"]
         share = max(one["write_percent"] for span in spans for one in span["targets"]) / 100
@@ -130,7 +148,7 @@ class TunePlan:
             runs=runs,
             least_runs=least,
             most_runs=most,
-            seconds=runs * typical,
+            seconds=self.budget_s,
             least_s=least * (START_S + shortest),
             most_s=most * (START_S + self.longest_s),
             writing_s=runs * typical if share else 0.0,

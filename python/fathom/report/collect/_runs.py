@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 _NANOS_PER_MILLI = 1_000_000
+_LEAST_PERCENT = 0.01
+_PERCENT = 100
 _LEAST_ROUNDS = 5
 _BENEATH = {
     "path": "Target",
@@ -228,7 +230,7 @@ def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:
     point, span = run.point, run.result.time_spans[0] if run.result.time_spans else None
     cost = span and span.own_ns_per_io is not None and span.kernel_ns_per_io is not None
     return (
-        KeyNumber("I/Os per second", count_words(point.iops), point.iops),
+        KeyNumber("IOPS", count_words(point.iops), point.iops),
         KeyNumber("Throughput", f"{count_words(point.mib_per_s)} MiB/s", point.mib_per_s),
         _time_number("Mean latency", point.mean_ns),
         replace(
@@ -252,7 +254,7 @@ def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = carried_tails_ns(points)
     return (
-        KeyNumber("Most I/Os per second", count_words(iops), iops),
+        KeyNumber("Most IOPS", count_words(iops), iops),
         KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
         _time_number("Least mean latency", min(means, default=None)),
         _time_number("Least 99th percentile", min(tails, default=None)),
@@ -328,7 +330,7 @@ def _repeat_sentences(
         f"{len(runs)} runs gave {rate} IOPS, of which no interval can be told."
         if low is None or high is None or not estimate["mean"]
         else f"{len(runs)} runs gave {rate} IOPS, known to within "
-        f"{50 * (high - low) / estimate['mean']:.2g} % {level}."
+        f"{_share_words(50 * (high - low) / estimate['mean'])} % {level}."
     )
     more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
     steady = outcome.get("is_steady")
@@ -343,6 +345,13 @@ def _repeat_sentences(
         more.append(f"Far from the others: run {words}.")
     more += outcome.get("sentences", ())
     return first, tuple(more)
+
+
+def _share_words(percent: float) -> str:
+    """Return how well a mean is known, with no digits that nobody needs."""
+    if percent < _LEAST_PERCENT:
+        return f"less than {_LEAST_PERCENT:g}"
+    return f"{percent:.2g}" if percent < _PERCENT - 1 else f"{percent:,.0f}"
 
 
 def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, ...]:

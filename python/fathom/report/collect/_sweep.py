@@ -190,7 +190,7 @@ def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[K
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = carried_tails_ns(points)
     return (
-        KeyNumber("Most I/Os per second", count_words(iops), iops),
+        KeyNumber("Most IOPS", count_words(iops), iops),
         KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
         _least("Least mean latency", means),
         _least("Least 99th percentile", tails),
@@ -295,7 +295,7 @@ def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[
     return (
         KeyNumber("Threads", str(outcome["threads"]), outcome["threads"]),
         KeyNumber("Outstanding of each", str(outcome["depth"]), outcome["depth"]),
-        KeyNumber("I/Os per second", count_words(outcome["iops"]), outcome["iops"]),
+        KeyNumber("IOPS", count_words(outcome["iops"]), outcome["iops"]),
         KeyNumber(
             label, "not measured" if latency_ns is None else time_words(latency_ns), latency_ns
         ),

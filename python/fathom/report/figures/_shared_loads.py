@@ -107,7 +107,7 @@ class Compared:
 
 
 COMPARED = (
-    Compared("I/Os per second", lambda point: point.iops, is_rate=True),
+    Compared("IOPS", lambda point: point.iops, is_rate=True),
     Compared("Mean latency", lambda point: point.mean_ns),
     Compared("Median latency", lambda point: point.p50_ns),
     Compared("99th percentile", lambda point: point.p99_ns),

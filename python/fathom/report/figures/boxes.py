@@ -76,7 +76,7 @@ def _rates(side: Side, x: dict[str, Any]) -> dict[str, Any]:
         {"run": number, "iops": round(run.point.iops, 3), "rate": count_words(run.point.iops)}
         for number, run in enumerate(side.runs, start=1)
     ]
-    y = style.metric("iops", style.count_axis("I/Os per second"), zero=False)
+    y = style.metric("iops", style.count_axis("IOPS"), zero=False)
     tooltip = [{"field": "run"}, {"field": "rate", "title": "IOPS"}]
     mark = {
         "type": "line",

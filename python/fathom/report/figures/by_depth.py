@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["by_depth"]
 
 _CAPTION = (
-    "Above: I/Os per second by how many I/Os are under way at once, over all threads; hollow "
+    "Above: IOPS by how many I/Os are under way at once, over all threads; hollow "
     "points of a sweep were not measured, but follow from their neighbours. Below: latencies at "
     "the same loads, on a logarithmic scale. A load beyond which the upper curve stays level "
     "only makes I/Os wait."
@@ -83,7 +83,7 @@ def _rates(points: Sequence[Point], x: dict[str, Any]) -> dict[str, Any]:
         }
         for one in points
     ]
-    y = style.metric("iops", style.count_axis("I/Os per second"))
+    y = style.metric("iops", style.count_axis("IOPS"))
     tooltip = [
         {"field": "rate", "title": "IOPS"},
         {"field": "load", "title": "threads x depth"},

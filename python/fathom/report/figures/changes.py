@@ -25,7 +25,7 @@ _CAPTION = (
     "runs show neither a difference nor that, it cannot be told."
 )
 _WORDS = {
-    "iops": "I/Os per second",
+    "iops": "IOPS",
     "mib_per_s": "Throughput",
     "mean": "Mean latency",
     "p50": "Median latency",

@@ -84,7 +84,7 @@ def _spec_of_all(curves: Mapping[str, Sequence[Point]]) -> dict[str, Any]:
         for row in latency_rows(points, ["mean"], series=name)
     ]
     shared = {
-        "x": style.metric("iops", style.count_axis("I/Os per second"), ticks=6),
+        "x": style.metric("iops", style.count_axis("IOPS"), ticks=6),
         "y": style.log_latency("ns", [row["ns"] for row in rows]),
         "order": {"field": "outstanding"},
         **style.colour_by("series", list(curves), entry_width=220),
@@ -121,7 +121,7 @@ def _spec(points: Sequence[Point]) -> dict[str, Any]:
     rows = latency_rows(points, list(LATENCIES))
     names = [name for name in LATENCIES if any(row["series"] == name for row in rows)]
     knee = knee_of(points)
-    x = style.metric("iops", style.count_axis("I/Os per second"), ticks=6)
+    x = style.metric("iops", style.count_axis("IOPS"), ticks=6)
     shared = {
         "x": x,
         "y": style.log_latency("ns", [row["ns"] for row in rows]),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["mixes"]
 
 _CAPTION = (
-    "I/Os per second and 99th percentile of random I/Os of 4 KiB at the knee, by the share of "
+    "IOPS and 99th percentile of random I/Os of 4 KiB at the knee, by the share of "
     "writes among them. A rate that falls steeply from the first writes on is a device on which "
     "writes hinder reads."
 )
@@ -96,7 +96,7 @@ def _spec(points: Sequence[Point]) -> dict[str, Any]:
         mark = {"type": "line", "color": colour, "point": {"fill": colour, "size": 60}}
         return {"mark": mark, "encoding": {"x": x, "y": y, "tooltip": tooltip}}
 
-    rates = style.metric("iops", style.count_axis("I/Os per second"))
+    rates = style.metric("iops", style.count_axis("IOPS"))
     panels = [style.sized(panel(rates, style.SERIES[0]), 160)]
     if all(point.p99_ns for point in points):
         latencies = style.log_latency(

@@ -119,7 +119,7 @@ def _spec(rounds: Rounds) -> dict[str, Any]:
         "scale": {"domain": [0.5, len(rows) + 0.5], "nice": False},
     }
     from_zero = lowest < max(*rounds.values, high) / 2
-    y = style.metric("iops", style.count_axis("I/Os per second"))
+    y = style.metric("iops", style.count_axis("IOPS"))
     y["scale"]["zero"] = from_zero
     colour = style.SERIES[2] if is_steady else style.SERIES[1]
     place = {"x": {**x, "field": "from"}, "x2": {"field": "to"}}

@@ -17,7 +17,7 @@ __all__ = ["threads"]
 
 _NAME, _TITLE = "threads", "Threads and processors"
 _CAPTION = (
-    "Above: I/Os per second by the number of threads; the dashed line is what that many times "
+    "Above: IOPS by the number of threads; the dashed line is what that many times "
     "the rate of the fewest threads would be. Below: how busy each processor was, in percent. "
     "Where every processor is busy, the machine is the limit and not the device."
 )
@@ -117,7 +117,7 @@ def _spec(runs: Sequence[ReportedRun]) -> dict[str, Any]:
 
 
 def _rates(rows: list[dict[str, Any]], x: dict[str, Any]) -> dict[str, Any]:
-    axis = style.count_axis("I/Os per second")
+    axis = style.count_axis("IOPS")
     return {
         "data": {"values": rows},
         "layer": [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NAME, _TITLE = "time-series", "Over time"
 _CAPTION = (
-    "I/Os per second and latency in the course of a run. Grey bands are phases that are not "
+    "IOPS and latency in the course of a run. Grey bands are phases that are not "
     "counted: warm-up before 0, cool-down at the end. The solid line of latency is the mean of "
     "an interval, the dashed one its slowest I/O. A dashed upright line marks where the start-up "
     "transient ended, as the stop rule found it."
@@ -226,7 +226,7 @@ def _rates(around: list[dict[str, Any]], x: dict[str, Any], kinds: Sequence[str]
                 "mark": {"type": "line"},
                 "encoding": {
                     "x": x,
-                    "y": style.metric("iops", style.count_axis("I/Os per second")),
+                    "y": style.metric("iops", style.count_axis("IOPS")),
                     "color": colours["color"],
                     "tooltip": _tooltip(),
                 },

@@ -27,7 +27,7 @@ _OF_APPLICATIONS = (
     "The workloads of applications, each in what counts for it: of a database IOPS, at the latency "
     "beside them; of its log latency, of which less is better; of a backup MiB/s"
 )
-_OF_ALL = "I/Os per second of all runs"
+_OF_ALL = "IOPS of all runs"
 
 
 class _Unit(NamedTuple):
