@@ -32,7 +32,11 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["pictures/**"]
 nitpicky = True
 # Types of other projects: their pages would have to be fetched to link to them.
-nitpick_ignore_regex = [(r"py:.*", r"(?!fathom\b).*")]
+# The parts of a request are described by schema/request.schema.json.
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!fathom\b).*"),
+    (r"py:.*", r"fathom\._request_parts\..*"),
+]
 show_warning_types = True
 
 # Headings down to this depth can be linked to, and such links are checked.
