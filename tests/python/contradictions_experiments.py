@@ -135,7 +135,10 @@ class Experiments:
         hold(f"{mean:,.0f} IOPS" in headline, headline, mean)
         hold(f"{threads} threads, depth {depth} " in headline, headline)
         hold(("NOT confirmed" in rest[0]) == (not outcome["is_confirmed"]), rest)
-        points = {(one.threads, one.depth): one for _, one in _tuned(outcome, {})}
+        points = {
+            (one.threads, one.depth): one
+            for _, one in _tuned(outcome, {"block_bytes": 4096, "write_percent": 0})
+        }
         # The page's table and the headline have the same figure.
         hold(points[threads, depth].iops == outcome["iops"], headline)
         measured = [one for one in outcome["points"] if one["figures"]]
