@@ -33,10 +33,7 @@ __all__ = [
 ]
 
 # The version of the JSON format that is read here; the engine's constant has the same name.
-SCHEMA_VERSION = 2
-# Format 1 told the profile alone, which stands in the request since.
-_PROFILE_ALONE = 1
-KNOWN_VERSIONS = (_PROFILE_ALONE, SCHEMA_VERSION)
+SCHEMA_VERSION = 1
 
 _NANOS_PER_SECOND = 1_000_000_000
 _BYTES_PER_MIB = 1 << 20
@@ -278,13 +275,10 @@ class Warning_:  # noqa: N801 - `Warning` is a builtin exception.
     remedy: str
 
 
-def _with_request(data: dict[str, Any]) -> int:
-    """Bring a result of format 1 to this one; the options of its run are not known."""
-    if "profile" in data:
-        profile = data.pop("profile")
-        data["request"] = {"request_version": 0, "profile": profile, "options": {}}
-    data["schema_version"] = SCHEMA_VERSION
-    return SCHEMA_VERSION
+def _with_request(data: dict[str, Any]) -> None:
+    """Give an earlier result, which has the profile alone, a request of unknown options."""
+    if "request" not in data and "profile" in data:
+        data["request"] = {"request_version": 0, "profile": data["profile"], "options": {}}
 
 
 @dataclass(frozen=True)
@@ -310,13 +304,12 @@ class Result:
         # It is that of a file, which this is no longer.
         data.pop("checksum", None)
         version = data.get("schema_version")
-        if version == _PROFILE_ALONE:
-            version = _with_request(data)
         if version != SCHEMA_VERSION:
             raise ValueError(
                 f"this result has version {version} of the format; "
-                f"this package reads version {SCHEMA_VERSION} and older ones"
+                f"this package reads version {SCHEMA_VERSION}"
             )
+        _with_request(data)
         warnings = (
             Warning_(
                 kind=one["kind"],

@@ -107,7 +107,7 @@ fn json_and_xml_name_a_hostile_target_exactly() {
         let output = run(folder.path(), &args);
         for json in [output.stdout, fs::read(folder.path().join("r.json")).unwrap()] {
             let result: Value = serde_json::from_slice(&json).unwrap();
-            assert_eq!(result["profile"]["time_spans"][0]["targets"][0]["path"], name);
+            assert_eq!(result["request"]["profile"]["time_spans"][0]["targets"][0]["path"], name);
         }
         let output = run(folder.path(), &["-W0", "-d1", "--stop-ios=9", "-Rxml", name]);
         let xml = String::from_utf8(output.stdout).unwrap();

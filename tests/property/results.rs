@@ -72,16 +72,15 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         }],
         threads: (0..).zip(threads).map(thread).collect(),
     };
+    let profile = Profile { time_spans: vec![span], ..Profile::default() };
     RunResult {
         schema_version: SCHEMA_VERSION,
         tool: Tool { name: "test".to_owned(), version: "0".to_owned() },
         command_line: "diskspd a&b<c>.dat".to_owned(),
         started_at_unix_s: 0,
         host: Host { cpus: vec![Cpu::default()], ..Host::default() },
-        request: Request::new(
-            Profile { time_spans: vec![span], ..Profile::default() },
-            RunOptions::default(),
-        ),
+        request: Request::new(profile.clone(), RunOptions::default()),
+        profile,
         time_spans: vec![span_result],
         verification: None,
         warnings: Vec::new(),

@@ -15,19 +15,7 @@ if TYPE_CHECKING:
 
     from fathom.experiments.progress import Progress
 
-# What scripts may rely on. A name is added here once, and stays.
-NAMES = """
-    Awaited DataFaultError Direction EventCallback ExperimentInterrupted FathomError Fault
-    InvalidRequestError KnownMean Latency Origin OutstandingIo RefusedError Report Result
-    RunFailedError RunInterrupted SteadyWindow Stop Store Thread TimeSpan Warning_ __version__
-    assess compare compare_interleaved explain parse prepare repeat run sweep tune version
-"""
 NULL = "-c16M -b4K -W0 -d1 --engine=null"
-
-
-def test_the_public_names_stay() -> None:
-    assert set(NAMES.split()) <= set(fathom.__all__)
-    assert all(getattr(fathom, name) is not None for name in fathom.__all__)
 
 
 def test_nothing_of_the_experiments_is_loaded_before_one_is_asked_for() -> None:

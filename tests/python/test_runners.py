@@ -75,10 +75,8 @@ def test_a_run_of_another_tool_is_saved_as_one_of_ours(
     named = stored.result.raw["tool"]
     assert f"{named['name']} {named['version']}" == tool.name
     assert stored.summary.columns["tool_version"] == named["version"]
-    assert (
-        stored.result.raw["request"]["profile"]
-        == fathom.parse(["-c4M", *LOAD, str(target)]).to_dict()["profile"]
-    )
+    assert stored.result.request == fathom.parse(["-c4M", *LOAD, str(target)])
+    assert stored.result.raw["profile"] == stored.result.raw["request"]["profile"]
     # Two threads of 200 I/Os per second each, of which 30 % are writes.
     assert stored.result.total.iops == pytest.approx(400, rel=0.2)
     assert stored.result.write.ios / stored.result.total.ios == pytest.approx(0.3, abs=0.1)

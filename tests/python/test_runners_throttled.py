@@ -93,7 +93,7 @@ def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
         shown = figures(gather(store, [f"e{first.id}", f"e{second.id}"]))["same-loads"]
     # The report shows both, with the figures of the store.
     assert "fio 3" in shown.caption
-    for name, values in (("I/Os per second", "iops"), ("Mean latency [ms]", "latency_mean_ns")):
+    for name, values in (("IOPS", "iops"), ("Mean latency [ms]", "latency_mean_ns")):
         rows = [row for row in shown.table.rows if row[1] == name]
         scale = 1 if values == "iops" else 1e6
         for at, experiment_ in ((2, first), (3, second)):

@@ -17,7 +17,7 @@ from fathom._nesting import is_nested_too_deep
 from fathom._text import json_of
 from fathom.imported.errors import ImportFormatError
 from fathom.imported.model import ImportedResult, OwnRun, Reading
-from fathom.result import KNOWN_VERSIONS, Result
+from fathom.result import SCHEMA_VERSION, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 
 
 def _measured(raw: Mapping[str, Any]) -> Result:
-    for histogram in _histograms(raw) if raw.get("schema_version") in KNOWN_VERSIONS else ():
+    for histogram in _histograms(raw) if raw.get("schema_version") == SCHEMA_VERSION else ():
         told, counts = histogram["count"], histogram["bucket_counts"]
         if sum(counts) != told or len(counts) != len(histogram["bucket_lower_ns"]):
             raise ValueError(f"a histogram tells {told} I/Os and has {sum(counts)}")

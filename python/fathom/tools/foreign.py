@@ -227,6 +227,7 @@ class ForeignRunner:
             "tool": {"name": self._tool.name, "version": self._tool.version},
             "command_line": shlex.join(command),
             "started_at_unix_s": began_unix_s,
+            "request": load.request.to_dict(),
             "profile": load.profile,
             "time_spans": [span],
         }

@@ -24,16 +24,21 @@ class Load:
     ----------
     arguments
         Those that it was read from.
+    request
+        What they ask for.
     profile
-        The load in its JSON form.
-    options
-        The settings of the run beside it.
+        The load of that in its JSON form.
 
     """
 
     arguments: tuple[str, ...]
+    request: Request
     profile: Mapping[str, Any]
-    options: RunOptions
+
+    @property
+    def options(self) -> RunOptions:
+        """The settings of the run beside the load."""
+        return self.request.options
 
     @property
     def for_one_run(self) -> tuple[str, ...]:
@@ -51,4 +56,4 @@ def read_load(arguments: Sequence[str]) -> Load:
 
     """
     request = Request.of_words(arguments)
-    return Load(tuple(arguments), request.to_dict()["profile"], request.options)
+    return Load(tuple(arguments), request, request.to_dict()["profile"])

@@ -1,6 +1,6 @@
 //! The result as JSON: everything that was measured, by the schema under `schema/`.
 
-use serde::de::Error as _;
+use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Error, json};
 
 use crate::doctor::Diagnosis;
@@ -105,17 +105,18 @@ pub fn read(text: &str) -> Result<RunResult, Error> {
     Ok(result)
 }
 
-/// Reads a result of this version, or of format 1, which tells the profile in place of the whole request.
+/// Reads a result of this format; earlier ones have the profile alone in place of the whole request.
 fn read_version(text: &str) -> Result<RunResult, Error> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         schema_version: u32,
+        request: Option<IgnoredAny>,
     }
-    let Versioned { schema_version } = serde_json::from_str(text)?;
+    let Versioned { schema_version, request } = serde_json::from_str(text)?;
     match schema_version {
-        1 => {
+        SCHEMA_VERSION if request.is_none() => {
             let mut old: serde_json::Value = serde_json::from_str(text)?;
-            let profile = serde_json::from_value(old["profile"].take())?;
+            let profile = serde_json::from_value(old["profile"].clone())?;
             old["request"] = serde_json::to_value(Request::of_profile_alone(profile))?;
             serde_json::from_value(old)
         }

@@ -31,7 +31,7 @@ pub use verification::VerifyRequest;
 
 /// Version of the form of a request. It grows with each change that an older reader would misread.
 pub const REQUEST_VERSION: u32 = 1;
-/// The version of what a result of format 1 tells: its profile. The options beside it are not known.
+/// The version of what a result without a request tells: its profile. The options beside it are not known.
 pub const PROFILE_ALONE: u32 = 0;
 
 /// All that decides what is run.
@@ -53,7 +53,7 @@ impl Request {
         Self { request_version: REQUEST_VERSION, profile, options }
     }
 
-    /// What a result of format 1 tells of its request.
+    /// What a result that has the profile alone tells of its request.
     #[must_use]
     pub fn of_profile_alone(profile: Profile) -> Self {
         let options = RunOptions::default();

@@ -37,6 +37,7 @@ pub fn assemble(
         started_at_unix_s: provenance.started_at_unix_s,
         host: provenance.host,
         request: request.clone(),
+        profile: request.profile.clone(),
         time_spans: spans.iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
         verification: None,
         warnings: Vec::new(),

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::measure::FaultCount;
-use crate::request::Request;
+use crate::request::{Profile, Request};
 pub use beneath::{
     AnsweredBy, Asked, Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess,
     TargetOrigin,
@@ -31,7 +31,7 @@ pub use verification::{Verification, VerificationFault, VerifiedTarget};
 pub use warning::{Warning, WarningKind, sentence};
 
 /// Version of the result format. It grows with each change that an older reader would misread.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 1;
 
 /// One run: what was asked, on which host, and what was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,8 @@ pub struct RunResult {
     pub host: Host,
     /// What was asked for, whole: it can be run again.
     pub request: Request,
+    /// The load of the request once more, where results had it before they had a request.
+    pub profile: Profile,
     /// One entry per time span that was begun.
     pub time_spans: Vec<TimeSpanResult>,
     /// What verification found; absent if nothing was verified.

@@ -9,7 +9,7 @@ use super::*;
 use crate::guard::fixture::{span, target, thread};
 use crate::measure::IntervalSeries;
 use crate::plan::{Burst, EngineKind, Order, Pace};
-use crate::request::Request;
+use crate::request::{Profile, Request};
 use crate::result::{
     Backend, Cpu, CpuUse, DirectionResult, Host, Outcome, SCHEMA_VERSION, Tool, Waits,
 };
@@ -95,6 +95,7 @@ impl Case {
             started_at_unix_s: 0,
             host: Host { cpus: vec![Cpu::default(); 8], ..Default::default() },
             request: Request::default(),
+            profile: Profile::default(),
             time_spans: vec![time_span(measured)],
             verification: None,
             warnings: Vec::new(),
