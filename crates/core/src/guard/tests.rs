@@ -69,7 +69,7 @@ fn test_data_and_missing_files_pass() {
     let path = home.path().join("test.dat");
     assert_eq!(plain(&writing(&path)), []);
     assert_eq!(plain(&creating(&path)), []);
-    let pattern: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let pattern: Vec<u8> = (0..=255).cycle().take(195 * 512).collect();
     for data in [&vec![0; 100_000], &pattern, &Vec::new()] {
         fs::write(&path, data).expect("a file");
         assert_eq!(plain(&writing(&path)), []);

@@ -139,9 +139,7 @@ impl Walk<'_> {
         let phase = greatest_common_divisor(slot_bytes, COUNT_BYTES);
         let is_begun = place == start.max(self.offset)
             && place.wrapping_sub(u64::from(self.bytes[at])).is_multiple_of(phase);
-        // DiskSpd fills a file to its end, which need not be that of a sector.
-        let may_be_cut = !self.hints.is_marked && self.hints.writes.has_sectors();
-        let is_whole = left <= self.bytes.len() - at || !self.is_at_end || may_be_cut;
+        let is_whole = left <= self.bytes.len() - at || !self.is_at_end;
         let bytes = &self.bytes[at..];
         let bytes = &bytes[..bytes.len().min(left)];
         let is_ours = is_begun && is_whole && counting(bytes) == bytes.len();
