@@ -84,16 +84,27 @@ class Forecast:
     remaining_high_s: float | None = None
 
 
-def answered(strategy: Strategy[Outcome], answer: Callable[[Step], Observation]) -> Outcome:
-    """Run a strategy with answers from anywhere, and return its outcome."""
-    seen: Observation | None = None
+def answered(
+    strategy: Strategy[Outcome],
+    answer: Callable[[Step], Observation],
+    taken: Callable[[Step, Observation], None] = lambda _step, _seen: None,
+) -> Outcome:
+    """Run a strategy with answers from anywhere, and return its outcome.
+
+    ``taken`` gets each step and its answer once the strategy has taken that.
+    """
+    last: tuple[Step, Observation] | None = None
     while True:
         try:
-            step = next(strategy) if seen is None else strategy.send(seen)
+            step = next(strategy) if last is None else strategy.send(last[1])
         except StopIteration as end:
+            if last is not None:
+                taken(*last)
             outcome: Outcome = end.value
             return outcome
-        seen = answer(step)
+        if last is not None:
+            taken(*last)
+        last = step, answer(step)
 
 
 @dataclass
@@ -126,7 +137,6 @@ class Session:
     def __post_init__(self) -> None:
         """Begin to count the time."""
         self.began_s = self.runner.clock()
-        self._told: tuple[str, str | None] | None = None
 
     @property
     def elapsed_s(self) -> float:
@@ -147,29 +157,17 @@ class Session:
 
         """
         with end_noted(self.store, self.experiment_id):
-            return answered(self._telling(strategy), self.observe)
-
-    def _telling(self, strategy: Strategy[Outcome]) -> Strategy[Outcome]:
-        """Tell of each step once the strategy has taken it."""
-        seen: Observation | None = None
-        while True:
-            try:
-                step = next(strategy) if seen is None else strategy.send(seen)
-            except StopIteration as end:
-                self._tell()
-                outcome: Outcome = end.value
-                return outcome
-            self._tell()
-            seen = yield step
-            self._told = step.label, None if step.is_look else seen.failure
+            return answered(strategy, self.observe, self._tell)
 
     def observe(self, step: Step) -> Observation:
         """Run a step, and note in the store what became of it."""
         step_id = self._step_id(step)
         began_s = self.runner.clock()
         seen = self._ran(step, step_id, began_s)
+        if seen.failure is None and seen.run_id is None:
+            # What is saved as a run is done by that.
+            self.store.experiments.set_step(step_id, "done")
         if step.is_look:
-            self._note_look(seen, step_id)
             return seen
         if seen.failure is not None:
             self.failed += 1
@@ -178,13 +176,7 @@ class Session:
                 refuse_a_bad_target(step.arguments, seen.failure)
             return seen
         self.measured += 1
-        if seen.run_id is None:
-            self.store.experiments.set_step(step_id, "done")
         return seen
-
-    def _note_look(self, seen: Observation, step_id: int) -> None:
-        if seen.run_id is None and seen.figures is not None:
-            self.store.experiments.set_step(step_id, "done")
 
     def _ran(self, step: Step, step_id: int, began_s: float) -> Observation:
         try:
@@ -213,11 +205,7 @@ class Session:
         (step_id,) = self.store.experiments.add_steps(self.experiment_id, [planned])
         return step_id
 
-    def _tell(self) -> None:
-        if self._told is None:
-            return
-        label, failure = self._told
-        self._told = None
+    def _tell(self, step: Step, seen: Observation) -> None:
         elapsed_s = self.elapsed_s
         now = self.forecast(elapsed_s)
         self.on_progress(
@@ -227,8 +215,8 @@ class Session:
                 failed=now.failed,
                 elapsed_s=elapsed_s,
                 remaining_s=now.remaining_s,
-                label=label,
-                failure=failure,
+                label=step.label,
+                failure=None if step.is_look else seen.failure,
                 remaining_low_s=now.remaining_low_s,
                 remaining_high_s=now.remaining_high_s,
             )
