@@ -11,12 +11,12 @@ run, once it is set: by ``ExperimentInterrupted``, as Ctrl-C does, and what was 
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fathom._permission import Permission, typed
+from fathom.engine import split_words
 from fathom.errors import ExperimentInterrupted
 from fathom.experiments import repeat as repeating
 from fathom.experiments.assess import EFFORTS
@@ -112,7 +112,7 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
 
     _end_if(cancel)
     with _opened(store) as opened:
-        return repeating.repeat(opened, _words(arguments), policy, label=label, on_run=told)
+        return repeating.repeat(opened, split_words(arguments), policy, label=label, on_run=told)
 
 
 def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
@@ -145,7 +145,7 @@ def sweep(  # noqa: PLR0913 - All but the first have defaults and names.
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
-    words, permission = typed(_words(arguments))
+    words, permission = typed(split_words(arguments))
     more: dict[str, object] = {}
     if duration_s is not None:
         more = {"mode": "fixed", "duration_s": duration_s, "warm_up_s": 5}
@@ -192,7 +192,7 @@ def tune(  # noqa: PLR0913 - All but the first have defaults and names.
     if p99_ns is not None and mean_ns is not None:
         raise ValueError("give one limit: p99_ns or mean_ns")
     goal = Goal("mean", mean_ns) if p99_ns is None else Goal("p99", p99_ns)
-    words, permission = typed(_words(arguments))
+    words, permission = typed(split_words(arguments))
     plan = plan_tune(
         words, threads or f"1..{min(2 * (os.cpu_count() or 1), 64)}", depths, goal=goal
     )
@@ -248,7 +248,7 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
         If ``cancel`` was set, or Ctrl-C ended it.
 
     """
-    (a_words, mine), (b_words, other) = typed(_words(a)), typed(_words(b))
+    (a_words, mine), (b_words, other) = typed(split_words(a)), typed(split_words(b))
     plan = TurnsPlan(tuple(a_words), tuple(b_words), tuple(metrics) or DEFAULT_METRICS)
     permission = type(mine)(
         mine.overwrite or other.overwrite, (*mine.allow_write, *other.allow_write)
@@ -383,10 +383,6 @@ def _opened(store: Where) -> Iterator[Store]:
         return
     with Store(store) as opened:
         yield opened
-
-
-def _words(arguments: Arguments) -> list[str]:
-    return shlex.split(arguments) if isinstance(arguments, str) else [str(one) for one in arguments]
 
 
 def _end_if(cancel: Event | None) -> None:

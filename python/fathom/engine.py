@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fathom.request import Request
     from fathom.result import Result
 
-__all__ = ["EventCallback", "explain", "parse", "run", "run_kept", "version"]
+__all__ = ["EventCallback", "explain", "parse", "run", "run_kept", "split_words", "version"]
 
 EventCallback = Callable[[str, dict[str, Any]], None]
 """What gets the events of a run: a name and its fields.
@@ -46,7 +46,7 @@ def parse(args: str | Sequence[str]) -> Request:
     from fathom.request import Request  # noqa: PLC0415 - Not needed for help, and slow to import.
 
     # Called here, so that what is doubtful is told to whoever called this.
-    return Request.from_dict(json.loads(_fathom.request_of(_split(args))))
+    return Request.from_dict(json.loads(_fathom.request_of(split_words(args))))
 
 
 def explain(
@@ -181,7 +181,7 @@ def _typed(
     given = Permission(overwrite, tuple(allow_write))
     if not isinstance(args, Sequence):
         return args, given
-    words, found = typed(_split(args))
+    words, found = typed(split_words(args))
     devices = (*given.allow_write, *found.allow_write)
     return words, Permission(overwrite or found.overwrite, devices)
 
@@ -189,12 +189,20 @@ def _typed(
 def _asked(args: Request | Sequence[str]) -> list[str] | tuple[str, str]:
     """Return what the engine is asked for: a request with the words that it is known by."""
     if isinstance(args, Sequence):
-        return _split(args)
+        return split_words(args)
     # What was run stands in the result whole; no words of DiskSpd were typed.
     return args.to_json(), "fathom.Request"
 
 
-def _split(args: str | Sequence[str]) -> list[str]:
+def split_words(args: str | Sequence[str]) -> list[str]:
+    """Return the arguments as words: one text is split as a shell does.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one is no UTF-8.
+
+    """
     words = shlex.split(args) if isinstance(args, str) else [str(arg) for arg in args]
     for word in words:
         try:

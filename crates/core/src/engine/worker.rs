@@ -137,7 +137,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             if has_moved || now_ns >= self.steady_until_ns {
                 self.enter_phase(statistics, now_ns);
             }
-            self.accounting(statistics, now_ns);
+            self.enter_completed(statistics, now_ns);
         }
         self.cpu.finish(now_ns, &self.schedule);
         self.end_accounting(statistics, now_ns);
@@ -186,7 +186,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 next_due_ns = Some(next_due_ns.map_or(due_ns, |earlier: u64| earlier.min(due_ns)));
             }
         }
-        // Where only one I/O may be in flight, each index has its turn.
+        // Where only one I/O may be in flight, each stream has its turn.
         self.first_stream = if self.first_stream + 1 < streams { self.first_stream + 1 } else { 0 };
         next_due_ns
     }
@@ -311,7 +311,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
 
     /// Enters what completed, and frees the slots.
     #[inline]
-    fn accounting(&mut self, statistics: &mut ThreadStatistics, now_ns: u64) {
+    fn enter_completed(&mut self, statistics: &mut ThreadStatistics, now_ns: u64) {
         let in_flight = self.in_flight;
         if let Some(intervals) = &mut self.intervals {
             let slots =
