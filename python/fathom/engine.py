@@ -131,15 +131,18 @@ def run(  # noqa: PLR0913 - Each is a wish of its own.
     return run_kept(asked, permission, check=check, on_event=on_event, protect=protect)
 
 
-def run_kept(
+def run_kept(  # noqa: PLR0913 - All but the first two have names.
     arguments: Request | Sequence[str],
     permission: Permission = NOTHING,
     *,
     check: bool = True,
     on_event: EventCallback | None = None,
     protect: Sequence[str | os.PathLike[str]] = (),
+    known_as: Sequence[str] = (),
 ) -> Result:
     """Measure as ``run`` does, by arguments wherever they come from: they allow nothing.
+
+    ``known_as`` are the words by which a request is known, for people to read in its result.
 
     Raises
     ------
@@ -151,7 +154,7 @@ def run_kept(
 
     with let_through():
         text, failures, interruption = _fathom.run_job(
-            _asked(arguments),
+            _asked(arguments, known_as),
             (permission.overwrite, [*permission.allow_write]),
             _protected(protect),
             on_event,
@@ -186,12 +189,14 @@ def _typed(
     return words, Permission(overwrite or found.overwrite, devices)
 
 
-def _asked(args: Request | Sequence[str]) -> list[str] | tuple[str, str]:
+def _asked(
+    args: Request | Sequence[str], known_as: Sequence[str] = ()
+) -> list[str] | tuple[str, str]:
     """Return what the engine is asked for: a request with the words that it is known by."""
     if isinstance(args, Sequence):
         return split_words(args)
-    # What was run stands in the result whole; no words of DiskSpd were typed.
-    return args.to_json(), "fathom.Request"
+    # What was run stands in the result whole, also where no words of DiskSpd were typed.
+    return args.to_json(), shlex.join(["diskspd", *known_as]) if known_as else "fathom.Request"
 
 
 def split_words(args: str | Sequence[str]) -> list[str]:

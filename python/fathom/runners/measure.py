@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fathom.engine import EventCallback
+    from fathom.request import Request
     from fathom.result import Result
     from fathom.store import Store
 
@@ -40,8 +41,11 @@ def noted_override(
     permission: Permission,
     arguments: Sequence[str],
     experiment_id: int | None,
+    request: Request | None = None,
 ) -> list[int]:
     """Note what is allowed for a run, and return the lines; without a store, in the usual one.
+
+    ``request`` is what is run; without it, what the arguments ask for.
 
     Raises
     ------
@@ -52,11 +56,11 @@ def noted_override(
     if not permission:
         return []
     if store is not None:
-        return store.overrides.note(permission, arguments, experiment_id)
+        return store.overrides.note(permission, arguments, experiment_id, request)
     from fathom.store import Store as Opened  # noqa: PLC0415 - Seldom needed.
 
     with Opened() as usual:
-        usual.overrides.note(permission, arguments, experiment_id)
+        usual.overrides.note(permission, arguments, experiment_id, request)
     return []
 
 
@@ -64,6 +68,7 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
     store: Store | None,
     arguments: Sequence[str],
     *,
+    request: Request | None = None,
     label: str = "",
     experiment_id: int | None = None,
     step_id: int | None = None,
@@ -73,8 +78,9 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
 ) -> Measured:
     """Run DiskSpd arguments and save what was measured, also of a run that failed.
 
-    The arguments allow nothing; ``permission`` is what a person has typed for this run. No
-    store of results is written by the run, nor the device that holds it.
+    ``request`` is what is run in place of what the arguments ask for, which are then the words
+    that it is known by. The arguments allow nothing; ``permission`` is what a person has typed for
+    this run. No store of results is written by the run, nor the device that holds it.
 
     ``show`` gets the result before it is saved, so that it is seen even if saving fails.
 
@@ -113,11 +119,16 @@ def measure(  # noqa: PLR0913 - All but the first two have defaults and names.
         store.overrides.ended(noted, run_id)
         return run_id
 
-    noted = noted_override(store, permission, arguments, experiment_id)
+    noted = noted_override(store, permission, arguments, experiment_id, request)
     # Between the end of a run and its place in the store, nothing ends the process.
     with held_back():
         try:
-            result = run_kept(arguments, permission=permission, on_event=on_event)
+            result = run_kept(
+                arguments if request is None else request,
+                permission=permission,
+                on_event=on_event,
+                known_as=arguments,
+            )
         except RunFailedError as error:
             return Measured(saved(error.result, [str(error)]), error.result, error)
         except RunInterrupted as interruption:

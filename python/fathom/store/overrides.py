@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom._permission import Permission
+    from fathom.request import Request
     from fathom.store._database import Database
 
 __all__ = ["Override", "Overrides"]
@@ -56,9 +57,15 @@ class Overrides:
         self._database = database
 
     def note(
-        self, permission: Permission, arguments: Sequence[str], experiment_id: int | None
+        self,
+        permission: Permission,
+        arguments: Sequence[str],
+        experiment_id: int | None,
+        request: Request | None = None,
     ) -> list[int]:
         """Note before a run what is allowed for it, a line for each target that it may write.
+
+        ``request`` is what is run; without it, what the arguments ask for.
 
         Raises
         ------
@@ -66,7 +73,7 @@ class Overrides:
             If the store does not take it: then the run is not to begin.
 
         """
-        spans = parse(arguments)["time_spans"]
+        spans = (parse(arguments) if request is None else request)["time_spans"]
         written = {
             one["path"]: None
             for span in spans

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -23,10 +24,12 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_FAILED
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
+from fathom.store.references import requested_run_number
 
 if TYPE_CHECKING:
     from fathom import EventCallback, Result
     from fathom._permission import Permission
+    from fathom.request import Request
     from fathom.store import Store
     from fathom.workloads import Workload
 
@@ -50,9 +53,17 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
 
     Or a workload's name, what is to differ, and the target: fathom run sql-oltp-70 -d30 x.dat.
     fathom workloads lists them.
+
+    Or @12: what run 12 of the store asked for, whole. Only --overwrite and --allow-write may stand
+    behind it, since what was allowed then is not allowed again.
     """
     arguments, permission = typed(context.args)
     try:
+        if number := _stored_run(arguments, runner):
+            wish = _Wish(arguments, permission, label, None, as_json)
+            with opened_store(store) as opened:
+                _again(opened, number, wish, no_save=no_save)
+            return
         other = chosen_runner(runner)
         if other:
             # Of several runs, another tool makes none: they are an experiment of our engine.
@@ -80,9 +91,63 @@ class _Wish(NamedTuple):
 
     arguments: list[str]
     permission: Permission
-    label: str
+    label: str | None
     runner: str | None
     as_json: bool
+
+
+def _stored_run(arguments: list[str], runner: str | None) -> int | None:
+    """Return the number of the run that is to be made again, if ``@12`` names one.
+
+    Raises
+    ------
+    InvalidRequestError
+        If something stands beside it, which would make it another run.
+
+    """
+    named = [one for one in arguments if requested_run_number(one) is not None]
+    if not named:
+        return None
+    others = [one for one in arguments if one != named[0]]
+    if runner is not None:
+        others.append(f"--runner {runner}")
+    if others:
+        raise fathom.InvalidRequestError(
+            f"{named[0]} is run again as it was, so that nothing else may be said of it: leave out "
+            f"{shlex.join(others)}, or give the arguments that fathom show {named[0][1:]} lists "
+            f"(a file of this name is ./{named[0]})"
+        )
+    return requested_run_number(named[0])
+
+
+def _again(store: Store, number: int, wish: _Wish, *, no_save: bool) -> None:
+    """Make a stored run again.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the store does not know all that it asked for.
+
+    """
+    kept = store.runs.get(number)
+    shown = f"; fathom show {number} lists what is known, for fathom run"
+    if kept.imported is not None:
+        raise fathom.InvalidRequestError(
+            f"run {number} was imported, so that not all that it asked for is known{shown}"
+        )
+    request = kept.result.request
+    if not request.knows_options:
+        raise fathom.InvalidRequestError(
+            f"run {number} was saved by a version that did not keep all options, such as --rate "
+            f"and --skew: what is run would be a guess{shown}"
+        )
+    if not no_save:
+        store.check_writable()
+    wish = wish._replace(
+        arguments=[*kept.arguments], label=kept.summary.label if wish.label is None else wish.label
+    )
+    with live_progress(quiet=wish.as_json) as on_event:
+        _single(None if no_save else store, wish, on_event, request)
 
 
 def _measure(workload: Workload | None, store: Store | None, wish: _Wish) -> None:
@@ -96,7 +161,12 @@ def _measure(workload: Workload | None, store: Store | None, wish: _Wish) -> Non
             _steps(workload, store, wish, on_event)
 
 
-def _single(store: Store | None, wish: _Wish, on_event: EventCallback | None) -> None:
+def _single(
+    store: Store | None,
+    wish: _Wish,
+    on_event: EventCallback | None,
+    request: Request | None = None,
+) -> None:
     from fathom.runners.measure import measure  # noqa: PLC0415 - Only needed to measure.
     from fathom.tools.choose import foreign_runner  # noqa: PLC0415 - The same.
 
@@ -111,13 +181,14 @@ def _single(store: Store | None, wish: _Wish, on_event: EventCallback | None) ->
         done = measure(
             store,
             wish.arguments,
-            label=wish.label,
+            request=request,
+            label=wish.label or "",
             on_event=on_event,
             permission=wish.permission,
             show=show,
         )
     else:
-        done = other.measure(wish.arguments, label=wish.label, show=show)
+        done = other.measure(wish.arguments, label=wish.label or "", show=show)
     if store is not None:
         # The result alone goes to the standard output, as its schema has it.
         typer.echo(f"Saved as run {done.run_id} in {store.name}", err=wish.as_json)
