@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from fabricated import GIB, fabricated, latencies_ns
+from fathom import Result
 from fathom.findings import RULES, TargetEvidence, find, raid_level
 from fathom.findings.observed import Observed, observe, size_words, time_words
 from fathom.findings.search import apply
@@ -17,7 +19,6 @@ from simulated import autoregressive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom import Result
     from fathom.stats.floats import FloatArray
 
 ROOT = Path(__file__).parents[2]
@@ -175,6 +176,31 @@ def test_each_rule_fires_on_its_case_and_is_silent_on_the_others(name: str) -> N
     others = {case: fired(FIRES[case]) for case in FIRES if case != name}
     assert [case for case, found in others.items() if name in found] == []
     assert [case for case, known in SILENT.items() if name in fired(known)] == []
+
+
+def warned(result: Result, kind: str) -> Result:
+    """Return the result with one more of the engine's warnings."""
+    told = {"kind": kind, "target": None, "time_span": 0, "evidence": "So.", "remedy": "Mend it."}
+    return Result.from_json(json.dumps({**result.raw, "warnings": [*result.raw["warnings"], told]}))
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in RULES if rule.explained_by])
+def test_what_a_warning_explains_is_not_put_down_to_the_device(name: str) -> None:
+    """On tmpfs with other load, the cache of a drive was found, and two populations."""
+    (rule,) = [one for one in RULES if one.name == name]
+    results, raid = FIRES[name]
+    for kind in sorted(rule.explained_by):
+        assert name not in fired(([warned(one, kind) for one in results], raid))
+    assert name in fired(([warned(one, "unknown") for one in results], raid))
+
+
+def test_an_unsteady_rate_of_a_busy_host_is_no_matter_of_the_device() -> None:
+    unsteady = warned(FIRES["not-steady"][0][0], "cpu_contended")
+    (found,) = [one for one in find([unsteady]) if one.rule == "not-steady"]
+    assert "precondition" not in found.remedy
+    # Whatever a busy host made fall, and where it stayed so: no credits were used up.
+    step = warned(fabricated(rates=credits_used_up(0.25)), "cpu_contended")
+    assert "burst-credits" not in fired(([step], None))
 
 
 def test_intervals_that_a_busy_host_shifts_do_not_hide_a_step_down() -> None:

@@ -13,7 +13,22 @@ if TYPE_CHECKING:
 
     from fathom.findings.observed import TargetEvidence
 
-__all__ = ["Case", "Confidence", "Finding", "Noticed", "Rule", "numbers_words"]
+__all__ = [
+    "HOST_IN_THE_WAY",
+    "OTHERS_ANSWERED",
+    "Case",
+    "Confidence",
+    "Finding",
+    "Noticed",
+    "Rule",
+    "numbers_words",
+]
+
+OTHERS_ANSWERED = frozenset({"not_the_device"})
+"""Warnings by which the figures are not those of a device."""
+
+HOST_IN_THE_WAY = frozenset({"cpu_contended", "cpu_throttled", "cpu_stolen", "stood_still"})
+"""Warnings by which the host kept the load from running, so that the time is not the device's."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +90,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule; ``look`` returns what it noticed in the results of one target."""
+    """One rule; ``look`` returns what it noticed in the results of one target.
+
+    ``explained_by`` are kinds of the engine's warnings that explain such figures better than this
+    rule does: runs that have one of them are not shown to it.
+    """
 
     name: str
     title: str
     source: str
     look: Callable[[TargetEvidence], Iterable[Noticed]]
+    explained_by: frozenset[str] = frozenset()
 
 
 def numbers_words(numbers: Sequence[int]) -> str:

@@ -97,6 +97,11 @@ class Observed:
         return self.result.total.iops
 
     @property
+    def warned(self) -> set[str]:
+        """The kinds of the engine's warnings."""
+        return {one.kind for one in self.result.warnings}
+
+    @property
     def mean_ns(self) -> float | None:
         """Mean latency of reads and writes; None if it was not measured."""
         latency = self.result.total.latency
@@ -115,6 +120,11 @@ class TargetEvidence:
     observed: Sequence[Observed]
     memory_bytes: int = 0
     raid: str | None = None
+
+    def without(self, kinds: frozenset[str]) -> TargetEvidence:
+        """Return it without the runs that have a warning of these kinds."""
+        kept = [one for one in self.observed if not one.warned & kinds]
+        return replace(self, observed=kept)
 
     def warnings(self, *kinds: str) -> list[tuple[Observed, Warning_]]:
         """Return the engine's own warnings of these kinds, each with its run."""

@@ -108,7 +108,7 @@ def find(results: Iterable[Result], run_ids: Iterable[int | None] = ()) -> list[
 
 def apply(evidence: TargetEvidence) -> list[Finding]:
     """Return the findings of one target."""
-    pairs = [(rule, [*rule.look(evidence)]) for rule in RULES]
+    pairs = [(rule, [*rule.look(evidence.without(rule.explained_by))]) for rule in RULES]
     return [_finding(rule, noticed, evidence) for rule, noticed in pairs if noticed]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
 from fathom.findings.observed import time_words
 
 if TYPE_CHECKING:
@@ -82,4 +82,5 @@ RULE = Rule(
     "Latency has two populations",
     "B. Gregg, Frequency Trails: Modes and Modality (2014)",
     _look,
+    explained_by=HOST_IN_THE_WAY,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom._digits import rate_words
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 from fathom.metrics import interval_series
 
 if TYPE_CHECKING:
@@ -107,4 +107,5 @@ RULE = Rule(
     "The rate fell to a lower level after a while",
     "AWS, Amazon EBS: I/O credits and burst performance; Azure, credit-based bursting",
     _look,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import Rule
+from fathom.findings.finding import OTHERS_ANSWERED, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,4 +25,5 @@ RULE = Rule(
     "A cache of the device may hold all of it",
     "SNIA SSS PTS 2.0.2: ActiveRange; the engine's warning small_working_set",
     _look,
+    explained_by=OTHERS_ANSWERED,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 from fathom.findings.observed import size_words, time_words
 
 if TYPE_CHECKING:
@@ -43,4 +43,5 @@ RULE = Rule(
     "A cache of the drive or array was measured",
     "J. Barreto, DiskSpd, PowerShell and storage performance (2014): file size and caches",
     _look,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
 )

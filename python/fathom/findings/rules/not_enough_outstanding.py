@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import rate_words
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,4 +50,5 @@ RULE = Rule(
     "The device was not loaded to its limit",
     "Little's law; Microsoft, DiskSpd command line: -o and -t",
     _look,
+    explained_by=HOST_IN_THE_WAY,
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from fathom._digits import beside_limit, rate_words
 from fathom.findings._series import settled_rates
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
 from fathom.findings.rules.burst_credits import step_of
 from fathom.stats.steady import WINDOW_ROUNDS, check_window
 
@@ -22,14 +22,19 @@ __all__ = ["RULE"]
 _PERCENT = 100
 # As of the SNIA's rule.
 _RANGE_PERCENT, _FIT_PERCENT = 20, 10
+_LONGER = "Measure longer (-d, --stop-steady), and precondition the device for writes."
+_QUIET = "Measure again when nothing keeps the load from its CPUs; only then is it the device's."
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
     """Apply the rules of the SNIA to fifths of a run, and weigh runs by how far they range."""
     for one in evidence.observed:
         rates = settled_rates(one.result)
+        if rates is None or one.load.is_paced:
+            continue
+        disturbed = bool(one.warned & HOST_IN_THE_WAY)
         # Two steady levels with a step between them are a finding of their own.
-        if rates is None or one.load.is_paced or step_of(one) is not None:
+        if not disturbed and step_of(one) is not None:
             continue
         fifths = np.array([part.mean() for part in np.array_split(rates, WINDOW_ROUNDS)])
         check = check_window(fifths)
@@ -41,7 +46,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             f"{beside_limit(_PERCENT * check.range_share, _RANGE_PERCENT)} % of the mean, drift "
             f"{beside_limit(_PERCENT * check.fit_share, _FIT_PERCENT)} %; "
             f"{_RANGE_PERCENT} % and {_FIT_PERCENT} % are allowed).",
-            "Measure longer (-d, --stop-steady), and precondition the device for writes.",
+            _QUIET if disturbed else _LONGER,
             "likely",
             (one,),
             check.range_share,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import rate_words
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
 from fathom.findings.observed import time_words
 from fathom.stats import LoadPoint, find_knee
 
@@ -48,4 +48,5 @@ RULE = Rule(
     "More outstanding I/O only waits",
     "Little's law; J. Barreto, DiskSpd, PowerShell and storage performance (2014)",
     _look,
+    explained_by=HOST_IN_THE_WAY,
 )

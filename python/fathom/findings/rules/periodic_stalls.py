@@ -8,7 +8,7 @@ import numpy as np
 
 from fathom._digits import rate_words
 from fathom.findings._series import settled_rates
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,4 +55,5 @@ RULE = Rule(
     "The device stalls at a regular period",
     "B. Gregg, Systems Performance (2nd ed.), 9.3: latency outliers and their period",
     _look,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
 )

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from fathom._digits import rate_words
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 from fathom.findings.observed import size_words
 
 if TYPE_CHECKING:
@@ -104,4 +104,5 @@ RULE = Rule(
     "A limit was reached, not the device's own",
     "AWS, Amazon EBS volume types: provisioned IOPS and throughput; Azure, disk performance tiers",
     _look,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
 )

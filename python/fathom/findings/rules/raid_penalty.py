@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import rate_words
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,4 +49,5 @@ RULE = Rule(
     "The write penalty of RAID does not show",
     "Patterson, Gibson, Katz, A Case for RAID (1988): four accesses for a small write",
     _look,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import OTHERS_ANSWERED, Noticed, Rule
 from fathom.findings.observed import time_words
 
 if TYPE_CHECKING:
@@ -51,4 +51,5 @@ RULE = Rule(
     "Too good to be a device",
     "Intel Optane SSD P5800X, product brief: 5 us; PCI-SIG, PCI Express 6.0: 121 GB/s for x16",
     _look,
+    explained_by=OTHERS_ANSWERED,
 )

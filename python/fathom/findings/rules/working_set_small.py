@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import OTHERS_ANSWERED, Noticed, Rule
 from fathom.findings.observed import size_words
 
 if TYPE_CHECKING:
@@ -40,4 +40,5 @@ RULE = Rule(
     "The working set is small",
     "SNIA SSS PTS 2.0.2: ActiveRange of 75 % (client) or 100 % (enterprise)",
     _look,
+    explained_by=OTHERS_ANSWERED,
 )

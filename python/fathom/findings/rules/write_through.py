@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom.findings.finding import Noticed, Rule
+from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 from fathom.findings.observed import time_words
 
 if TYPE_CHECKING:
@@ -51,4 +51,5 @@ RULE = Rule(
     "Write-through is answered by a cache",
     "Linux kernel documentation, Explicit volatile write back cache control (FUA, flush)",
     _look,
+    explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
 )
