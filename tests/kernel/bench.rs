@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -88,6 +90,19 @@ impl Running {
     pub fn interrupt(&self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    }
+
+    /// Waits until a whole second had I/Os that completed: a disk may stand still for several.
+    pub fn until_a_second_is_served(&mut self) {
+        // The first line is of a second that had begun before.
+        for _ in 0..2 {
+            let mut line = String::new();
+            while !(line.contains(" IOPS ") && !line.contains(" 0 IOPS ")) {
+                line.clear();
+                assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "{}", self.told);
+                self.told.push_str(&line);
+            }
+        }
     }
 
     /// The threads of the run: the name of each, and the CPUs that it may use.
@@ -181,6 +196,15 @@ pub fn may_lock_too_little(stderr: &str) -> bool {
 /// Says why a test cannot run here.
 pub fn skip(reason: &str) {
     crate::prepare::support::skip(reason);
+}
+
+/// Waits for something that a slow disk may delay, for a minute at most.
+pub fn wait_for(what: &str, is_so: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < until, "{what}: not within a minute");
+        thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// The bytes of a file.

@@ -123,12 +123,29 @@ fn rates_are_delivered() {
     ] {
         // One I/O per thread may fall on either side of either end.
         let allowed: u64 = ios_expected / 1_000 + 2;
-        // A host that stands still at the very end of a run leaves no time to catch up, so that one of
-        // three runs must do.
-        let mut runs = (0..3).map(|_| ios(&bench.measure(args)));
-        let hit = runs.any(|ios| ios.abs_diff(ios_expected) <= allowed);
-        assert!(hit, "{args}: no run of three gave {ios_expected} I/Os");
+        let mut made = Vec::new();
+        while made.len() < 3 {
+            let result = bench.measure(args);
+            // What a disk that stands still kept from being delivered was due all the same.
+            let due = ios(&result) + at_end(&result, "at_end") + at_end(&result, "not_issued");
+            assert!(due.abs_diff(ios_expected) <= allowed, "{args}: {due} were due");
+            made.push(ios(&result));
+            if ios(&result).abs_diff(ios_expected) <= allowed {
+                break;
+            }
+        }
+        // A disk that stands still at the end of each of three runs delivers less; nothing else does.
+        let is_null = args.ends_with("null");
+        let enough =
+            if is_null { ios_expected - allowed.min(ios_expected) } else { ios_expected / 2 };
+        assert!(made.iter().any(|&ios| ios >= enough), "{args}: {made:?}, not {ios_expected}");
+        assert!(made.iter().all(|&ios| ios <= ios_expected + allowed), "{args}: {made:?}");
     }
+}
+
+/// Reads that were in flight (`at_end`) or due (`not_issued`) when the measured time ended.
+fn at_end(result: &Value, kind: &str) -> u64 {
+    records(result, "read").filter_map(|record| record["edges"][kind]["ios"].as_u64()).sum()
 }
 
 #[test]
@@ -136,7 +153,14 @@ fn a_rate_gives_response_times_beside_service_times() {
     let bench = Bench::new();
     let paced = bench.measure("-b4K -r -L -g500i t.dat");
     for record in records(&paced, "read") {
-        assert_eq!(record["response"]["count"], record["latency"]["count"]);
+        // Beside those that completed, each has the ages of those that a stall held up at the end.
+        let completed = |times: &str, added: &str| {
+            let added = record["edges"][added].as_u64().unwrap_or(0);
+            record[times]["count"].as_u64().unwrap() - added
+        };
+        let served = completed("latency", "at_least");
+        assert_eq!(completed("response", "response_at_least"), served);
+        assert_eq!(served, record["ios"].as_u64().unwrap());
     }
     let unpaced = bench.measure("-b4K -r -L t.dat");
     assert!(records(&unpaced, "read").all(|record| record["response"].is_null()));

@@ -8,7 +8,7 @@ use fathom_core::verify::journal::Journal;
 use fathom_core::verify::stamp::{SECTOR_BYTES, STAMP_BYTES, Stamp};
 use serde_json::Value;
 
-use crate::bench::{Bench, bytes};
+use crate::bench::{Bench, bytes, wait_for};
 
 const BLOCK: usize = 4096;
 
@@ -74,7 +74,9 @@ fn without_verify_nothing_is_stamped_and_nothing_is_told() {
 fn every_sector_says_where_it_belongs_and_carries_the_write_data_behind_the_stamp() {
     for (data, byte) in [("", None), ("-Z", Some(0))] {
         let bench = Bench::new();
-        bench.measure(&format!("--verify -b4K -w100 -o4 {data} t.dat"));
+        // Once over the file, however slow the disk is.
+        let once = format!("--verify -W0 -d60 --stop-ios=2048 -b4K -w100 -o4 {data} t.dat");
+        assert!(bench.run(&once).status.success());
         let contents = bytes(&bench.path("t.dat"));
         let first = Stamp::read(&contents[..SECTOR_BYTES]).unwrap();
         for (index, sector) in contents.chunks(SECTOR_BYTES).enumerate() {
@@ -135,7 +137,15 @@ fn settled(journal: &Path, random: &mut Random) -> Vec<usize> {
 fn after_kill_9_all_of_a_thousand_seeded_corruptions_are_found_and_nothing_else() {
     let bench = Bench::new();
     let journal = "--verify-journal=run.journal";
-    bench.start(&format!("{journal} -b4K -r -w70 -o16 -t2 -W0 -d600 t.dat")).kill();
+    let run = bench.start(&format!("{journal} -b4K -r -w70 -o16 -t2 -W0 -d600 t.dat"));
+    // However slow the disk is: it may stand still for seconds.
+    let twice = || {
+        // The run holds its own.
+        std::fs::copy(bench.path("run.journal"), bench.path("copy.journal")).unwrap();
+        settled(&bench.path("copy.journal"), &mut Random::new(8)).len() > 1200
+    };
+    wait_for("1,200 blocks are written twice", twice);
+    run.kill();
     let (code, clean) = pass(&bench, "--verify-only=run.journal");
     let clean = target(&clean, 0);
     assert_eq!((code, faults(&clean)), (Some(0), [0; 5]), "{clean:?}");
@@ -249,14 +259,16 @@ fn the_next_run_checks_the_stamps_of_the_one_before_it() {
 #[test]
 fn what_somebody_else_changes_during_the_run_is_found_by_the_run_itself() {
     let bench = Bench::new();
-    bench.measure("--verify -b4K -w100 -o4 t.dat");
-    let run = bench.start("--verify -b4K -r -o4 -W0 -d3 -Rjson t.dat");
+    assert!(bench.run("--verify -W0 -d60 --stop-ios=2048 -b4K -w100 -o4 t.dat").status.success());
+    let mut run = bench.start("--verify -b4K -r -o4 -W0 -d600 -Rjson t.dat");
     // Holes: zeros carry no stamp, so nobody knows what should be there; shifted blocks are known.
     let contents = bytes(&bench.path("t.dat"));
     let shifted = [&contents[BLOCK..], &contents[..BLOCK]].concat();
     // In place: a file that is cut, be it for a moment, gives short reads.
     let file = std::fs::OpenOptions::new().write(true).open(bench.path("t.dat")).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &shifted, 0).unwrap();
+    run.until_a_second_is_served();
+    run.interrupt();
     let ended = run.wait();
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();

@@ -14,14 +14,16 @@ fn bursts_have_gaps_between_them() {
     let bench = Bench::new();
     for engine in ["-o1", "-o2"] {
         let args = format!("-b4K -r {engine} -D10 --engine=null");
-        let bursts = bench.measure(&format!("{args} -i10 -j100 null"));
+        // A host that stood still for most of a second, which is rare, is asked again.
+        let mut asked = (0..3).map(|_| bench.measure(&format!("{args} -i10 -j100 null")));
+        let bursts = asked.find(|bursts| ios(bursts) >= 20).expect("20 I/Os in one of three runs");
         let counts = per_interval(&bursts);
         assert_eq!(counts.len(), 100);
         let empty = counts.iter().filter(|count| **count == 0).count();
         // Ten bursts of ten I/Os, each in one interval, or two where it straddles them; a host that stands
         // still makes bursts fewer and never more.
         assert!(empty >= 80, "{engine}: {empty} of 100 intervals are empty: {counts:?}");
-        assert!((20..=100).contains(&ios(&bursts)), "{engine}: {}", ios(&bursts));
+        assert!(ios(&bursts) <= 100, "{engine}: {}", ios(&bursts));
         assert!(counts.iter().all(|count| *count <= 20), "{counts:?}");
         let steady = ios(&bench.measure(&format!("{args} null")));
         assert!(steady > 100 * ios(&bursts), "{engine}: {steady} without bursts");
@@ -95,8 +97,10 @@ fn dots(text: &str) -> usize {
 #[test]
 fn progress_is_a_dot_for_so_many_ios_of_each_thread() {
     let bench = Bench::new();
+    // A disk that stands still for a second would leave nothing to show.
+    let paced = "-W0 -d1 -b4K -r -g1000i --engine=null";
     for every in [50_u64, 200] {
-        let args = format!("-W0 -d1 -b4K -r -t2 -g1000i -P{every} --json=r.json t.dat");
+        let args = format!("{paced} -t2 -P{every} --json=r.json null");
         let output = bench.run(&args);
         let shown = dots(&String::from_utf8(output.stdout).unwrap()) as u64;
         let result = serde_json::from_slice(&crate::bench::bytes(&bench.path("r.json"))).unwrap();
@@ -105,15 +109,15 @@ fn progress_is_a_dot_for_so_many_ios_of_each_thread() {
         assert!(expected > 0 && shown.abs_diff(expected) <= 2, "{shown} dots, not {expected}");
     }
     // The report follows on the next line, as DiskSpd's does.
-    let output = bench.run("-W0 -d1 -b4K -r -g1000i -P100 t.dat");
+    let output = bench.run(&format!("{paced} -P100 null"));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.trim_start_matches('.').starts_with("\nCommand Line"), "{text}");
     // Where a program reads the result the dots stay out of its way.
-    let output = bench.run("-W0 -d1 -b4K -r -g1000i -P100 -Rjson t.dat");
+    let output = bench.run(&format!("{paced} -P100 -Rjson null"));
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(sum(&result, "read", "ios") > 0);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.matches('.').count() >= 5, "{stderr}");
-    let silent = bench.run("-W0 -d1 -b4K -r -g1000i t.dat");
+    let silent = bench.run(&format!("{paced} null"));
     assert_eq!(dots(&String::from_utf8(silent.stdout).unwrap()), 0);
 }
