@@ -97,7 +97,7 @@ impl Running {
         // The first line is of a second that had begun before.
         for _ in 0..2 {
             let mut line = String::new();
-            while !(line.contains(" IOPS ") && !line.contains(" 0 IOPS ")) {
+            while !line.contains(" IOPS ") || line.contains(" 0 IOPS ") {
                 line.clear();
                 assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "{}", self.told);
                 self.told.push_str(&line);
