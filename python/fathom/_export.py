@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["FORMATS", "ExportError", "Format", "format_of", "write_file", "write_text"]
+__all__ = [
+    "FORMATS",
+    "ExportError",
+    "Format",
+    "format_of",
+    "no_formula",
+    "write_file",
+    "write_text",
+]
 
 Format = Literal["csv", "json", "parquet", "xlsx"]
 FORMATS: tuple[Format, ...] = ("csv", "json", "parquet", "xlsx")
@@ -93,10 +101,10 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
 def _csv(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:
     writer = csv.DictWriter(stream, _columns(rows), lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: _no_formula(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: no_formula(value) for name, value in row.items()} for row in rows)
 
 
-def _no_formula(value: object) -> object:
+def no_formula(value: object) -> object:
     """Return what no spreadsheet takes for a formula when it opens the file.
 
     A label such as ``=cmd|...`` would be run by some (https://owasp.org/www-community/attacks/

@@ -14,6 +14,7 @@ from fathom._signals import ending_in_good_order
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
 from fathom.cli.verbs import VerbGroup
 from fathom.cli.views.plain import plain_streams
+from fathom.cli.views.table_format import chosen_tables
 
 __all__ = ["app", "main"]
 
@@ -61,8 +62,9 @@ def main() -> None:
 def _code() -> int | str | None:
     """Run the command, and return its exit code."""
     try:
-        with ending_in_good_order():
+        with ending_in_good_order(), chosen_tables():
             code: int | str | None = app(standalone_mode=False)
+        _flush()
     except typer.TyperException as error:
         # Typer's own code for wrong arguments is 2, which means "refused, to protect data" here.
         typer.echo(f"error: {error.format_message()}", err=True)
@@ -77,11 +79,29 @@ def _code() -> int | str | None:
 
         typer.echo(f"error: {error}", err=True)
         code = exit_code(error)
+    except BrokenPipeError:
+        # Who read the output has seen enough, as `head` does; nothing more can be told there.
+        _write_no_more()
+        typer.echo("error: the output was closed before all of it was written", err=True)
+        code = EXIT_FAILED
     except OSError as error:
         # Such as an output on a disk that is full.
         typer.echo(f"error: {error}", err=True)
         code = EXIT_FAILED
     return code
+
+
+def _flush() -> None:
+    """Write what is still kept, while there is somebody to tell that it cannot be written."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _write_no_more() -> None:
+    """Let what is still kept for the standard output go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
 
 
 def _show_warning(message: Warning | str, *_place: object, **_more: object) -> None:

@@ -37,6 +37,11 @@ class Verb(NamedTuple):
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
 # Verbs whose arguments are those of a load.
 _PASSING = ("run", "repeat", "sweep", "tune", "compare", "translate")
+# Verbs that show tables, each with those of their own verbs.
+_WITH_TABLES = frozenset(
+    {"run", "repeat", "sweep", "tune", "assess", "compare", "workloads", "list", "show", "audit"}
+    | {"translate", "baseline list"}
+)
 _WORKLOAD_OR_ARGUMENTS = "[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS..."
 _TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
 
@@ -159,7 +164,13 @@ class Passing(TyperCommand):
 
 
 def load(name: str) -> TyperCommand | TyperGroup:
-    """Import a verb's module, and return the verb."""
+    """Import a verb's module, and return the verb with the options of all verbs of its kind."""
+    found = _alone(name)
+    _add_common(name, found)
+    return found
+
+
+def _alone(name: str) -> TyperCommand | TyperGroup:
     verb = VERBS[name]
     found = getattr(import_module(f"fathom.cli.commands.{verb.module}"), verb.attribute)
     if isinstance(found, typer.Typer):
@@ -175,6 +186,15 @@ def load(name: str) -> TyperCommand | TyperGroup:
         context_settings=settings,
     )(found)
     return cast("TyperCommand", typer.main.get_command(alone))
+
+
+def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
+    for part, command in getattr(verb, "commands", {}).items():
+        _add_common(f"{name} {part}", command)
+    if name in _WITH_TABLES:
+        before = [one.name for one in verb.params].index("as_json") + 1
+        format_option = import_module("fathom.cli.common_options").format_option
+        verb.params.insert(before, format_option())
 
 
 class _Later(TyperCommand):

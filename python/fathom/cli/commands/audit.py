@@ -32,7 +32,7 @@ def audit(
         if not found:
             typer.echo(f"nothing was allowed in {opened.name}")
             return
-    columns = ("when", "who", "allowed", "target", "was", "run", "arguments")
+    columns = ("when", "who~", "allowed", "target~", "was~", "run", "arguments~")
     rows = [
         [
             local_time(one.at_unix_s),
@@ -45,4 +45,4 @@ def audit(
         ]
         for one in found
     ]
-    console().print(text_table("", columns, rows))
+    console().print(text_table("", columns, rows, spare=("arguments", "was")))

@@ -49,7 +49,7 @@ def list_(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
             ]
             for one in opened.baselines.list()
         ]
-        console().print(text_table("", ("baseline", "stands for", "since"), rows))
+        console().print(text_table("", ("baseline~", "stands for", "since"), rows))
 
 
 @app.command("remove")

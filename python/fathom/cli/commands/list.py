@@ -76,5 +76,6 @@ def _experiments(store: Store, limit: int, *, as_json: bool) -> None:
         ]
         for one in found
     ]
-    columns = ("experiment>", "started", "verb", "name", "state", "runs>")
-    console().print(text_table("", columns, rows))
+    columns = ("experiment>", "started", "verb", "name~", "state", "runs>")
+    spare = ("started", "verb")
+    console().print(text_table("", columns, rows, spare=spare))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.cli.common import JsonOption, StoreOption, opened_store
+from fathom.cli.views.experiments import show_outcome, show_plan
 from fathom.cli.views.imported import show_imported
 from fathom.cli.views.runs import (
     console,
@@ -116,15 +117,17 @@ def _experiment(store: Store, experiment_id: int, *, as_json: bool) -> None:
         "failure": one.failure,
         "started": local_time(one.started_at_unix_s),
         "ended": one.ended_at_unix_s and local_time(one.ended_at_unix_s),
-        "plan": json.dumps(one.plan),
-        "outcome": one.outcome and json.dumps(one.outcome),
     }
     terminal = console()
     terminal.print(facts_table(f"Experiment e{one.id}", facts))
+    if one.plan:
+        show_plan(one.plan)
+    if one.outcome:
+        show_outcome(one.outcome)
     if one.steps:
         rows = [
             [str(step.position + 1), step.label, step.state, step.failure or ""]
             for step in one.steps
         ]
-        terminal.print(text_table("Steps", ("step>", "label", "state", "why"), rows))
+        terminal.print(text_table("Steps", ("step>", "label~", "state", "why~"), rows))
     terminal.print(runs_table(reversed(found)))

@@ -11,6 +11,7 @@ import typer
 from fathom.cli.views.claims import legend_of, row_mark
 from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, plain_text
+from fathom.cli.views.table_format import write_table
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
 
 if TYPE_CHECKING:
@@ -202,7 +203,11 @@ def _table(
 ) -> WholeTable:
     return WholeTable(
         [
-            WholeColumn(plain_text(one.removesuffix(">")).plain, is_number=one.endswith(">"))
+            WholeColumn(
+                plain_text(one.removesuffix(">")).plain,
+                is_number=one.endswith(">"),
+                is_name=not one.endswith(">"),
+            )
             for one in columns
         ],
         [[plain_text(cell).plain for cell in row] for row in rows],
@@ -223,6 +228,8 @@ def _print(table: WholeTable) -> None:
     # Also where the output goes to a file or another program: it is made for reading.
     from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
 
+    if write_table(table):
+        return
     terminal = Console(file=unguarded(sys.stdout), width=_columns())
     with terminal.capture() as captured:
         terminal.print(table, crop=False)

@@ -61,17 +61,22 @@ def text_table(
     spare: Sequence[str] = (),
     caption: str = "",
 ) -> WholeTable:
-    """Return a table of plain text; columns whose title ends with ``>`` are numbers.
+    """Return a table of plain text.
 
-    No terminal is too narrow for it: columns that are ``spare`` are left out, the first one first,
-    or each row becomes a block.
+    Columns whose title ends with ``>`` are numbers; with ``~``, names that may be shortened. No
+    terminal is too narrow for it: columns that are ``spare`` are left out, the first one first, or
+    each row becomes a block.
     """
     is_terminal = console().is_terminal
     # What another program cuts at spaces has something in each column.
     nothing, line_feed = ("", "\n") if is_terminal else ("-", "\\n")
     return WholeTable(
         columns=[
-            WholeColumn(plain_text(one.removesuffix(">")).plain, is_number=one.endswith(">"))
+            WholeColumn(
+                plain_text(one.rstrip(">~")).plain,
+                is_number=one.endswith(">"),
+                is_name=one.endswith("~") and is_terminal,
+            )
             for one in columns
         ],
         rows=[
@@ -149,15 +154,15 @@ def local_time(unix_s: float | None) -> str:
 def facts_table(title: str, facts: Mapping[str, object]) -> WholeTable:
     """Return names and values, without those that nobody knows."""
     known = [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
-    return text_table(title, ("", ""), known)
+    return text_table(title, ("", "~"), known)
 
 
 def runs_table(runs: Iterable[RunSummary]) -> WholeTable:
     """Return one line for each run."""
-    columns = ("run>", "started", "label", "outcome", "load", "IOPS>", "MiB/s>", "mean ms>")
+    columns = ("run>", "started", "label~", "outcome", "load", "IOPS>", "MiB/s>", "mean ms>")
     rows = [_run_cells(run) for run in runs]
-    spare = ("mean ms", "MiB/s", "started", "label")
-    return text_table("", (*columns, "p99 ms>", "target"), rows, spare=spare)
+    spare = ("mean ms", "MiB/s", "started", "label", "outcome")
+    return text_table("", (*columns, "p99 ms>", "target~"), rows, spare=spare)
 
 
 def _run_cells(run: RunSummary) -> list[str]:

@@ -1,11 +1,13 @@
 """Tables that never show a part of a number, however narrow the terminal is.
 
-Words fold at spaces alone. What does not fit so is left out as a whole column, which is named;
-where that is not enough, each row becomes a block of lines with all that it has.
+Words fold at spaces alone. Paths and names get shorter in their middle. What does not fit so is
+left out as a whole column, which is named; where that is not enough, each row becomes a block of
+lines with all that it has.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,24 +19,40 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["LEAST_BAR", "WholeColumn", "WholeTable", "fitting"]
+__all__ = ["LEAST_BAR", "WholeColumn", "WholeTable", "fitting", "shortened"]
 
 _INDENT = "  "
+# What is left of a path or a name where room is short, and what stands for the rest of it.
+_LEAST_NAME = 24
+_GAP = "..."
+_HOW = "A wider terminal shows all, as --format csv does."
 LEAST_BAR = 8
 """What a bar of progress needs beside its words, with what stands between them."""
 
 
 @dataclass(frozen=True)
 class WholeColumn:
-    """A column: its title, and whether it holds numbers, which never fold."""
+    """A column: its title, and what it holds.
+
+    Numbers never fold. Long words of a column of names, such as paths, get shorter in their middle.
+    """
 
     title: str
     is_number: bool = False
+    is_name: bool = False
 
     def least(self, texts: Sequence[str]) -> int:
         """Return the width below which something of it would be cut."""
-        cells = map(_longest_line if self.is_number else _longest_word, texts)
-        return max([_longest_word(self.title), *cells], default=1) or 1
+        cells = max(map(_longest_line if self.is_number else _longest_word, texts), default=0)
+        if self.is_name:
+            cells = min(cells, _LEAST_NAME)
+        return max(_longest_word(self.title), cells) or 1
+
+    def shown(self, text: str, width: int) -> str:
+        """Return a cell as it is drawn in so many columns of the terminal."""
+        if not self.is_name:
+            return text
+        return re.sub(r"\S+", lambda word: shortened(word[0], width), text)
 
     def most(self, texts: Sequence[str]) -> int:
         """Return the width beyond which nothing folds."""
@@ -81,7 +99,8 @@ class WholeTable:
             yield self._table(kept, options.max_width)
             left = [one.title for at, one in enumerate(self.columns) if at not in kept]
             if left:
-                words = f"Not shown, for want of room: {', '.join(map(str.strip, left))}."
+                names = ", ".join(one.strip() for one in left)
+                words = f"Not shown, for want of room: {names}. {_HOW}"
                 yield _wrapped(words, options.max_width)
         if self.caption:
             yield _wrapped(self.caption, options.max_width)
@@ -111,7 +130,8 @@ class WholeTable:
         table = Table(show_edge=self.is_boxed, show_header=has_titles)
         if not self.is_boxed:
             table.box, table.pad_edge, table.padding = None, False, (0, self.gap, 0, 0)
-        for at, column_width in zip(kept, self._widths(kept, width), strict=True):
+        widths = self._widths(kept, width)
+        for at, column_width in zip(kept, widths, strict=True):
             column = self.columns[at]
             table.add_column(
                 Text(column.title),
@@ -121,7 +141,11 @@ class WholeTable:
             )
         for number, row in enumerate(self.rows):
             style = "bold" if number in self.headings else ""
-            table.add_row(*(Text(row[at], style=style) for at in kept))
+            cells = [
+                Text(self.columns[at].shown(row[at], wide), style=style)
+                for at, wide in zip(kept, widths, strict=True)
+            ]
+            table.add_row(*cells)
         return table
 
     def _widths(self, kept: Sequence[int], width: int) -> list[int]:
@@ -146,7 +170,8 @@ class WholeTable:
             indent = ""
             for column, cell in zip(self.columns, row, strict=True):
                 if cell.strip():
-                    words = " ".join(f"{column.title} {cell}".split())
+                    shown = column.shown(cell, max(width - 2 * len(_INDENT), _LEAST_NAME))
+                    words = " ".join(f"{column.title} {shown}".split())
                     yield _wrapped(words, width, indent)
                     indent = _INDENT
             if number + 1 < len(self.rows):
@@ -158,6 +183,23 @@ def _cells(text: str) -> int:
     from rich.cells import cell_len  # noqa: PLC0415 - Help draws nothing.
 
     return cell_len(text)
+
+
+def shortened(word: str, width: int) -> str:
+    """Return a path or a name without its middle, if it is too long: its ends tell the most."""
+    if _cells(word) <= width:
+        return word
+    room = max(width - len(_GAP), 2)
+    front, back = "", ""
+    for one in word:
+        if _cells(front + one) > room // 3:
+            break
+        front += one
+    for one in reversed(word):
+        if _cells(front + one + back) > room:
+            break
+        back = one + back
+    return f"{front}{_GAP}{back}"
 
 
 def fitting(parts: Sequence[str], room: int, gap: str = "  ") -> str:
