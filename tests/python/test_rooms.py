@@ -103,7 +103,6 @@ UNTYPED_JSON = {
     "experiments/prepare/write.py": 3,
     "experiments/repeat.py": 1,
     "experiments/sweep/claims.py": 10,
-    "experiments/sweep/experiment.py": 1,
     "experiments/sweep/plan.py": 2,
     "experiments/tune/claims.py": 8,
     "experiments/tune/plan.py": 2,

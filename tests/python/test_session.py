@@ -55,15 +55,19 @@ def kept(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
+def of_nine(_elapsed_s: float) -> Forecast:
+    return Forecast(0, 9.0, 0, 1.0)
+
+
 def session_of(store: Store, device: SimulatedDevice, told: list[Progress]) -> Session:
     experiment_id = store.experiments.begin("sweep", "least depth", {})
-    return Session(store, device, experiment_id, lambda _s: Forecast(0, 9.0, 0, 1.0), told.append)
+    return Session(store, experiment_id, device, on_progress=told.append, refuses_targets=True)
 
 
 def test_a_session_runs_a_strategy_saves_its_steps_and_tells_of_each(kept: Store) -> None:
     told: list[Progress] = []
     session = session_of(kept, SimulatedDevice(SHAPES["saturation"], run_noise=0.0), told)
-    found = session.run(least_depth(1.0, (*LOADS, "x.dat"), most=4))
+    found = session.run(least_depth(1.0, (*LOADS, "x.dat"), most=4), of_nine)
     assert found == 1
     steps = kept.experiments.get(session.experiment_id).steps
     assert [(one.state, one.parameters) for one in steps] == [
@@ -81,7 +85,7 @@ def test_a_step_that_fails_is_noted_and_observed(kept: Store, tmp_path: Path) ->
     told: list[Progress] = []
     device = SimulatedDevice(SHAPES["saturation"], fails=lambda load: load.depth == 2)
     session = session_of(kept, device, told)
-    assert session.run(least_depth(1.0, (*LOADS, str(target)), most=4)) is None
+    assert session.run(least_depth(1.0, (*LOADS, str(target)), most=4), of_nine) is None
     steps = kept.experiments.get(session.experiment_id).steps
     assert [one.state for one in steps] == ["done", "failed"]
     assert [one.failure for one in told] == [None, "the device said no"]

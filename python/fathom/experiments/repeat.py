@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from functools import partial
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fathom._permission import NOTHING, Permission, typed
-from fathom.errors import InvalidRequestError
 from fathom.experiments._run_histograms import RunHistograms
-from fathom.experiments.ending import end_noted
+from fathom.experiments._run_times import asked_run_s, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
+from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
 from fathom.metrics import metric_column, quantile_of, run_value
-from fathom.runners.measure import measure
+from fathom.runners import NativeRunner
 from fathom.stats import (
     Drift,
     Neighbours,
@@ -39,12 +38,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from fathom.engine import EventCallback
+    from fathom.experiments.progress import Progress
     from fathom.result import Result
-    from fathom.store import Experiment, ExperimentState, RunSummary, Store
+    from fathom.store import RunSummary, Store
 
 __all__ = [
     "MetricSummary",
     "RepeatPolicy",
+    "Repeater",
     "Repetition",
     "begin_repeat",
     "repeat",
@@ -267,90 +268,114 @@ def resume_repeat(
         If the store has no such experiment.
 
     """
-    experiment = store.experiments.get(experiment_id)
-    if experiment.verb != "repeat" or experiment.state == "complete":
-        what = "complete" if experiment.verb == "repeat" else f"a {experiment.verb}, no repetition"
-        raise InvalidRequestError(f"experiment e{experiment_id} is {what}")
-    with damage_told(experiment_id):
-        return _go_on(store, experiment, on_event, on_run, permission)
-
-
-def _go_on(
-    store: Store,
-    experiment: Experiment,
-    on_event: EventCallback | None,
-    on_run: Callable[[int, int | None], None],
-    permission: Permission,
-) -> Repetition:
-    experiment_id = experiment.id
-    plan = experiment.plan
-    policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
+    plan = store.experiments.get(experiment_id).plan
     other = foreign_runner(plan.get("runner"), store, permission)
-    own = partial(measure, store, on_event=on_event, permission=permission)
-    one_run = own if other is None else other.measure
-    store.experiments.finish(experiment_id, "running")
-    failure: str | None = None
-    with end_noted(store, experiment_id):
-        done = len(_runs(store, experiment_id))
-        planned = _planned(store, experiment_id, policy) if done >= policy.pilot else None
-        if planned is not None and done >= planned:
-            planned = _extended(store, experiment_id, policy, planned)
-        while failure is None and done < (planned or policy.pilot):
-            found = one_run(
-                plan["arguments"], label=plan.get("label", ""), experiment_id=experiment_id
-            )
-            failure = found.failure
-            done += 1
-            if done == policy.pilot and failure is None:
-                planned = _planned(store, experiment_id, policy)
-            if planned is not None and done >= planned and failure is None:
-                planned = _extended(store, experiment_id, policy, done)
-            on_run(done, planned)
-    return _concluded(store, experiment_id, policy, planned, failure)
+    own = NativeRunner(store, on_event=on_event, permission=permission)
+
+    def told(progress: Progress) -> None:
+        on_run(progress.done, repeater.planned)
+
+    session = Session(store, experiment_id, other or own, on_progress=told)
+    session.resume("repeat", "is a {}, no repetition")
+    with damage_told(experiment_id):
+        policy = RepeatPolicy(**{one.name: plan[one.name] for one in fields(RepeatPolicy)})
+        values = [run_value(run, policy.metric) for run in session.runs()]
+        repeater = Repeater(
+            policy,
+            plan["arguments"],
+            lambda seen: None if seen.run_id is None else session.value(seen.run_id, policy.metric),
+            values,
+            label=plan.get("label", ""),
+            runner=plan.get("runner") or "fathom",
+        )
+        failure = session.run(repeater.strategy(), repeater.forecast)
+        return _concluded(session, policy, repeater.planned, failure)
 
 
-def _runs(store: Store, experiment_id: int) -> list[RunSummary]:
-    found = store.runs.list(experiment_id=experiment_id)
-    return [run for run in reversed(found) if run.outcome == "complete"]
+@dataclass
+class Repeater:
+    """The same run again, until its policy is content; the outcome is why it ended early.
 
-
-def _planned(store: Store, experiment_id: int, policy: RepeatPolicy) -> int:
-    """Return how many runs there will be; the first ones tell it, however many there are by now."""
-    pilot = _runs(store, experiment_id)[: policy.pilot]
-    values = [run_value(run, policy.metric) for run in pilot]
-    known = [value for value in values if value is not None]
-    if len(known) < policy.pilot:
-        # No such figure, as p99 without -L: more runs would not bring it.
-        return policy.pilot
-    wanted = planned_count(
-        known, relative_half_width=policy.relative_half_width, confidence=policy.confidence
-    )
-    return min(wanted, policy.most)
-
-
-def _extended(store: Store, experiment_id: int, policy: RepeatPolicy, done: int) -> int:
-    """Return how many runs there will be, as the noise of those that are done asks for more.
-
-    It is told by the order and the shape of the runs alone, of which the mean of independent normal
-    runs is independent: their interval covers as if the number had been fixed.
+    ``value_of`` gives the figure of a run that decides, ``values`` are those of earlier sessions.
     """
-    values = [run_value(run, policy.metric) for run in _runs(store, experiment_id)]
-    known = [value for value in values if value is not None]
-    if len(known) < done or quantile_of(policy.metric) is not None:
-        return done
-    found = runs_mean(known, confidence=policy.confidence, pilot=policy.pilot)
-    wanted = float(done)
-    if found.noise or not found.is_tested:
-        wanted = found.needed or done
-    elif found.relative_half_width > policy.relative_half_width * _ROUNDING:
-        wanted = done * (found.relative_half_width / policy.relative_half_width) ** 2
-    return min(max(int(np.ceil(wanted)), done), max(policy.most, done))
+
+    policy: RepeatPolicy
+    arguments: Sequence[str]
+    value_of: Callable[[Observation], float | None]
+    values: list[float | None] = field(default_factory=list)
+    label: str = ""
+    runner: str = "fathom"
+    planned: int | None = None
+    durations_s: list[float] = field(default_factory=list)
+    failed: int = 0
+
+    def strategy(self) -> Strategy[str | None]:
+        """Run the pilot, then as many as its spread asks for, then more if their noise does."""
+        self._plan()
+        while len(self.values) < (self.planned or self.policy.pilot):
+            words = f"run {len(self.values) + 1}"
+            seen = yield Step(words, self.arguments, run_label=self.label)
+            seen.raise_refusal()
+            self.durations_s.append(seen.took_s)
+            if seen.failure is not None:
+                self.failed = 1
+                return seen.failure
+            self.values.append(self.value_of(seen))
+            self._plan()
+        return None
+
+    def forecast(self, _elapsed_s: float) -> Forecast:
+        """Return how far repeating is; before the end of the pilot, it is foreseen alone."""
+        done = len(self.values) + self.failed
+        expected = self.planned or self.policy.pilot
+        each_s = further_run_s(asked_run_s(self.arguments, self.runner), self.durations_s)
+        most = expected if self.planned else self.policy.most
+        low_s, high_s = (max(count - done, 0) * each_s for count in (expected, most))
+        return Forecast(done, expected, self.failed, low_s, low_s, high_s)
+
+    def _plan(self) -> None:
+        """Decide how many runs there will be, once as many are done as were planned."""
+        done = len(self.values)
+        if self.planned is None and done >= self.policy.pilot:
+            self.planned = self._of_pilot()
+        if self.planned is not None and done >= self.planned:
+            self.planned = self._extended()
+
+    def _of_pilot(self) -> int:
+        """Return how many runs there will be; the first ones tell it, however many there are."""
+        policy = self.policy
+        known = [value for value in self.values[: policy.pilot] if value is not None]
+        if len(known) < policy.pilot:
+            # No such figure, as p99 without -L: more runs would not bring it.
+            return policy.pilot
+        wanted = planned_count(
+            known, relative_half_width=policy.relative_half_width, confidence=policy.confidence
+        )
+        return min(wanted, policy.most)
+
+    def _extended(self) -> int:
+        """Return how many runs there will be, as the noise of those that are done asks for more.
+
+        It is told by the order and the shape of the runs alone, of which the mean of independent
+        normal runs is independent: their interval covers as if the number had been fixed.
+        """
+        policy, done = self.policy, len(self.values)
+        known = [value for value in self.values if value is not None]
+        if len(known) < done or quantile_of(policy.metric) is not None:
+            return done
+        found = runs_mean(known, confidence=policy.confidence, pilot=policy.pilot)
+        wanted = float(done)
+        if found.noise or not found.is_tested:
+            wanted = found.needed or done
+        elif found.relative_half_width > policy.relative_half_width * _ROUNDING:
+            wanted = done * (found.relative_half_width / policy.relative_half_width) ** 2
+        return min(max(int(np.ceil(wanted)), done), max(policy.most, done))
 
 
 def _concluded(
-    store: Store, experiment_id: int, policy: RepeatPolicy, planned: int | None, failure: str | None
+    session: Session, policy: RepeatPolicy, planned: int | None, failure: str | None
 ) -> Repetition:
-    runs = _runs(store, experiment_id)
+    runs, store = session.runs(), session.store
     pilot = policy.pilot if planned is not None else None
     metrics, steady = summarise(
         runs,
@@ -372,7 +397,6 @@ def _concluded(
         "is_precise": precise,
         "sentences": sentences,
     }
-    state: ExperimentState = "complete" if failure is None else "failed"
-    store.experiments.finish(experiment_id, state, failure=failure, outcome=outcome)
+    session.finish(outcome, failure, is_failed=failure is not None)
     ids = [run.id for run in runs]
-    return Repetition(experiment_id, ids, metrics, steady, precise, failure, sentences)
+    return Repetition(session.experiment_id, ids, metrics, steady, precise, failure, sentences)

@@ -14,20 +14,34 @@ the outcome. It knows no store, no device and no terminal, so that it can be tri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from fathom.errors import FathomError
+from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
 from fathom.experiments.progress import Progress
+from fathom.metrics import run_value
+from fathom.runners import stored_figures
 
 if TYPE_CHECKING:
+    from fathom.result import Result
     from fathom.runners import Figures, Runner
-    from fathom.store import Store
+    from fathom.store import Experiment, ExperimentState, RunSummary, Store
+    from fathom.store import Step as StoredStep
 
-__all__ = ["Forecast", "Observation", "Session", "Step", "Strategy", "answered"]
+__all__ = [
+    "Forecast",
+    "Observation",
+    "Session",
+    "Skip",
+    "Step",
+    "Strategy",
+    "answered",
+    "complete_runs",
+    "failed_words",
+]
 
 Outcome = TypeVar("Outcome")
 
@@ -43,32 +57,59 @@ class Step:
     arguments
         DiskSpd's.
     parameters
-        What the store keeps of a step that was not planned before.
+        What the store keeps of a step that was not planned before; None if it keeps the run alone.
     step_id
         Of a step that was planned before, in the store.
+    run_label
+        Of the run, if that is not the step's.
     is_look
         Whether it may fail without being a failure of the experiment.
+    writes
+        Whether it gets what a person has permitted for what the experiment writes.
+    check
+        What must be true before the step is done, and not only its run: returns why it is not.
 
     """
 
     label: str
     arguments: Sequence[str]
-    parameters: Mapping[str, object] = field(default_factory=dict)
+    parameters: Mapping[str, object] | None = None
     step_id: int | None = None
+    run_label: str | None = None
     is_look: bool = False
+    writes: bool = False
+    check: Callable[[Figures], str | None] | None = None
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Steps that are not run, as they can tell nothing new; the answer is empty."""
+
+    step_ids: Collection[int]
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What a step found: figures with I/Os in them, or why there are none; times in seconds."""
+    """What a step found: figures with I/Os in them, or why there are none; times in seconds.
+
+    ``error`` is what refused the run, for a strategy that does not go on then; ``result`` is all
+    that was measured, also of a run that failed, where the runner has it.
+    """
 
     figures: Figures | None = None
     run_id: int | None = None
     failure: str | None = None
     took_s: float = 0.0
+    result: Result | None = None
+    error: FathomError | None = None
+
+    def raise_refusal(self) -> None:
+        """Raise what refused the run, if anything did."""
+        if self.error is not None:
+            raise self.error
 
 
-Strategy = Generator[Step, Observation, Outcome]
+Strategy = Generator[Step | Skip, Observation, Outcome]
 """Yields steps, is sent observations, returns the outcome."""
 
 
@@ -88,15 +129,18 @@ def answered(
     strategy: Strategy[Outcome],
     answer: Callable[[Step], Observation],
     taken: Callable[[Step, Observation], None] = lambda _step, _seen: None,
+    skip: Callable[[Collection[int]], None] = lambda _step_ids: None,
 ) -> Outcome:
     """Run a strategy with answers from anywhere, and return its outcome.
 
-    ``taken`` gets each step and its answer once the strategy has taken that.
+    ``taken`` gets each step and its answer once the strategy has taken that; ``skip`` gets the
+    steps that are skipped.
     """
     last: tuple[Step, Observation] | None = None
+    seen: Observation | None = None
     while True:
         try:
-            step = next(strategy) if last is None else strategy.send(last[1])
+            asked = next(strategy) if seen is None else strategy.send(seen)
         except StopIteration as end:
             if last is not None:
                 taken(*last)
@@ -104,12 +148,31 @@ def answered(
             return outcome
         if last is not None:
             taken(*last)
-        last = step, answer(step)
+        last, seen = None, Observation()
+        if isinstance(asked, Skip):
+            if asked.step_ids:
+                skip(asked.step_ids)
+        else:
+            seen = answer(asked)
+            last = asked, seen
+
+
+def failed_words(failed: int, what: str) -> str | None:
+    """Return how many runs, or whatever else, failed: ``2 runs failed``; None if none did."""
+    if not failed:
+        return None
+    return f"1 {what} failed" if failed == 1 else f"{failed} {what}s failed"
+
+
+def complete_runs(store: Store, experiment_id: int) -> list[RunSummary]:
+    """Return the complete runs of an experiment, the earliest first."""
+    listed = store.runs.list(experiment_id=experiment_id)
+    return [run for run in reversed(listed) if run.outcome == "complete"]
 
 
 @dataclass
 class Session:
-    """Runs the steps of one experiment.
+    """Runs the steps of one experiment, from its beginning or where it was left, to its end.
 
     Attributes
     ----------
@@ -117,22 +180,30 @@ class Session:
         Where the experiment was begun.
     runner
         What runs the steps, and saves its runs.
-    forecast
-        Of the strategy, after a step was observed; gets the seconds since the beginning.
+    writer
+        What runs the steps that write, if that is another.
+    on_step
+        Gets each step before it is run.
     on_progress
         Gets how far the experiment is, after each step.
+    refuses_targets
+        Whether a target that cannot be used ends the experiment, as no other load would do better.
     measured, failed
         How many steps did so, those of earlier sessions included.
 
     """
 
     store: Store
-    runner: Runner
     experiment_id: int
-    forecast: Callable[[float], Forecast]
+    runner: Runner
+    writer: Runner | None = None
+    on_step: Callable[[Step], None] = lambda _step: None
     on_progress: Callable[[Progress], None] = lambda _progress: None
+    refuses_targets: bool = False
     measured: int = 0
     failed: int = 0
+    forecast: Callable[[float], Forecast] | None = None
+    _summaries: dict[int, RunSummary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Begin to count the time."""
@@ -143,8 +214,63 @@ class Session:
         """Seconds on the runner's clock."""
         return self.runner.clock() - self.began_s
 
-    def run(self, strategy: Strategy[Outcome]) -> Outcome:
+    def resume(
+        self,
+        verb: str,
+        other: str,
+        complete: str = "is complete",
+        redo: Callable[[StoredStep], bool] = lambda _step: False,
+    ) -> Experiment:
+        """Note that the experiment runs again, and return what was begun.
+
+        ``other`` are the words about an experiment of another verb, ``complete`` those about one
+        that has nothing left to do: ``redo`` says of which steps something is.
+
+        Raises
+        ------
+        InvalidRequestError
+            If it is of another verb, or has nothing left to do.
+        NotFoundError
+            If the store has no such experiment.
+
+        """
+        found = self.store.experiments.get(self.experiment_id)
+        if found.verb != verb:
+            raise InvalidRequestError(f"experiment e{found.id} {other.format(found.verb)}")
+        if found.state == "complete" and not any(redo(step) for step in found.steps):
+            raise InvalidRequestError(f"experiment e{found.id} {complete}")
+        self.store.experiments.finish(found.id, "running")
+        return found
+
+    def steps(self) -> Sequence[StoredStep]:
+        """Return the steps as the store has them."""
+        return self.store.experiments.get(self.experiment_id).steps
+
+    def runs(self) -> list[RunSummary]:
+        """Return the complete runs, the earliest first."""
+        return complete_runs(self.store, self.experiment_id)
+
+    def saved(self) -> dict[int, Observation]:
+        """Return what earlier sessions measured, by steps; the last run of a step counts."""
+        runs = {run.step_id: run.id for run in self.runs() if run.step_id is not None}
+        return {
+            step_id: Observation(stored_figures(self.store.runs.get(run_id).result), run_id)
+            for step_id, run_id in runs.items()
+        }
+
+    def value(self, run_id: int, metric: str) -> float | None:
+        """Return a figure of a saved run; None if it has none."""
+        if run_id not in self._summaries:
+            self._summaries = {run.id: run for run in self.runs()}
+        return run_value(self._summaries[run_id], metric)
+
+    def run(
+        self, strategy: Strategy[Outcome], forecast: Callable[[float], Forecast] | None = None
+    ) -> Outcome:
         """Run a strategy to its end; what ends it early is noted in the store.
+
+        ``forecast`` is the strategy's, after a step was observed; it gets the seconds since the
+        beginning. Without it nothing is told of the progress.
 
         Raises
         ------
@@ -156,68 +282,85 @@ class Session:
             If Ctrl-C ended it.
 
         """
+        self.forecast = forecast
+        skip = self.store.experiments.skip_steps
         with end_noted(self.store, self.experiment_id):
-            return answered(strategy, self.observe, self._tell)
+            return answered(strategy, self.observe, self._tell, skip)
+
+    def finish(
+        self, outcome: Mapping[str, object] | None, failure: str | None, *, is_failed: bool
+    ) -> None:
+        """Save how the experiment ended."""
+        state: ExperimentState = "failed" if is_failed else "complete"
+        kept = None if outcome is None else dict(outcome)
+        self.store.experiments.finish(self.experiment_id, state, failure=failure, outcome=kept)
 
     def observe(self, step: Step) -> Observation:
         """Run a step, and note in the store what became of it."""
         step_id = self._step_id(step)
-        began_s = self.runner.clock()
-        seen = self._ran(step, step_id, began_s)
-        if seen.failure is None and seen.run_id is None:
-            # What is saved as a run is done by that.
+        self.on_step(step)
+        seen = self._checked(step, self._ran(step, step_id))
+        is_done_by_run = seen.run_id is not None and step.check is None
+        if step_id is not None and seen.failure is None and not is_done_by_run:
             self.store.experiments.set_step(step_id, "done")
         if step.is_look:
             return seen
-        if seen.failure is not None:
-            self.failed += 1
-            self.store.experiments.set_step(step_id, "failed", seen.failure)
-            if not self.measured:
-                refuse_a_bad_target(step.arguments, seen.failure)
+        if seen.failure is None:
+            self.measured += 1
             return seen
-        self.measured += 1
+        self.failed += 1
+        if step_id is not None:
+            self.store.experiments.set_step(step_id, "failed", seen.failure)
+        if self.refuses_targets and not self.measured:
+            refuse_a_bad_target(step.arguments, seen.failure)
         return seen
 
-    def _ran(self, step: Step, step_id: int, began_s: float) -> Observation:
+    def _ran(self, step: Step, step_id: int | None) -> Observation:
+        runner = (self.writer or self.runner) if step.writes else self.runner
+        began_s = self.runner.clock()
         try:
-            found = self.runner.run(
+            found = runner.run(
                 step.arguments,
-                label=step.label,
+                label=step.label if step.run_label is None else step.run_label,
                 experiment_id=self.experiment_id,
-                step_id=step_id,
+                # What is checked is done later than its run is saved.
+                step_id=step_id if step.check is None else None,
             )
         except FathomError as error:
             # What was refused for the first step would be for all of them.
             is_first = not step.is_look and not self.measured and not self.failed
             if is_first or is_of_the_store(error):
                 raise
-            return Observation(failure=str(error), took_s=self.runner.clock() - began_s)
+            took_s = self.runner.clock() - began_s
+            return Observation(failure=str(error), took_s=took_s, error=error)
         took_s = self.runner.clock() - began_s
         if found.figures is None or not found.figures.iops:
             why = found.failure or "there was no I/O in the measured time"
-            return Observation(None, found.run_id, why, took_s)
-        return Observation(found.figures, found.run_id, None, took_s)
+            return Observation(None, found.run_id, why, took_s, found.result)
+        return Observation(found.figures, found.run_id, None, took_s, found.result)
 
-    def _step_id(self, step: Step) -> int:
-        if step.step_id is not None:
+    def _checked(self, step: Step, seen: Observation) -> Observation:
+        if step.check is None or seen.figures is None:
+            return seen
+        return replace(seen, failure=step.check(seen.figures))
+
+    def _step_id(self, step: Step) -> int | None:
+        if step.step_id is not None or step.parameters is None:
             return step.step_id
         planned = (step.label, dict(step.parameters))
         (step_id,) = self.store.experiments.add_steps(self.experiment_id, [planned])
         return step_id
 
     def _tell(self, step: Step, seen: Observation) -> None:
+        if self.forecast is None:
+            return
         elapsed_s = self.elapsed_s
         now = self.forecast(elapsed_s)
         self.on_progress(
             Progress(
-                done=now.done,
-                expected=now.expected,
-                failed=now.failed,
+                **vars(now),
                 elapsed_s=elapsed_s,
-                remaining_s=now.remaining_s,
                 label=step.label,
                 failure=None if step.is_look else seen.failure,
-                remaining_low_s=now.remaining_low_s,
-                remaining_high_s=now.remaining_high_s,
             )
         )

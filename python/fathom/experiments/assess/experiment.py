@@ -14,11 +14,11 @@ from fathom.errors import FathomError
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
 from fathom.experiments.assess.plan import plan_cells
 from fathom.experiments.assess.scratch import remove_abandoned
-from fathom.experiments.assess.session import AssessedCell, Measurement, TargetCells, in_turns
+from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, in_turns
 from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.experiments.assess.target import opened_target
 from fathom.experiments.assess.verdict import verdict_of
-from fathom.experiments.ending import end_noted
+from fathom.experiments.session import Session
 from fathom.findings import find
 
 if TYPE_CHECKING:
@@ -83,10 +83,10 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
         asked = {"writes": writes, "steady_seconds": steady_seconds}
         experiment_id = _begin(store, names, effort, plans, asked)
         writer = runner.permitted(Permission(overwrite, tuple(allow_write)))
-        measurement = Measurement(store, runner, writer, effort, experiment_id, on_cell)
+        session = Session(store, experiment_id, runner, writer)
+        step_ids = [step.id for step in session.steps()]
         try:
-            with end_noted(store, experiment_id):
-                measurement.run(plans)
+            session.run(Assessor(plans, step_ids, effort, on_cell).strategy())
         except KeyboardInterrupt as error:
             with held_back():
                 partial = _concluded(store, experiment_id, effort, plans, interrupted=True)

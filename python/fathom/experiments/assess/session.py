@@ -1,14 +1,14 @@
-"""Measuring the cells of all targets, in turns, each saved as it ends."""
+"""Measuring the cells of all targets, in turns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from fathom.errors import FathomError, RefusedError
+from fathom.errors import RefusedError
 from fathom.experiments.assess._steady import rounds_of, steady_state
 from fathom.experiments.assess.cell import KNEE, SEQUENTIAL_KNEE
-from fathom.experiments.ending import is_of_the_store
+from fathom.experiments.session import Observation, Skip, Step, Strategy
 from fathom.stats import LoadPoint, find_knee
 
 if TYPE_CHECKING:
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from fathom.experiments.assess.cell import Cell, Effort
     from fathom.experiments.assess.target import AssessedTarget
     from fathom.result import Result
-    from fathom.runners import Figures, Runner, RunOutcome
-    from fathom.store import Store
+    from fathom.runners import Figures
 
-__all__ = ["AssessedCell", "CellState", "Measurement", "TargetCells", "in_turns"]
+__all__ = ["AssessedCell", "Assessor", "CellState", "TargetCells", "in_turns"]
 
 CellState = Literal["pending", "done", "failed", "skipped", "left_out"]
 _GROWN = 1.03
@@ -124,23 +123,21 @@ def in_turns(plans: Sequence[TargetCells]) -> Iterator[tuple[TargetCells, Assess
 
 
 @dataclass
-class Measurement:
-    """Runs the cells; ``budget_s`` is what the cells without a time of their own have left.
+class Assessor:
+    """Runs all cells in turns; a cell that fails is noted, and the others go on.
 
-    ``writer`` is the runner for cells that write, with what a person allows.
+    ``step_ids`` are those of the cells in their order; ``budget_s`` is what the cells without a
+    time of their own have left. ``on_cell``: see ``assess``.
     """
 
-    store: Store
-    runner: Runner
-    writer: Runner
+    plans: Sequence[TargetCells]
+    step_ids: Sequence[int]
     effort: Effort
-    experiment_id: int
-    on_cell: Callable[[str, int, int, float], None]
-    budget_s: float = 0.0
+    on_cell: Callable[[str, int, int, float], None] = lambda *_told: None
     took_s: list[float] = field(default_factory=list)
 
-    def run(self, plans: Sequence[TargetCells]) -> None:
-        """Run all cells in turns; a cell that fails is noted, and the others go on.
+    def strategy(self) -> Strategy[None]:
+        """Measure what can tell something new.
 
         Raises
         ------
@@ -148,22 +145,22 @@ class Measurement:
             If the first cell of a target cannot be run, or writing would destroy data.
 
         """
-        order = list(in_turns(plans))
-        steps = self.store.experiments.get(self.experiment_id).steps
-        self.budget_s = self.effort.seconds * len(plans)
-        for number, ((plan, one), step) in enumerate(zip(order, steps, strict=True)):
+        order = list(in_turns(self.plans))
+        self.budget_s = self.effort.seconds * len(self.plans)
+        for number, ((plan, one), step_id) in enumerate(zip(order, self.step_ids, strict=True)):
             reason = plan.lost or plan.needless(one.cell)
             if reason is not None:
                 one.state, one.reason = "skipped", reason
-                self.store.experiments.set_step(step.id, "skipped")
+                yield Skip([step_id])
                 continue
             self._tell(order, number)
-            began_s = self.runner.clock()
-            self._cell(plan, one, step.id, self._share_s(order[number:]))
-            took_s = self.runner.clock() - began_s
+            one.arguments = self._arguments(plan, one.cell, self._share_s(order[number:]))
+            words = f"assess {one.cell.key}"
+            seen = yield Step(words, one.arguments, step_id=step_id, writes=one.cell.writes)
+            _take(plan, one, seen)
             if one.cell.seconds is None:
-                self.took_s.append(took_s)
-                self.budget_s -= took_s
+                self.took_s.append(seen.took_s)
+                self.budget_s -= seen.took_s
 
     def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
         """Return an equal share of the time that the cells before have left."""
@@ -190,44 +187,6 @@ class Measurement:
         words = f"{name}{one.cell.part}: {one.cell.label}"
         self.on_cell(words, number + 1, len(order), left_s)
 
-    def _cell(self, plan: TargetCells, one: AssessedCell, step_id: int, share_s: float) -> None:
-        one.arguments = self._arguments(plan, one.cell, share_s)
-        try:
-            runner = self.writer if one.cell.writes else self.runner
-            outcome = runner.run(
-                one.arguments,
-                label=f"assess {one.cell.key}",
-                experiment_id=self.experiment_id,
-                step_id=step_id,
-            )
-        except RefusedError:
-            raise
-        except FathomError as error:
-            is_first = not any(other.run_id or other.state == "done" for other in plan.cells)
-            if is_first or is_of_the_store(error):
-                raise
-            self._failed(plan, one, step_id, str(error))
-            return
-        self._take(plan, one, step_id, outcome)
-
-    def _take(
-        self, plan: TargetCells, one: AssessedCell, step_id: int, outcome: RunOutcome
-    ) -> None:
-        one.run_id, one.result = outcome.run_id, outcome.result
-        figures = outcome.figures
-        if figures is None or not figures.iops:
-            why = outcome.failure or "there was no I/O in the measured time"
-            self._failed(plan, one, step_id, why)
-            return
-        one.state, one.figures = "done", _whole(figures, outcome.result)
-        if outcome.run_id is None:
-            self.store.experiments.set_step(step_id, "done")
-
-    def _failed(self, plan: TargetCells, one: AssessedCell, step_id: int, why: str) -> None:
-        one.state, one.reason = "failed", why
-        self.store.experiments.set_step(step_id, "failed", why)
-        plan.lost = plan.target.lost()
-
     def _arguments(self, plan: TargetCells, cell: Cell, share_s: float) -> tuple[str, ...]:
         knees = {KNEE: plan.knee("random"), SEQUENTIAL_KNEE: plan.knee("sequential")}
         own = [_filled(one, knees) for one in cell.arguments]
@@ -236,6 +195,18 @@ class Measurement:
         first = [f"-c{target.size_bytes}"] if is_first else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
         return (*first, *own, *timing, str(target.path))
+
+
+def _take(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:
+    is_first = not any(other.run_id or other.state == "done" for other in plan.cells)
+    if is_first or isinstance(seen.error, RefusedError):
+        seen.raise_refusal()
+    one.run_id, one.result = seen.run_id, seen.result
+    if seen.figures is not None:
+        one.state, one.figures = "done", _whole(seen.figures, seen.result)
+        return
+    one.state, one.reason = "failed", seen.failure
+    plan.lost = plan.target.lost()
 
 
 def _whole(figures: Figures, result: Result | None) -> Figures:

@@ -11,24 +11,31 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from fathom.errors import FathomError, InvalidRequestError
+from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import further_run_s
 from fathom.experiments.compare._interleaved_plan import LEAST_PAIRS, TurnsPlan
 from fathom.experiments.compare.saved import compare_drawn_pairs, parse_condition
-from fathom.experiments.ending import end_noted, is_of_the_store
-from fathom.experiments.progress import Progress
-from fathom.metrics import run_value
+from fathom.experiments.session import (
+    Forecast,
+    Session,
+    Skip,
+    Step,
+    Strategy,
+    complete_runs,
+)
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fathom.experiments.compare._interleaved_plan import Side
     from fathom.experiments.compare.comparison import RunComparison
+    from fathom.experiments.progress import Progress
     from fathom.runners import Runner
-    from fathom.store import Experiment, ExperimentState, Store
+    from fathom.store import Experiment, RunSummary, Store
+    from fathom.store import Step as StoredStep
 
 __all__ = [
+    "Interleaver",
     "TurnsComparison",
     "TurnsPlan",
     "compare_in_turns",
@@ -37,6 +44,7 @@ __all__ = [
 ]
 
 _ROUNDING = 1e-9
+_NOT_COMPARED = "is a {}, which has no A and B: name both"
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,8 @@ def compare_in_turns(
 
     """
     experiment_id = store.experiments.begin("compare", label or "compare", asdict(plan))
-    return _Session(store, runner, plan, experiment_id, label, on_progress).run()
+    session = Session(store, experiment_id, runner, on_progress=on_progress)
+    return _compared(session, Interleaver(plan, session.value, label))
 
 
 def resume_in_turns(
@@ -110,18 +119,24 @@ def resume_in_turns(
         If the store has no such experiment.
 
     """
-    experiment = _experiment(store, experiment_id)
-    if experiment.state == "complete":
-        raise InvalidRequestError(
-            f"experiment e{experiment_id} is complete: fathom compare e{experiment_id} shows it"
-        )
+    session = Session(store, experiment_id, runner, on_progress=on_progress)
+    experiment = session.resume(
+        "compare", _NOT_COMPARED, f"is complete: fathom compare e{experiment_id} shows it"
+    )
     with damage_told(experiment_id):
-        store.experiments.finish(experiment_id, "running")
         label = "" if experiment.name == "compare" else experiment.name
-        plan = TurnsPlan.from_dict(experiment.plan)
-        session = _Session(store, runner, plan, experiment_id, label, on_progress)
-        session.take_up(experiment)
-        return session.run()
+        interleaver = Interleaver(TurnsPlan.from_dict(experiment.plan), session.value, label)
+        interleaver.take_up(experiment.steps, session.runs())
+        return _compared(session, interleaver)
+
+
+def _compared(session: Session, interleaver: Interleaver) -> TurnsComparison:
+    failure = session.run(interleaver.strategy(), interleaver.forecast)
+    found = _conclusion(
+        session.store, session.experiment_id, interleaver.plan, interleaver.pairs, failure
+    )
+    session.finish(found.as_dict(), failure, is_failed=failure is not None)
+    return found
 
 
 def compared_in_turns(
@@ -139,7 +154,7 @@ def compared_in_turns(
     """
     experiment = _experiment(store, experiment_id)
     plan = TurnsPlan.from_dict(experiment.plan)
-    pairs, _begun = _saved_pairs(store, experiment)
+    pairs, _begun = _saved_pairs(experiment.steps, complete_runs(store, experiment_id))
     found = _conclusion(store, experiment_id, plan, pairs, experiment.failure)
     if not metrics and not conditions:
         return found
@@ -157,9 +172,7 @@ def compared_in_turns(
 def _experiment(store: Store, experiment_id: int) -> Experiment:
     found = store.experiments.get(experiment_id)
     if found.verb != "compare":
-        raise InvalidRequestError(
-            f"experiment e{experiment_id} is a {found.verb}, which has no A and B: name both"
-        )
+        raise InvalidRequestError(f"experiment e{experiment_id} {_NOT_COMPARED.format(found.verb)}")
     return found
 
 
@@ -168,54 +181,69 @@ _LEAST_TOLD = 3
 
 
 @dataclass
-class _Session:
-    store: Store
-    runner: Runner
+class Interleaver:
+    """Pairs of A and B until the plan is content; the outcome is why it ended early.
+
+    ``value_of`` gives a figure of a run, ``pairs`` are the runs of A and B of each whole pair.
+    """
+
     plan: TurnsPlan
-    experiment_id: int
-    label: str
-    on_progress: Callable[[Progress], None]
+    value_of: Callable[[int, str], float | None]
+    label: str = ""
     pairs: list[tuple[int, int]] = field(default_factory=list)
     begun: int = 0
+    lost: list[int] = field(default_factory=list)
     durations_s: list[float] = field(default_factory=list)
+    failed: int = 0
 
     def __post_init__(self) -> None:
-        self.began_s = self.runner.clock()
+        """Plan the pilot."""
         self.planned = self.plan.pilot
 
-    def take_up(self, experiment: Experiment) -> None:
+    def take_up(self, steps: Sequence[StoredStep], runs: Sequence[RunSummary]) -> None:
         """Read which pairs are whole; half of one has lost its neighbour, and is not used."""
-        self.pairs, self.begun = _saved_pairs(self.store, experiment)
+        self.pairs, self.begun = _saved_pairs(steps, runs)
         used = {run_id for pair in self.pairs for run_id in pair}
-        runs = self.store.runs.list(experiment_id=self.experiment_id)
         whole = {run.step_id for run in runs if run.id in used}
-        self.store.experiments.skip_steps(
-            [step.id for step in experiment.steps if step.id not in whole]
-        )
+        self.lost = [step.id for step in steps if step.id not in whole]
 
-    def run(self) -> TurnsComparison:
-        failure = None
-        with end_noted(self.store, self.experiment_id):
-            self._plan()
-            while failure is None and len(self.pairs) < self.planned:
-                failure = self._pair()
-        found = _conclusion(self.store, self.experiment_id, self.plan, self.pairs, failure)
-        state: ExperimentState = "complete" if failure is None else "failed"
-        self.store.experiments.finish(
-            self.experiment_id, state, failure=failure, outcome=found.as_dict()
-        )
-        return found
+    def strategy(self) -> Strategy[str | None]:
+        """Run the pairs that are planned; each plans anew."""
+        yield Skip(self.lost)
+        self._plan()
+        while len(self.pairs) < self.planned:
+            failure = yield from self._pair()
+            if failure is not None:
+                return failure
+        return None
+
+    def forecast(self, _elapsed_s: float) -> Forecast:
+        """Return how far it is; the plan looks at all pairs that are whole by now."""
+        done = 2 * len(self.pairs) + len(self.durations_s) % 2
+        each_s = further_run_s(self.plan.typical_run_s, self.durations_s)
+        low, high = self._pairs_between()
+        low_s, high_s = (max(2 * pairs - done, 0) * each_s for pairs in (low, high))
+        return Forecast(done, 2 * low, self.failed, low_s, low_s, high_s)
 
     def _plan(self) -> None:
         """Decide by the spread of the pairs how many there will be, where as many are done."""
         if len(self.pairs) < self.planned:
             return
-        columns = _columns(self.store, self.experiment_id, self.pairs)
+        for sides in self._deciding():
+            self.planned = max(self.planned, self.plan.planned_pairs(*sides))
+
+    def _deciding(self) -> list[tuple[list[float], list[float]]]:
+        """Return the figures of both sides that decide.
+
+        Without such a figure, as p99 without -L, more runs would not bring it.
+        """
+        found = []
         for metric in self.plan.deciding:
-            sides = columns(metric)
-            # Without such a figure, as p99 without -L, more runs would not bring it.
-            if sides is not None:
-                self.planned = max(self.planned, self.plan.planned_pairs(*sides))
+            rows = [[self.value_of(run_id, metric) for run_id in pair] for pair in self.pairs]
+            known = [(a, b) for a, b in rows if a is not None and b is not None]
+            if len(known) == len(rows):
+                found.append(([a for a, _ in known], [b for _, b in known]))
+        return found
 
     def _pairs_between(self) -> tuple[int, int]:
         """Return between which numbers of pairs there will be, in nine of ten cases.
@@ -227,109 +255,49 @@ class _Session:
             return low, low
         if len(self.pairs) < _LEAST_TOLD:
             return low, high
-        columns = _columns(self.store, self.experiment_id, self.pairs)
-        told = [
-            self.plan.foreseen_pairs(*sides)
-            for metric in self.plan.deciding
-            if (sides := columns(metric)) is not None
-        ]
+        told = [self.plan.foreseen_pairs(*sides) for sides in self._deciding()]
         if not told:
             return low, low
         return max(low, *(one[0] for one in told)), max(low, *(one[1] for one in told))
 
-    def _pair(self) -> str | None:
+    def _pair(self) -> Strategy[str | None]:
         """Run both sides of the next pair; return why one failed."""
-        order = self.plan.order(self.begun)
-        steps = [
-            (f"{side.upper()} {len(self.pairs) + 1}", {"side": side, "pair": self.begun})
-            for side in order
-        ]
-        step_ids = self.store.experiments.add_steps(self.experiment_id, steps)
-        self.begun += 1
+        order, number = self.plan.order(self.begun), len(self.pairs) + 1
         made: dict[str, int] = {}
-        for side, step_id, (words, _) in zip(order, step_ids, steps, strict=True):
-            run_id, failure = self._run(side, words, step_id)
-            if failure is not None:
-                self.store.experiments.set_step(step_id, "failed", failure)
-                self._tell(words, failure)
-                return f"{words}: {failure}"
-            made[side] = run_id
-            if len(made) == len(order):
-                self.pairs.append((made["a"], made["b"]))
-                self._plan()
-            self._tell(words, None)
+        for side in order:
+            words = f"{side.upper()} {number}"
+            seen = yield Step(
+                words,
+                self.plan.a if side == "a" else self.plan.b,
+                {"side": side, "pair": self.begun},
+                run_label=f"{self.label} {words}".strip(),
+            )
+            self.durations_s.append(seen.took_s)
+            if seen.failure is not None:
+                self.failed = 1
+                return f"{words}: {seen.failure}"
+            made[side] = seen.run_id or 0
+        self.begun += 1
+        self.pairs.append((made["a"], made["b"]))
+        self._plan()
         return None
 
-    def _run(self, side: Side, words: str, step_id: int) -> tuple[int, str | None]:
-        run_id, failure = None, None
-        began_s = self.runner.clock()
-        try:
-            found = self.runner.run(
-                self.plan.a if side == "a" else self.plan.b,
-                label=f"{self.label} {words}".strip(),
-                experiment_id=self.experiment_id,
-                step_id=step_id,
-            )
-            run_id, failure = found.run_id, found.failure
-        except FathomError as error:
-            if not self.durations_s or is_of_the_store(error):
-                raise
-            failure = str(error)
-        self.durations_s.append(self.runner.clock() - began_s)
-        return run_id or 0, failure
 
-    def _tell(self, words: str, failure: str | None) -> None:
-        """Say how far it is; the plan looks at all pairs that are whole by now."""
-        done = 2 * len(self.pairs) + len(self.durations_s) % 2
-        elapsed_s = self.runner.clock() - self.began_s
-        each_s = further_run_s(self.plan.typical_run_s, self.durations_s)
-        low, high = self._pairs_between()
-        low_s, high_s = (max(2 * pairs - done, 0) * each_s for pairs in (low, high))
-        self.on_progress(
-            Progress(
-                done=done,
-                expected=2 * low,
-                failed=int(failure is not None),
-                elapsed_s=elapsed_s,
-                remaining_s=low_s,
-                label=words,
-                failure=failure,
-                remaining_low_s=low_s,
-                remaining_high_s=high_s,
-            )
-        )
-
-
-def _saved_pairs(store: Store, experiment: Experiment) -> tuple[list[tuple[int, int]], int]:
+def _saved_pairs(
+    steps: Sequence[StoredStep], runs: Sequence[RunSummary]
+) -> tuple[list[tuple[int, int]], int]:
     """Return the runs of A and B of each whole pair, and how many pairs were begun."""
-    listed = store.runs.list(experiment_id=experiment.id)
-    runs = {run.step_id: run.id for run in listed if run.outcome == "complete"}
+    of_steps = {run.step_id: run.id for run in runs}
     begun: dict[int, dict[str, int | None]] = {}
-    for step in experiment.steps:
+    for step in steps:
         sides = begun.setdefault(step.parameters["pair"], {})
-        sides[step.parameters["side"]] = runs.get(step.id)
+        sides[step.parameters["side"]] = of_steps.get(step.id)
     whole = [
         (a, b)
         for sides in begun.values()
         if (a := sides.get("a")) is not None and (b := sides.get("b")) is not None
     ]
     return whole, max(begun, default=-1) + 1
-
-
-def _columns(
-    store: Store, experiment_id: int, pairs: Sequence[tuple[int, int]]
-) -> Callable[[str], tuple[list[float], list[float]] | None]:
-    """Return what gives a figure of both sides, or None if a run does not have it."""
-    runs = {run.id: run for run in store.runs.list(experiment_id=experiment_id)}
-
-    def of(metric: str) -> tuple[list[float], list[float]] | None:
-        rows = [[run_value(runs[run_id], metric) for run_id in pair] for pair in pairs]
-        known = [(a, b) for a, b in rows if a is not None and b is not None]
-        if len(known) < len(pairs):
-            return None
-        return [a for a, _ in known], [b for _, b in known]
-
-    return of
 
 
 def _pilot(plan: TurnsPlan, pairs: Sequence[tuple[int, int]]) -> int | None:

@@ -7,20 +7,19 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
-from fathom.experiments.ending import end_noted
-from fathom.runners import stored_figures
+from fathom.experiments.session import Observation, Session, Skip, Step, Strategy
 from fathom.stats import Steadiness, find_steadiness, find_steady_state
 from fathom.stats.steady import ROUND_LIMIT, WINDOW_ROUNDS
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fathom.runners import Figures, Runner
     from fathom.stats import SteadyState
     from fathom.store import Store
 
-__all__ = ["ROUND_LIMIT", "WINDOW_ROUNDS", "Settled", "plan_settling", "settle"]
+__all__ = ["ROUND_LIMIT", "WINDOW_ROUNDS", "Settled", "Settler", "plan_settling", "settle"]
 
 # By the names that other verbs have for them.
 _FIGURES: dict[str, Callable[[Figures], float | None]] = {
@@ -99,66 +98,47 @@ def plan_settling(
 
 
 @dataclass
-class _Session:
-    store: Store
-    runner: Runner
-    experiment_id: int
-    on_round: Callable[[int, SteadyState | None], None]
+class Settler:
+    """Rounds of loads until five keep the SNIA's rule or 25 are done.
+
+    ``step_ids`` are those of all rounds, load by load; ``known`` is what earlier sessions measured.
+    """
+
+    loads: Sequence[tuple[str, Sequence[str]]]
+    metrics: Sequence[str]
+    step_ids: Sequence[int]
+    known: Mapping[int, Observation] = field(default_factory=dict)
+    on_round: Callable[[int, SteadyState | None], None] = lambda _number, _steady: None
     values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
-    def __post_init__(self) -> None:
-        found = self.store.experiments.get(self.experiment_id)
-        if found.verb != "prepare" or found.plan.get("kind") != "wdpc":
-            raise InvalidRequestError(f"experiment e{self.experiment_id} has no rounds to go on")
-        if found.state == "complete":
-            raise InvalidRequestError(f"experiment e{self.experiment_id} is complete")
-        self.loads: list[tuple[str, list[str]]] = [(one[0], one[1]) for one in found.plan["loads"]]
-        self.metrics: list[str] = found.plan["metrics"]
-        self.steps = found.steps
-        self.known = self._taken_up()
-
-    def _taken_up(self) -> dict[int, Figures]:
-        """Return what earlier sessions measured, by steps."""
-        runs = self.store.runs.list(experiment_id=self.experiment_id)
-        return {
-            run.step_id: stored_figures(self.store.runs.get(run.id).result)
-            for run in reversed(runs)
-            if run.outcome == "complete" and run.step_id is not None
-        }
-
-    def run(self) -> tuple[int, SteadyState | None, str | None]:
-        """Run rounds; return how many there are, whether they are steady, and what failed."""
+    def strategy(self) -> Strategy[tuple[int, SteadyState | None, str | None]]:
+        """Return how many rounds there are, whether they are steady, and what failed."""
         steady, size = None, len(self.loads)
         for number in range(1, ROUND_LIMIT + 1):
-            is_new = False
-            for step in self.steps[(number - 1) * size : number * size]:
-                is_new = is_new or step.id not in self.known
-                failure = self._measure(step.id, int(step.parameters["load"]))
+            step_ids = self.step_ids[(number - 1) * size : number * size]
+            for step_id, load in zip(step_ids, self.loads, strict=True):
+                failure = yield from self._measure(step_id, load)
                 if failure is not None:
                     return number - 1, steady, failure
             steady = find_steady_state(self.values)
-            if is_new:
+            if any(step_id not in self.known for step_id in step_ids):
                 self.on_round(number, steady)
             if steady.is_steady:
                 break
+        yield Skip(self.step_ids[number * size :])
         return number, steady, None
 
-    def _measure(self, step_id: int, load: int) -> str | None:
-        name, arguments = self.loads[load]
-        if step_id not in self.known:
-            outcome = self.runner.run(
-                arguments,
-                label=f"prepare wdpc {name}".strip(),
-                experiment_id=self.experiment_id,
-                step_id=step_id,
-            )
-            if outcome.figures is None:
-                return outcome.failure or "the run had no result"
-            self.known[step_id] = outcome.figures
-            if outcome.run_id is None:
-                self.store.experiments.set_step(step_id, "done")
+    def _measure(self, step_id: int, load: tuple[str, Sequence[str]]) -> Strategy[str | None]:
+        name, arguments = load
+        seen = self.known.get(step_id)
+        if seen is None:
+            words = f"prepare wdpc {name}".strip()
+            seen = yield Step(words, arguments, step_id=step_id)
+            seen.raise_refusal()
+        if seen.figures is None:
+            return seen.failure
         for metric in self.metrics:
-            value = _FIGURES[metric](self.known[step_id])
+            value = _FIGURES[metric](seen.figures)
             if not value:
                 return f"the run has no {metric}: latencies need -L, and rates need I/Os"
             self.values[f"{name} {metric}".strip()].append(value)
@@ -184,21 +164,27 @@ def settle(
         If Ctrl-C ended it.
 
     """
+    session = Session(store, experiment_id, runner)
+    if store.experiments.get(experiment_id).plan.get("kind") != "wdpc":
+        raise InvalidRequestError(f"experiment e{experiment_id} has no rounds to go on")
+    experiment = session.resume("prepare", "has no rounds to go on")
     with damage_told(experiment_id):
-        return _settled(store, _Session(store, runner, experiment_id, on_round))
+        loads: list[tuple[str, list[str]]] = [(one[0], one[1]) for one in experiment.plan["loads"]]
+        step_ids = [step.id for step in experiment.steps]
+        known, metrics = session.saved(), experiment.plan["metrics"]
+        settler = Settler(loads, metrics, step_ids, known, on_round)
+        rounds, steady, failure = session.run(settler.strategy())
+        return _concluded(session, rounds, steady, settler.values, failure)
 
 
-def _settled(store: Store, session: _Session) -> Settled:
-    experiment_id = session.experiment_id
-    store.experiments.finish(experiment_id, "running")
-    with end_noted(store, experiment_id):
-        rounds, steady, failure = session.run()
-    if failure is not None:
-        store.experiments.finish(experiment_id, "failed", failure=failure)
-        return Settled(experiment_id, rounds, steady, dict(session.values), failure)
-    rest = [step.id for step in session.steps[rounds * len(session.loads) :]]
-    store.experiments.skip_steps(rest)
-    judged = {name: find_steadiness(values) for name, values in session.values.items()}
-    found = Settled(experiment_id, rounds, steady, dict(session.values), None, judged)
-    store.experiments.finish(experiment_id, "complete", outcome=asdict(found))
+def _concluded(
+    session: Session,
+    rounds: int,
+    steady: SteadyState | None,
+    values: dict[str, list[float]],
+    failure: str | None,
+) -> Settled:
+    judged = {} if failure else {name: find_steadiness(one) for name, one in values.items()}
+    found = Settled(session.experiment_id, rounds, steady, dict(values), failure, judged)
+    session.finish(None if failure else asdict(found), failure, is_failed=failure is not None)
     return found

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathom.errors import InvalidRequestError
-from fathom.experiments.ending import end_noted
 from fathom.experiments.prepare._pieces import Piece
 from fathom.experiments.prepare.target import TargetFacts, target_facts
+from fathom.experiments.session import Session, Step, Strategy
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from fathom.runners import Runner
+    from fathom.runners import Figures, Runner
     from fathom.store import Experiment, Store
 
 __all__ = ["Meter", "Progress", "WritePlan", "Written", "begin", "taken_up", "write"]
@@ -199,50 +200,51 @@ def write(store: Store, runner: Runner, experiment_id: int, meter: Meter) -> Wri
         If Ctrl-C ended it; ``write`` goes on with the piece in which it was.
 
     """
-    experiment, plan = taken_up(store, experiment_id)
+    _experiment, plan = taken_up(store, experiment_id)
+    session = Session(store, experiment_id, runner)
+    steps = session.resume("prepare", "wrote nothing that could go on").steps
     with damage_told(experiment_id):
-        steps = [(step, Piece(**step.parameters)) for step in experiment.steps]
-    todo = [(step, piece) for step, piece in steps if step.state != "done"]
-    total = sum(piece.bytes for _, piece in steps)
-    done = Written(experiment_id, total, pieces=[piece for _, piece in steps])
-    store.experiments.finish(experiment_id, "running")
-    began_s = runner.clock()
-    meter.start(total, total - sum(piece.bytes for _, piece in todo))
-    with end_noted(store, experiment_id):
-        for step, piece in todo:
-            done.failure = _write_piece(store, runner, plan, piece, (experiment_id, step.id))
-            if done.failure is not None:
-                break
-            done.session_bytes += piece.bytes
-            meter.piece_done(piece.bytes)
-    done.elapsed_s = runner.clock() - began_s
+        pieces = {step.id: Piece(**step.parameters) for step in steps}
+    todo = {step.id: pieces[step.id] for step in steps if step.state != "done"}
+    done = Written(
+        experiment_id, sum(one.bytes for one in pieces.values()), pieces=[*pieces.values()]
+    )
+    meter.start(done.total_bytes, done.total_bytes - sum(one.bytes for one in todo.values()))
+    done.failure = session.run(_all_written(plan, todo, meter, done))
+    done.elapsed_s = session.elapsed_s
     if done.failure is not None:
-        store.experiments.finish(experiment_id, "failed", failure=done.failure)
+        session.finish(None, done.failure, is_failed=True)
     return done
 
 
-def _write_piece(
-    store: Store, runner: Runner, plan: WritePlan, piece: Piece, ids: tuple[int, int]
-) -> str | None:
-    """Write one piece to stable storage; return why it failed, if it did.
+def _all_written(
+    plan: WritePlan, todo: Mapping[int, Piece], meter: Meter, done: Written
+) -> Strategy[str | None]:
+    """Write one piece behind the other; return why one failed.
 
-    The step is done once the piece is stable, which is later than the run is saved.
+    A piece is done once it is stable, which is later than its run is saved.
     """
-    experiment_id, step_id = ids
-    outcome = runner.run(
-        plan.arguments(piece),
-        label=f"prepare {plan.kind}",
-        experiment_id=experiment_id,
-    )
-    if outcome.figures is None:
-        return outcome.failure or "the run had no result"
-    written = round(outcome.figures.mib_per_s * outcome.figures.measured_s * _BYTES_PER_MIB)
-    if written == piece.bytes:
-        failure = _synced(plan.target.path)
-    else:
-        failure = f"{written} of {piece.bytes} bytes from {piece.offset} on were written"
-    store.experiments.set_step(step_id, "failed" if failure else "done", failure)
-    return failure
+    for step_id, piece in todo.items():
+        seen = yield Step(
+            f"prepare {plan.kind}",
+            plan.arguments(piece),
+            step_id=step_id,
+            check=partial(_not_stable, plan.target.path, piece),
+        )
+        seen.raise_refusal()
+        if seen.failure is not None:
+            return seen.failure
+        done.session_bytes += piece.bytes
+        meter.piece_done(piece.bytes)
+    return None
+
+
+def _not_stable(path: str, piece: Piece, figures: Figures) -> str | None:
+    """Bring a piece to stable storage; return why it is not there, if so."""
+    written = round(figures.mib_per_s * figures.measured_s * _BYTES_PER_MIB)
+    if written != piece.bytes:
+        return f"{written} of {piece.bytes} bytes from {piece.offset} on were written"
+    return _synced(path)
 
 
 def _synced(path: str) -> str | None:

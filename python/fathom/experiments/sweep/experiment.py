@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import START_S, expected_run_s
 from fathom.experiments.axes import Grid
 from fathom.experiments.progress import Progress
-from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
+from fathom.experiments.session import (
+    Forecast,
+    Observation,
+    Session,
+    Skip,
+    Step,
+    Strategy,
+    failed_words,
+)
 from fathom.experiments.sweep._latency import estimate_latencies
 from fathom.experiments.sweep._probe import PROBE_S, Probes, probe_arguments
 from fathom.experiments.sweep._refine import Check
 from fathom.experiments.sweep._result import Sweep, SweptCell
 from fathom.experiments.sweep.claims import told_sweep
 from fathom.experiments.sweep.plan import SweepPlan
-from fathom.runners import stored_figures
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fathom.experiments.sweep._latency import Latencies
     from fathom.experiments.sweep._refine import Value
     from fathom.runners import Figures, Runner
-    from fathom.store import Experiment, ExperimentState, Store
+    from fathom.store import Experiment, Store
     from fathom.store import Step as StoredStep
 
 __all__ = ["Progress", "Sweep", "SweptCell", "resume_sweep", "sweep"]
@@ -64,9 +70,8 @@ def sweep(
     ]
     name = label or "sweep"
     experiment_id = store.experiments.begin("sweep", name, plan.as_dict(), steps)
-    steps_planned = store.experiments.get(experiment_id).steps
-    sweeping = _Sweeping(plan, _step_ids(steps_planned))
-    return _swept(Session(store, runner, experiment_id, sweeping.forecast, on_progress), sweeping)
+    session = Session(store, experiment_id, runner, on_progress=on_progress, refuses_targets=True)
+    return _swept(session, _Sweeping(plan, _step_ids(session.steps())))
 
 
 def resume_sweep(
@@ -88,18 +93,16 @@ def resume_sweep(
         If the store has no such experiment.
 
     """
-    experiment = store.experiments.get(experiment_id)
-    failed = any(step.state == "failed" and "cell" in step.parameters for step in experiment.steps)
-    if experiment.verb != "sweep":
-        raise InvalidRequestError(f"experiment e{experiment_id} is a {experiment.verb}, no sweep")
-    if experiment.state == "complete" and not failed:
-        raise InvalidRequestError(f"experiment e{experiment_id} is complete, and no cell failed")
+    session = Session(store, experiment_id, runner, on_progress=on_progress, refuses_targets=True)
+    experiment = session.resume(
+        "sweep",
+        "is a {}, no sweep",
+        "is complete, and no cell failed",
+        redo=lambda step: step.state == "failed" and "cell" in step.parameters,
+    )
     with damage_told(experiment_id):
-        plan = SweepPlan.from_dict(experiment.plan)
-        store.experiments.finish(experiment_id, "running")
-        sweeping = _Sweeping(plan, _step_ids(experiment.steps))
-        sweeping.take_up(store, experiment)
-        session = Session(store, runner, experiment_id, sweeping.forecast, on_progress)
+        sweeping = _Sweeping(SweepPlan.from_dict(experiment.plan), _step_ids(experiment.steps))
+        sweeping.take_up(session.saved(), experiment)
         session.measured = len(sweeping.measured)
         return _swept(session, sweeping)
 
@@ -109,18 +112,11 @@ def _step_ids(steps: Sequence[StoredStep]) -> dict[int, int]:
 
 
 def _swept(session: Session, sweeping: _Sweeping) -> Sweep:
-    session.run(sweeping.strategy())
-    store = session.store
-    found = sweeping.found(session.experiment_id, session.elapsed_s)
-    store.experiments.skip_steps(sweeping.left_out)
-    found = told_sweep(store, found)
-    outcome: dict[str, Any] = asdict(found)
-    failed = len(sweeping.failures)
-    words = "1 cell failed" if failed == 1 else f"{failed} cells failed"
-    state: ExperimentState = "complete" if sweeping.measured else "failed"
-    store.experiments.finish(
-        session.experiment_id, state, failure=words if failed else None, outcome=outcome
-    )
+    found = session.run(sweeping.strategy(), sweeping.forecast)
+    found = replace(found, experiment_id=session.experiment_id, elapsed_s=session.elapsed_s)
+    found = told_sweep(session.store, found)
+    failure = failed_words(len(sweeping.failures), "cell")
+    session.finish(asdict(found), failure, is_failed=not sweeping.measured)
     return found
 
 
@@ -140,20 +136,17 @@ class _Sweeping:
         self.took_s = 0.0
         self.runs = 0
         self.again: list[int] = []
-        self.left_out: list[int] = []
         self.is_ended = False
         self.check = Check()
         self.probes = Probes()
         self.earlier = (0, 0)
 
-    def take_up(self, store: Store, experiment: Experiment) -> None:
-        """Read what earlier sessions measured; the last run of a cell counts."""
+    def take_up(self, saved: Mapping[int, Observation], experiment: Experiment) -> None:
+        """Take what earlier sessions measured."""
         cells = {step_id: cell for cell, step_id in self.step_ids.items()}
-        for run in reversed(store.runs.list(experiment_id=experiment.id)):
-            if run.outcome == "complete" and run.step_id in cells:
-                figures = stored_figures(store.runs.get(run.id).result)
-                if figures.iops:
-                    self.measured[cells[run.step_id]] = (figures, run.id)
+        for step_id, seen in saved.items():
+            if step_id in cells and seen.figures is not None and seen.figures.iops:
+                self.measured[cells[step_id]] = (seen.figures, seen.run_id)
         failed = {
             cells[step.id]
             for step in experiment.steps
@@ -167,8 +160,14 @@ class _Sweeping:
             self.check = Check(outcome["checked"], outcome["within"])
             self.earlier = outcome.get("probed", 0), outcome.get("stood_apart", 0)
 
-    def strategy(self) -> Strategy[None]:
+    def strategy(self) -> Strategy[Sweep]:
         """Measure what failed before, then what tells most, then what stands apart."""
+        yield from self._all_measured()
+        found, omitted = self._found()
+        yield Skip([self.step_ids[cell] for cell in omitted])
+        return found
+
+    def _all_measured(self) -> Strategy[None]:
         for cell in self.again:
             yield from self._measure(cell)
         while True:
@@ -278,8 +277,8 @@ class _Sweeping:
             one.expected_count(sum(cell in tried for cell in one.cells)) for one in self.refinements
         )
 
-    def found(self, experiment_id: int, elapsed_s: float) -> Sweep:
-        """Return what all cells say; the steps of those that were left out are ``left_out``."""
+    def _found(self) -> tuple[Sweep, Collection[int]]:
+        """Return what all cells say, and which were omitted."""
         values, latencies = self._interpolated()
         cells = [
             self._cell(cell, values.get(cell), latencies.get(cell))
@@ -290,17 +289,17 @@ class _Sweeping:
             self.check = Check(
                 sum(one.measured for one in checks), sum(one.within for one in checks)
             )
-        self.left_out = [self.step_ids[cell] for cell in values]
-        return Sweep(
-            experiment_id=experiment_id,
+        found = Sweep(
+            experiment_id=0,
             cells=cells,
             checked=self.check.measured,
             within=self.check.within,
             most_beyond=self.check.most_beyond,
             probed=self.earlier[0] + len(self.probes.found),
             stood_apart=self.earlier[1] + len(self.probes.suspicious),
-            elapsed_s=elapsed_s,
+            elapsed_s=0.0,
         )
+        return found, values.keys()
 
     def _interpolated(self) -> tuple[dict[int, Value], dict[int, Latencies]]:
         """Return rates and latencies of the cells that were left out."""

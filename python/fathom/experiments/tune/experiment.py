@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from fathom.errors import FathomError, InvalidRequestError
-from fathom.experiments._target_trouble import refuse_a_bad_target
-from fathom.experiments.ending import end_noted, is_of_the_store
-from fathom.experiments.progress import Progress
+from fathom.experiments.session import (
+    Forecast,
+    Observation,
+    Session,
+    Step,
+    Strategy,
+    failed_words,
+)
 from fathom.experiments.tune._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
 from fathom.experiments.tune._left import (
     ExpectedRuns,
@@ -22,17 +26,18 @@ from fathom.experiments.tune._time_kept import TimeKept
 from fathom.experiments.tune.claims import told_tuning
 from fathom.experiments.tune.plan import TunePlan, plan_tune
 from fathom.experiments.tune.result import KneeRange, TunedLoad, TunedPoint, Tuning
-from fathom.runners import stored_figures
 from fathom.stats import fit_scalability
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from fathom.experiments.progress import Progress
     from fathom.experiments.tune.knee_search import KneeSearch, Load
     from fathom.runners import Figures, Runner
     from fathom.stats import ScalabilityLaw
-    from fathom.store import Experiment, Store
+    from fathom.store import Step as StoredStep
+    from fathom.store import Store
 
 __all__ = ["TunePlan", "TunedPoint", "Tuning", "plan_tune", "resume_tune", "tune"]
 
@@ -67,7 +72,8 @@ def tune(
 
     """
     experiment_id = store.experiments.begin("tune", label or "tune", plan.as_dict())
-    return _Session(store, runner, plan, experiment_id, label, on_progress).run()
+    session = Session(store, experiment_id, runner, on_progress=on_progress, refuses_targets=True)
+    return _tuned(session, Tuner(plan, label))
 
 
 def resume_tune(
@@ -87,33 +93,39 @@ def resume_tune(
         If the store has no such experiment.
 
     """
-    experiment = store.experiments.get(experiment_id)
-    if experiment.verb != "tune":
-        raise InvalidRequestError(f"experiment e{experiment_id} is a {experiment.verb}, no tune")
-    failed = any(step.state == "failed" for step in experiment.steps)
-    if experiment.state == "complete" and not failed:
-        raise InvalidRequestError(f"experiment e{experiment_id} is complete, and no run failed")
+    session = Session(store, experiment_id, runner, on_progress=on_progress, refuses_targets=True)
+    experiment = session.resume(
+        "tune",
+        "is a {}, no tune",
+        "is complete, and no run failed",
+        redo=lambda step: step.state == "failed",
+    )
     with damage_told(experiment_id):
-        plan = TunePlan.from_dict(experiment.plan)
-        store.experiments.finish(experiment_id, "running")
         label = "" if experiment.name == "tune" else experiment.name
-        session = _Session(store, runner, plan, experiment_id, label, on_progress)
-        session.take_up(experiment)
-        return session.run()
+        tuner = Tuner(TunePlan.from_dict(experiment.plan), label)
+        session.measured = tuner.take_up(experiment.steps, session.saved())
+        return _tuned(session, tuner)
+
+
+def _tuned(session: Session, tuner: Tuner) -> Tuning:
+    found = session.run(tuner.strategy(), tuner.forecast)
+    found = replace(found, experiment_id=session.experiment_id, elapsed_s=session.elapsed_s)
+    found = told_tuning(session.store, found)
+    failed = sum(point.figures is None for point in found.points)
+    is_failed = failed == len(found.points)
+    failure = "no run could be made" if is_failed else failed_words(failed, "run")
+    session.finish(found.as_dict(), failure, is_failed=is_failed)
+    return found
 
 
 @dataclass
-class _Session:
+class Tuner:
     """The search is asked the same again after a kill, and gets the answers that were saved."""
 
-    store: Store
-    runner: Runner
     plan: TunePlan
-    experiment_id: int
-    label: str
-    on_progress: Callable[[Progress], None]
+    label: str = ""
     points: list[TunedPoint] = field(default_factory=list)
-    saved: dict[Key, list[tuple[Figures, int]]] = field(default_factory=lambda: defaultdict(list))
+    saved: dict[Key, list[Observation]] = field(default_factory=lambda: defaultdict(list))
     open_steps: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     expected: float = 0.0
     expected_runs: ExpectedRuns = field(default_factory=ExpectedRuns)
@@ -124,65 +136,41 @@ class _Session:
 
     def __post_init__(self) -> None:
         self.time = TimeKept(self.plan)
-        self.began_s = self.runner.clock()
 
-    def take_up(self, experiment: Experiment) -> None:
-        """Read what earlier sessions measured, and which steps have no run that can be used."""
-        listed = self.store.runs.list(experiment_id=self.experiment_id)
-        runs = {run.step_id: run.id for run in listed if run.outcome == "complete"}
-        for step in experiment.steps:
+    def take_up(self, steps: Sequence[StoredStep], measured: Mapping[int, Observation]) -> int:
+        """Take what earlier sessions measured, and return how many runs; others are run again."""
+        for step in steps:
             asked = step.parameters
             key = (asked["role"], asked["threads"], asked["depth"], asked["attempt"])
-            run_id = runs.get(step.id)
-            figures = None
-            if run_id is not None:
-                figures = stored_figures(self.store.runs.get(run_id).result)
-            if run_id is None or figures is None or step.state == "failed":
-                self.open_steps[key].append(step.id)
+            if step.id in measured and step.state != "failed":
+                self.saved[key].append(measured[step.id])
             else:
-                self.saved[key].append((figures, run_id))
+                self.open_steps[key].append(step.id)
+        return sum(len(one) for one in self.saved.values())
 
-    def run(self) -> Tuning:
-        with end_noted(self.store, self.experiment_id):
-            found = told_tuning(self.store, self._run())
-        self._finish(found)
-        return found
-
-    def _finish(self, found: Tuning) -> None:
-        failed = sum(point.figures is None for point in found.points)
-        failure = None
-        if failed == len(found.points):
-            failure = "no run could be made"
-        elif failed:
-            failure = "1 run failed" if failed == 1 else f"{failed} runs failed"
-        self.store.experiments.finish(
-            self.experiment_id,
-            "failed" if failed == len(found.points) else "complete",
-            failure=failure,
-            outcome=found.as_dict(),
-        )
-
-    def _run(self) -> Tuning:
+    def strategy(self) -> Strategy[Tuning]:
+        """Search the best load and confirm it, as often as there is time to."""
         search = self.plan.search()
         confirmation: Confirmation | None = None
         for attempt in range(MOST_ATTEMPTS):
             if attempt and not self.time.may_begin(_LEAST_CONFIRMING):
                 break
-            best = self._searched(search)
+            best = yield from self._searched(search)
             if best is None:
                 break
-            confirmation = self._confirm(search, best, attempt)
+            confirmation = yield from self._confirm(search, best, attempt)
             if not confirmation.is_contradicted:
                 return self._found(search, best, confirmation)
         self.is_last = True
-        return self._found(search, self._searched(search), confirmation)
+        best = yield from self._searched(search)
+        return self._found(search, best, confirmation)
 
-    def _searched(self, search: KneeSearch) -> Load | None:
+    def _searched(self, search: KneeSearch) -> Strategy[Load | None]:
         """Measure until the best is known, and return it."""
         while loads := search.next_loads() or self._grown(search):
             for at, load in enumerate(loads):
                 self._expect_searching(search, len(loads) - at)
-                search.add(load, self._measured(load, "search", 0))
+                search.add(load, (yield from self._measured(load, "search", 0)))
         return search.best()
 
     def _expect_searching(self, search: KneeSearch, of_batch: int) -> None:
@@ -214,7 +202,7 @@ class _Session:
     def _confirming_runs(self) -> int:
         return sum(point.role != "search" for point in self.points)
 
-    def _confirm(self, search: KneeSearch, best: Load, attempt: int) -> Confirmation:
+    def _confirm(self, search: KneeSearch, best: Load, attempt: int) -> Strategy[Confirmation]:
         confirming = Confirming.of(search, best)
         before = len(self.points)
         while loads := confirming.next_round() or self._further_round(confirming):
@@ -226,7 +214,7 @@ class _Session:
                 if is_last:
                     self.expected_runs = ExpectedRuns(end, end)
                 role = "confirm" if load == best else "compare"
-                figures = self._measured(load, role, attempt)
+                figures = yield from self._measured(load, role, attempt)
                 confirming.add(load, figures)
                 search.add(load, figures)
             if is_last:
@@ -239,78 +227,46 @@ class _Session:
             return []
         return confirming.next_round()
 
-    def _measured(self, load: Load, role: str, attempt: int) -> Figures | None:
+    def _measured(self, load: Load, role: str, attempt: int) -> Strategy[Figures | None]:
         """Return what a run finds, or found before a kill."""
         key = (role, *load, attempt)
         if self.saved[key]:
-            figures, run_id = self.saved[key].pop(0)
-            self.time.add(figures, None)
-            self.points.append(TunedPoint(*load, role, figures, run_id, None))
-            return figures
-        began_s = self.runner.clock()
-        point = self._new_point(load, role, key)
-        taken_s = self.runner.clock() - began_s
-        self.durations_s.append(taken_s)
-        self.time.add(point.figures, taken_s)
-        self.points.append(point)
-        self._tell(point)
-        return point.figures
+            seen = self.saved[key].pop(0)
+            self.time.add(seen.figures, None)
+        else:
+            seen = yield self._step(load, key)
+            self.durations_s.append(seen.took_s)
+            self.time.add(seen.figures, seen.took_s)
+        self.points.append(TunedPoint(*load, role, seen.figures, seen.run_id, seen.failure))
+        return seen.figures
 
-    def _tell(self, point: TunedPoint) -> None:
-        elapsed_s = self.runner.clock() - self.began_s
+    def forecast(self, _elapsed_s: float) -> Forecast:
+        """Return how far tuning is."""
         left = max(self.expected - len(self.points), 0.0)
         low_s, high_s = self.time.bounds(
             *seconds_left(self.durations_s, len(self.points), self.expected_runs)
         )
-        progress = Progress(
+        return Forecast(
             done=len(self.points),
             expected=max(self.expected, len(self.points)),
             failed=sum(one.figures is None for one in self.points),
-            elapsed_s=elapsed_s,
             remaining_s=max(left * self.time.run_s, low_s),
-            label=f"{point.role} threads={point.threads} depth={point.depth}",
-            failure=point.failure,
             remaining_low_s=low_s,
             remaining_high_s=high_s,
         )
-        self.on_progress(progress)
 
-    def _new_point(self, load: Load, role: str, key: Key) -> TunedPoint:
-        words = f"{role} threads={load[0]} depth={load[1]}"
-        step_id = self._step_id(key, words)
-        figures, run_id, failure = None, None, None
-        longest_s = self.time.longest_s(self.expected - len(self.points))
-        try:
-            outcome = self.runner.run(
-                self.plan.run_arguments(load, longest_s),
-                label=f"{self.label} {words}".strip(),
-                experiment_id=self.experiment_id,
-                step_id=step_id,
-            )
-        except FathomError as error:
-            # What was refused for the first load would be for all of them.
-            is_first = all(point.figures is None for point in self.points)
-            if is_first or is_of_the_store(error):
-                raise
-            failure = str(error)
-        else:
-            figures, run_id, failure = outcome.figures, outcome.run_id, outcome.failure
-            if figures is not None and not figures.iops:
-                figures, failure = None, "there was no I/O in the measured time"
-        if run_id is None or failure:
-            self.store.experiments.set_step(step_id, "failed" if failure else "done", failure)
-        if failure and all(point.figures is None for point in self.points):
-            refuse_a_bad_target(self.plan.run_arguments(load), failure)
-        return TunedPoint(*load, role, figures, run_id, failure)
-
-    def _step_id(self, key: Key, words: str) -> int:
+    def _step(self, load: Load, key: Key) -> Step:
         """Return the step of a run; one that was begun before a kill is taken again."""
-        if self.open_steps[key]:
-            return self.open_steps[key].pop(0)
         role, threads, depth, attempt = key
-        parameters = {"threads": threads, "depth": depth, "role": role, "attempt": attempt}
-        (step_id,) = self.store.experiments.add_steps(self.experiment_id, [(words, parameters)])
-        return step_id
+        words = f"{role} threads={threads} depth={depth}"
+        longest_s = self.time.longest_s(self.expected - len(self.points))
+        return Step(
+            words,
+            self.plan.run_arguments(load, longest_s),
+            {"threads": threads, "depth": depth, "role": role, "attempt": attempt},
+            step_id=self.open_steps[key].pop(0) if self.open_steps[key] else None,
+            run_label=f"{self.label} {words}".strip(),
+        )
 
     def _found(
         self, search: KneeSearch, best: Load | None, confirmation: Confirmation | None
@@ -325,7 +281,7 @@ class _Session:
                 iops = confirmation.iops or iops
                 latency_ns = confirmation.latency_ns or latency_ns
         return Tuning(
-            experiment_id=self.experiment_id,
+            experiment_id=0,
             goal=self.plan.goal,
             threads=None if best is None else best[0],
             depth=None if best is None else best[1],
@@ -337,7 +293,7 @@ class _Session:
             law=law,
             points=self.points,
             loads=_loads(search),
-            elapsed_s=self.runner.clock() - self.began_s,
+            elapsed_s=0.0,
         )
 
 
