@@ -114,6 +114,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
+    "store": Verb("store", "app", "Copy runs, experiments and baselines to another store."),
     "doctor": Verb(
         "doctor",
         "doctor",

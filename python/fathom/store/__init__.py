@@ -31,11 +31,13 @@ from fathom.store.records import (
 )
 
 if TYPE_CHECKING:
+    from fathom.store.copying import Copied, copy_store
     from fathom.store.overrides import Override
     from fathom.store.store import Store
 
 __all__ = [
     "Baseline",
+    "Copied",
     "Experiment",
     "ExperimentState",
     "NotAStoreError",
@@ -51,10 +53,16 @@ __all__ = [
     "StoreLockedError",
     "StoreTooNewError",
     "StoredRun",
+    "copy_store",
 ]
 
 # SQLAlchemy takes longer to import than a list takes to be read (`glance`).
-_LATER = {"Override": "overrides", "Store": "store"}
+_LATER = {
+    "Copied": "copying",
+    "Override": "overrides",
+    "Store": "store",
+    "copy_store": "copying",
+}
 
 
 def __getattr__(name: str) -> object:

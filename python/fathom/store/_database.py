@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
@@ -17,6 +18,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from fathom._extras import install_line
 from fathom._files import check_regular
 from fathom._text import without_secrets
+from fathom.store._revision import VERSION_TABLE
 from fathom.store._rows import as_text
 from fathom.store.errors import (
     NotAStoreError,
@@ -40,10 +42,12 @@ _PIECE_MS = 100
 # What SQLite writes beside a file at the least (https://sqlite.org/walformat.html, 2.1).
 _LEAST_ROOM_BYTES = 32 << 10
 _FILE = "fathom_file"
+# What a run is saved into.
+_WRITTEN = ("experiments", "steps", "runs", "provenances", "run_targets", "overrides")
 _SQLITE_HEADER = b"SQLite format 3\0"
 # https://www.postgresql.org/docs/15/errcodes-appendix.html
 _PG_FULL = {"53100", "53200"}
-_PG_READ_ONLY = "25006"
+_PG_READ_ONLY = {"25006", "42501"}
 _PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
 
 
@@ -103,12 +107,15 @@ class Database:
 
         """
         with self.writing() as connection:
-            # A server that stands by takes a transaction, and refuses to write in it.
+            # A server that stands by takes a transaction, and refuses to write in it; a role that
+            # may only read takes one, too. SQLite tells of a file only when something is written.
             if not self.is_sqlite and _is_read_only(connection):
                 raise StoreError(
                     f"the store {self.name} can only be read: make it writable, or name another "
                     "store with --store"
                 )
+            if self.is_sqlite:
+                connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = version_num")  # noqa: S608
 
     def close(self) -> None:
         """Close all connections."""
@@ -117,7 +124,8 @@ class Database:
     def _sqlite(self, url: URL) -> Engine:
         path = Path(str(url.database))
         try:
-            _make_private(path)
+            if not path.exists():
+                _make_private(path)
             check_regular(path)
             with path.open("rb") as file:
                 beginning = file.read(len(_SQLITE_HEADER))
@@ -129,6 +137,8 @@ class Database:
             ) from error
         if beginning not in (b"", _SQLITE_HEADER):
             raise NotAStoreError(f"{path} is no store of Fathom, and was not changed")
+        if beginning and not _is_writable(path):
+            url = _reading_url(path)
         engine = sa.create_engine(url, connect_args={"timeout": self.wait_s})
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", self._begin_sqlite)
@@ -207,7 +217,7 @@ class Database:
         words = self._without_secrets(error)
         state = str(getattr(error, "sqlstate", None))
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_READONLY or state == _PG_READ_ONLY:
+        if code == sqlite3.SQLITE_READONLY or state in _PG_READ_ONLY:
             return StoreError(
                 f"the store {self.name} can only be read ({words}): make it writable, or name "
                 "another store with --store"
@@ -273,7 +283,28 @@ def _is_busy(error: BaseException | None) -> bool:
 
 
 def _is_read_only(connection: Connection) -> bool:
-    return connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on"
+    if connection.exec_driver_sql("SHOW transaction_read_only").scalar() == "on":
+        return True
+    may = [sa.func.has_table_privilege(name, "INSERT") for name in _WRITTEN]
+    return not all(connection.execute(sa.select(*may)).one())
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether a store can be written, and with it what SQLite keeps beside it."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _reading_url(path: Path) -> URL:
+    """Return an address by which a store is read that cannot be written.
+
+    Where nothing can be made beside it, SQLite reads a file with a write-ahead log only if it is
+    told that nobody writes: true while there is no log (https://sqlite.org/wal.html, "Read-Only
+    Databases").
+    """
+    log = path.with_name(f"{path.name}-wal")
+    has_log = log.exists() and log.stat().st_size > 0
+    query = {"uri": "true"} | ({"mode": "ro"} if has_log else {"mode": "ro", "immutable": "1"})
+    return sa.engine.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query)
 
 
 def _is_sqlite(url: URL) -> bool:

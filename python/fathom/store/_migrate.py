@@ -128,6 +128,7 @@ def _let_readers_and_writer_pass(database: Database) -> None:
         try:
             raw.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            # Somebody else uses the store at this moment; the next who opens it tries again.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            # Somebody else uses the store at this moment, and the next who opens it tries again; or
+            # it can only be read.
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY):
                 raise StoreError(f"the store {database.name} cannot be used: {error}") from error

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fathom
+import fathom.store as stores
 
 if TYPE_CHECKING:
     from fathom.imported import ImportedResult, OwnRun, Reading
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["STDIN", "import_one"]
 
 STDIN = "-"
+_SQLITE = b"SQLite format 3\0"
 
 
 def import_one(  # noqa: PLR0913 - All but the first two are the command's options.
@@ -38,6 +40,8 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
     from fathom.tools.formats import read_source  # noqa: PLC0415 - Only here.
 
     try:
+        if name != STDIN and _is_store(name):
+            return told | _copied(store, name)
         content = _content(name)
         if not again and (before := store.imports.run_ids(content)):
             return told | {"before": before}
@@ -49,6 +53,28 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
         return told | {"error": f"it cannot be read: {error.strerror or error}"}
     except fathom.FathomError as error:
         return told | {"error": f"{error}"}
+
+
+def _is_store(name: str) -> bool:
+    """Whether a file is a database of SQLite, such as an export of experiments."""
+    path = Path(name)
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def _copied(store: Store, name: str) -> dict[str, object]:
+    """Copy all that another store has."""
+    with stores.Store(name) as source:
+        done = stores.copy_store(source, store)
+        labels = {one.id: one.label for one in store.runs.list()}
+    return {
+        "runs": done.new_runs,
+        "before": [run_id for run_id in done.runs.values() if run_id not in done.new_runs],
+        "titles": [f"Fathom: {labels[run_id]}" for run_id in done.new_runs],
+        "experiments": done.new_experiments,
+    }
 
 
 def _saved(  # noqa: PLR0913 - All but the first three are the command's options.

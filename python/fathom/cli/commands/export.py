@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from fathom.cli.commands._export_load import LoadForm, export_load
+from fathom.cli.commands._export_store import export_store
 from fathom.cli.commands._resumed import named_experiment
 from fathom.cli.commands.show import run_as_dict
 from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
@@ -36,6 +37,7 @@ class Form(StrEnum):
     FIO = "fio"
     DISKSPD = "diskspd"
     XML = "xml"
+    STORE = "store"
 
 
 class TableChoice(StrEnum):
@@ -79,7 +81,8 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--format",
             help="The form, if the file's name does not say it; csv without a file. fio, diskspd "
-            "and xml: the load of the runs as a fio job file, a command line, a DiskSpd profile.",
+            "and xml: the load of the runs as a fio job file, a command line, a DiskSpd profile; "
+            "store: runs and experiments whole, as one file (.sqlite) that fathom import takes.",
         ),
     ] = None,
     table: Annotated[
@@ -101,6 +104,9 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     from fathom._tables import rows_of  # noqa: PLC0415
 
     with opened_store(store) as opened:
+        if form is Form.STORE or (form is None and output and output.suffix == ".sqlite"):
+            export_store(opened, references or [], output, redact=redact)
+            return
         found = _runs(opened, references or [])
         names = _pseudonyms(opened, found) if redact else None
         if form in _LOADS:

@@ -114,6 +114,8 @@ def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
         typer.echo(f"{name}: imported before, as run {runs}; --again saves it once more")
     for run_id, title in zip(told["runs"], told["titles"], strict=False):
         typer.echo(f"{name}: run {run_id}: {one_line(title)}")
+    for number in told.get("experiments", ()):
+        typer.echo(f"{name}: experiment e{number}")
     for load, arguments in told["configurations"].items():
         words = " ".join(arguments) or "several lines, which no single load of DiskSpd says"
         typer.echo(one_line(f"{name}: {load}: {words}"))

@@ -1,0 +1,76 @@
+"""``fathom store``: runs, experiments and baselines from one store to another."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+import fathom.store as stores
+from fathom.cli.common import JsonOption, fail, opened_store
+from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.store.where import store_file
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Copy runs, experiments and baselines to another store.", no_args_is_help=True
+)
+# A line on the error output for each so many runs.
+_TOLD_RUNS = 1000
+
+
+@app.command("copy")
+def copy(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="FROM", help="A file, or postgresql://user@host/database."),
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="The same; a file that is missing is made.")
+    ],
+    references: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[REFERENCE]...",
+            help="Runs (12 or 12,14), experiments (e3), baselines; all of it if left out.",
+        ),
+    ] = None,
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy runs, experiments and baselines to another store, of SQLite or PostgreSQL.
+
+    What is there already stays: a copy that was ended can be repeated. Numbers stay where they are
+    free. For example: fathom store copy runs.sqlite postgresql://me@db/lab e3
+    """
+    file = store_file(source)
+    if file is not None and not file.exists():
+        fail(f"there is no store {file}: check the name", EXIT_INVALID)
+    told = 0
+
+    def tell(done: stores.Copied) -> None:
+        nonlocal told
+        if len(done.new_runs) // _TOLD_RUNS > told:
+            told = len(done.new_runs) // _TOLD_RUNS
+            typer.echo(f"{len(done.new_runs)} runs copied", err=True)
+
+    with opened_store(source) as here, opened_store(target) as there:
+        done = stores.copy_store(here, there, references or [], on_copied=tell)
+        where = there.name
+    if as_json:
+        typer.echo(json.dumps(asdict(done), indent=2))
+        return
+    before = len(done.runs) - len(done.new_runs)
+    typer.echo(
+        f"Copied {len(done.new_runs)} runs, {len(done.new_experiments)} experiments and "
+        f"{done.new_baselines} baselines to {where}; {before} runs were there already"
+    )
+    for kind, numbers in (("e", done.experiments), ("", done.runs)):
+        for old, new in numbers.items():
+            if old != new:
+                typer.echo(f"{kind}{old} is {kind}{new} there")
+    for words in done.left:
+        typer.echo(words, err=True)
