@@ -143,6 +143,7 @@ impl Tell for SpanPlan {
             engine: EngineKind::Null,
             worker_cpus: Vec::new(),
             tries_ways: false,
+            registers_buffers: true,
             engine_fallback: None,
             tuning: fathom_core::plan::IoTuning::default(),
             seed: index as u64,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::Value;
 
 use super::{answered_by, evidence, fill, is_told, measure};
-use crate::bench::{Bench, ios, may_lock_too_little, skip};
+use crate::bench::{Bench, has_no_room, ios, skip};
 
 const MIB: usize = 1 << 20;
 
@@ -157,7 +157,7 @@ fn no_more_than_all_of_a_cpu_is_used_however_much_is_in_flight() {
     let bench = Bench::new();
     bench.fill("t.dat", 64 << 20);
     let output = bench.run("-W0 -d1 -b4K -r -o40000 -t4 -Su -Rjson t.dat");
-    if may_lock_too_little(&String::from_utf8_lossy(&output.stderr)) {
+    if has_no_room(&String::from_utf8_lossy(&output.stderr)) {
         return;
     }
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();

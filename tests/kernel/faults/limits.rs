@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::bench::{Bench, ios, skip};
+use crate::bench::{Bench, backends, ios, skip};
 
 /// Runs with a limit as `prlimit` names it.
 fn limited(bench: &Bench, limit: &str, args: &str) -> Option<Output> {
@@ -141,6 +141,24 @@ fn an_ordinary_account_meets_the_limits_of_threads_and_of_locked_memory() {
         assert!(ios(&result) > 0);
         let backend = result["time_spans"][0]["threads"][0]["backend"].to_string();
         assert_eq!(backend.contains("registered buffers"), registered, "{limit}: {backend}");
+    }
+    // A thousand rings fit into 16 MiB, and their buffers do not; into 8 MiB not even the rings would.
+    for (limit, engine) in [("--memlock=18000000", "io_uring"), ("--memlock=8388608", "libaio")] {
+        let output = run(limit, "-W0 -d1 -b4K -r -o8 -t1000 -Rjson t.dat");
+        if complaint(&output).contains("prlimit: failed") {
+            skip("the limit of locked memory cannot be raised here");
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(0), "{limit}: {}", complaint(&output));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let backends = backends(&result);
+        assert_eq!(backends.len(), 1000);
+        let is_fallback = engine == "libaio";
+        for (name, why) in backends {
+            assert!(!name.contains("registered buffers"), "{limit}: {name}");
+            assert!(!is_fallback || name.contains(engine), "{limit}: {name}");
+            assert_eq!(is_fallback, why.contains("ulimit -l"), "{limit}: {why}");
+        }
     }
     // Where not even a ring may be, that is told; another engine takes its place if none was asked for.
     let output = run("--memlock=0", args);

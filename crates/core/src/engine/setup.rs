@@ -382,7 +382,9 @@ pub fn ring(
 ) -> Result<UringBackend, SetupError> {
     let served_by_workers = !resources.files.iter().all(TargetFile::takes_nowait);
     let slots = resources.buffers.len();
-    let ring = Ring::new(resources)?;
+    let unregistered_buffers = !thread.registers_buffers;
+    let options = RingOptions { unregistered_buffers, ..RingOptions::default() };
+    let ring = Ring::with_options(resources, options)?;
     if !served_by_workers {
         return Ok(UringBackend::new(ring));
     }
@@ -419,7 +421,7 @@ pub fn tuned_ring(
 ) -> Result<TunedRing, SetupError> {
     let tuning = &thread.tuning;
     let options = RingOptions {
-        unregistered_buffers: tuning.unregistered_buffers,
+        unregistered_buffers: tuning.unregistered_buffers || !thread.registers_buffers,
         polled: tuning.polled,
         submission_thread: tuning.submission_thread.map(|one| SubmissionThread { cpu: one.cpu }),
     };

@@ -71,6 +71,7 @@ pub(crate) fn thread(index: usize, engine: EngineKind, start_bytes: u64) -> Thre
         engine,
         worker_cpus: Vec::new(),
         tries_ways: false,
+        registers_buffers: true,
         engine_fallback: None,
         tuning: crate::plan::IoTuning::default(),
         seed: 0,

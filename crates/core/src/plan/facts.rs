@@ -8,8 +8,9 @@ use std::fs::File;
 use std::path::Path;
 
 use fathom_sys::device::{self, Disk, PathFacts};
+use fathom_sys::ring::takes_locked_memory;
 use fathom_sys::trace::{Group, TraceError};
-use fathom_sys::{cache, cpu, host};
+use fathom_sys::{cache, cpu, host, limits};
 
 use crate::control_groups::{self, MemoryLeft};
 use crate::measure::EventSink;
@@ -29,6 +30,15 @@ pub struct EngineAvailability {
     pub uring_discard: Result<(), String>,
 }
 
+/// Memory that this account may lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lockable {
+    /// How much, in bytes.
+    pub bytes: u64,
+    /// Whether the kernel counts rings, too, and not only the buffers that they register.
+    pub takes_rings: bool,
+}
+
 /// All that a plan needs to know of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostFacts {
@@ -44,6 +54,8 @@ pub struct HostFacts {
     pub memory_bytes: Option<u64>,
     /// What the control groups of this process leave of it; absent if they set no limit.
     pub memory_left: Option<MemoryLeft>,
+    /// Memory that this account may lock; absent if there is no limit for it.
+    pub lockable: Option<Lockable>,
     /// Memory that the page directory entries in one cache line describe, in bytes.
     pub page_directory_line_bytes: u64,
     /// The CPUs that are online, by group and index.
@@ -114,6 +126,10 @@ pub fn of_host(profile: &Profile, engines: EngineAvailability) -> HostFacts {
         power_scheme: cpu::governor(),
         memory_bytes: host::memory_bytes(),
         memory_left: control_groups::memory_left(&Tree::new(Path::new("/"))),
+        lockable: limits::lockable_bytes().map(|bytes| Lockable {
+            bytes,
+            takes_rings: takes_locked_memory(host::kernel().trim_start_matches("Linux ")),
+        }),
         page_directory_line_bytes: cache::page_directory_line_bytes(),
         // Without a topology no CPU is known, and the plan says so to whoever asks for one.
         cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),

@@ -256,6 +256,8 @@ pub struct ThreadPlan {
     /// Whether other ways to the kernel are tried where a target cannot be asked without waiting: nobody
     /// chose the engine, and each way can do what the thread is to do.
     pub tries_ways: bool,
+    /// Whether a ring registers its buffers: else another thread could lack the memory that may be locked.
+    pub registers_buffers: bool,
     /// Why a better engine is not used, in words; absent if none would be better.
     pub engine_fallback: Option<String>,
     /// How its I/O is handed over and taken back.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use caps::{CapSet, Capability};
+
 /// Raises the soft limit of open files to the hard limit, because each thread opens its own targets and
 /// the usual soft limit of 1024 is far below what the system allows. Returns the limit in force.
 pub fn raise_open_files() -> io::Result<u64> {
@@ -24,6 +26,19 @@ pub fn raise_open_files() -> io::Result<u64> {
 pub fn open_files() -> io::Result<u64> {
     let entries = std::fs::read_dir("/proc/self/fd")?.count() as u64;
     Ok(entries.saturating_sub(1))
+}
+
+/// Memory that this process may lock, in bytes; nothing if there is no limit for it.
+#[must_use]
+pub fn lockable_bytes() -> Option<u64> {
+    let is_free = caps::has_cap(None, CapSet::Effective, Capability::CAP_IPC_LOCK);
+    if is_free.unwrap_or(false) {
+        return None;
+    }
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for the write of one rlimit.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
 #[cfg(test)]

@@ -15,11 +15,13 @@ use super::thread::cpu_mask;
 use super::transfer::{Completion, Lending, Operation, Resources, Transfer};
 
 mod closing;
+mod locked;
 mod options;
 #[cfg(test)]
 mod tests;
 mod tuned;
 
+pub use locked::{locked_bytes, takes_locked_memory};
 pub use options::{RingOptions, SubmissionThread};
 
 /// The kernel registers at most this many bytes as one buffer (`io_uring_register(2)`).

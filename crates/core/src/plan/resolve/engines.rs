@@ -2,6 +2,7 @@
 
 use fathom_sys::device::PathKind;
 
+use super::locked::Rings;
 use super::threads::Use;
 use super::{Place, Resolver, kind_of};
 use crate::plan::EngineKind;
@@ -32,7 +33,7 @@ pub(super) type Chosen = (EngineKind, Option<String>);
 
 impl Resolver<'_> {
     /// The engine for a thread of this time span.
-    pub(super) fn engine(&self, span: &TimeSpan, load: Load) -> Chosen {
+    pub(super) fn engine(&self, span: &TimeSpan, load: Load, rings: &Rings) -> Chosen {
         if let Some(choice) = self.options.engine {
             return (kind_of(choice), None);
         }
@@ -46,7 +47,8 @@ impl Resolver<'_> {
             return (EngineKind::Sync, None);
         }
         let engines = &self.facts.engines;
-        let uring = (EngineKind::Uring, &engines.uring);
+        let ring = engines.uring.clone().and_then(|()| rings.fit.clone());
+        let uring = (EngineKind::Uring, &ring);
         let aio = (EngineKind::Aio, &engines.aio);
         let order = if span.alternate_completion { [aio, uring] } else { [uring, aio] };
         let mut reasons = Vec::new();

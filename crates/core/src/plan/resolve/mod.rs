@@ -7,6 +7,7 @@ mod cpus;
 mod engines;
 mod files;
 mod findings;
+mod locked;
 mod mix;
 mod names;
 mod ranges;

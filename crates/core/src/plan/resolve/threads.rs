@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::engines::Load;
+use super::locked::Rings;
 use super::{EngineKind, Place, Resolver, workers};
 use crate::divisor::greatest_common_divisor;
 use crate::plan::{Assignment, Burst, Pace, TargetPlan, ThreadPlan};
@@ -31,11 +32,13 @@ impl Resolver<'_> {
         }
         let uses = if span.thread_count > 0 { self.shared(span) } else { own(span) };
         self.check_starts(span, targets, &uses);
-        self.check_memory(span, &uses);
+        let buffers_bytes = self.check_memory(span, &uses);
+        let rings = self.rings(span, &uses, buffers_bytes);
         let idle = self.idle_cpus(&pins, uses.len());
         let mut threads = Vec::with_capacity(uses.len());
         for (index, uses) in uses.iter().enumerate() {
-            let (engine, engine_fallback) = self.thread_engine(span_index, span, index, uses);
+            let (engine, engine_fallback) =
+                self.thread_engine(span_index, span, (index, uses), &rings);
             let cpu = pins.get(index % pins.len().max(1)).copied();
             let outstanding = outstanding(span, uses);
             threads.push(ThreadPlan {
@@ -44,6 +47,7 @@ impl Resolver<'_> {
                 worker_cpus: workers::cpus(cpu, &idle),
                 engine,
                 tries_ways: engine == EngineKind::Uring && self.may_try(span, uses),
+                registers_buffers: rings.register_buffers,
                 engine_fallback,
                 tuning: self.tuning(span, engine, outstanding),
                 seed: u64::from(span.random_seed) + index as u64,
@@ -117,8 +121,8 @@ impl Resolver<'_> {
     }
 
     /// Whether the buffers of all outstanding I/Os, and those that writes take their data from, fit
-    /// into the host's memory.
-    fn check_memory(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) {
+    /// into the host's memory. Returns the bytes that rings would register.
+    fn check_memory(&mut self, span: &TimeSpan, threads: &[Vec<Use>]) -> u64 {
         let block = |one: &Use| u64::from(span.targets[one.0].largest_block_bytes());
         let per_thread = |uses: &Vec<Use>| match shared_outstanding(span) {
             Some(count) => u64::from(count) * uses.iter().map(block).max().unwrap_or(0),
@@ -139,6 +143,8 @@ impl Resolver<'_> {
                           smaller buffer of write data";
             self.findings.request(message, remedy);
         }
+        // Each thread registers the write data, too.
+        of_ios.saturating_add(of_data.saturating_mul(threads.len() as u64))
     }
 
     /// What there is of memory, in words, if it is not so much. Beyond the limit of a control group the
@@ -159,8 +165,8 @@ impl Resolver<'_> {
         &mut self,
         span_index: usize,
         span: &TimeSpan,
-        thread: usize,
-        uses: &[Use],
+        (thread, uses): (usize, &[Use]),
+        rings: &Rings,
     ) -> (EngineKind, Option<String>) {
         let targets = || uses.iter().map(|one| &span.targets[one.0]);
         let mapped = targets().filter(|target| target.memory_mapped).count();
@@ -177,7 +183,7 @@ impl Resolver<'_> {
             trims: trims().next().is_some(),
             trims_devices: trims().any(|target| self.is_device(target)),
         };
-        let (kind, fallback) = self.engine(span, load);
+        let (kind, fallback) = self.engine(span, load, rings);
         for target in targets() {
             let asked = shared_outstanding(span).unwrap_or(target.outstanding);
             self.check_outstanding(Place { span_index, target }, kind, asked);
@@ -207,7 +213,7 @@ fn shared_weight(target: &Target, thread: u32) -> Option<u32> {
 }
 
 /// I/Os that a thread with these uses has outstanding in all.
-fn outstanding(span: &TimeSpan, uses: &[Use]) -> u64 {
+pub(super) fn outstanding(span: &TimeSpan, uses: &[Use]) -> u64 {
     let each = || uses.iter().map(|one| u64::from(span.targets[one.0].outstanding)).sum();
     shared_outstanding(span).map_or_else(each, u64::from)
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::TargetKind;
+use crate::plan::facts::Lockable;
 use crate::request::Caching;
 use crate::result::WarningKind;
 
@@ -31,6 +32,47 @@ fn the_best_engine_that_works_is_used_and_the_reason_told() {
     let (kind, why) = engine(&request, &without(true, true));
     assert_eq!(kind, EngineKind::Sync);
     assert!(why.is_some_and(|why| why.contains("io_uring") && why.contains("libaio")));
+}
+
+fn may_lock(bytes: u64, takes_rings: bool) -> HostFacts {
+    HostFacts { lockable: Some(Lockable { bytes, takes_rings }), ..host() }
+}
+
+#[test]
+fn where_rings_need_more_locked_memory_than_there_may_be_another_engine_serves() {
+    let mut request = span(vec![target()]);
+    request.targets[0].threads = 100;
+    request.targets[0].outstanding = 8;
+    let (kind, why) = engine(&request, &may_lock(200 * 8192 - 1, true));
+    assert_eq!(kind, EngineKind::Aio);
+    let why = why.unwrap();
+    assert!(why.contains("its rings need 800 KiB of locked memory"), "{why}");
+    assert!(why.contains("may lock 1599 KiB (ulimit -l)"), "{why}");
+    assert_eq!(engine(&request, &may_lock(200 * 8192, true)), (EngineKind::Uring, None));
+    assert_eq!(engine(&request, &may_lock(4096, false)), (EngineKind::Uring, None));
+    // Threads with one I/O at a time have no ring.
+    request.targets[0].outstanding = 1;
+    assert_eq!(engine(&request, &may_lock(0, true)), (EngineKind::Sync, None));
+}
+
+#[test]
+fn buffers_of_all_threads_are_registered_or_none() {
+    let mut request = span(vec![target()]);
+    request.targets[0].threads = 100;
+    request.targets[0].outstanding = 8;
+    request.targets[0].block_bytes = 4096;
+    let registers = |facts: &HostFacts| {
+        let threads = plan(request.clone(), facts).threads;
+        let all = threads.iter().all(|thread| thread.registers_buffers);
+        assert_eq!(all, threads.iter().any(|thread| thread.registers_buffers));
+        all
+    };
+    let (rings, buffers) = (200 * 8192, 200 * 8 * 4096);
+    assert!(registers(&host()));
+    assert!(registers(&may_lock(rings + buffers, true)));
+    assert!(!registers(&may_lock(rings + buffers - 1, true)));
+    assert!(registers(&may_lock(buffers, false)));
+    assert!(!registers(&may_lock(buffers - 1, false)));
 }
 
 #[test]

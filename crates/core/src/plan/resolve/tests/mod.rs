@@ -38,6 +38,7 @@ fn host() -> HostFacts {
         power_scheme: "performance".into(),
         memory_bytes: Some(1 << 30),
         memory_left: None,
+        lockable: None,
         page_directory_line_bytes: 16 << 20,
         cpus: (0..6).map(cpu).collect(),
         usable_cpus: (0..6).collect(),
