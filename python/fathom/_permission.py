@@ -16,7 +16,15 @@ from fathom.errors import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["NOTHING", "Permission", "allows", "refuse_permissions", "typed", "without_permissions"]
+__all__ = [
+    "NOTHING",
+    "Permission",
+    "allows",
+    "options_and_names",
+    "refuse_permissions",
+    "typed",
+    "without_permissions",
+]
 
 _OVERWRITE = "--overwrite"
 _ALLOW_WRITE = "--allow-write"
@@ -61,13 +69,20 @@ def allows(argument: str) -> bool:
 
 def typed(arguments: Iterable[str]) -> tuple[list[str], Permission]:
     """Return arguments that a person has typed, and apart from them what they allow."""
-    rest = [*arguments]
-    found = [one for one in rest if allows(one)]
-    rest = [one for one in rest if one not in found]
+    options, names = options_and_names(arguments)
+    found = [one for one in options if allows(one)]
+    rest = [one for one in options if one not in found]
     # What is written wrongly stays among the arguments, for the engine to say so.
     wrong = [one for one in found if one != _OVERWRITE and not _names_a_device(one)]
     devices = tuple(one.partition("=")[2] for one in found if _names_a_device(one))
-    return [*wrong, *rest], Permission(_OVERWRITE in found, devices)
+    return [*wrong, *rest, *names], Permission(_OVERWRITE in found, devices)
+
+
+def options_and_names(arguments: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the arguments before ``--``; and it, with the names behind it, which allow nothing."""
+    rest = [*arguments]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return rest[:end], rest[end:]
 
 
 def _names_a_device(argument: str) -> bool:
@@ -83,7 +98,8 @@ def refuse_permissions(arguments: Iterable[str], where: str) -> None:
         If there is such an argument; ``where`` tells where it stands.
 
     """
-    found = next((one for one in arguments if allows(one)), None)
+    options, _ = options_and_names(arguments)
+    found = next((one for one in options if allows(one)), None)
     if found is not None:
         raise RefusedError(
             f"{where}: {found} lets data be destroyed, which only a person may allow, for one run: "
@@ -93,4 +109,5 @@ def refuse_permissions(arguments: Iterable[str], where: str) -> None:
 
 def without_permissions(arguments: Sequence[str]) -> list[str]:
     """Return arguments that were kept, without what they once allowed."""
-    return [one for one in arguments if not allows(one)]
+    options, names = options_and_names(arguments)
+    return [*(one for one in options if not allows(one)), *names]

@@ -19,7 +19,9 @@ from fathom.experiments.sweep.plan import plan_sweep
 from fathom.runners import NativeRunner
 from fathom.runners.measure import measure
 from fathom.store import Store
+from fathom.store._once_allowed import permissions_in, without_permissions_in
 from fathom.workloads import WorkloadRefusedError, read_workload
+from our_data import our_data
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,6 +123,23 @@ def test_what_is_typed_stands_apart_from_the_arguments() -> None:
         assert typed([wrong, "x"]) == ([wrong, "x"], Permission())
     assert not _fathom.is_permission("overwrite")
     assert not _fathom.is_permission("--protect=x")
+
+
+def test_a_target_s_name_behind_the_end_of_options_allows_nothing(here: Path, theirs: Path) -> None:
+    """A file called ``--overwrite`` carried the permission for the one beside it."""
+    (here / "--overwrite").write_bytes(our_data(1 << 16))
+    names = ["--", "--overwrite", str(theirs)]
+    assert typed([*SHORT, *names]) == ([*SHORT, *names], Permission())
+    before = theirs.read_bytes()
+    for ask in (fathom.run, fathom.repeat):
+        with pytest.raises(RefusedError, match="--overwrite"):
+            ask([*SHORT, *names])
+    with pytest.raises(RefusedError, match="--overwrite"):
+        fathom.sweep(["-w100", *names], {"depth": "1,2"})
+    assert theirs.read_bytes() == before
+    kept = {"arguments": [*SHORT, *names]}
+    assert list(permissions_in(kept)) == []
+    assert without_permissions_in(kept) == kept
 
 
 def test_no_plan_of_an_experiment_keeps_a_permission(here: Path, theirs: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom._hanging import must_answer
+from fathom._permission import options_and_names
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -208,8 +209,10 @@ def load_arguments(arguments: Sequence[str], options: Sequence[str]) -> list[str
         If there is no target, or an option is given that the experiment sets.
 
     """
-    given = [one for one in arguments if one.startswith("-")]
-    targets = [one for one in arguments if not one.startswith("-")]
+    before, names = options_and_names(arguments)
+    given = [one for one in before if one.startswith("-")]
+    plain = [one for one in before if not one.startswith("-")]
+    targets = [*plain, *names[1:]]
     if not targets:
         raise InvalidRequestError("there is no target: name a file, or give DiskSpd arguments")
     for one in given:
@@ -221,4 +224,4 @@ def load_arguments(arguments: Sequence[str], options: Sequence[str]) -> list[str
         return [*([] if "-L" in given else ["-L"]), *arguments]
     must_answer(one for one in targets if not one.startswith(("#", "*")))
     made = all(target.startswith(("#", "*")) or Path(target).exists() for target in targets)
-    return ["-r", "-Sh", "-L", *([] if made else ["-c1G"]), *targets]
+    return ["-r", "-Sh", "-L", *([] if made else ["-c1G"]), *plain, *names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom._permission import allows
+from fathom._permission import allows, options_and_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,8 @@ def permissions_in(kept: object) -> Iterator[str]:
         for one in kept.values():
             yield from permissions_in(one)
     elif isinstance(kept, list | tuple):
-        for one in kept:
+        options, _ = options_and_names(kept)
+        for one in options:
             yield from permissions_in(one)
 
 
@@ -37,7 +38,11 @@ def without_permissions_in(kept: Any) -> Any:  # noqa: ANN401 - JSON.
     if isinstance(kept, dict):
         return {key: without_permissions_in(one) for key, one in kept.items() if key != _LEAVE}
     if isinstance(kept, list):
-        return [without_permissions_in(one) for one in kept if not _is_permission(one)]
+        options, names = options_and_names(kept)
+        return [
+            *(without_permissions_in(one) for one in options if not _is_permission(one)),
+            *names,
+        ]
     return kept
 
 
