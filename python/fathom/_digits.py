@@ -16,14 +16,12 @@ __all__ = [
     "last_place",
     "measured_place",
     "place_words",
-    "rate_words",
 ]
 
 _DIGITS_OF_UNCERTAINTY = 2
 _DIGITS_ALONE = 3
 _MOST_DECIMALS = 6
 _DECIMALS_OF_EXACT = 3
-_LARGE = 100
 # So far beyond a limit is what arithmetic leaves.
 _ROUNDING = 1e-9
 
@@ -77,11 +75,6 @@ def interval_words(low: float, high: float, *, sign: bool = False) -> str:
 
 def _half(low: float | None, high: float | None) -> float | None:
     return None if low is None or high is None else (high - low) / 2
-
-
-def rate_words(value: float) -> str:
-    """Return a rate as a whole number; of a small one, three digits."""
-    return f"{value:,.0f}" if value >= _LARGE else f"{value:.3g}"
 
 
 def beside_limit(value: float, limit: float, decimals: int = 0) -> str:

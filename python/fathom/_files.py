@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from fathom import _fathom
 from fathom._own_stores import own_stores
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["check_regular", "read_bytes", "read_text", "replacing"]
 
-_MIB = 1 << 20
 # https://www.sqlite.org/fileformat2.html#magic_header_string
 _SQLITE_HEADER = b"SQLite format 3\0"
 _UNFINISHED = ".fathom-unfinished-"
@@ -59,13 +59,13 @@ def read_bytes(path: Path, *, most_mib: int) -> bytes:
 
     """
     size = check_regular(path)
-    if size <= most_mib * _MIB:
+    if size <= most_mib * MIB:
         # What was a file a moment ago may be a pipe now; it is not waited for.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-            data = file.read(most_mib * _MIB + 1)
+            data = file.read(most_mib * MIB + 1)
         size = max(len(data), size)
-    if size > most_mib * _MIB:
-        words = f"it has {size // _MIB:,} MiB, and none of its kind has more than {most_mib:,}"
+    if size > most_mib * MIB:
+        words = f"it has {size // MIB:,} MiB, and none of its kind has more than {most_mib:,}"
         raise OSError(27, words, str(path))
     return data
 

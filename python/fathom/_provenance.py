@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom.units import KIB
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = ["TargetProvenance", "memory_bytes", "target_provenance"]
 
 _SECTOR_BYTES = 512  # The unit of /sys/block/*/size, whatever the device's own.
-_BYTES_PER_KIB = 1024
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def memory_bytes(proc: Path = Path("/proc")) -> int:
     """Return the size of the host's memory in bytes, 0 if the kernel does not tell."""
     for line in _read(proc / "meminfo").splitlines():
         if line.startswith("MemTotal:"):
-            return int(line.split()[1]) * _BYTES_PER_KIB
+            return int(line.split()[1]) * KIB
     return 0
 
 

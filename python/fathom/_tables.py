@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from fathom.units import NS_PER_S
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,7 +20,6 @@ TableName = Literal["runs", "intervals", "latencies"]
 TABLES: tuple[TableName, ...] = ("runs", "intervals", "latencies")
 
 _DIRECTIONS = ("read", "write")
-_NANOS_PER_SECOND = 1_000_000_000
 
 
 def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, Any]]:
@@ -92,7 +93,7 @@ def _imported_intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
         place = {"run_id": run.summary.id, "time_span": 0, "direction": series.direction}
         for end_s, value in series.points:
             start_s = end_s - (series.interval_s or 0.0)
-            yield {**place, "start_ns": round(start_s * _NANOS_PER_SECOND), series.what: value}
+            yield {**place, "start_ns": round(start_s * NS_PER_S), series.what: value}
 
 
 def _imported_latencies(run: StoredRun) -> Iterator[dict[str, Any]]:

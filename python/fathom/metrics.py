@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.units import MIB, NS_PER_S
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -25,8 +27,6 @@ __all__ = [
     "run_value",
 ]
 
-_NANOS_PER_SECOND = 1e9
-_BYTES_PER_MIB = 1 << 20
 _KINDS = ("read", "write", "total")
 _COLUMNS = {
     "iops": "iops",
@@ -122,5 +122,5 @@ def interval_series(result: Result, metric: str) -> FloatArray | None:
     if name == "mean":
         busy = ios > 0
         return np.asarray(latency_ns[busy] / ios[busy])
-    counts = transferred / _BYTES_PER_MIB if name == "mib_per_s" else ios
-    return np.asarray(counts * _NANOS_PER_SECOND / interval_ns)
+    counts = transferred / MIB if name == "mib_per_s" else ios
+    return np.asarray(counts * NS_PER_S / interval_ns)

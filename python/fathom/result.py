@@ -12,6 +12,7 @@ from fathom._faults import Fault, OutstandingIo
 from fathom._stop import Awaited, KnownMean, SteadyWindow, Stop
 from fathom._text import json_of
 from fathom.request import Request
+from fathom.units import MIB, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,8 +36,6 @@ __all__ = [
 # The version of the JSON format that is read here; the engine's constant has the same name.
 SCHEMA_VERSION = 1
 
-_NANOS_PER_SECOND = 1_000_000_000
-_BYTES_PER_MIB = 1 << 20
 # The histogram's layout and the rule of ranks are those of the engine (measure/latency.rs), so that
 # both faces name the same percentiles.
 _SUB_BUCKET_BITS = 10
@@ -144,14 +143,14 @@ class Direction:
     @property
     def iops(self) -> float:
         """I/Os per second."""
-        return self.ios * _NANOS_PER_SECOND / self.measured_ns if self.measured_ns else 0.0
+        return self.ios * NS_PER_S / self.measured_ns if self.measured_ns else 0.0
 
     @property
     def mib_per_s(self) -> float:
         """MiB per second."""
         if not self.measured_ns:
             return 0.0
-        return self.bytes * _NANOS_PER_SECOND / self.measured_ns / _BYTES_PER_MIB
+        return self.bytes * NS_PER_S / self.measured_ns / MIB
 
 
 @dataclass(frozen=True)

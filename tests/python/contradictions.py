@@ -31,7 +31,8 @@ from fathom.experiments.assess import (
     verdict_of,
 )
 from fathom.experiments.assess.side_by_side import side_by_side
-from fathom.findings import RULES, Finding, time_words
+from fathom.findings import RULES, Finding
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -12,8 +12,9 @@ import pytest
 from fabricated import GIB, fabricated, latencies_ns
 from fathom import Result
 from fathom.findings import RULES, TargetEvidence, find, raid_level
-from fathom.findings.observed import Observed, observe, size_words, time_words
+from fathom.findings.observed import Observed, observe
 from fathom.findings.search import apply
+from fathom.units import size_words, time_words
 from simulated import autoregressive
 
 if TYPE_CHECKING:
@@ -260,8 +261,8 @@ def test_the_level_of_an_array_is_the_kernel_s(tmp_path: Path) -> None:
 
 
 def test_sizes_and_times_in_words() -> None:
-    assert [size_words(one) for one in (512, 4096, 3 << 29)] == ["512 B", "4 KiB", "1.5 GiB"]
-    assert [time_words(one) for one in (85_000, 4_200_000)] == ["85 us", "4.2 ms"]
+    assert [size_words(one) for one in (512, 4096, 3 << 29)] == ["512 bytes", "4 KiB", "1.5 GiB"]
+    assert [time_words(one) for one in (85_000, 4_200_000, 1.5e9)] == ["85 us", "4.2 ms", "1.5 s"]
 
 
 def test_the_documentation_lists_the_rules() -> None:

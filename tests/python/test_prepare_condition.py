@@ -256,7 +256,7 @@ def test_the_command_asks_before_it_writes_more_than_the_capacity(tmp_path: Path
     before = path.read_bytes()
     dry = command("prepare", "condition", "--wipc", "--dry-run", "--tbw", "600", str(path))
     assert dry.returncode == 0
-    assert "4.00 MiB are written" in dry.stdout
+    assert "4 MiB are written" in dry.stdout
     assert "of the rated endurance" in dry.stdout
     asked = command("prepare", "condition", "--wipc", str(path))
     assert (asked.returncode, "--yes" in asked.stderr) == (3, True)

@@ -44,7 +44,7 @@ INSIDE_FUNCTIONS = {
     "cli/commands/tune.py": 6,
     "cli/commands/workloads.py": 1,
     "cli/common.py": 3,
-    "cli/views/assess.py": 5,
+    "cli/views/assess.py": 4,
     "cli/views/claims.py": 1,
     "cli/views/experiment_line.py": 2,
     "cli/views/prepare.py": 2,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from fathom._digits import beside_limit, interval_words, known_words, place_words, rate_words
+from fathom._digits import beside_limit, interval_words, known_words, place_words
 from fathom.experiments.compare.claims import _latency_sentence
 from fathom.experiments.noise_words import estimate_sentences, shown_figure
 from fathom.stats import (
@@ -18,6 +18,7 @@ from fathom.stats import (
     runs_percentile,
 )
 from fathom.stats.histogram import from_values
+from fathom.units import rate_words
 from simulated import autoregressive
 
 if TYPE_CHECKING:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from fathom.cli.views.experiment_line import left_words, time_words
+from fathom.cli.views.experiment_line import left_words
 from fathom.experiments._run_times import further_run_s
 from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.runners import NativeRunner
 from fathom.runners import measure as _measure
 from fathom.store import Store
+from fathom.units import clock_words
 from simulated_device import SHAPES, SimulatedDevice
 from test_repeat import result_with
 
@@ -106,7 +107,7 @@ def test_the_first_run_which_made_the_file_tells_little_of_the_others() -> None:
 
 
 def test_what_is_left_is_a_second_at_least() -> None:
-    assert (time_words(0.0), time_words(0.2), time_words(59.7)) == ("0:00", "0:01", "1:00")
+    assert (clock_words(0.0), clock_words(0.2), clock_words(59.7)) == ("0:00", "0:01", "1:00")
 
 
 def test_tune_takes_the_time_that_it_foretold_whatever_the_storage_does(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from fathom._hanging import must_answer
 from fathom._permission import options_and_names
 from fathom.errors import InvalidRequestError
+from fathom.units import SIZES, block_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,6 @@ OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
 
 # Between whose values the speed of storage has a course; the others are names.
 _SMOOTH = ("block", "threads", "depth")
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 # No size or count has more digits, and Python reads no number of thousands of them.
 _NUMBER = re.compile(r"([0-9]{1,18})([KMGT]?)", re.IGNORECASE)
 _GREATEST_VALUES = 1_000
@@ -97,7 +97,7 @@ def _number(name: str, text: str) -> int:
     found = _NUMBER.fullmatch(text.strip())
     if found is None:
         raise InvalidRequestError(f"{name}: {text!r} is no number such as 8 or 64K")
-    return int(found[1]) * _UNITS[found[2].upper()]
+    return int(found[1]) * SIZES[found[2].upper()]
 
 
 def _doubling(name: str, first: str, last: str) -> list[str]:
@@ -113,11 +113,7 @@ def _doubling(name: str, first: str, last: str) -> list[str]:
 
 
 def _text(number: int, *, sized: bool) -> str:
-    if sized:
-        for unit, size in reversed(_UNITS.items()):
-            if number % size == 0:
-                return f"{number // size}{unit}"
-    return str(number)
+    return block_words(number, "TGMK") if sized else str(number)
 
 
 class Grid:

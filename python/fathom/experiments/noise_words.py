@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom._digits import interval_words, known_words
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["estimate_sentences", "shown_figure", "unit_of"]
 
-_NANOS_PER_MILLI = 1_000_000
 _WORDS = {
     "memory": "neighbouring runs resemble each other",
     "drift": "the runs drift",
@@ -44,7 +44,7 @@ def estimate_sentences(figures: Mapping[str, RunsEstimate]) -> list[str]:
 def unit_of(metric: str) -> tuple[float, str]:
     """Return by what a figure is divided to be shown, and the name of the unit."""
     is_rate = metric.rpartition(".")[2] in ("iops", "mib_per_s")
-    return (1, "") if is_rate else (_NANOS_PER_MILLI, " ms")
+    return (1, "") if is_rate else (NS_PER_MS, " ms")
 
 
 def _own(name: str, found: RunsEstimate) -> list[str]:

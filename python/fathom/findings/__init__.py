@@ -8,7 +8,7 @@ is one finding, with the evidence of the worst case in numbers, a confidence and
 """
 
 from fathom.findings.finding import Case, Confidence, Finding, Noticed, Rule
-from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level, time_words
+from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level
 from fathom.findings.search import RULES, find
 
 __all__ = [
@@ -23,5 +23,4 @@ __all__ = [
     "TargetEvidence",
     "find",
     "raid_level",
-    "time_words",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathom._asked import asked_load
+from fathom.units import size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +25,7 @@ __all__ = [
     "TargetEvidence",
     "observe",
     "raid_level",
-    "size_words",
-    "time_words",
 ]
-
-_NANOS_PER_MICRO = 1_000
-_NANOS_PER_MILLI = 1_000_000
-_UNITS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 Confidence = Literal["certain", "likely", "possible"]
@@ -184,21 +179,6 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
         working_set_bytes=max(end - asked["base_bytes"], 0),
     )
     return Observed(load, result, run_id)
-
-
-def size_words(size_bytes: float) -> str:
-    """Return a size such as ``1.5 GiB``."""
-    for unit_bytes, unit in _UNITS:
-        if size_bytes >= unit_bytes:
-            return f"{size_bytes / unit_bytes:.4g} {unit}"
-    return f"{size_bytes:.0f} B"
-
-
-def time_words(time_ns: float) -> str:
-    """Return a latency such as ``85 us`` or ``4.2 ms``."""
-    if time_ns < _NANOS_PER_MILLI:
-        return f"{time_ns / _NANOS_PER_MICRO:.3g} us"
-    return f"{time_ns / _NANOS_PER_MILLI:.3g} ms"
 
 
 def raid_level(path: str | os.PathLike[str], *, sys: Path = Path("/sys")) -> str | None:

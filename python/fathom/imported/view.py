@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fathom._numbers import whole_number
 from fathom.imported.merge import percentile_ns
 from fathom.result import Direction, Latency, Result, TimeSpan
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from fathom.imported.model import ImportedDirection, ImportedLatency, ImportedResult
 
 __all__ = ["DocumentedDirection", "DocumentedLatency", "result_view"]
-
-_NANOS_PER_SECOND = 1e9
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class DocumentedDirection(Direction):
 
 def result_view(imported: ImportedResult) -> Result:
     """Return an imported result in the shape of a measured one."""
-    measured_ns = round((imported.measured_s or 0) * _NANOS_PER_SECOND)
+    measured_ns = round((imported.measured_s or 0) * NS_PER_S)
     average = imported.cpu_average
     span = TimeSpan(
         complete=imported.complete and imported.failure is None,
@@ -144,7 +143,7 @@ def _raw(imported: ImportedResult) -> dict[str, Any]:
         "time_spans": [
             {
                 "interval_ns": 0,
-                "measured_ns": round((imported.measured_s or 0) * _NANOS_PER_SECOND),
+                "measured_ns": round((imported.measured_s or 0) * NS_PER_S),
                 "cpu": [
                     {
                         "os_id": number,

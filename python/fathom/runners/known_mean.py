@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom.units import NS_PER_MS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -11,7 +13,6 @@ __all__ = ["LEAST_INTERVALS", "known_mean"]
 
 LEAST_INTERVALS = 8
 _LEVEL_PERCENT = 95.0
-_NS_PER_MS = 1_000_000
 _MILLI = 1000
 
 
@@ -33,7 +34,7 @@ def known_mean(
     found = series_mean(series, confidence=level / 100)
     return {
         "cause": "duration",
-        "interval_ns": interval_ms * _NS_PER_MS,
+        "interval_ns": interval_ms * NS_PER_MS,
         "intervals": len(series),
         "steady": None,
         "confidence": {

@@ -9,6 +9,7 @@ from fathom._permission import NOTHING, Permission
 from fathom.runners.known_mean import LEAST_INTERVALS
 from fathom.runners.measure import measure
 from fathom.runners.runner import Figures, RunOutcome
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OWN_TOOL", "NativeRunner", "stored_figures"]
 
-_NANOS_PER_SECOND = 1e9
 OWN_TOOL = "Fathom diskspd"
 """The name in our own results."""
 
@@ -96,7 +96,7 @@ def stored_figures(result: Result) -> Figures:
         relative_half_width=(
             _series_half_width(result) if known is None else known.precision_percent / 100
         ),
-        measured_s=span.measured_ns / _NANOS_PER_SECOND,
+        measured_s=span.measured_ns / NS_PER_S,
         latency_mean_ns=None if span.total.latency is None else span.total.latency.mean_ns,
         latency_p50_ns=_quantile(span.total, 0.5),
         latency_p95_ns=_quantile(span.total, 0.95),

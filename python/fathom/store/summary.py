@@ -13,6 +13,7 @@ from fathom._hanging import HangingError, within
 from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
 from fathom.store._tables import DIRECTIONS, latency_columns
 from fathom.store.records import RunOutcome, pack_json
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "target_rows"]
 
-_NANOS_PER_SECOND = 1e9
 # How long a target may take to say what lies beneath it.
 _LOOK_S = 5.0
 _QUANTILES = (0.5, 0.95, 0.99, 0.999)
@@ -83,7 +83,7 @@ def _measured(result: Result) -> dict[str, Any]:
     if result.time_spans:
         span = result.time_spans[0]
         row |= {
-            "measured_s": span.measured_ns / _NANOS_PER_SECOND,
+            "measured_s": span.measured_ns / NS_PER_S,
             "cpu_percent": span.cpu_percent,
             "ios": span.total.ios,
             "bytes": span.total.bytes,

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation, Overflow
 
+from fathom.units import NS_PER_MS
+
 __all__ = [
     "Line",
     "bytes_of",
@@ -35,7 +37,6 @@ _END = re.compile(r"\r\n|\n|\r")
 _RULE = re.compile(r"[-*=_.\s|+]*")
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
-_NS_PER_MS = 1_000_000
 # Far more than any figure, and far less than what sums and products of floats overflow at.
 _MOST = 1e30
 
@@ -84,7 +85,7 @@ def decimal(text: str) -> float | None:
 def nanoseconds(text: str) -> float | None:
     """Return milliseconds as nanoseconds, without the error of a binary product."""
     try:
-        found = float(Decimal(text.strip()) * _NS_PER_MS)
+        found = float(Decimal(text.strip()) * NS_PER_MS)
     except (InvalidOperation, Overflow):
         return None
     return found if abs(found) <= _MOST else None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from fathom.errors import InvalidRequestError
+from fathom.units import SIZES, TIMES_S, block_words
 
 __all__ = ["fio_number", "fio_percent", "fio_seconds", "fio_size", "read_fio_size"]
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
 # fio(1), "Parameter types": with kb_base=1024, its default, 4k and 4kb are 4096 bytes, as are 4ki
 # and 4kib.
 _SIZE = re.compile(r"([0-9]+|0x[0-9a-f]+)\s*([kmgtp]?)(i?b?)", re.IGNORECASE)
@@ -20,25 +20,12 @@ _MOST_DIGITS = 20
 _MOST = (1 << 63) - 1
 _SHOWN = 40
 _ALL = 100
-_SECONDS = {
-    "us": 1e-6,
-    "usec": 1e-6,
-    "ms": 1e-3,
-    "msec": 1e-3,
-    "s": 1.0,
-    "sec": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-}
+_SECONDS = {**TIMES_S, "usec": TIMES_S["us"], "msec": TIMES_S["ms"], "sec": TIMES_S["s"]}
 
 
 def fio_size(size_bytes: int) -> str:
     """Return a size such as ``64k``."""
-    for unit in "tgmk":
-        if size_bytes and size_bytes % _UNITS[unit] == 0:
-            return f"{size_bytes // _UNITS[unit]}{unit}"
-    return str(size_bytes)
+    return block_words(size_bytes, "TGMK").lower()
 
 
 def read_fio_size(name: str, text: str) -> int:
@@ -56,7 +43,7 @@ def read_fio_size(name: str, text: str) -> int:
     # Zeros in front do not make a number octal.
     digits = found[1].lower().removeprefix("0x").lstrip("0") or "0"
     base = 16 if found[1][:2] in ("0x", "0X") else 10
-    size = int(digits[:_MOST_DIGITS], base) * _UNITS[found[2].lower()]
+    size = int(digits[:_MOST_DIGITS], base) * SIZES[found[2].upper()]
     if len(digits) >= _MOST_DIGITS or size > _MOST:
         raise InvalidRequestError(f"{name}={text[:_SHOWN]}: more than a number of 64 bits holds")
     return size

@@ -21,7 +21,7 @@ from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.comparison import judge, show_comparison
-from fathom.cli.views.experiment_line import experiment_line, time_words
+from fathom.cli.views.experiment_line import experiment_line
 from fathom.experiments.compare.interleaved import (
     TurnsPlan,
     compare_in_turns,
@@ -30,6 +30,7 @@ from fathom.experiments.compare.interleaved import (
 )
 from fathom.experiments.compare.saved import DEFAULT_METRICS
 from fathom.tools.choose import runner_named
+from fathom.units import clock_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,7 +131,7 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
 
 def _show_forecast(plan: TurnsPlan) -> None:
     found = plan.forecast()
-    times = [time_words(one) for one in (found.least_s, found.most_s)]
+    times = [clock_words(one) for one in (found.least_s, found.most_s)]
     more = found.most_runs - found.least_runs
     words = f"{found.least_runs} runs in turns, about {times[0]}"
     if more:

@@ -13,6 +13,7 @@ from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_s
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.assess import failure_words, show_assessment
 from fathom.cli.views.progress import live_progress
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["assess"]
 
-_MIB = 1 << 20
 _MINUTE_S = 60
 
 
@@ -103,7 +103,7 @@ def _tell_cell(words: str, number: int, count: int, left_s: float) -> None:
 
 def _tell_abandoned(path: Path, size_bytes: int) -> None:
     typer.echo(
-        f"removed {path} ({size_bytes // _MIB} MiB), which an assessment that was killed had left",
+        f"removed {path} ({size_bytes // MIB} MiB), which an assessment that was killed had left",
         err=True,
     )
 

@@ -14,13 +14,13 @@ from fathom._permission import Permission
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.verbs import Passing
+from fathom.units import SIZES
 
 if TYPE_CHECKING:
     from fathom.experiments.prepare import Asked
 
 __all__ = ["app"]
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Data of others on the target may be lost.")
@@ -238,4 +238,4 @@ def _bytes(text: str) -> int:
     found = re.fullmatch(r"([0-9]{1,18})([KMGT]?)", text.upper())
     if found is None:
         fail(f"{text} is no size such as 512M or 10G", EXIT_INVALID)
-    return int(found[1]) * _UNITS[found[2]]
+    return int(found[1]) * SIZES[found[2]]

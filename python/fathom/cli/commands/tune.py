@@ -29,6 +29,7 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.tune import show_tune, show_tune_forecast
+from fathom.units import LATENCY_UNITS
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["tune"]
 
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)")
-_UNITS_NS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _MOST_THREADS = 64
 
 
@@ -188,4 +188,4 @@ def _time_ns(text: str) -> float:
     found = _TIME.fullmatch(text)
     if found is None or float(found[1]) == 0:
         fail(f"{text} is no time such as 2ms or 500us", EXIT_INVALID)
-    return float(found[1]) * _UNITS_NS[found[2]]
+    return float(found[1]) * LATENCY_UNITS[found[2]]

@@ -13,6 +13,7 @@ from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, plain_text
 from fathom.cli.views.table_format import write_table
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,8 +108,6 @@ def _show_cells(one: TargetAssessment) -> None:
 
 
 def _row(one: AssessedCell) -> list[str]:
-    from fathom.findings import time_words  # noqa: PLC0415 - Loads NumPy.
-
     run = "-" if one.run_id is None else str(one.run_id)
     figures = one.figures
     failed = ": failed" if figures is None else _marks(one)

@@ -12,6 +12,7 @@ from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_BETTER, EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, text_table
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from fathom.experiments.compare.comparison import RunComparison
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["judge", "show_comparison"]
 
-_NANOS_PER_MILLI = 1_000_000
 _RATES = ("iops", "mib_per_s")
 _BY_VERDICT = {
     "equal": 0,
@@ -35,7 +35,7 @@ def show_comparison(found: RunComparison) -> None:
     columns = ("", "A>", "B>", "change %>", "interval %>", "p>", "verdict")
     rows = []
     for name, one in found.metrics.items():
-        unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (_NANOS_PER_MILLI, " ms")
+        unit, words = (1, "") if name.rpartition(".")[2] in _RATES else (NS_PER_MS, " ms")
         means = one.a_mean, one.b_mean
         rows.append(
             [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import typer
 
 from fathom.cli.views.plain import plain, unguarded
+from fathom.units import clock_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,17 +18,7 @@ if TYPE_CHECKING:
 
     from fathom.experiments.progress import Progress
 
-__all__ = ["ExperimentLine", "experiment_line", "left_words", "time_words"]
-
-_SECONDS_PER_MINUTE = 60
-
-
-def time_words(seconds: float) -> str:
-    """Return a time as hours, minutes and seconds; what is more than nothing is a second."""
-    whole = max(round(seconds), int(seconds > 0))
-    minutes, rest = divmod(whole, _SECONDS_PER_MINUTE)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+__all__ = ["ExperimentLine", "experiment_line", "left_words"]
 
 
 @contextmanager
@@ -98,8 +89,8 @@ class ExperimentLine:
 def left_words(progress: Progress) -> str:
     """Return the time that is left; where it is not well known, between what it lies."""
     low_s, high_s = progress.remaining_low_s, progress.remaining_high_s
-    if low_s is None or high_s is None or time_words(low_s) == time_words(high_s):
-        return time_words(progress.remaining_s)
+    if low_s is None or high_s is None or clock_words(low_s) == clock_words(high_s):
+        return clock_words(progress.remaining_s)
     if low_s <= 0:
-        return f"at most {time_words(high_s)}"
-    return f"{time_words(low_s)} to {time_words(high_s)}"
+        return f"at most {clock_words(high_s)}"
+    return f"{clock_words(low_s)} to {clock_words(high_s)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.cli.views.runs import console, facts_table, plain_text, text_table
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from fathom.imported import ImportedCpu, ImportedDirection, ImportedResult
 
 __all__ = ["show_imported"]
 
-_NANOS_PER_MILLI = 1_000_000
 _PERCENTS = (50.0, 95.0, 99.0, 99.9)
 _NAMES = ("read", "write", "total", "sync", "trim")
 
@@ -47,7 +47,7 @@ def _cells(found: ImportedDirection) -> list[str]:
         return [*rates, *("-" for _ in range(7))]
     percentiles = [latency.percentiles_ns.get(percent) for percent in _PERCENTS]
     values = [latency.mean_ns, latency.std_ns, *percentiles, latency.max_ns]
-    return [*rates, *(_number(one, 3, _NANOS_PER_MILLI) for one in values)]
+    return [*rates, *(_number(one, 3, NS_PER_MS) for one in values)]
 
 
 def _cpu_cells(cpu: ImportedCpu) -> list[str]:

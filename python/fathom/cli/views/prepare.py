@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fathom.cli.views.plain import plain, unguarded
+from fathom.units import MIB, clock_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,29 +25,14 @@ __all__ = [
     "writing_progress",
 ]
 
-_MIB = 1 << 20
-_GIB = 1 << 30
-_MINUTE_S = 60
 # Where the error output is no terminal, a line for each so many percent.
 _TOLD_PERCENT = 10
-
-
-def _size(size_bytes: int) -> str:
-    if size_bytes >= _GIB:
-        return f"{size_bytes / _GIB:,.2f} GiB"
-    return f"{size_bytes / _MIB:,.2f} MiB"
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), _MINUTE_S)
-    hours, minutes = divmod(minutes, _MINUTE_S)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def show_look(found: Look) -> None:
     """Say what a target holds."""
     kind = "device" if found.target.is_device else "file"
-    typer.echo(f"{found.target.path}: {kind} of {_size(found.target.size_bytes)}")
+    typer.echo(f"{found.target.path}: {kind} of {size_words(found.target.size_bytes)}")
     for sentence in found.sentences:
         typer.echo(f"  {sentence}")
 
@@ -57,10 +43,10 @@ def progress_words(one: Progress) -> str:
 
 
 def _progress_parts(one: Progress) -> list[str]:
-    parts = [f"{_size(one.done_bytes)} of {_size(one.total_bytes)}"]
+    parts = [f"{size_words(one.done_bytes)} of {size_words(one.total_bytes)}"]
     if one.rate_bytes_per_s is not None:
-        parts.append(f"{one.rate_bytes_per_s / _MIB:,.1f} MiB/s")
-    return parts if one.remaining_s is None else [*parts, f"{_time(one.remaining_s)} left"]
+        parts.append(f"{one.rate_bytes_per_s / MIB:,.1f} MiB/s")
+    return parts if one.remaining_s is None else [*parts, f"{clock_words(one.remaining_s)} left"]
 
 
 @contextmanager
@@ -99,16 +85,16 @@ class _Lines:
 def show_filled(found: Filled, store_name: str) -> None:
     """Say what was written, and what reading it back tells."""
     rate = f" at {found.mib_per_s:,.1f} MiB/s" if found.session_bytes else ""
-    typer.echo(f"{found.path}: {_size(found.session_bytes)} written{rate}")
+    typer.echo(f"{found.path}: {size_words(found.session_bytes)} written{rate}")
     earlier = found.total_bytes - found.session_bytes
     if not found.total_bytes:
         typer.echo("  Nothing was missing.")
     elif earlier and found.failure is None:
-        typer.echo(f"  {_size(earlier)} had been written before.")
+        typer.echo(f"  {size_words(earlier)} had been written before.")
     if found.left_bytes:
         typer.echo(
-            f"  {_size(found.left_bytes)} hold nothing in gaps of less than 64 KiB, too many to "
-            "fill one by one: fill all of it, without --only-missing."
+            f"  {size_words(found.left_bytes)} hold nothing in gaps of less than 64 KiB, too many "
+            "to fill one by one: fill all of it, without --only-missing."
         )
     if found.check is not None and found.check.compress_ratio is not None:
         ratio = found.check.compress_ratio
@@ -131,9 +117,9 @@ def estimate_sentences(one: Estimate) -> list[str]:
     if one.most_bytes is None or one.least_bytes is None:
         written = "How much is written depends on the rate (--rate MIB tells it)."
     elif one.least_bytes == one.most_bytes:
-        written = f"{_size(one.most_bytes)} are written."
+        written = f"{size_words(one.most_bytes)} are written."
     else:
-        written = f"{_size(one.least_bytes)} to {_size(one.most_bytes)} are written."
+        written = f"{size_words(one.least_bytes)} to {size_words(one.most_bytes)} are written."
     sentences = [written, _time_sentence(one)]
     most = "" if one.least_bytes == one.most_bytes else "at most "
     if one.most_bytes is not None and one.drive_writes is not None:
@@ -155,14 +141,14 @@ def _time_sentence(one: Estimate) -> str:
         return "The time is not known before the first second (--rate MIB tells it)."
     source = "" if one.rate_source is None else f" ({one.mib_per_s:,.0f} MiB/s: {one.rate_source})"
     if one.least_s == one.most_s:
-        return f"It takes about {_time(one.most_s)}{source}."
-    return f"It takes {_time(one.least_s)} to {_time(one.most_s)}{source}."
+        return f"It takes about {clock_words(one.most_s)}{source}."
+    return f"It takes {clock_words(one.least_s)} to {clock_words(one.most_s)}{source}."
 
 
 def show_written(found: Written, path: str, store_name: str) -> None:
     """Say what was written."""
     rate = "" if found.mib_per_s is None else f" at {found.mib_per_s:,.1f} MiB/s"
-    typer.echo(f"{path}: {_size(found.session_bytes)} written{rate}, twice its size in all")
+    typer.echo(f"{path}: {size_words(found.session_bytes)} written{rate}, twice its size in all")
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store_name}")
 
 

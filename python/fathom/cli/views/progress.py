@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fathom.cli.views.plain import plain, unguarded
+from fathom.units import MIB, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RunProgress", "live_progress"]
 
-_NANOS_PER_SECOND = 1_000_000_000
-_NANOS_PER_MILLI = 1_000_000
-_BYTES_PER_MIB = 1 << 20
 _PHASES = {"warm_up": "warm-up", "measured": "measuring", "cool_down": "cool-down"}
 
 
@@ -66,7 +64,7 @@ class RunProgress:
 
     def _fill(self, target: str, done_bytes: int, total_bytes: int) -> None:
         task = self._filling_of(target, total_bytes)
-        figures = [f"{done_bytes // _BYTES_PER_MIB} of {total_bytes // _BYTES_PER_MIB} MiB"]
+        figures = [f"{done_bytes // MIB} of {total_bytes // MIB} MiB"]
         self._progress.update(task, completed=done_bytes, figures=figures)
 
     def _phase_started(self, time_span: int, phase: str, planned_ns: int) -> None:
@@ -74,7 +72,7 @@ class RunProgress:
         if self._task is None:
             self._planned_s = 0.0
             self._task = self._progress.add_task(words, total=None, figures=[])
-        self._planned_s += planned_ns / _NANOS_PER_SECOND
+        self._planned_s += planned_ns / NS_PER_S
         self._progress.update(self._task, description=words, total=self._planned_s)
 
     def _live(self, second: int, ios: int, bytes: int, **more: int) -> None:  # noqa: A002
@@ -82,8 +80,8 @@ class RunProgress:
             return
         figures = [
             f"{ios:,} IOPS",
-            f"{bytes / _BYTES_PER_MIB:,.1f} MiB/s",
-            f"p99 {more['latency_ns_p99'] / _NANOS_PER_MILLI:.3f} ms",
+            f"{bytes / MIB:,.1f} MiB/s",
+            f"p99 {more['latency_ns_p99'] / NS_PER_MS:.3f} ms",
         ]
         self._progress.update(self._task, completed=second, figures=figures)
 

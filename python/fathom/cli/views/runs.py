@@ -10,6 +10,7 @@ from fathom._text import without_secrets
 from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,7 +31,6 @@ __all__ = [
     "text_table",
 ]
 
-_NANOS_PER_MILLI = 1_000_000
 _LATENCY_COLUMNS = ("mean ms", "p50 ms", "p99 ms", "p99.9 ms", "max ms")
 _KINDS = ("read", "write", "total")
 # Wide enough for every row, where the output goes to a file or another program: a line each.
@@ -141,7 +141,7 @@ def _cells(latency: Latency | None) -> list[str]:
         *(latency.quantile_ns(quantile) for quantile in (0.5, 0.99, 0.999)),
         latency.max_ns,
     ]
-    return [f"{value / _NANOS_PER_MILLI:.3f}" for value in values_ns]
+    return [f"{value / NS_PER_MS:.3f}" for value in values_ns]
 
 
 def local_time(unix_s: float | None) -> str:
@@ -175,8 +175,8 @@ def _run_cells(run: RunSummary) -> list[str]:
         load_words(columns),
         _number(columns["total_iops"], 0),
         _number(columns["total_mib_per_s"], 2),
-        _number(columns["total_latency_mean_ns"], 3, _NANOS_PER_MILLI),
-        _number(columns["total_latency_p99_ns"], 3, _NANOS_PER_MILLI),
+        _number(columns["total_latency_mean_ns"], 3, NS_PER_MS),
+        _number(columns["total_latency_p99_ns"], 3, NS_PER_MS),
         columns["target_path"] or "",
     ]
 

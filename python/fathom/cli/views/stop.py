@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.units import NS_PER_MS, NS_PER_S
+
 if TYPE_CHECKING:
     from fathom import KnownMean, SteadyWindow, Stop, TimeSpan
     from fathom._stop import Awaited
 
 __all__ = ["stop_sentences"]
-
-_NANOS_PER_SECOND = 1_000_000_000
-_NANOS_PER_MILLI = 1_000_000
 
 
 def stop_sentences(span: TimeSpan) -> list[str]:
@@ -45,7 +44,7 @@ def _ended(span: TimeSpan, cause: str) -> str:
         "steady": "when the rate was steady by the SNIA's rule",
         "confidence": "when the mean of the rate was known",
     }[cause]
-    return f"The measured time ended at {span.measured_ns / _NANOS_PER_SECOND:.3f} s, {why}."
+    return f"The measured time ended at {span.measured_ns / NS_PER_S:.3f} s, {why}."
 
 
 def _steady(stop: Stop, window: SteadyWindow) -> str:
@@ -70,7 +69,7 @@ def _confidence(stop: Stop, known: KnownMean) -> str:
 def _cut(known: KnownMean) -> list[str]:
     if not known.transient_intervals:
         return []
-    seconds = known.transient_ns / _NANOS_PER_SECOND
+    seconds = known.transient_ns / NS_PER_S
     words = (
         f"From 0 to {seconds:.3f} s the rate approached its level, at a mean of "
         f"{known.transient_iops:.1f} IOPS: this transient is left out of that mean, and of nothing "
@@ -80,7 +79,7 @@ def _cut(known: KnownMean) -> list[str]:
 
 
 def _unseen(span: TimeSpan, known: KnownMean | None) -> str:
-    seconds = span.measured_ns / _NANOS_PER_SECOND / 3
+    seconds = span.measured_ns / NS_PER_S / 3
     words = f"What happens less often than every {seconds:.1f} s may not have been seen"
     if known is None:
         return f"{words}."
@@ -114,4 +113,4 @@ def _known_all_the_same(stop: Stop, known: KnownMean) -> str:
 
 
 def _interval_ms(stop: Stop) -> int:
-    return stop.interval_ns // _NANOS_PER_MILLI
+    return stop.interval_ns // NS_PER_MS

@@ -11,8 +11,8 @@ import typer
 
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
-from fathom.cli.views.experiment_line import time_words
 from fathom.cli.views.runs import console, local_time, text_table
+from fathom.units import NS_PER_MS, clock_words
 
 if TYPE_CHECKING:
     from fathom.experiments.sweep.experiment import Sweep, SweptCell
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["show_forecast", "show_sweep"]
 
-_NANOS_PER_MILLI = 1_000_000
 _SHOWN_CELLS = 20
 _RATES_MIB_PER_S = (100, 1000)
 # What a narrow terminal need not have, the first one first.
@@ -40,7 +39,7 @@ def show_forecast(
     if as_json:
         typer.echo(json.dumps({**asdict(forecast), "plan": plan.as_dict(), "order": order}))
         return
-    times = [time_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
+    times = [clock_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
     finish = local_time(time.time() + forecast.seconds)
     typer.echo(
         f"{forecast.cells} cells, about {forecast.measured_cells} of them measured; "
@@ -66,7 +65,7 @@ def _written_words(forecast: Forecast) -> str:
         for rate in _RATES_MIB_PER_S
     ]
     return (
-        f"Cells that write run for about {time_words(forecast.writing_s)}, with "
+        f"Cells that write run for about {clock_words(forecast.writing_s)}, with "
         f"{forecast.write_share:.0%} of writes: of reads and writes together, these write "
         f"{' or '.join(written)}."
     )
@@ -81,7 +80,7 @@ def show_sweep(found: Sweep) -> None:
     show_legend(cell.findings for cell in found.cells)
     for claim in found.claims:
         typer.echo(claim.text)
-    typer.echo(f"It took {time_words(found.elapsed_s)}.")
+    typer.echo(f"It took {clock_words(found.elapsed_s)}.")
 
 
 def _figures(cell: SweptCell) -> list[str]:
@@ -105,10 +104,6 @@ def _latency(cell: SweptCell, name: str) -> str:
     if measured is not None:
         ios = cell.figures.latency_ios if cell.figures is not None else None
         mark = FEW if name == _TAIL and are_few(0.99, ios) else ""
-        return f"{measured / _NANOS_PER_MILLI:.3f}{mark}"
+        return f"{measured / NS_PER_MS:.3f}{mark}"
     estimated = (cell.estimated_latency or {}).get(name)
-    return (
-        "-"
-        if estimated is None
-        else f"\N{ALMOST EQUAL TO}{estimated.value_ns / _NANOS_PER_MILLI:.3f}"
-    )
+    return "-" if estimated is None else f"\N{ALMOST EQUAL TO}{estimated.value_ns / NS_PER_MS:.3f}"

@@ -11,8 +11,8 @@ import typer
 
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
-from fathom.cli.views.experiment_line import time_words
 from fathom.cli.views.runs import console, local_time, text_table
+from fathom.units import NS_PER_MS, clock_words
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.plan import TuneForecast, TunePlan
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["show_tune", "show_tune_forecast"]
 
-_NANOS_PER_MILLI = 1_000_000
 # What a narrow terminal need not have, the first one first.
 _SPARE = ("MiB/s", "+/- %", "mean ms")
 _RATES_MIB_PER_S = (100, 1000)
@@ -33,7 +32,7 @@ def show_tune_forecast(
     if as_json:
         typer.echo(json.dumps({**asdict(forecast), "plan": plan.as_dict()}))
         return
-    times = [time_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
+    times = [clock_words(one) for one in (forecast.seconds, forecast.least_s, forecast.most_s)]
     finish = local_time(time.time() + forecast.seconds)
     typer.echo(
         f"{forecast.loads} loads, about {forecast.runs} runs ({forecast.least_runs} to "
@@ -53,7 +52,7 @@ def _goal_words(plan: TunePlan) -> str:
     share = f"the least {plan.goal.metric} latency within {100 * plan.goal.share:g} % of the"
     if plan.goal.limit_ns is None:
         return f"Looked for: {share} greatest throughput."
-    limit = f"{plan.goal.limit_ns / _NANOS_PER_MILLI:g} ms"
+    limit = f"{plan.goal.limit_ns / NS_PER_MS:g} ms"
     return f"Looked for: {share} greatest throughput whose {plan.goal.metric} is at most {limit}."
 
 
@@ -87,7 +86,7 @@ def _row(point: TunedPoint) -> list[str]:
     figures = point.figures
     half = figures.relative_half_width
     latencies = (figures.latency_mean_ns, figures.latency_p99_ns)
-    mean, tail = ("-" if one is None else f"{one / _NANOS_PER_MILLI:.3f}" for one in latencies)
+    mean, tail = ("-" if one is None else f"{one / NS_PER_MS:.3f}" for one in latencies)
     few = FEW if are_few(0.99, figures.latency_ios) else ""
     return [
         *load,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from fathom.units import GIB
+
 __all__ = ["EFFORTS", "KNEE", "PARTS", "SEQUENTIAL_KNEE", "Cell", "Effort", "Role"]
 
 # Stands for the depth that the cells before have found.
 KNEE = "{knee}"
 SEQUENTIAL_KNEE = "{sequential_knee}"
-_GIB = 1 << 30
 
 Role = Literal[
     "baseline",
@@ -69,11 +70,11 @@ class Effort:
 
 
 EFFORTS = {
-    "quick": Effort(30, _GIB // 4, 3, (4, 16, 64), (1, 4, 16), (30,), (1 / 16,)),
-    "default": Effort(120, _GIB, 2, (2, 4, 8, 16, 32, 64), (1, 4, 16), (30, 70), (1 / 64, 1 / 8)),
+    "quick": Effort(30, GIB // 4, 3, (4, 16, 64), (1, 4, 16), (30,), (1 / 16,)),
+    "default": Effort(120, GIB, 2, (2, 4, 8, 16, 32, 64), (1, 4, 16), (30, 70), (1 / 64, 1 / 8)),
     "thorough": Effort(
         7200,
-        64 * _GIB,
+        64 * GIB,
         1,
         (2, 4, 8, 16, 32, 64, 128, 256),
         (1, 2, 4, 8, 16, 32, 64),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from fathom.experiments.assess.claim_maker import conditions_of, parameters_of
-from fathom.findings import time_words
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from fathom._claims import FORBIDDING, WEAKENING
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
-from fathom.findings import time_words
-from fathom.findings.observed import size_words
+from fathom.units import size_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fathom.errors import with_remedy
 from fathom.experiments.assess.scratch import TargetError, scratch_file
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,7 @@ __all__ = ["AssessedTarget", "Kind", "TargetError", "opened_target"]
 
 Kind = Literal["scratch", "file", "device"]
 
-_MIB = 1 << 20
-_LEAST_BYTES = 64 * _MIB
+_LEAST_BYTES = 64 * MIB
 
 
 @dataclass(frozen=True)
@@ -107,11 +107,11 @@ def _room_bytes(name: str, folder: Path, size_bytes: int, room_share: int) -> in
         room = shutil.disk_usage(folder).free // room_share
     except OSError as error:
         raise TargetError(f"{name}: {error.strerror}: {folder}") from error
-    size_bytes = min(size_bytes, room) // _MIB * _MIB
+    size_bytes = min(size_bytes, room) // MIB * MIB
     if size_bytes < _LEAST_BYTES:
         raise TargetError(
-            f"{name}: a scratch file of {size_bytes // _MIB} MiB is too small; at least "
-            f"{_LEAST_BYTES // _MIB} MiB, and {room_share} times that of free room, are needed"
+            f"{name}: a scratch file of {size_bytes // MIB} MiB is too small; at least "
+            f"{_LEAST_BYTES // MIB} MiB, and {room_share} times that of free room, are needed"
         )
     return size_bytes
 
@@ -123,7 +123,7 @@ def _existing(name: str, path: Path, *, writes: bool) -> AssessedTarget:
     size_bytes = _size(name, path)
     if writes:
         _must_be_writable(name, path)
-    if size_bytes < _MIB:
+    if size_bytes < MIB:
         raise TargetError(f"{name} has {size_bytes} bytes; at least 1 MiB is needed")
     return AssessedTarget(
         name, path, size_bytes, is_scratch=False, writes=writes, is_direct=_is_direct(path)

@@ -10,8 +10,8 @@ from fathom._tails import few_words
 from fathom.experiments.assess._steady import POINTS, rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import best_cell, value_words
-from fathom.findings import time_words
 from fathom.stats import find_steadiness
+from fathom.units import NS_PER_MS, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "suited_for", "verdict_of"]
 
 _MICRO = 1_000
-_MILLI = 1_000_000
 _MIB_OF_TIB = 1 << 20
 _MINUTE_S = 60
 # By the mean of a 4 KiB random read at depth 1: what such a latency is usual for.
@@ -32,17 +31,17 @@ _CLASSES = (
     (5 * _MICRO, "as fast as memory, and faster than any device"),
     (60 * _MICRO, "in the class of the fastest flash (NVMe)"),
     (250 * _MICRO, "in the class of flash (NVMe or SATA)"),
-    (1 * _MILLI, "in the class of flash behind a network or controller"),
-    (4 * _MILLI, "in the class of networked or hybrid storage"),
+    (1 * NS_PER_MS, "in the class of flash behind a network or controller"),
+    (4 * NS_PER_MS, "in the class of networked or hybrid storage"),
 )
 _SLOWEST = "in the class of rotating disks"
 # Microsoft, SQL Server I/O guidance: mean latency of data files and of the log.
 _LIMITS = {
-    "oltp": ((10 * _MILLI, "well suited"), (20 * _MILLI, "sufficient")),
+    "oltp": ((10 * NS_PER_MS, "well suited"), (20 * NS_PER_MS, "sufficient")),
     "log": (
-        (1 * _MILLI, "very well suited"),
-        (5 * _MILLI, "well suited"),
-        (15 * _MILLI, "sufficient"),
+        (1 * NS_PER_MS, "very well suited"),
+        (5 * NS_PER_MS, "well suited"),
+        (15 * NS_PER_MS, "sufficient"),
     ),
 }
 _TOO_SLOW = "too slow"

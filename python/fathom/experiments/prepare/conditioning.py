@@ -20,6 +20,7 @@ from fathom.experiments.prepare.looking import target_layout
 from fathom.experiments.prepare.settling import ROUND_LIMIT, WINDOW_ROUNDS
 from fathom.experiments.prepare.target import described_error, target_facts
 from fathom.experiments.prepare.write import Meter, WritePlan, begin, taken_up, write
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     import os
@@ -42,7 +43,6 @@ __all__ = [
 PASSES = 2
 _BLOCK_BYTES = 128 << 10
 _DEPTH = 32
-_BYTES_PER_MIB = 1 << 20
 _BYTES_PER_TB = 10**12
 _SEQUENTIAL_LEAST_BYTES = 64 << 10
 _LOOKED_AT = 200
@@ -116,7 +116,7 @@ def estimate_writing(
     """
     capacity = sum(target.size_bytes for target in targets)
     total = passes * capacity
-    seconds = None if rate is None else total / _BYTES_PER_MIB / _positive(rate[0], "a rate")
+    seconds = None if rate is None else total / MIB / _positive(rate[0], "a rate")
     return _estimate(targets, (total, total), (seconds, seconds), rate, tbw)
 
 
@@ -139,7 +139,7 @@ def estimate_settling(
             writing_s += seconds * sum(shares) / max(len(shares), 1)
     sizes = None
     if rate is not None:
-        a_round = writing_s * _positive(rate[0], "a rate") * _BYTES_PER_MIB
+        a_round = writing_s * _positive(rate[0], "a rate") * MIB
         sizes = (round(WINDOW_ROUNDS * a_round), round(ROUND_LIMIT * a_round))
     elif not writing_s:
         sizes = (0, 0)

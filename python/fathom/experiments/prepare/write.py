@@ -12,6 +12,7 @@ from fathom.experiments.prepare._pieces import Piece
 from fathom.experiments.prepare.target import TargetFacts, target_facts
 from fathom.experiments.session import Session, Step, Strategy
 from fathom.store.damage import damage_told
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Meter", "Progress", "WritePlan", "Written", "begin", "taken_up", "write"]
 
-_BYTES_PER_MIB = 1 << 20
 # No piece takes longer; the measured time ends with the pass over it.
 _LONGEST_S = 86_400
 # Seconds before which a rate is chance.
@@ -150,7 +150,7 @@ class Written:
         """The rate of the session."""
         if not self.elapsed_s:
             return None
-        return self.session_bytes / _BYTES_PER_MIB / self.elapsed_s
+        return self.session_bytes / MIB / self.elapsed_s
 
 
 def begin(store: Store, plan: WritePlan, pieces: Sequence[Piece]) -> int:
@@ -241,7 +241,7 @@ def _all_written(
 
 def _not_stable(path: str, piece: Piece, figures: Figures) -> str | None:
     """Bring a piece to stable storage; return why it is not there, if so."""
-    written = round(figures.mib_per_s * figures.measured_s * _BYTES_PER_MIB)
+    written = round(figures.mib_per_s * figures.measured_s * MIB)
     if written != piece.bytes:
         return f"{written} of {piece.bytes} bytes from {piece.offset} on were written"
     return _synced(path)

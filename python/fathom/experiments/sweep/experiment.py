@@ -27,6 +27,7 @@ from fathom.experiments.sweep._result import Sweep, SweptCell
 from fathom.experiments.sweep.claims import told_sweep
 from fathom.experiments.sweep.plan import SweepPlan
 from fathom.store.damage import damage_told
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Sweep", "SweptCell", "resume_sweep", "sweep"]
 
-_BYTES_PER_MIB = 1 << 20
 _DEVIATIONS = 1.96
 
 
@@ -333,7 +333,7 @@ class _Sweeping:
             parameters,
             "interpolated",
             iops=iops,
-            mib_per_s=iops * self._bytes_per_io(cell) / _BYTES_PER_MIB,
+            mib_per_s=iops * self._bytes_per_io(cell) / MIB,
             iops_low=iops / spread,
             iops_high=iops * spread,
             estimated_latency=latencies or None,
@@ -361,4 +361,4 @@ class _Sweeping:
         if size is not None:
             return size
         figures, _ = next(iter(self.measured.values()))
-        return figures.mib_per_s * _BYTES_PER_MIB / figures.iops
+        return figures.mib_per_s * MIB / figures.iops

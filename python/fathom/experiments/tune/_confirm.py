@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.stats import pooled_spread
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,6 @@ MOST_ROUNDS = 6
 MOST_ATTEMPTS = 3
 # Axes double: the knee is told to within one step.
 _STEP = 2
-_NANOS_PER_MILLI = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ class Confirming:
         )
 
     def _limit(self) -> str:
-        return f"the limit of {(self.goal.limit_ns or 0) / _NANOS_PER_MILLI:g} ms"
+        return f"the limit of {(self.goal.limit_ns or 0) / NS_PER_MS:g} ms"
 
     def _noisy(self, noise: float) -> str | None:
         if noise <= self.goal.share:
@@ -366,5 +366,5 @@ def _change(change: float, half: float) -> str:
 
 
 def _millis(middle: float, half: float) -> str:
-    value, low, high = (one / _NANOS_PER_MILLI for one in _interval(middle, half))
+    value, low, high = (one / NS_PER_MS for one in _interval(middle, half))
     return f"{value:.3f} ms ({low:.3f} to {high:.3f})"

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from fathom.stats import GREATEST_ERROR
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from fathom.experiments.tune.knee_search import KneeSearch, Load
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["reasons"]
 
 _BUSY_PERCENT = 95.0
-_NANOS_PER_MILLI = 1_000_000
 # An interval up to a hundred times as much, or without an end, tells nothing.
 _KNOWN_CHANGE = 100.0
 
@@ -60,7 +60,7 @@ def _next_step(search: KneeSearch, best: Load) -> str | None:
     )
     limit_ns = goal.limit_ns
     if limit_ns is not None and ns > limit_ns:
-        limit = f"{limit_ns / _NANOS_PER_MILLI:g} ms"
+        limit = f"{limit_ns / NS_PER_MS:g} ms"
         return f"Latency rising: {words}, beyond the {goal.metric} of {limit}."
     return f"{_kind(low, high, goal.share)}: {words}."
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
 from fathom.experiments.told_runs import told_runs
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from fathom.store import Store
 
 __all__ = ["best_points", "told_tuning", "tune_claims"]
-
-_NANOS_PER_MILLI = 1_000_000
 
 
 def told_tuning(store: Store, found: Tuning) -> Tuning:
@@ -84,7 +83,7 @@ def _metric(outcome: Mapping[str, Any]) -> str:
 
 
 def _millis(time_ns: float) -> str:
-    return f"{time_ns / _NANOS_PER_MILLI:.3f} ms"
+    return f"{time_ns / NS_PER_MS:.3f} ms"
 
 
 def _evidence(outcome: Mapping[str, Any], told: ToldRuns) -> list[Evidence]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
-from fathom.findings.observed import time_words
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom._digits import rate_words
 from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
 from fathom.metrics import interval_series
+from fathom.units import NS_PER_S, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE", "step_of"]
 
-_NANOS_PER_SECOND = 1e9
 _LEAST_INTERVALS = 25
 _LEAST_IOS = 2_000
 # On each side of the step.
@@ -52,7 +51,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
 
 
 def _noticed(one: Observed, step: _Step) -> Noticed:
-    interval_s = one.result.raw["time_spans"][0]["interval_ns"] / _NANOS_PER_SECOND
+    interval_s = one.result.raw["time_spans"][0]["interval_ns"] / NS_PER_S
     writes = one.load.write_percent > 0
     other = " A cache of the device that filled looks the same." if writes else ""
     return Noticed(

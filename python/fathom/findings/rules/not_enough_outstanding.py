@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom._digits import rate_words
 from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom._digits import beside_limit, rate_words
+from fathom._digits import beside_limit
 from fathom.findings._series import settled_rates
 from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
 from fathom.findings.rules.burst_credits import step_of
 from fathom.stats.steady import WINDOW_ROUNDS, check_window
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fathom._digits import rate_words
 from fathom.findings.finding import HOST_IN_THE_WAY, Noticed, Rule
-from fathom.findings.observed import time_words
 from fathom.stats import LoadPoint, find_knee
+from fathom.units import rate_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom._digits import rate_words
 from fathom.findings._series import settled_rates
 from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import OTHERS_ANSWERED, Noticed, Rule
-from fathom.findings.observed import size_words
+from fathom.units import size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

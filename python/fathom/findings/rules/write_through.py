@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import HOST_IN_THE_WAY, OTHERS_ANSWERED, Noticed, Rule
-from fathom.findings.observed import time_words
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fathom.findings.finding import Case, Finding
-from fathom.report._words import count_words, time_words, with_micro
+from fathom.report._words import time_words, with_micro
 from fathom.report.collect._again import again
 from fathom.report.collect._points import families_of
 from fathom.report.collect._runs import advice_of_finding, device_facts, run_command, tool_of
@@ -18,6 +18,7 @@ from fathom.report.material import (
     TargetsCompared,
     Verdict,
 )
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -226,10 +227,10 @@ def _numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
         return None if point.mean_ns is None else (time_words(point.mean_ns), point.mean_ns)
 
     def rate(point: Point) -> tuple[str, float]:
-        return f"{count_words(point.iops)} a second", point.iops
+        return f"{rate_words(point.iops)} a second", point.iops
 
     def width(point: Point) -> tuple[str, float]:
-        return f"{count_words(point.mib_per_s)} MiB/s", point.mib_per_s
+        return f"{rate_words(point.mib_per_s)} MiB/s", point.mib_per_s
 
     most = max(reads, key=lambda one: one.iops, default=None)
     widest = max(ordered, key=lambda one: one.mib_per_s, default=None)

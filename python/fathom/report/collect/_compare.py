@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.experiments.compare.claims import FIGURES
-from fathom.report._words import count_words, time_words
+from fathom.report._words import time_words
 from fathom.report.collect._again import again
 from fathom.report.collect._runs import repeat_side, run_command
 from fathom.report.material import Change, KeyNumber, Verdict
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,8 +101,8 @@ def _titled(name: str) -> str:
 def _text(metric: str, value: float) -> str:
     kind = metric.rpartition(".")[2]
     if kind == "iops":
-        return count_words(value)
-    return f"{count_words(value)} MiB/s" if kind == "mib_per_s" else time_words(value)
+        return rate_words(value)
+    return f"{rate_words(value)} MiB/s" if kind == "mib_per_s" else time_words(value)
 
 
 def _sentences(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom._tails import are_few
-from fathom.report._words import size_words
 from fathom.report.material import Family, Point, ReportedRun
+from fathom.units import block_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,7 +38,7 @@ def load_words(row: Mapping[str, Any]) -> str:
     kind = kinds.get(row["write_percent"], f"{row['write_percent']:g} % writes")
     joined = f"{place} {kind}" if row["write_percent"] in kinds else f"{place}, {kind}"
     load = f"{row['thread_count']} x {row['outstanding_per_thread']}"
-    return f"{size_words(row['block_bytes'])} {joined}, {load}"
+    return f"{block_words(row['block_bytes'])} {joined}, {load}"
 
 
 def point_of_figures(

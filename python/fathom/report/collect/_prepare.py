@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from fathom.report._words import bytes_words, count_words
 from fathom.report.collect._runs import advice_of, device_facts, run_command, tool_of
 from fathom.report.material import KeyNumber, Part, Rounds, Side, Verdict, WrittenPiece
 from fathom.stats.steadiness import steadiness_words
+from fathom.units import rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def _target_facts(target: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     facts = [
         ("Target", target["path"]),
         ("Kind", "device" if target["is_device"] else "file"),
-        ("Size", bytes_words(target["size_bytes"])),
+        ("Size", size_words(target["size_bytes"])),
         ("File system", target["file_system"]),
         ("Serial number", target["identity"].get("serial")),
     ]
@@ -63,7 +63,7 @@ def _target_facts(target: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 def _look_numbers(target: Mapping[str, Any], outcome: Mapping[str, Any]) -> tuple[KeyNumber, ...]:
     survey = outcome.get("survey") or {}
     return (
-        KeyNumber("Size", bytes_words(target["size_bytes"]), target["size_bytes"]),
+        KeyNumber("Size", size_words(target["size_bytes"]), target["size_bytes"]),
         _share("Hole, unwritten or zero", outcome.get("empty_share")),
         _ratio("The rest compresses", survey.get("compress_ratio")),
         _ratio("The rest repeats", survey.get("dedupe_ratio")),
@@ -114,16 +114,16 @@ def written_side(
     written = sum(one.bytes for one in pieces)
     seconds = sum(one.bytes / (1 << 20) / one.mib_per_s for one in pieces if one.mib_per_s)
     rate = written / (1 << 20) / seconds if seconds else None
-    headline = f"{bytes_words(written)} were written" if pieces else "Nothing was missing"
+    headline = f"{size_words(written)} were written" if pieces else "Nothing was missing"
     if rate is not None:
-        headline += f" at {count_words(rate)} MiB/s"
+        headline += f" at {rate_words(rate)} MiB/s"
     if experiment.state != "complete":
         headline = _unfinished(experiment).removesuffix(".")
     verdict = Verdict(target["path"], f"{headline}.", _written_sentences(plan, outcome))
     share = written / target["size_bytes"] if target["size_bytes"] else None
     check = outcome.get("check") or {}
     numbers = [
-        KeyNumber("Written", bytes_words(written), written),
+        KeyNumber("Written", size_words(written), written),
         _rate("Mean rate", rate),
         _rate("Slowest piece", min((one.mib_per_s for one in pieces), default=None)),
         KeyNumber("Of its size", "not known" if share is None else f"{share:.2f} times", share),
@@ -144,7 +144,7 @@ def written_side(
 
 
 def _rate(label: str, value: float | None) -> KeyNumber:
-    return KeyNumber(label, "-" if value is None else f"{count_words(value)} MiB/s", value)
+    return KeyNumber(label, "-" if value is None else f"{rate_words(value)} MiB/s", value)
 
 
 def _pieces(runs: Sequence[RunSummary]) -> tuple[WrittenPiece, ...]:
@@ -166,7 +166,7 @@ def _written_sentences(plan: Mapping[str, Any], outcome: Mapping[str, Any]) -> t
         )
     if plan["left_bytes"]:
         sentences.append(
-            f"{bytes_words(plan['left_bytes'])} hold nothing, in gaps too small to fill one by one."
+            f"{size_words(plan['left_bytes'])} hold nothing, in gaps too small to fill one by one."
         )
     if check and check.get("compress_ratio"):
         sentences.append(
@@ -216,7 +216,7 @@ def settled_side(experiment: Experiment, runs: Sequence[ReportedRun]) -> Side:
     last = runs[-1].point if runs else None
     numbers = [KeyNumber("Rounds", str(outcome.get("rounds", "not known")), outcome.get("rounds"))]
     if last is not None:
-        numbers.append(KeyNumber("IOPS of the last", count_words(last.iops), last.iops))
+        numbers.append(KeyNumber("IOPS of the last", rate_words(last.iops), last.iops))
         numbers.append(_rate("Throughput of the last", last.mib_per_s))
     return Side(
         # Arguments may be long; they stand among the commands.

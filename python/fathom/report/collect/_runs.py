@@ -12,11 +12,12 @@ from fathom._digits import known_words
 from fathom._tails import few_words
 from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
-from fathom.report._words import bytes_words, count_words, size_words, time_words, with_micro
+from fathom.report._words import time_words, with_micro
 from fathom.report.collect._points import carried_tails_ns, families_of
 from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
 from fathom.runners import OWN_TOOL
 from fathom.stats.steadiness import steadiness_words
+from fathom.units import NS_PER_MS, block_words, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,6 @@ __all__ = [
     "tool_of",
 ]
 
-_NANOS_PER_MILLI = 1_000_000
 _LEAST_PERCENT = 0.01
 _PERCENT = 100
 _LEAST_ROUNDS = 5
@@ -117,7 +117,7 @@ def _told(row: Mapping[str, Any], names: Mapping[str, str]) -> Iterable[tuple[st
             continue
         if name.endswith("bytes"):
             if value:
-                yield title, bytes_words(value)
+                yield title, size_words(value)
         elif name == "origin":
             if value != "native":
                 yield title, str(value)
@@ -207,7 +207,7 @@ def _load_choice(run: ReportedRun) -> dict[str, str]:
     if facts.get("block_bytes") is None or facts.get("write_percent") is None:
         return {"Target": path, "Load": "unknown"}
     place = {0: "sequential", 100: "random"}.get(facts["random_percent"], "mixed")
-    load = f"{size_words(facts['block_bytes'])} {place}, {facts['write_percent']:g} % writes"
+    load = f"{block_words(facts['block_bytes'])} {place}, {facts['write_percent']:g} % writes"
     return {"Target": path, "Load": load}
 
 
@@ -220,7 +220,7 @@ def _run_claim(run: ReportedRun) -> Claim:
 
 def _run_words(run: ReportedRun) -> str:
     point = run.point
-    words = f"{run.label}: {count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
+    words = f"{run.label}: {rate_words(point.iops)} IOPS, {rate_words(point.mib_per_s)} MiB/s"
     if point.mean_ns is not None:
         words += f", {time_words(point.mean_ns)} on average"
     if point.p99_ns is not None:
@@ -233,8 +233,8 @@ def _run_numbers(run: ReportedRun) -> tuple[KeyNumber, ...]:
     point, span = run.point, run.result.time_spans[0] if run.result.time_spans else None
     cost = span and span.own_ns_per_io is not None and span.kernel_ns_per_io is not None
     return (
-        KeyNumber("IOPS", count_words(point.iops), point.iops),
-        KeyNumber("Throughput", f"{count_words(point.mib_per_s)} MiB/s", point.mib_per_s),
+        KeyNumber("IOPS", rate_words(point.iops), point.iops),
+        KeyNumber("Throughput", f"{rate_words(point.mib_per_s)} MiB/s", point.mib_per_s),
         _time_number("Mean latency", point.mean_ns),
         replace(
             _time_number("99 of 100 I/Os within", point.p99_ns),
@@ -257,8 +257,8 @@ def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = carried_tails_ns(points)
     return (
-        KeyNumber("Most IOPS", count_words(iops), iops),
-        KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
+        KeyNumber("Most IOPS", rate_words(iops), iops),
+        KeyNumber("Greatest throughput", f"{rate_words(rate)} MiB/s", rate),
         _time_number("Least mean latency", min(means, default=None)),
         _time_number("Least 99th percentile", min(tails, default=None)),
         KeyNumber("Runs", f"{len(runs)}", len(runs)),
@@ -280,7 +280,7 @@ def _stop_rounds(run: ReportedRun) -> Iterable[Rounds]:
     whole = series[: series.size // count * count].reshape(-1, count).mean(axis=1)
     yield Rounds(
         name=run.label,
-        step=f"interval of {stop.interval_ns // _NANOS_PER_MILLI} ms",
+        step=f"interval of {stop.interval_ns // NS_PER_MS} ms",
         values=tuple(float(one) for one in whole),
         window=stop.steady.window_intervals,
         range_percent_limit=stop.steady.range_percent_limit,
@@ -363,9 +363,9 @@ def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, 
 
     iops, rate = mean("iops"), mean("mib_per_s")
     return (
-        KeyNumber("Mean IOPS", "not known" if iops is None else count_words(iops), iops),
+        KeyNumber("Mean IOPS", "not known" if iops is None else rate_words(iops), iops),
         KeyNumber(
-            "Mean throughput", "not known" if rate is None else f"{count_words(rate)} MiB/s", rate
+            "Mean throughput", "not known" if rate is None else f"{rate_words(rate)} MiB/s", rate
         ),
         _time_number("Mean latency", mean("mean")),
         _time_number("99th percentile", mean("p99")),

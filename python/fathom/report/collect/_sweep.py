@@ -14,11 +14,12 @@ from fathom.engine import parse
 from fathom.errors import InvalidRequestError
 from fathom.experiments.sweep.claims import sweep_claims
 from fathom.experiments.tune.claims import best_points, tune_claims
-from fathom.report._words import count_words, time_words
+from fathom.report._words import time_words
 from fathom.report.collect._again import again
 from fathom.report.collect._points import carried_tails_ns, families_of, point_of_figures
 from fathom.report.collect._runs import advice_of, device_facts, is_judged, tool_of
 from fathom.report.material import GridCell, KeyNumber, Point, Side, Verdict
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -190,8 +191,8 @@ def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[K
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = carried_tails_ns(points)
     return (
-        KeyNumber("Most IOPS", count_words(iops), iops),
-        KeyNumber("Greatest throughput", f"{count_words(rate)} MiB/s", rate),
+        KeyNumber("Most IOPS", rate_words(iops), iops),
+        KeyNumber("Greatest throughput", f"{rate_words(rate)} MiB/s", rate),
         _least("Least mean latency", means),
         _least("Least 99th percentile", tails),
         KeyNumber("Cells", f"{len(grid)}", len(grid)),
@@ -295,7 +296,7 @@ def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[
     return (
         KeyNumber("Threads", str(outcome["threads"]), outcome["threads"]),
         KeyNumber("Outstanding of each", str(outcome["depth"]), outcome["depth"]),
-        KeyNumber("IOPS", count_words(outcome["iops"]), outcome["iops"]),
+        KeyNumber("IOPS", rate_words(outcome["iops"]), outcome["iops"]),
         KeyNumber(
             label, "not measured" if latency_ns is None else time_words(latency_ns), latency_ns
         ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import millis
 from fathom.report.figure import Column
+from fathom.units import millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import count_words, time_words
+from fathom.report._words import time_words
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ def rows_spec(
     compared: Compared, loads: Sequence[SharedLoad], names: Sequence[str]
 ) -> dict[str, Any]:
     """Return the picture: above each pair of points the load, both values and the difference."""
-    told = count_words if compared.is_rate else time_words
+    told = rate_words if compared.is_rate else time_words
     rows: list[dict[str, Any]] = []
     for at, load in enumerate(loads):
         pair = [compared.of(one) or 0.0 for one in (load.a, load.b)]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import count_words, millis, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
+from fathom.units import millis, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,7 @@ def _spec(side: Side) -> dict[str, Any]:
 
 def _rates(side: Side, x: dict[str, Any]) -> dict[str, Any]:
     rows = [
-        {"run": number, "iops": round(run.point.iops, 3), "rate": count_words(run.point.iops)}
+        {"run": number, "iops": round(run.point.iops, 3), "rate": rate_words(run.point.iops)}
         for number, run in enumerate(side.runs, start=1)
     ]
     y = style.metric("iops", style.count_axis("IOPS"), zero=False)

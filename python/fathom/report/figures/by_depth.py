@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import count_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import (
     LATENCIES,
@@ -16,6 +15,7 @@ from fathom.report.figures._common import (
     point_cells,
     side_columns,
 )
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def _rates(points: Sequence[Point], x: dict[str, Any]) -> dict[str, Any]:
         {
             "outstanding": one.outstanding,
             "iops": round(one.iops, 3),
-            "rate": count_words(one.iops),
+            "rate": rate_words(one.iops),
             "load": f"{one.threads} x {one.depth}",
             "known": _source(one),
         }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import bytes_words, count_words, millis, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._bars import lying_bars
+from fathom.units import millis, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,10 +66,10 @@ def _sets(side: Side) -> list[tuple[str, Point]]:
     if not parts and cached is None:
         return []
     found = [("through the page cache", cached.point)] if cached else []
-    found += [(f"the first {bytes_words(mib << 20)}", point) for mib, point in sorted(parts)]
+    found += [(f"the first {size_words(mib << 20)}", point) for mib, point in sorted(parts)]
     if whole is not None:
         size = whole.beneath[0].get("size_bytes") if whole.beneath else None
-        found.append((f"all of it ({bytes_words(size)})" if size else "all of it", whole.point))
+        found.append((f"all of it ({size_words(size)})" if size else "all of it", whole.point))
     return [(name, point) for name, point in found if point.mean_ns]
 
 
@@ -78,7 +79,7 @@ def _spec(found: Sequence[tuple[str, Point]]) -> dict[str, Any]:
             "name": name,
             "value": round(point.mean_ns or 0, 1),
             "words": f"{name}\n{time_words(point.mean_ns or 0)}",
-            "rate": count_words(point.iops),
+            "rate": rate_words(point.iops),
         }
         for name, point in found
     ]

@@ -9,6 +9,7 @@ from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._bars import lying_bars
 from fathom.report.figures._common import run_choice
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,6 @@ _CAPTION = (
     "processor divided by this is how many I/Os it can make."
 )
 _IN_KERNEL, _OWN = "in the kernel", "in the tool"
-_NANOS_PER_SECOND = 1e9
 
 
 def cpu_cost(material: Material) -> Figure | LeftOut | None:
@@ -51,7 +51,7 @@ def cpu_cost(material: Material) -> Figure | LeftOut | None:
             name,
             kernel_ns / 1e3,
             own_ns / 1e3,
-            _NANOS_PER_SECOND / (kernel_ns + own_ns),
+            NS_PER_S / (kernel_ns + own_ns),
             run.point.iops,
             run.point.cpu_percent,
         )

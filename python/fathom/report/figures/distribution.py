@@ -6,10 +6,10 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import millis
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import run_choice
 from fathom.report.figures._told_percentiles import NINES, Curve, told_curves
+from fathom.units import millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,10 +6,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.report import style
-from fathom.report._words import count_words, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import POINT_COLUMNS, choice_of, point_cells
 from fathom.report.figures._marked import marked
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,8 +45,8 @@ class _Shown(NamedTuple):
 
 
 _SHOWN = (
-    _Shown("IOPS", lambda point: point.iops, count_words),
-    _Shown("MiB/s", lambda point: point.mib_per_s, count_words),
+    _Shown("IOPS", lambda point: point.iops, rate_words),
+    _Shown("MiB/s", lambda point: point.mib_per_s, rate_words),
     _Shown("Mean latency", lambda point: point.mean_ns, time_words),
     _Shown("99th percentile", lambda point: point.p99_ns, time_words),
 )

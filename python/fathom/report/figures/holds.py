@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom.report._words import bytes_words
 from fathom.report.figure import Column, Figure, Table, View
 from fathom.report.figures._bars import lying_bars
+from fathom.units import size_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _spec(parts: Sequence[Part]) -> dict[str, Any]:
         {
             "name": one.name,
             "value": round(100 * one.share, 3),
-            "words": f"{one.name}\n{100 * one.share:.1f} %, {bytes_words(one.bytes)}",
+            "words": f"{one.name}\n{100 * one.share:.1f} %, {size_words(one.bytes)}",
         }
         for one in parts
     ]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import millis
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import choice_of, run_choice
+from fathom.units import NS_PER_S, millis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,6 @@ _CAPTION = (
     "one of a million is still seen). Two dark bands are two populations, such as hits and "
     "misses of a cache; single fields far above are outliers."
 )
-_NANOS_PER_SECOND = 1_000_000_000
 # Of latencies over runs, fields per power of ten; intervals have four per power of two.
 _STEPS = 8
 _QUARTERS = 4
@@ -134,7 +133,7 @@ def _within(result: Result, most: int) -> list[_Field]:
         for column, one in zip(columns, intervals, strict=False):
             for low_ns, ios in zip(one["bucket_lower_ns"], one["bucket_counts"], strict=True):
                 column[low_ns, _upper_ns(low_ns)] += ios
-    return _joined(columns, most, span["interval_ns"] / _NANOS_PER_SECOND)
+    return _joined(columns, most, span["interval_ns"] / NS_PER_S)
 
 
 def _interval_latencies(span: Mapping[str, Any]) -> Iterable[Sequence[Mapping[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import count_words, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Figure, LeftOut, Table, View
 from fathom.report.figures._common import (
     LATENCIES,
@@ -16,6 +16,7 @@ from fathom.report.figures._common import (
     point_cells,
     side_columns,
 )
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -170,4 +171,4 @@ def _spec(points: Sequence[Point]) -> dict[str, Any]:
 
 def _knee_words(knee: Point) -> str:
     latency = "" if knee.mean_ns is None else f", {time_words(knee.mean_ns)}"
-    return f"knee: {knee.threads} x {knee.depth}, {count_words(knee.iops)} IOPS{latency}"
+    return f"knee: {knee.threads} x {knee.depth}, {rate_words(knee.iops)} IOPS{latency}"

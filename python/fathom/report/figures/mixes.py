@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import count_words, millis, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import LATENCIES
+from fathom.units import millis, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,7 @@ def _spec(points: Sequence[Point]) -> dict[str, Any]:
             "writes": point.write_percent,
             "iops": round(point.iops, 3),
             "ns": point.p99_ns,
-            "rate": count_words(point.iops),
+            "rate": rate_words(point.iops),
             "time": "-" if point.p99_ns is None else time_words(point.p99_ns),
         }
         for point in points

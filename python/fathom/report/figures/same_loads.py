@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import NANOS_PER_MILLI, count_words, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._same_loads_rows import rows_spec
 from fathom.report.figures._shared_loads import COMPARED, overall, shared_loads
+from fathom.units import NS_PER_MS, rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +92,7 @@ def _rows(load: SharedLoad) -> Iterable[tuple[Cell, ...]]:
         found = compared.difference(load)
         if found is None:
             continue
-        divisor = 1 if compared.is_rate else NANOS_PER_MILLI
+        divisor = 1 if compared.is_rate else NS_PER_MS
         values = ((compared.of(one) or 0.0) / divisor for one in (load.a, load.b))
         figure = compared.name if compared.is_rate else f"{compared.name} [ms]"
         difference = (found.percent, found.low_percent, found.high_percent)
@@ -131,7 +132,7 @@ def _values(compared: Compared, load: SharedLoad, names: Sequence[str]) -> Itera
             "step": load.step,
             "side": name,
             "value": round(value, 3),
-            "words": (count_words if compared.is_rate else time_words)(value),
+            "words": (rate_words if compared.is_rate else time_words)(value),
             "known": cell.source,
             **{key: round(end, 3) for key, end in ends.items()},
         }

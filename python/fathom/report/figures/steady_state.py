@@ -8,10 +8,10 @@ import numpy as np
 
 from fathom._digits import beside_limit
 from fathom.report import style
-from fathom.report._words import count_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import choice_of
 from fathom.stats import find_steadiness
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from fathom.report.material import Material, Rounds
@@ -108,7 +108,7 @@ def _spec(rounds: Rounds) -> dict[str, Any]:
         for at in (start, end - 1)
     ]
     rows = [
-        {"round": at + 1, "iops": round(value, 3), "rate": count_words(value)}
+        {"round": at + 1, "iops": round(value, 3), "rate": rate_words(value)}
         for at, value in enumerate(rounds.values)
     ]
     lowest = min(*rounds.values, low)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import count_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +94,7 @@ def _spec(runs: Sequence[ReportedRun]) -> dict[str, Any]:
             "threads": run.point.threads,
             "iops": round(run.point.iops, 3),
             "ideal": round(first.iops * run.point.threads / first.threads, 3),
-            "rate": count_words(run.point.iops),
+            "rate": rate_words(run.point.iops),
         }
         for run in runs
     ]

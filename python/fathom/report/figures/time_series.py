@@ -9,6 +9,7 @@ import numpy as np
 from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import run_choice
+from fathom.units import MIB, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,6 @@ _CAPTION = (
     "an interval, the dashed one its slowest I/O. A dashed upright line marks where the start-up "
     "transient ended, as the stop rule found it."
 )
-_NANOS_PER_SECOND = 1_000_000_000
 _KINDS = ("read", "write")
 # More intervals than this cannot be told apart in a picture; they are joined. So they are where
 # many runs would make the page large.
@@ -39,7 +39,6 @@ _TOLD = (
     style.time_told("max", "max_words"),
 )
 _IOS, _BYTES, _SUM, _MOST = range(4)
-_MIB = 1 << 20
 
 
 def time_series(material: Material) -> Figure | LeftOut | None:
@@ -82,8 +81,8 @@ def _rows(result: Result, most: int) -> list[dict[str, Any]]:
     if not result.raw["time_spans"]:
         return []
     span = result.raw["time_spans"][0]
-    interval_s = span["interval_ns"] / _NANOS_PER_SECOND
-    measured_s = span["measured_ns"] / _NANOS_PER_SECOND
+    interval_s = span["interval_ns"] / NS_PER_S
+    measured_s = span["measured_ns"] / NS_PER_S
     if not interval_s:
         return []
     return [
@@ -136,7 +135,7 @@ def _kind_rows(
             "t": round(start_s, 4),
             "t2": round(end_s, 4),
             "iops": round(ios / (end_s - start_s), 2),
-            "mib": round(transferred / _MIB / (end_s - start_s), 3),
+            "mib": round(transferred / MIB / (end_s - start_s), 3),
         }
         if ios and latency_ns:
             row |= {"mean": round(latency_ns / ios), "max": round(float(piece[:, _MOST].max()))}
@@ -145,7 +144,7 @@ def _kind_rows(
 
 def _spec(result: Result, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     asked = result.raw["request"]["profile"]["time_spans"][0]
-    end_s = result.raw["time_spans"][0]["measured_ns"] / _NANOS_PER_SECOND
+    end_s = result.raw["time_spans"][0]["measured_ns"] / NS_PER_S
     phases = _phases(asked, end_s)
     first_s = min((one["from"] for one in phases), default=0.0)
     last_s = max((one["to"] for one in phases), default=end_s)
@@ -197,7 +196,7 @@ def _transient(result: Result, x: dict[str, Any]) -> list[dict[str, Any]]:
     known = stop.confidence if stop else None
     if known is None or not known.transient_ns:
         return []
-    at = {"at": known.transient_ns / _NANOS_PER_SECOND}
+    at = {"at": known.transient_ns / NS_PER_S}
     return [
         {
             "data": {"values": [at]},

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom._claims import mark_of
 from fathom.report import style
-from fathom.report._words import count_words, time_words
+from fathom.report._words import time_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._bars import lying_bars
 from fathom.report.figures._common import POINT_COLUMNS, point_cells, run_choice
 from fathom.report.figures._marked import marked
+from fathom.units import rate_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,5 +102,5 @@ def _spec(shown: Sequence[tuple[str, ReportedRun]], unit: _Unit) -> dict[str, An
 def _words(name: str, run: ReportedRun) -> str:
     point = run.point
     mark = f" [{mark_of(run.marks)}]" if mark_of(run.marks) else ""
-    words = f"{name}{mark}\n{count_words(point.iops)} IOPS, {count_words(point.mib_per_s)} MiB/s"
+    words = f"{name}{mark}\n{rate_words(point.iops)} IOPS, {rate_words(point.mib_per_s)} MiB/s"
     return words if point.mean_ns is None else f"{words}, {time_words(point.mean_ns)}"

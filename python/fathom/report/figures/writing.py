@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fathom.report import style
-from fathom.report._words import bytes_words, count_words
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
+from fathom.units import GIB, MIB, rate_words, size_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,6 @@ _CAPTION = (
     "before. A step down is a cache that is full, such as the faster cells of an SSD; a second "
     "pass that is slower than the first is a drive that has to make room."
 )
-_MIB, _GIB = 1 << 20, 1 << 30
 
 
 def writing(material: Material) -> Figure | LeftOut | None:
@@ -37,7 +36,7 @@ def writing(material: Material) -> Figure | LeftOut | None:
         Column("Run"),
     )
     rows = tuple(
-        (side.name, one.before_bytes / _MIB, one.bytes / _MIB, one.mib_per_s, str(one.run_id))
+        (side.name, one.before_bytes / MIB, one.bytes / MIB, one.mib_per_s, str(one.run_id))
         for side in known
         for one in side.pieces
     )
@@ -48,15 +47,15 @@ def writing(material: Material) -> Figure | LeftOut | None:
 
 def _spec(pieces: Sequence[WrittenPiece]) -> dict[str, Any]:
     last = pieces[-1]
-    is_large = last.before_bytes + last.bytes >= 4 * _GIB
-    unit, name = (_GIB, "GiB") if is_large else (_MIB, "MiB")
+    is_large = last.before_bytes + last.bytes >= 4 * GIB
+    unit, name = (GIB, "GiB") if is_large else (MIB, "MiB")
     rows = [
         {
             "from": round(one.before_bytes / unit, 4),
             "to": round((one.before_bytes + one.bytes) / unit, 4),
             "rate": round(one.mib_per_s, 3),
-            "words": f"{count_words(one.mib_per_s)} MiB/s",
-            "size": bytes_words(one.bytes),
+            "words": f"{rate_words(one.mib_per_s)} MiB/s",
+            "size": size_words(one.bytes),
             "run": one.run_id,
         }
         for one in pieces

@@ -21,6 +21,7 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import bytes_of, decimal, lines_of
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from fathom.tools._lines import Line
@@ -43,7 +44,6 @@ _NEW = re.compile(
 )
 _FACT = re.compile(r"(Test|Date|OS|Profile|Mode|Time) ?:(.*)")
 _BYTES_PER_MB = 1_000_000
-_BYTES_PER_MIB = 1 << 20
 _NS_PER_US = 1000
 _DRIVE = re.compile(r"\[([A-Za-z]:)[^\]]*\]")
 
@@ -116,7 +116,7 @@ def _measurement(
     mean_us = decimal(found["us"]) if found["us"] else None
     figures = ImportedDirection(
         iops=decimal(found["iops"]) if found["iops"] else None,
-        mib_per_s=megabytes * _BYTES_PER_MB / _BYTES_PER_MIB,
+        mib_per_s=megabytes * _BYTES_PER_MB / MIB,
         latency=None
         if mean_us is None
         else ImportedLatency("mean as CrystalDiskMark tells it", mean_ns=mean_us * _NS_PER_US),

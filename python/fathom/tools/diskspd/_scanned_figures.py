@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from fathom.imported.model import ImportedDirection, ImportedLatency
 from fathom.tools._lines import decimal, nanoseconds
 from fathom.tools.diskspd._tables import WHAT, percent_of
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ __all__ = ["scrambled_threads", "scrambled_total"]
 _PERCENTS = (25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
 _LABELS = "min 25th 50th 75th 90th 95th 99th 3-nines 4-nines 5-nines 6-nines 7-nines 8-nines max"
 _HALF_A_CENT = 0.005
-_BYTES_PER_MIB = 1 << 20
 _MEAN_SLACK_MS = 0.002
 # A row stands in the table of the total and in that of the reads, and so does the total itself.
 _SHOWN = 2
@@ -79,7 +79,7 @@ def _figures(text: str, ios: int, block_bytes: int, measured_s: float) -> Import
     size = ios * block_bytes
     cents = re.findall(r"(?<![\d.])\d+\.\d\d(?![\d%s])", text)
     iops = _nearest(cents, ios / measured_s, measured_s)
-    rate = _nearest(cents, size / _BYTES_PER_MIB / measured_s, measured_s)
+    rate = _nearest(cents, size / MIB / measured_s, measured_s)
     if not ios or iops is None or rate is None:
         return None
     # The first digit may be lost at the edge of the page; whole numbers of other columns, and the

@@ -28,6 +28,7 @@ from fathom.imported.model import (
 )
 from fathom.tools._lines import nanoseconds
 from fathom.tools.diskspd._tables import WHAT
+from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["looks_like_diskspd_xml", "read_diskspd_xml"]
 
 ORIGIN = "diskspd-xml"
-_BYTES_PER_MIB = 1 << 20
 _NOTE = (
     "DiskSpd's XML tells no rates: IOPS and MiB/s are its counts divided by the test time, which "
     "it rounds to 10 ms."
@@ -175,7 +175,7 @@ def _direction(
         ios=ios,
         bytes=size,
         iops=ios / measured_s if measured_s else None,
-        mib_per_s=size / measured_s / _BYTES_PER_MIB if measured_s else None,
+        mib_per_s=size / measured_s / MIB if measured_s else None,
         iops_std=_number(span, f"Iops/{std}"),
         latency=_latency(span.find("Latency"), name, ios) if ios else None,
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
 from fathom.tools.foreign import ToolSpan
+from fathom.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DiskspdExe", "find_diskspd"]
 
-_NS_PER_MS = 1_000_000
-_NS_PER_S = 1_000_000_000
 _PERCENT = 100.0
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _VERSION = re.compile(r"version (\d[\w.-]*)|\((Fathom)\) (\d[\w.-]*)")
@@ -115,7 +114,7 @@ class DiskspdExe:
         except ValueError as error:
             return ToolSpan(0, [], None, failure or f"DiskSpd left no result: {error}")
         with_latency = load.profile["time_spans"][0]["measure_latency"]
-        measured_ns = round(float(_told(span, "TestTimeSeconds")) * _NS_PER_S)
+        measured_ns = round(float(_told(span, "TestTimeSeconds")) * NS_PER_S)
         thread = _whole(span, with_latency=with_latency)
         ios = sum(thread["targets"][0][kind]["ios"] for kind in ("read", "write"))
         if not (failure or ios or run.interrupted):
@@ -198,7 +197,7 @@ def _histogram(
         (_told(one, "Percentile"), one.findtext(f"{kind}Milliseconds"))
         for one in span.findall("Latency/Bucket")
     ]
-    known = sorted((float(percent), round(float(ms) * _NS_PER_MS)) for percent, ms in rows if ms)
+    known = sorted((float(percent), round(float(ms) * NS_PER_MS)) for percent, ms in rows if ms)
     if not ios or not known:
         return dict.fromkeys(("count", "min_ns", "max_ns", "sum_ns", "sum_squares_ns2"), 0) | {
             "bucket_lower_ns": [],
@@ -215,10 +214,10 @@ def _histogram(
     sum_ns = sum(
         int(_told(one, f"{kind}Count"))
         * float(_told(one, f"Average{kind}LatencyMilliseconds"))
-        * _NS_PER_MS
+        * NS_PER_MS
         for one in targets
     )
-    deviation = float(_told(span, f"Latency/{kind}LatencyStdev")) * _NS_PER_MS
+    deviation = float(_told(span, f"Latency/{kind}LatencyStdev")) * NS_PER_MS
     filled = sorted(buckets.items())
     return {
         "count": sum(buckets.values()),

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.imported.model import ImportedLoad, ImportedTarget
 from fathom.tools.fio.names import files_of
+from fathom.units import KIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["load_of", "targets_of"]
 
-_BYTES_PER_KIB = 1024
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)b?", re.IGNORECASE)
 
 
@@ -64,7 +64,7 @@ def _count(value: object) -> int | None:
     if match is None:
         return None
     power = " kmgtp".index(match[2].lower() or " ")
-    return int(match[1]) * int(_BYTES_PER_KIB**power)
+    return int(match[1]) * int(KIB**power)
 
 
 def _write_percent(kind: str | None, options: Mapping[str, Any]) -> float | None:

@@ -33,6 +33,7 @@ from fathom.imported.model import (
 )
 from fathom.tools._lines import decimal
 from fathom.tools.fio._read_options import load_of, targets_of
+from fathom.units import KIB, MIB
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["fio_results", "looks_like_fio_json", "read_fio_json"]
 
 ORIGIN = "fio-json"
-_BYTES_PER_KIB = 1024
-_BYTES_PER_MIB = 1 << 20
 _NS_PER_US = 1000
 _MS_PER_S = 1000
 _MOST = 1 << 64
@@ -198,15 +197,15 @@ def _bytes(data: Mapping[str, Any]) -> int | None:
     count = _whole(data, "io_bytes")
     # fio before 3.0 has no bw_bytes, and counts io_bytes in KiB.
     is_old = "bw_bytes" not in data and "io_kbytes" not in data
-    return None if count is None else count * (_BYTES_PER_KIB if is_old else 1)
+    return None if count is None else count * (KIB if is_old else 1)
 
 
 def _mib_per_s(data: Mapping[str, Any]) -> float | None:
     exact = _number(data, "bw_bytes")
     if exact is not None:
-        return exact / _BYTES_PER_MIB
+        return exact / MIB
     kib_per_s = _number(data, "bw")
-    return None if kib_per_s is None else kib_per_s * _BYTES_PER_KIB / _BYTES_PER_MIB
+    return None if kib_per_s is None else kib_per_s * KIB / MIB
 
 
 def _latency(data: Mapping[str, Any], kind: str, what: str) -> ImportedLatency | None:

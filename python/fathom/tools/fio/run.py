@@ -19,6 +19,7 @@ from fathom.runners.known_mean import known_mean
 from fathom.tools.fio.names import files_of, is_plain
 from fathom.tools.fio.write import to_fio
 from fathom.tools.foreign import ToolSpan
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,6 @@ __all__ = ["Fio", "find_fio"]
 
 _REPORT, _LOG = "report.json", "intervals"
 _LOG_MS = 100
-_NS_PER_MS = 1_000_000
 _PERCENT = 100
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _WAITS = {
@@ -106,9 +106,7 @@ class Fio:
         names = _names(load)
         threads = [_thread(index, job, span, names) for index, job in enumerate(jobs)]
         series = _series(folder, runtime_ms)
-        return ToolSpan(
-            runtime_ms * _NS_PER_MS, threads, known_mean(series, _LOG_MS, span), failure
-        )
+        return ToolSpan(runtime_ms * NS_PER_MS, threads, known_mean(series, _LOG_MS, span), failure)
 
 
 def _own_options(job: FioJob) -> list[str]:
@@ -168,8 +166,8 @@ def _thread(
     """Return one of fio's threads in the form of ours."""
     mine = job.get("job options", {}).get("filename", "")
     target = _target_of(mine, [names[one["path"]] for one in span["targets"]], index, span)
-    busy_ns = (job["usr_cpu"] + job["sys_cpu"]) / _PERCENT * job["job_runtime"] * _NS_PER_MS
-    user_ns = job["usr_cpu"] / _PERCENT * job["job_runtime"] * _NS_PER_MS
+    busy_ns = (job["usr_cpu"] + job["sys_cpu"]) / _PERCENT * job["job_runtime"] * NS_PER_MS
+    user_ns = job["usr_cpu"] / _PERCENT * job["job_runtime"] * NS_PER_MS
     engine = job.get("job options", {}).get("ioengine", "")
     with_latency = span["measure_latency"]
     return {

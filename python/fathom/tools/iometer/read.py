@@ -27,6 +27,7 @@ from fathom.imported.model import (
     UnparsedLine,
 )
 from fathom.tools._lines import decimal, raw_lines
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,6 @@ __all__ = [
     "read_iometer_icf",
 ]
 
-_NS_PER_MS = 1_000_000
 _ALL = 100.0
 # Size, share of the accesses, reads and random I/Os: the first cells of a specification.
 _SHARES = 4
@@ -46,7 +46,7 @@ _HEAD = "'Target Type"
 _SPEC_NAME = "'Access specification name"
 _SPEC_LINE = "'size,% of size"
 _BIN = re.compile(r" ?(?:>= )?[\d.]+ (?:to [\d.]+ )?[um]?S", re.IGNORECASE)
-_MIB = ("MiBps (Binary)", "MBps (Binary)", "MBps")
+_RATES = ("MiBps (Binary)", "MBps (Binary)", "MBps")
 # Names whose value is the next line.
 _FACTS = {"'Version": "version", "'Time Stamp": "time stamp", "'Test Type,Test Description": "test"}
 
@@ -167,7 +167,7 @@ def _direction(row: Mapping[str, str], prefix: str) -> ImportedDirection | None:
     iops = decimal(row.get(f"{prefix}IOps", ""))
     if iops is None:
         return None
-    rates = [row[f"{prefix}{name}"] for name in _MIB if f"{prefix}{name}" in row]
+    rates = [row[f"{prefix}{name}"] for name in _RATES if f"{prefix}{name}" in row]
     mean, most = (
         decimal(row.get(f"{kind} {prefix}Response Time", "")) for kind in ("Average", "Maximum")
     )
@@ -182,8 +182,8 @@ def _direction(row: Mapping[str, str], prefix: str) -> ImportedDirection | None:
         latency=ImportedLatency(
             "as Iometer tells it",
             ios,
-            None if mean is None else mean * _NS_PER_MS,
-            max_ns=None if most is None else most * _NS_PER_MS,
+            None if mean is None else mean * NS_PER_MS,
+            max_ns=None if most is None else most * NS_PER_MS,
         )
         if iops
         else None,
