@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ import pytest
 from fabricated import GIB, fabricated, latencies_ns
 from fathom import Result
 from fathom.findings import RULES, TargetEvidence, find, raid_level
+from fathom.findings.catalogue import drawn, rows
 from fathom.findings.observed import Observed, observe
 from fathom.findings.search import apply
 from fathom.units import size_words, time_words
@@ -266,8 +266,10 @@ def test_sizes_and_times_in_words() -> None:
 
 
 def test_the_documentation_lists_the_rules() -> None:
-    text = (ROOT / "docs/findings.md").read_text()
-    rows = re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \|", text, re.MULTILINE)
-    assert rows == [(rule.name, rule.title) for rule in RULES]
+    page = (ROOT / "docs/findings.md").read_text()
+    assert drawn(page) == page, "python -m fathom.findings.catalogue docs/findings.md"
+    assert all(f"\n{row}\n" in page for row in rows())
     names = [rule.name for rule in RULES]
     assert len(set(names)) == len(names) == len(FIRES)
+    places = [rule.place for rule in RULES]
+    assert places == sorted(set(places))

@@ -92,6 +92,8 @@ class Finding:
 class Rule:
     """One rule; ``look`` returns what it noticed in the results of one target.
 
+    ``fires_when`` says of which figures, for docs/findings.md, whose table ``catalogue`` draws;
+    ``place`` is where it stands: what spoils the numbers stands before what they say.
     ``explained_by`` are kinds of the engine's warnings that explain such figures better than this
     rule does: runs that have one of them are not shown to it.
     """
@@ -100,6 +102,8 @@ class Rule:
     title: str
     source: str
     look: Callable[[TargetEvidence], Iterable[Noticed]]
+    fires_when: str
+    place: int
     explained_by: frozenset[str] = frozenset()
 
 

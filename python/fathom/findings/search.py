@@ -8,36 +8,7 @@ from typing import TYPE_CHECKING
 from fathom._provenance import memory_bytes
 from fathom.findings.finding import Case, Finding, Noticed, Rule
 from fathom.findings.observed import Observed, TargetEvidence, observe, raid_level
-from fathom.findings.rules import (
-    bimodal,
-    burst_credits,
-    cached_by_device,
-    constant_data,
-    core_bound,
-    cpu_contended,
-    cpu_taken_away,
-    cpu_throttled,
-    device_cache,
-    extents_changed,
-    io_limited,
-    no_device_seen,
-    noisy_neighbour,
-    not_enough_outstanding,
-    not_steady,
-    not_the_device,
-    null_data,
-    page_cache,
-    past_the_knee,
-    periodic_stalls,
-    provisioned_limit,
-    raid_penalty,
-    rate_not_reached,
-    stalled,
-    stood_still,
-    too_good,
-    working_set_small,
-    write_through,
-)
+from fathom.findings.rules import collected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,37 +21,7 @@ __all__ = ["RULES", "apply", "find"]
 # From the surest to the least.
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
-# What spoils the numbers stands before what they say.
-RULES: tuple[Rule, ...] = (
-    not_the_device.RULE,
-    no_device_seen.RULE,
-    io_limited.RULE,
-    provisioned_limit.RULE,
-    burst_credits.RULE,
-    cpu_throttled.RULE,
-    cpu_contended.RULE,
-    stalled.RULE,
-    extents_changed.RULE,
-    page_cache.RULE,
-    null_data.RULE,
-    constant_data.RULE,
-    cached_by_device.RULE,
-    too_good.RULE,
-    core_bound.RULE,
-    cpu_taken_away.RULE,
-    stood_still.RULE,
-    noisy_neighbour.RULE,
-    rate_not_reached.RULE,
-    device_cache.RULE,
-    working_set_small.RULE,
-    write_through.RULE,
-    raid_penalty.RULE,
-    not_steady.RULE,
-    periodic_stalls.RULE,
-    bimodal.RULE,
-    past_the_knee.RULE,
-    not_enough_outstanding.RULE,
-)
+RULES: tuple[Rule, ...] = collected()
 
 
 def find(results: Iterable[Result], run_ids: Iterable[int | None] = ()) -> list[Finding]:

@@ -11,6 +11,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from fathom.cli.views.runs import console, plain_text, text_table
+from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["show_outcome", "show_plan"]
 
-_NANOS_PER_MILLI = 1_000_000
 # The units at the end of names, as a head has them.
 _UNITS = {"s": "s", "ns": "ms", "bytes": "bytes", "percent": "%", "ms": "ms"}
 # What stands in other words already, or is for programs alone.
@@ -152,7 +152,7 @@ def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float) and name.rpartition("_")[2] == "ns":
-        return f"{value / _NANOS_PER_MILLI:,.3f}"
+        return f"{value / NS_PER_MS:,.3f}"
     return _digits(value) if isinstance(value, float) else str(value)
 
 

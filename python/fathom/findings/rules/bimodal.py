@@ -83,4 +83,9 @@ RULE = Rule(
     "B. Gregg, Frequency Trails: Modes and Modality (2014)",
     _look,
     explained_by=HOST_IN_THE_WAY,
+    fires_when=(
+        "Two peaks a factor of 3 apart, a valley below 20 % of the lesser, each side with 5 % "
+        "of the I/Os."
+    ),
+    place=260,
 )

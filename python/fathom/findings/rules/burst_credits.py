@@ -107,4 +107,10 @@ RULE = Rule(
     "AWS, Amazon EBS: I/O credits and burst performance; Azure, credit-based bursting",
     _look,
     explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    fires_when=(
+        "Two levels within a run of at least 25 intervals, the second at most 80 % of the "
+        "first, eight standard deviations apart without the tenth of the intervals that strays "
+        "most. *Possible* where it writes (a cache that filled looks the same), else *likely*."
+    ),
+    place=50,
 )

@@ -26,4 +26,6 @@ RULE = Rule(
     "SNIA SSS PTS 2.0.2: ActiveRange; the engine's warning small_working_set",
     _look,
     explained_by=OTHERS_ANSWERED,
+    fires_when="At most 64 MiB were read at least 16 times over.",
+    place=130,
 )

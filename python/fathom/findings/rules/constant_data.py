@@ -25,4 +25,8 @@ RULE = Rule(
     "The data repeat one pattern",
     "DiskSpd, -Z: the pattern that it writes by itself; the engine's warning constant_data",
     _look,
+    fires_when=(
+        "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes."
+    ),
+    place=120,
 )

@@ -119,4 +119,9 @@ RULE = Rule(
     "A core was the limit, not the device",
     "Microsoft, DiskSpd, read the CPU table first; the engine's warning core_saturated",
     _look,
+    fires_when=(
+        "The engine saw a core at its limit; runs with more threads, or else idle cores, tell "
+        "whether more threads help."
+    ),
+    place=150,
 )

@@ -25,4 +25,9 @@ RULE = Rule(
     "Other processes took the CPUs",
     "Linux kernel documentation, scheduler statistics; the engine's warning cpu_contended",
     _look,
+    fires_when=(
+        "Threads of load waited for a CPU for a tenth of their time, while others used at least"
+        " 0.2 CPUs."
+    ),
+    place=70,
 )

@@ -25,4 +25,9 @@ RULE = Rule(
     "CPUs were taken away during the run",
     "Linux kernel documentation, CPU hotplug: tasks move to other CPUs; the engine's warnings",
     _look,
+    fires_when=(
+        "The engine saw a pinned thread that could run elsewhere at its end, or a CPU that was "
+        "offline."
+    ),
+    place=160,
 )

@@ -25,4 +25,6 @@ RULE = Rule(
     "A CPU quota was measured",
     "Linux kernel documentation, CFS bandwidth control; the engine's warning cpu_throttled",
     _look,
+    fires_when="A quota stopped the process in at least 5 % of its periods.",
+    place=60,
 )

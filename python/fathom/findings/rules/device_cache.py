@@ -44,4 +44,8 @@ RULE = Rule(
     "J. Barreto, DiskSpd, PowerShell and storage performance (2014): file size and caches",
     _look,
     explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    fires_when=(
+        "Past the page cache, the largest working set takes 1.5 times as long as the smallest."
+    ),
+    place=200,
 )

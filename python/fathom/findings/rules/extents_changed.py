@@ -25,4 +25,6 @@ RULE = Rule(
     "The file lost blocks while it was measured",
     "fallocate(2), FALLOC_FL_PUNCH_HOLE; the engine's warning extents_changed",
     _look,
+    fires_when="A file that was only read held fewer blocks after the run.",
+    place=90,
 )

@@ -25,4 +25,6 @@ RULE = Rule(
     "A limit of I/O was measured",
     "Linux kernel documentation, Control Group v2, io.max; the engine's warning io_limited",
     _look,
+    fires_when="The rate of the control group was at least nine tenths of its limit.",
+    place=30,
 )

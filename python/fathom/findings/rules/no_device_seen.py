@@ -25,4 +25,6 @@ RULE = Rule(
     "No device can be seen beneath the target",
     "fuse(4), mount(8); the engine's warning device_unseen",
     _look,
+    fires_when="The target lies on FUSE, a network file system or an overlay of another namespace.",
+    place=20,
 )

@@ -39,4 +39,6 @@ RULE = Rule(
     "Somebody else was busy",
     "Linux, proc_stat(5): steal; Microsoft, VM Fleet: repeat the first load at the end",
     _look,
+    fires_when="The hypervisor took CPU time, or the same load gave rates 25 % apart.",
+    place=180,
 )

@@ -51,4 +51,9 @@ RULE = Rule(
     "Little's law; Microsoft, DiskSpd command line: -o and -t",
     _look,
     explained_by=HOST_IN_THE_WAY,
+    fires_when=(
+        "With the last step of the depth (1.5 to 8 times), the rate grew by at least the step's"
+        " square root."
+    ),
+    place=280,
 )

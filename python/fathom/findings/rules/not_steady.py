@@ -59,4 +59,6 @@ RULE = Rule(
     "The rate was not steady by the SNIA's rules",
     "SNIA SSS PTS 2.0.2, 2.1.24: range 20 %, slope 10 % over a window of five rounds",
     _look,
+    fires_when="Fifths of a run, without its warm-up, break the rules of the SNIA.",
+    place=240,
 )

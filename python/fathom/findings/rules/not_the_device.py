@@ -25,4 +25,9 @@ RULE = Rule(
     "Something else than the device answered",
     "Linux kernel documentation, I/O statistics fields; the engine's warning not_the_device",
     _look,
+    fires_when=(
+        "The counters of the layers beneath the target saw less than nine tenths of the bytes, "
+        "or it lies in memory."
+    ),
+    place=10,
 )

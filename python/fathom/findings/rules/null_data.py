@@ -26,4 +26,6 @@ RULE = Rule(
     "The data are zeros or were never written",
     "ioctl_fiemap(2); DiskSpd, -Z: devices may compress zeros; the engine's warnings",
     _look,
+    fires_when="The engine found blocks of zeros, or blocks that were never written.",
+    place=110,
 )

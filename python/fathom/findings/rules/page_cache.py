@@ -25,4 +25,6 @@ RULE = Rule(
     "The page cache was measured",
     "open(2), O_DIRECT; the engine's warning page_cache",
     _look,
+    fires_when="The engine saw reads or writes go through the page cache.",
+    place=100,
 )

@@ -48,4 +48,9 @@ RULE = Rule(
     "Little's law; J. Barreto, DiskSpd, PowerShell and storage performance (2014)",
     _look,
     explained_by=HOST_IN_THE_WAY,
+    fires_when=(
+        "The greatest depth has 1.5 times the latency of the knee, which gives 97 % of the "
+        "greatest rate."
+    ),
+    place=270,
 )

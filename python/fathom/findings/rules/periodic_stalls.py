@@ -56,4 +56,6 @@ RULE = Rule(
     "B. Gregg, Systems Performance (2nd ed.), 9.3: latency outliers and their period",
     _look,
     explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    fires_when="At least four times the rate fell below 30 % of its median, at regular distances.",
+    place=250,
 )

@@ -104,4 +104,11 @@ RULE = Rule(
     "AWS, Amazon EBS volume types: provisioned IOPS and throughput; Azure, disk performance tiers",
     _look,
     explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    fires_when=(
+        "At least three loads that are not paced and past the page cache, within 3 % of one "
+        "rate that none exceeds (short runs: as much as was in flight, up to 10 %), be it IOPS "
+        "with 4 times the outstanding and twice the block, or MiB/s, random and sequential, "
+        "with 4 times the block. *Likely* if blocks differ by 4 times, else *possible*."
+    ),
+    place=40,
 )

@@ -50,4 +50,9 @@ RULE = Rule(
     "Patterson, Gibson, Katz, A Case for RAID (1988): four accesses for a small write",
     _look,
     explained_by=OTHERS_ANSWERED | HOST_IN_THE_WAY,
+    fires_when=(
+        "On an array of the kernel (md), random writes exceed twice what the penalty leaves of "
+        "the reads."
+    ),
+    place=230,
 )

@@ -25,4 +25,6 @@ RULE = Rule(
     "The rate that was asked for was not reached",
     "DiskSpd, -g; the engine's warning rate_not_reached",
     _look,
+    fires_when="The engine delivered less than `-g` asked for.",
+    place=190,
 )

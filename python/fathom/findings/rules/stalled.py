@@ -25,4 +25,9 @@ RULE = Rule(
     "The target stalled",
     "B. Gregg, Systems Performance (2020): latency outliers; the engine's warning stalled",
     _look,
+    fires_when=(
+        "A thread waited for half a second or longer, and at least 20 times as long as for an "
+        "I/O on average."
+    ),
+    place=80,
 )

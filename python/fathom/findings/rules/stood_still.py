@@ -25,4 +25,6 @@ RULE = Rule(
     "The measuring process stood still for a time",
     "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
     _look,
+    fires_when="The engine saw that nothing of it ran for half a second or longer.",
+    place=170,
 )

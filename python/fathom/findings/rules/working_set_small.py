@@ -41,4 +41,8 @@ RULE = Rule(
     "SNIA SSS PTS 2.0.2: ActiveRange of 75 % (client) or 100 % (enterprise)",
     _look,
     explained_by=OTHERS_ANSWERED,
+    fires_when=(
+        "The greatest working set is below 4 GiB; through the page cache, below twice the memory."
+    ),
+    place=210,
 )

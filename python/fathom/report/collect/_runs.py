@@ -131,7 +131,8 @@ def run_command(run: ReportedRun) -> str:
     """Return the command that does the same again."""
     if run.arguments:
         return f"diskspd {shlex.join(run.arguments)}"
-    if run.run_id is not None and run.result.request.knows_options:
+    # What another tool measured has no request that our engine could run.
+    if run.run_id is not None and _is_own(run) and run.result.request.knows_options:
         # No words of DiskSpd belong to it, as to a request of a program's own.
         return f"fathom run @{run.run_id}"
     return run.result.command_line or f"(the command of {run.label} is not known)"
