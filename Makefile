@@ -103,7 +103,7 @@ bench-start: build ## How long the commands of the lab take to begin, beside a P
 demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
 	$(BIN)/maturin develop --quiet --release --locked
 	@mkdir -p target $(SCRATCH)
-	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --seconds 50 --size-mib 512 $(SCRATCH)
+	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --time 50s --size 512M $(SCRATCH)
 
 $(BIN)/.dist: requirements-dist.txt $(BIN)/.ready
 	$(BIN)/pip install --quiet --require-hashes --no-deps -r requirements-dist.txt

@@ -38,7 +38,7 @@ def kept() -> Iterator[Store]:
         (
             replace(EFFORTS["thorough"], seconds=90, size_bytes=64 << 20),
             {"steady_seconds": 5},
-            "fathom assess --thorough --seconds 90 --size-mib 64 --steady 5 FILE",
+            "fathom assess --thorough --time 90s --size 64M --steady 5 FILE",
         ),
     ],
 )

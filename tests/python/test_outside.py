@@ -102,7 +102,7 @@ def test_a_report_whose_place_is_taken_is_told_in_one_line(
     assert called(monkeypatch, *command) == EXIT_FAILED
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith(f"error: {notes} exists")
-    assert line.endswith("--force")
+    assert line.endswith("--overwrite")
     assert notes.read_text() == "mine"
 
 

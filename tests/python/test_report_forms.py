@@ -60,7 +60,7 @@ def test_markdown_has_the_tables(kept: Store) -> None:
 def test_only_what_fathom_made_is_replaced(tmp_path: Path) -> None:
     place = tmp_path / "report.html"
     place.write_text("my notes")
-    with pytest.raises(ReportError, match="--force"):
+    with pytest.raises(ReportError, match="--overwrite"):
         write(place, b"new")
     assert place.read_text() == "my notes"
     write(place, b"<!-- Made by Fathom -->1", force=True)

@@ -42,6 +42,7 @@ _WITH_TABLES = frozenset(
     {"run", "repeat", "sweep", "tune", "assess", "compare", "workloads", "list", "show", "audit"}
     | {"translate", "baseline list"}
 )
+_MEASURING = ("run", "repeat", "sweep", "tune")
 _WORKLOAD_OR_ARGUMENTS = "[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS..."
 _TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
 
@@ -190,20 +191,32 @@ def _alone(name: str) -> TyperCommand | TyperGroup:
 
 
 def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
-    for part, command in getattr(verb, "commands", {}).items():
+    parts = getattr(verb, "commands", {})
+    for part, command in parts.items():
         _add_common(f"{name} {part}", command)
+    if parts:
+        return
     if name in _WITH_TABLES:
         before = [one.name for one in verb.params].index("as_json") + 1
         format_option = import_module("fathom.cli.common_options").format_option
         verb.params.insert(before, format_option())
+    grammar = import_module("fathom.cli.grammar")
+    grammar.apply_grammar(name, verb, is_passing=isinstance(verb, Passing))
 
 
 class _Later(TyperCommand):
     """Stands for a verb until it is called."""
 
-    def make_context(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 - As Typer calls it.
-        """Let the verb itself read its arguments."""
-        return load(self.name or "").make_context(*args, **more)
+    def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:  # noqa: ANN401 - As Typer calls it.
+        """Let the verb itself read its arguments, as they are spelt now."""
+        verb = load(self.name or "")
+        grammar = import_module("fathom.cli.grammar")
+        args = grammar.modern_arguments(self.name or "", args)
+        if isinstance(verb, Passing):
+            grammar.suggest_option(args, verb)
+        if self.name in _MEASURING:
+            grammar.suggest_target(args)
+        return verb.make_context(info_name, args, *more, **named)
 
 
 class VerbGroup(TyperGroup):

@@ -49,7 +49,7 @@ class Axis:
 
 
 def parse_axes(named: Mapping[str, str], others: Sequence[str] = ()) -> tuple[Axis, ...]:
-    """Read axes: ``{"block": "4K..2M"}``, and others as ``--rate=1000..8000`` or ``-rs=0,50,100``.
+    """Read axes: ``{"block": "4K..2M"}``, and others as ``--rate=1000..8000`` or ``-rs=10,50,100``.
 
     A range doubles from its first value to its last.
 

@@ -40,7 +40,8 @@ def _refuse_misspelt(arguments: list[str], names: list[str]) -> None:
     name = arguments[0]
     _, others = split_rest(arguments)
     creates = any(one.startswith(("-c", "/c")) for one in arguments)
-    if creates or not others or not _NAME.fullmatch(name) or Path(name).exists():
+    is_near = bool(get_close_matches(name, names, n=1))
+    if creates or not (others or is_near) or not _NAME.fullmatch(name) or Path(name).exists():
         return
     near = get_close_matches(name, names, n=3)
     meant = f": did you mean {' or '.join(near)}?" if near else ""

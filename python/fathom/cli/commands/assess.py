@@ -34,9 +34,9 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     quick: Annotated[bool, typer.Option("--quick", help="About 30 s.")] = False,
     thorough: Annotated[bool, typer.Option("--thorough", help="Up to hours.")] = False,
     seconds: Annotated[
-        float | None, typer.Option(help="For each target, instead of 120 s; 10 at least.")
+        float | None, typer.Option(help="For each target, instead of 120s; 10s at least.")
     ] = None,
-    size_mib: Annotated[int | None, typer.Option(help="Of a scratch file, in MiB.")] = None,
+    size_mib: Annotated[int | None, typer.Option(help="Of a scratch file, such as 4G.")] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Also write to what exists: its data are lost.")
     ] = False,
@@ -125,7 +125,7 @@ def _effort(*, quick: bool, thorough: bool, seconds: float | None, size_mib: int
     if quick and thorough:
         fail("--quick and --thorough exclude each other", EXIT_INVALID)
     if seconds is not None and seconds < 10:  # noqa: PLR2004 - As the help says.
-        fail("--seconds are at least 10", EXIT_INVALID)
+        fail("--time is at least 10s", EXIT_INVALID)
     effort = EFFORTS["quick" if quick else "thorough" if thorough else "default"]
     if seconds is not None:
         effort = replace(effort, seconds=seconds)

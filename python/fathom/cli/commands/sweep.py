@@ -49,25 +49,24 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
     write: Annotated[str | None, typer.Option(help="Percent of writes (-w): 0,30,100.")] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(help="Any other option and its values: --rate=1000..8000 or -rs=0,50,100."),
+        typer.Option(help="Any other option and its values: --rate=1000..8000 or -rs=10,50,100."),
     ] = None,
     duration: Annotated[
         int | None,
-        typer.Option(help="Measure every cell for so many seconds, rather than adaptively."),
+        typer.Option(help="Measure every cell for so long, rather than adaptively."),
     ] = None,
     warm_up: Annotated[
-        int | None, typer.Option(help="Seconds before each cell: 5 with --duration, else 0.")
+        int | None, typer.Option(help="Not measured, before each cell: 5s with --duration, else 0.")
     ] = None,
     confidence: Annotated[
         float, typer.Option(help="A cell ends once its mean is known at this level, in percent ...")
     ] = 95.0,
     precision: Annotated[float, typer.Option(help="... to within so many percent.")] = 2.0,
-    longest: Annotated[int, typer.Option(help="... or after so many seconds.")] = 10,
+    longest: Annotated[int, typer.Option(help="... or after so long.")] = 10,
     tolerance: Annotated[
         float,
         typer.Option(
-            help="Leave out cells that the others tell to within so many percent; 0: none. "
-            "Default: 5, with --duration 0."
+            help="Leave out cells that the others tell to within so many percent; 0: none."
         ),
     ] = -1.0,
     seed: Annotated[int, typer.Option(help="Of the order of the cells.")] = 0,

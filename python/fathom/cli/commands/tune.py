@@ -59,7 +59,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     mean: Annotated[
         str | None, typer.Option(help="The greatest throughput with at most this mean: 500us.")
     ] = None,
-    longest: Annotated[int, typer.Option(help="The longest time of a run, in seconds.")] = 10,
+    longest: Annotated[int, typer.Option(help="The longest time of a run.")] = 10,
     precision: Annotated[
         float, typer.Option(help="A run ends once its mean is known to so many percent.")
     ] = 2.0,

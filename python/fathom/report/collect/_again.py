@@ -52,9 +52,9 @@ def _assess(plan: Mapping[str, Any]) -> _Words:
     words = [] if named == "default" else [f"--{named}"]
     like = EFFORTS[named]
     if effort.get("seconds", like.seconds) != like.seconds:
-        words += ["--seconds", f"{effort['seconds']:g}"]
+        words += ["--time", f"{effort['seconds']:g}s"]
     if effort.get("size_bytes", like.size_bytes) != like.size_bytes:
-        words += ["--size-mib", str(effort["size_bytes"] >> 20)]
+        words += ["--size", f"{effort['size_bytes'] >> 20}M"]
     words += ["--write"] if plan.get("writes") else []
     words += ["--steady", str(plan["steady_seconds"])] if plan.get("steady_seconds") else []
     return words, [*plan["targets"]]

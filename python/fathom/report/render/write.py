@@ -38,7 +38,7 @@ def write(path: Path, content: bytes, *, force: bool = False) -> None:
     if path.exists() and not force and not _is_ours(path):
         raise ReportError(
             f"{path} exists and is no report of Fathom's, or was edited since: name another file, "
-            "or add --force"
+            "or add --overwrite"
         )
     try:
         with replacing(path) as unfinished:

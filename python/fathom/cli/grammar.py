@@ -1,0 +1,306 @@
+"""One grammar of options: the same word, the same unit and the same letter in all verbs.
+
+The tables here say what follows an option, which letter stands for it, how it was spelt before, and
+what an example of each verb is; they are put over what the verbs declare when one is called. A test
+holds all options of all verbs against them.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+import fathom
+from fathom import engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = [
+    "EXAMPLES",
+    "KINDS",
+    "LETTERS",
+    "RENAMED",
+    "apply_grammar",
+    "modern_arguments",
+    "suggest_option",
+    "suggest_target",
+]
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
+_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_MIB = 1 << 20
+
+
+def seconds_of(text: str | float) -> float:
+    """Return the seconds of ``90s``, ``5m`` or ``90``."""
+    found = _TIME.fullmatch(str(text).strip())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no time: write 90s, 5m or 2h")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def whole_seconds_of(text: str | float) -> int:
+    """Return whole seconds."""
+    seconds = seconds_of(text)
+    if seconds != int(seconds):
+        raise typer.BadParameter(f"{text!r} has to be whole seconds")
+    return int(seconds)
+
+
+def mib_of(text: str | int) -> int:
+    """Return the MiB of ``10G``; as everywhere, a number alone is bytes."""
+    found = _SIZE.fullmatch(str(text).strip())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no size: write 64M or 10G")
+    size_bytes = float(found[1]) * _BYTES[found[2].upper()]
+    if size_bytes < _MIB or size_bytes % _MIB:
+        raise typer.BadParameter(f"{text!r} has to be whole MiB: write 64M or 10G")
+    return int(size_bytes) // _MIB
+
+
+def _types(
+    *,
+    seconds: Annotated[float, typer.Option(parser=seconds_of)] = 0.0,
+    whole_seconds: Annotated[int, typer.Option(parser=whole_seconds_of)] = 0,
+    mib: Annotated[int, typer.Option(parser=mib_of)] = 0,
+) -> None:
+    del seconds, whole_seconds, mib
+
+
+class _Kind(NamedTuple):
+    """What follows an option: its word in the help, and its type here if that is not the verb's."""
+
+    word: str
+    type_name: str | None = None
+
+
+# What follows an option, wherever it stands.
+KINDS: Mapping[str, _Kind] = {
+    "--block": _Kind("RANGE"),
+    "--choose": _Kind("NAME=VALUE"),
+    "--compress": _Kind("FACTOR"),
+    "--confidence": _Kind("PERCENT"),
+    "--dedupe": _Kind("FACTOR"),
+    "--depth": _Kind("RANGE"),
+    "--device": _Kind("WORDS"),
+    "--duration": _Kind("TIME", "whole_seconds"),
+    "--fail-if": _Kind("CONDITION"),
+    "--from": _Kind("FORM"),
+    "--label": _Kind("WORDS"),
+    "--limit": _Kind("NUMBER"),
+    "--longest": _Kind("TIME", "whole_seconds"),
+    "--lose": _Kind("NAME"),
+    "--mean": _Kind("TIME"),
+    "--metric": _Kind("FIGURE"),
+    "--most": _Kind("NUMBER"),
+    "--output": _Kind("FILE"),
+    "--p99": _Kind("TIME"),
+    "--pilot": _Kind("NUMBER"),
+    "--precision": _Kind("PERCENT"),
+    "--precondition": _Kind("none|wipc|wdpc"),
+    "--rate": _Kind("MIB_PER_S"),
+    "--resume": _Kind("EXPERIMENT"),
+    "--run": _Kind("A B"),
+    "--runner": _Kind("fio|PATH"),
+    "--samples": _Kind("NUMBER"),
+    "--seed": _Kind("NUMBER"),
+    "--size": _Kind("SIZE"),
+    "--steady": _Kind("TIME", "whole_seconds"),
+    "--store": _Kind("FILE|URL"),
+    "--tbw": _Kind("TB"),
+    "--threads": _Kind("RANGE"),
+    "--time": _Kind("TIME", "seconds"),
+    "--tolerance": _Kind("PERCENT"),
+    "--vary": _Kind("OPTION=VALUES"),
+    "--verdict": _Kind("FIGURE"),
+    "--warm-up": _Kind("TIME", "whole_seconds"),
+    "--width": _Kind("NUMBER"),
+    "--writes": _Kind("RANGE"),
+    "--allow-write": _Kind("DEVICE"),
+}
+_TYPES_OF = {("assess", "--size"): "mib"}
+# Where the verb's own default says nothing to people.
+_DEFAULTS = {("sweep", "--tolerance"): "5; 0 with --duration"}
+# The ten that are used most. Verbs that take DiskSpd's arguments have none: letters are DiskSpd's.
+LETTERS: Mapping[str, str] = {
+    "--json": "-j",
+    "--store": "-s",
+    "--output": "-o",
+    "--limit": "-n",
+    "--label": "-l",
+    "--format": "-f",
+    "--experiments": "-e",
+    "--device": "-d",
+    "--yes": "-y",
+    "--table": "-t",
+}
+
+
+def _as_mib(value: str) -> str:
+    return f"{value}M"
+
+
+def _same(value: str) -> str:
+    return value
+
+
+# How an option of a verb was spelt before, and how its value is said now.
+RENAMED: Mapping[tuple[str, str], tuple[str, Callable[[str], str]]] = {
+    ("assess", "--seconds"): ("--time", _same),
+    ("assess", "--size-mib"): ("--size", _as_mib),
+    ("sweep", "--write"): ("--writes", _same),
+    ("report", "--force"): ("--overwrite", _same),
+    ("plot", "--force"): ("--overwrite", _same),
+    ("import", "--format"): ("--from", _same),
+}
+
+EXAMPLES: Mapping[str, Sequence[str]] = {
+    "run": ("fathom run -c1G -b8K -r -o32 -d30 -Sh x.dat", "fathom run sql-oltp-70 -d30 x.dat"),
+    "repeat": ("fathom repeat --precision 2 -b4K -r -o8 -d10 -Sh x.dat",),
+    "sweep": (
+        "fathom sweep --block 4K..64K --depth 1..16 -c1G -Sh x.dat",
+        "fathom sweep --vary=-rs=10,50,100 --duration 5s -b8K -Sh -L -c1G x.dat",
+    ),
+    "tune": ("fathom tune --p99 2ms --longest 5s -b8K -r -c1G -Sh x.dat",),
+    "assess": ("fathom assess --time 5m --size 4G .",),
+    "prepare look": ("fathom prepare look x.dat",),
+    "prepare fill": ("fathom prepare fill --size 1G new.dat",),
+    "compare": ("fathom compare 1,2 3,4", "fathom compare 1,2,3 4,5,6 --fail-if 'iops<-5%'"),
+    "translate": ("fathom translate --to fio -b8K -r -o32 -d30 -Sh x.dat",),
+    "workloads": ("fathom workloads sql-oltp-70",),
+    "list": ("fathom list --label 'oltp*' --limit 10", "fathom list --experiments --format csv"),
+    "show": ("fathom show 12", "fathom show e1 --format markdown"),
+    "audit": ("fathom audit --limit 20",),
+    "import": ("fathom import old.txt --label before",),
+    "export": ("fathom export -o runs.csv", "fathom export e1 -o e1.sqlite"),
+    "report": ("fathom report e1 -o e1.html",),
+    "plot": ("fathom plot time-series 12 -o 12.svg",),
+    "delete": ("fathom delete 11 --yes",),
+    "store copy": ("fathom store copy runs.sqlite lab.sqlite e1",),
+    "doctor": ("fathom doctor",),
+    "baseline set": ("fathom baseline set best 12",),
+    "baseline list": ("fathom baseline list",),
+    "baseline remove": ("fathom baseline remove golden",),
+}
+
+
+def _type_of(name: str) -> Any:  # noqa: ANN401 - Typer's.
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_types)
+    command: Any = typer.main.get_command(alone)
+    return next(one.type for one in command.params if one.name == name)
+
+
+def apply_grammar(name: str, verb: Any, *, is_passing: bool) -> None:  # noqa: ANN401 - Typer's.
+    """Give the options of a verb their words, types and letters, and its help its examples."""
+    for option in verb.params:
+        if option.param_type_name == "option":
+            option.opts[:] = [RENAMED.get((name, one), (one,))[0] for one in option.opts]
+            long = next((one for one in option.opts if one.startswith("--")), "")
+            _put_kind(name, long, option)
+            letter = LETTERS.get(long)
+            if letter is not None and not is_passing and letter not in option.opts:
+                option.opts.append(letter)
+    examples = EXAMPLES.get(name, ())
+    if examples:
+        verb.epilog = "For example: " + "; ".join(examples)
+
+
+def _put_kind(name: str, long: str, option: Any) -> None:  # noqa: ANN401 - Typer's.
+    kind = KINDS.get(long)
+    if kind is not None:
+        option.metavar = kind.word
+        type_name = _TYPES_OF.get((name, long), kind.type_name)
+        if type_name is not None:
+            option.type = _type_of(type_name)
+        if type_name in ("seconds", "whole_seconds") and option.default:
+            option.show_default = f"{option.default}s"
+    if (name, long) in _DEFAULTS:
+        option.show_default = _DEFAULTS[name, long]
+
+
+def modern_arguments(name: str, arguments: Sequence[str]) -> list[str]:
+    """Return arguments with options as they are spelt now; old spellings are told."""
+    found: list[str] = []
+    pending: Callable[[str], str] | None = None
+    for at, argument in enumerate(arguments):
+        if argument == "--":
+            return [*found, *arguments[at:]]
+        if pending is not None:
+            found.append(pending(argument))
+            pending = None
+            continue
+        word, equals, value = argument.partition("=")
+        new = RENAMED.get((name, word))
+        if new is None:
+            found.append(argument)
+            continue
+        typer.echo(f"note: {word} is now {new[0]}", err=True)
+        if equals:
+            found.append(f"{new[0]}={new[1](value)}")
+        else:
+            found.append(new[0])
+            pending = None if new[0] == "--overwrite" else new[1]
+    return found
+
+
+def suggest_option(arguments: Sequence[str], verb: Any) -> None:  # noqa: ANN401 - Typer's.
+    """Refuse an option that neither a verb nor the engine has, where one of the verb's was meant.
+
+    Raises
+    ------
+    InvalidRequestError
+        It names the option that was meant.
+
+    """
+    own = [word for option in verb.params for word in option.opts if word.startswith("--")]
+    for argument in arguments:
+        word = argument.partition("=")[0]
+        if argument == "--":
+            return
+        if not word.startswith("--") or word in own or word == "--help":
+            continue
+        near = get_close_matches(word, own, n=1, cutoff=0.75)
+        if near and _is_unknown(argument):
+            raise fathom.InvalidRequestError(f"there is no option {word}: did you mean {near[0]}?")
+
+
+def suggest_target(arguments: Sequence[str]) -> None:
+    """Refuse a target that is missing where the name of a file beside it was meant.
+
+    Raises
+    ------
+    InvalidRequestError
+        It names that file. A target that is to be made, or of a workload, may be missing.
+
+    """
+    is_made = any(one.startswith(("-c", "/c", "--resume", "-X", "-h", "-?")) for one in arguments)
+    if not arguments or is_made or (len(arguments) > 1 and not arguments[0].startswith(("-", "/"))):
+        return
+    path = Path(arguments[-1])
+    if arguments[-1].startswith(("-", "#", "*")) or path.exists() or not path.parent.is_dir():
+        return
+    with suppress(OSError):
+        names = [one.name for one in path.parent.iterdir()]
+        near = get_close_matches(path.name, names, n=1, cutoff=0.8)
+        if near:
+            raise fathom.InvalidRequestError(
+                f"the target {path} does not exist: did you mean {path.with_name(near[0])}? "
+                "-c<size> has a new file made"
+            )
+
+
+def _is_unknown(argument: str) -> bool:
+    try:
+        engine.parse([argument, "x"])
+    except fathom.FathomError as error:
+        return "unknown option" in str(error)
+    return False

@@ -1,0 +1,212 @@
+"""The options of all verbs: one grammar, old spellings, suggestions, and examples that work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from commands import command
+from fabricated import fabricated
+from fathom.cli.grammar import (
+    EXAMPLES,
+    KINDS,
+    LETTERS,
+    RENAMED,
+    mib_of,
+    modern_arguments,
+    seconds_of,
+    whole_seconds_of,
+)
+from fathom.cli.verbs import VERBS, Passing, load
+from fathom.store import Store
+from reported import saved_sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Words that say a unit or a thing that another word says already.
+FORBIDDEN = re.compile(r"--(?:.*-(?:mib|gib|seconds|minutes|percent|ms)|seconds|force|quiet|name)")
+# What the help must not make a reader turn into other units.
+UNITS = re.compile(r"\b(?:in|so many) (?:seconds|minutes|MiB|GiB|bytes)\b")
+
+
+def verbs() -> Iterator[tuple[str, Any]]:
+    """Return each verb, and those within verbs."""
+    waiting = [(name, load(name)) for name in VERBS]
+    while waiting:
+        name, verb = waiting.pop()
+        parts: dict[str, Any] = getattr(verb, "commands", {})
+        waiting += [(f"{name} {part}", one) for part, one in parts.items()]
+        if not parts:
+            yield name, verb
+
+
+def options() -> list[tuple[str, str, Any, Any]]:
+    """Return the table: verb, long word, option, and the verb itself."""
+    return [
+        (name, next(one for one in option.opts if one.startswith("--")), option, verb)
+        for name, verb in verbs()
+        for option in verb.params
+        if option.param_type_name == "option" and option.name != "help"
+    ]
+
+
+def inconsistencies() -> list[str]:
+    """Return what the table of all options says in two ways."""
+    found: list[str] = []
+    kinds: dict[str, set[str]] = {}
+    letters: dict[str, set[str]] = {}
+    for name, long, option, verb in options():
+        takes = "" if option.is_flag else str(option.metavar or option.type.name)
+        kinds.setdefault(long, set()).add(takes)
+        if not option.is_flag and option.metavar is None and option.type.name != "choice":
+            found.append(f"{name} {long}: nothing says what follows it")
+        if FORBIDDEN.fullmatch(long) or UNITS.search(option.help or ""):
+            found.append(f"{name} {long}: a unit or a word of its own: {option.help}")
+        for letter in (one for one in option.opts if not one.startswith("--")):
+            letters.setdefault(letter, set()).add(long)
+            if isinstance(verb, Passing):
+                found.append(f"{name} {letter}: letters are DiskSpd's there")
+        if not (option.help or "").endswith("."):
+            found.append(f"{name} {long}: its help is no sentence")
+        if str(option.default).startswith("-") and not isinstance(option.show_default, str):
+            found.append(f"{name} {long}: the default {option.default} says nothing")
+    # The form of tables and of files are both told by --format.
+    several = {long: one for long, one in kinds.items() if len(one) > 1 and long != "--format"}
+    found += [f"{long}: {sorted(one)}" for long, one in several.items()]
+    # What is a percentage of writes in one verb is a leave to write in no other.
+    found += [f"{letter}: {sorted(one)}" for letter, one in letters.items() if len(one) > 1]
+    return found
+
+
+def test_the_options_of_all_verbs_are_one_grammar() -> None:
+    assert len(options()) > 120
+    assert inconsistencies() == []
+
+
+def test_each_letter_stands_for_its_option_wherever_that_is() -> None:
+    assert len(LETTERS) == len({*LETTERS.values()}) == 10
+    for name, long, option, verb in options():
+        if long in LETTERS and not isinstance(verb, Passing):
+            assert LETTERS[long] in option.opts, (name, long)
+    assert {*LETTERS} <= {long for _name, long, *_ in options()}
+
+
+def test_what_follows_an_option_is_told_of_options_that_there_are() -> None:
+    assert {*KINDS} <= {long for _name, long, *_ in options()}
+
+
+@pytest.mark.parametrize(("name", "old"), RENAMED)
+def test_an_old_spelling_goes_on_with_a_note(
+    name: str, old: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, value = RENAMED[name, old]
+    assert (name, new) in {(one, long) for one, long, *_ in options()}
+    is_flag = new == "--overwrite"
+    given = [old] if is_flag else [old, "64"]
+    assert modern_arguments(name, given) == ([new] if is_flag else [new, value("64")])
+    assert modern_arguments(name, ["--", old]) == ["--", old]
+    if not is_flag:
+        assert modern_arguments(name, [f"{old}=64"]) == [f"{new}={value('64')}"]
+    assert f"note: {old} is now {new}" in capsys.readouterr().err
+
+
+def test_old_spellings_work(tmp_path: Path) -> None:
+    done = command("assess", "--seconds", "9", "--size-mib", "64", tmp_path)
+    assert (done.returncode, done.stderr.count("note:")) == (3, 2)
+    assert "--time is at least 10s" in done.stderr
+    done = command("sweep", "--write", "0,50", "--dry-run", "-c1M", tmp_path / "x.dat")
+    assert (done.returncode, done.stderr) == (0, "note: --write is now --writes\n")
+    assert "write: 0, 50" in done.stdout
+    done = command("import", "--format", "?", "x")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90s", 90), ("5m", 300), ("2h", 7200), ("90", 90), ("1.5m", 90)]
+)
+def test_times_are_said_as_people_say_them(text: str, seconds: float) -> None:
+    assert seconds_of(text) == whole_seconds_of(text) == seconds
+
+
+def test_sizes_are_said_as_everywhere() -> None:
+    assert (mib_of("10G"), mib_of("64M"), mib_of("1048576")) == (10240, 64, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["lst"], "'list'"),
+        (["list", "--lable", "x"], "--label"),
+        (["sweep", "--dry-rn", "--depth", "1,2", "x.dat"], "did you mean --dry-run"),
+        (["run", "--lable=x", "-c1M", "x.dat"], "did you mean --label"),
+        (["run", "sql-oltp"], "did you mean sql-oltp-90 or sql-oltp-70"),
+        (["run", "sql-oltp", "x.dat"], "did you mean sql-oltp-90 or sql-oltp-70"),
+        (["run", "-b4K", "scrach.dat"], "did you mean scratch.dat"),
+    ],
+)
+def test_what_is_misspelt_is_told_with_what_was_meant(
+    words: list[str], meant: str, tmp_path: Path
+) -> None:
+    (tmp_path / "scratch.dat").write_bytes(b"")
+    done = command(*words, cwd=tmp_path)
+    assert done.returncode in (1, 3)
+    assert meant in done.stderr
+    assert "Traceback" not in done.stderr
+    # Nothing of it is saved as a run that failed.
+    assert command("list", "--json").stdout == "[]\n"
+
+
+# What makes an example small enough for a test.
+SMALLER = (
+    (r"-c1G", "-c1M"),
+    (r"-d\d+", "-d1 -W0"),
+    (r"--size (1|4)G", "--size 64M"),
+    (r"--time 5m", "--time 10s"),
+    (r"--duration 5s", "--duration 1s --warm-up 0s"),
+    (r"^fathom tune", "fathom tune --dry-run"),
+    (r"^fathom sweep --block", "fathom sweep --dry-run --block"),
+    (r"^fathom repeat", "fathom repeat --pilot 2 --most 2"),
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with all that examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    with Store(folder / "runs.sqlite") as store:
+        saved_sweep(store, {"depth": "1,2"})
+        for at in range(12):
+            result = fabricated(rates=1000.0 + at % 3, latency_ns=100.0, path="x.dat", depth=8)
+            store.runs.save(result, ["-o8", "x.dat"], label="oltp")
+        store.baselines.set("golden", "1")
+    (folder / "old.txt").write_text(
+        command("run", "--no-save", "--json", "-c1M", "-d1", "-W0", folder / "x.dat").stdout
+    )
+    return folder
+
+
+ALL_EXAMPLES = [(name, one) for name, several in EXAMPLES.items() for one in several]
+
+
+@pytest.mark.parametrize(("name", "example"), ALL_EXAMPLES, ids=[one for _, one in ALL_EXAMPLES])
+def test_each_example_of_the_help_works(name: str, example: str, place: Path) -> None:
+    assert example.startswith(f"fathom {name} ") or example == f"fathom {name}"
+    for pattern, small in SMALLER:
+        example = re.sub(pattern, small, example)
+    environment = {"FATHOM_STORE": str(place / "runs.sqlite")}
+    done = command(*shlex.split(example)[1:], cwd=place, environment=environment)
+    # A gate on noise may not be able to tell.
+    allowed = (0, 7) if "--fail-if" in example else (0, 1) if name == "doctor" else (0,)
+    assert done.returncode in allowed, (example, done.stdout, done.stderr)
+
+
+def test_each_help_has_an_example() -> None:
+    without = {name for name, _verb in verbs()} - {*EXAMPLES}
+    # Each writes whole devices, or adopts what an example cannot have.
+    assert without == {"prepare adopt", "prepare condition"}
+    for name in EXAMPLES:
+        assert EXAMPLES[name][0] in " ".join(command(*name.split(), "--help").stdout.split())
