@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -56,6 +57,40 @@ def _run_with(path: Path, deed: Callable[[Path], None] | None, *words: str) -> t
 
 def _is_whole(path: Path) -> bool:
     return path.exists() and path.stat().st_blocks * 512 >= _MIB
+
+
+def _interrupted(path: Path, deed: Callable[[Path], None] | None) -> str:
+    """Interrupt a run while it makes its file, after doing something to what is written so far."""
+    command: list[str | Path] = [diskspd(), "-c3G", "-w100", "-d1", path]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until and not (path.exists() and _is_written(path)):
+        time.sleep(0.005)
+    if deed is not None:
+        deed(path)
+    process.send_signal(signal.SIGINT)
+    told = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130, told
+    return told
+
+
+def _is_written(path: Path) -> bool:
+    """Tell whether the place has its data where somebody will write."""
+    with path.open("rb") as file:
+        file.seek(5000)
+        return file.read(len(_WORDS)).strip(b"\0") != b""
+
+
+def test_what_somebody_wrote_into_a_file_that_was_being_made_went_with_ctrl_c(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.dat"
+    told = _interrupted(path, _within)
+    assert "was not removed, since somebody else may have written to it" in told
+    assert _WORDS in path.read_bytes()[:1_000_000]
+    path.unlink()
+    assert "removed" not in _interrupted(path, None)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("load", ["-w0", "-w100 -Zr --rate=20"])

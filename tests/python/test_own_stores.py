@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from fathom import RefusedError
 from fathom._files import replacing
 from fathom._own_stores import own_stores
 from fathom.store import Store
+from support import diskspd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +105,29 @@ def test_no_other_verb_destroys_a_store(stores: dict[str, Path]) -> None:
         done = command(*words)
         assert (done.returncode, "protected" in done.stderr) == (2, True), done.stderr
     assert stores["environment"].read_bytes() == before
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+def test_what_sqlite_would_read_beside_a_store_was_made_by_a_load(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load made the write-ahead log of a store, which SQLite then played back into it."""
+    store, link = tmp_path / "s.sqlite", tmp_path / "link"
+    monkeypatch.setenv("FATHOM_STORE", str(store))
+    link.symlink_to(tmp_path)
+    for folder in (tmp_path, link):
+        for words in (
+            [f"{folder}/s.sqlite{end}"],
+            [f"--protect={folder}/p.db", f"{folder}/p.db{end}"],
+        ):
+            done = subprocess.run(
+                [diskspd(), "-c64K", "-w100", "-d1", "-W0", *words],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert (done.returncode, "it is protected" in done.stderr) == (2, True), done.stderr
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link"]
 
 
 def test_what_sqlite_keeps_beside_a_store_is_protected_too(stores: dict[str, Path]) -> None:

@@ -228,8 +228,10 @@ impl<'a> Guard<'a> {
             return Some(Finding::Forbidden(why));
         }
         let held = match &target.found {
-            // What is not there cannot be lost.
-            Found::Nothing(_) => return None,
+            // What is not there cannot be lost, but what will be must not be taken for a part of a store.
+            Found::Nothing(_) => {
+                return self.sight.protected_name(target.path).map(Finding::Protected);
+            }
             Found::Unreadable(_, why) => return Some(Finding::Unreadable(why.clone())),
             Found::There(held) => held,
         };

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fathom_sys::identity::Identity;
@@ -71,8 +73,7 @@ pub(super) fn protected_by(
     object: Option<Identity>,
 ) -> Option<Use> {
     let is_it = |one: &Protected| {
-        one.names.iter().any(|name| name == place)
-            || object.is_some_and(|object| one.files.contains(&object))
+        one.is_named(place) || object.is_some_and(|object| one.files.contains(&object))
     };
     let found = protect.iter().map(|path| Protected::new(machine, path)).find(is_it)?;
     Some(Use::Protected(format!("it is protected: {}", found.path.display())))
@@ -126,6 +127,13 @@ impl<'a> Sight<'a> {
     pub(super) fn gravest(&self, target: Identity) -> Option<Use> {
         let reached = self.reached.get(&target).into_iter().flatten();
         reached.flat_map(|reached| self.uses(reached)).min()
+    }
+
+    /// Why a file that is not there yet may not be made at a place: it would be what must never be written.
+    pub(super) fn protected_name(&self, place: &Path) -> Option<Use> {
+        let place = named(place);
+        let found = self.protected.iter().find(|one| one.is_named(&place))?;
+        Some(Use::Protected(format!("it is protected: {}", found.path.display())))
     }
 
     /// The files behind the loop devices that a target reaches, by the paths that the system shows.
@@ -235,11 +243,25 @@ impl Protected {
         let files = files.filter(|found| *found != Identity::Other).collect();
         Self { path, names, files }
     }
+
+    /// Whether a place is one of its names, by whatever path to the directory.
+    fn is_named(&self, place: &Path) -> bool {
+        let is_it =
+            |name: &&PathBuf| name.file_name() == place.file_name() && is_beside(name, place);
+        self.names.iter().any(|name| name == place) || self.names.iter().find(is_it).is_some()
+    }
+}
+
+/// Whether two paths lie in the same directory.
+fn is_beside(one: &Path, other: &Path) -> bool {
+    let number =
+        |path: &Path| fs::metadata(folder_of(path)).ok().map(|found| (found.dev(), found.ino()));
+    number(one).is_some_and(|found| number(other) == Some(found))
 }
 
 /// A path with no link in it, also of a file that is not there yet.
 pub(super) fn named(path: &Path) -> PathBuf {
     let real = real_path(path);
-    let folder = std::fs::canonicalize(folder_of(&real));
+    let folder = fs::canonicalize(folder_of(&real));
     folder.ok().zip(real.file_name()).map_or(real.clone(), |(folder, name)| folder.join(name))
 }

@@ -132,7 +132,9 @@ fn left_by(runs: &[Run]) -> (Vec<u8>, Hints) {
         held[io.start..io.end()].copy_from_slice(&bytes[..io.length]);
     }
     let mut hints = Hints::new(Some(content), true);
-    hints.writes = writes(runs);
+    if !runs.is_empty() {
+        hints.writes = writes(runs);
+    }
     (held, hints)
 }
 
@@ -206,6 +208,37 @@ fn a_copy_of_which_no_sector_is_as_it_was_created_is_ours() {
     assert_eq!(whose_are(&held, Hints::new(None, false)), Whose::Ours);
     held[100] = 7;
     assert_eq!(whose_are(&held, Hints::new(None, false)), Whose::Theirs(100));
+}
+
+/// One byte in 256 that somebody writes is by chance what the file was created with.
+#[test]
+fn a_byte_that_is_by_chance_as_created_is_somebodys() {
+    let created = left_by(&[]).0;
+    for data in [Data::Random(4), Data::Compressed(4), Data::Counting] {
+        let run = Run { block: (16_384, 4096), data, places: vec![0, 16_384], lacks: 0 };
+        for at in (8000..9000)
+            .filter(|at| left_by(std::slice::from_ref(&run)).0[*at] != created[*at])
+            .step_by(37)
+        {
+            let (mut held, hints) = left_by(std::slice::from_ref(&run));
+            held[at] = created[at];
+            assert!(whose_are(&held, hints).theirs().is_some(), "{data:?} at {at}");
+        }
+    }
+}
+
+#[test]
+fn zeros_within_repeated_words_are_somebodys() {
+    let run =
+        Run { block: (4096, 4096), data: Data::Compressed(4), places: vec![0, 4096], lacks: 0 };
+    let (whole, _) = left_by(std::slice::from_ref(&run));
+    // The second half of a grain of 512 bytes repeats a word.
+    for (at, length) in [(4096 + 300, 1), (4096 + 333, 5), (4096 + 401, 15)] {
+        let (mut held, hints) = left_by(std::slice::from_ref(&run));
+        held[at..at + length].fill(0);
+        assert_ne!(held, whole);
+        assert!(whose_are(&held, hints).theirs().is_some(), "{length} at {at}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Why a file could not be made.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -92,10 +93,10 @@ pub enum PrepareError {
         /// What sets the limit, in words.
         limit: String,
     },
-    /// The room ran out while the file was being filled; it was removed.
+    /// The room ran out while the file was being filled.
     #[error(
         "{path}: the space ran out after {done_bytes} of {needed_bytes} bytes; the partial file \
-         was removed; ask for a smaller file, or make room", path = path.display()
+         {partial}; ask for a smaller file, or make room", path = path.display()
     )]
     RanOut {
         /// The file.
@@ -104,11 +105,13 @@ pub enum PrepareError {
         done_bytes: u64,
         /// Bytes of the file.
         needed_bytes: u64,
+        /// What became of the file.
+        partial: Partial,
     },
-    /// Somebody ended the run; the partial file was removed.
+    /// Somebody ended the run.
     #[error(
-        "{path}: interrupted after {done_bytes} of {needed_bytes} bytes; the partial file was \
-         removed", path = path.display()
+        "{path}: interrupted after {done_bytes} of {needed_bytes} bytes; the partial file {partial}",
+        path = path.display()
     )]
     Interrupted {
         /// The file.
@@ -117,6 +120,8 @@ pub enum PrepareError {
         done_bytes: u64,
         /// Bytes of the file.
         needed_bytes: u64,
+        /// What became of the file.
+        partial: Partial,
     },
     /// Somebody ended the run before the file was begun.
     #[error("{path}: interrupted before anything was written to it", path = path.display())]
@@ -136,6 +141,45 @@ pub enum PrepareError {
         /// The operating system's answer.
         source: io::Error,
     },
+}
+
+/// What became of a file that could not be completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Partial {
+    /// It is gone.
+    Removed,
+    /// Somebody else has written to it, or may have.
+    Kept,
+}
+
+impl fmt::Display for Partial {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Removed => "was removed",
+            Self::Kept => {
+                "was not removed, since somebody else may have written to it: look at it, and remove it by \
+                 hand"
+            }
+        })
+    }
+}
+
+impl PrepareError {
+    /// Whether a file that is not complete was not removed.
+    pub(crate) fn keeps_the_file(&self) -> bool {
+        let (Self::RanOut { partial, .. } | Self::Interrupted { partial, .. }) = self else {
+            return false;
+        };
+        *partial == Partial::Kept
+    }
+
+    /// The error of a file that was not removed.
+    pub(super) fn kept(mut self) -> Self {
+        if let Self::RanOut { partial, .. } | Self::Interrupted { partial, .. } = &mut self {
+            *partial = Partial::Kept;
+        }
+        self
+    }
 }
 
 fn names(paths: &[PathBuf]) -> String {

@@ -46,7 +46,7 @@ use crate::signature;
 pub use adopt::{Seen, adopt};
 pub(crate) use content::Content;
 pub use entrusted::Entrusted;
-pub use error::PrepareError;
+pub use error::{Partial, PrepareError};
 use fill::{Filled, Filling};
 use mark::Mark;
 pub(crate) use marks::{Marks, look_again};
@@ -92,6 +92,8 @@ pub(crate) fn content_of(file: &File, size_bytes: u64) -> io::Result<Option<Cont
     }
 }
 
+/// What was written to a file that is not complete is read again up to so many bytes before it is removed.
+const LOOKED_BYTES_MAX: u64 = 256 << 20;
 /// What a new file may be used for, less what the process masks (`umask(2)`).
 const NEW_FILE_MODE: u32 = 0o666;
 
@@ -128,7 +130,7 @@ pub fn create(
         Found::There(held) => {
             // The mark notes this run by now. What the guard has let pass is not asked again.
             let may = overwrite || checked.alone.is_untouched(held.identity());
-            let done = making.keep_or_remake(&open_existing(&path, &held)?, may)?;
+            let done = making.keep_or_remake(&open_existing(&path, &held)?, may, &checked.alone)?;
             if done == Created::Remade {
                 seal(&path, &held, checked);
             }
@@ -137,7 +139,8 @@ pub fn create(
         Found::Nothing(place) => {
             // This run may have made it by another name.
             if let Some(held) = checked.made_at(&file.path) {
-                return making.keep_or_remake(&open_existing(&path, &held)?, overwrite);
+                let file = open_existing(&path, &held)?;
+                return making.keep_or_remake(&file, overwrite, &checked.alone);
             }
             let place = place.ok_or_else(|| missing_directory(&path))?;
             let (created, made) = making.make_new(&place, &checked.alone)?;
@@ -221,6 +224,21 @@ fn refused(path: &Path, step: &'static str, source: io::Error) -> PrepareError {
     PrepareError::Io { path: path.to_owned(), step, remedy, source }
 }
 
+/// Whether the file holds nothing but what was written into it here. What is too much to read again while
+/// somebody waits is ours if nobody else is known to have written to it.
+fn is_still_ours(file: &File, alone: &Alone) -> bool {
+    let is_clean = || identity::of_open(file).is_ok_and(|made| alone.is_untouched(made));
+    let look = || {
+        let found = file.metadata()?;
+        if found.blocks().saturating_mul(512) > LOOKED_BYTES_MAX {
+            return Ok(is_clean());
+        }
+        let held = proof::look(file, found.len(), Mark::of(file).hints(file)?)?;
+        Ok(held.theirs().is_none())
+    };
+    look().unwrap_or_else(|_: io::Error| is_clean())
+}
+
 /// The making of one file.
 struct Making<'a> {
     path: &'a Path,
@@ -241,7 +259,7 @@ impl Making<'_> {
         })?;
         self.tell_beginning();
         let watched = self.watch(&file, alone);
-        self.or_remove(&file, watched.and_then(|()| self.fill(&file)))?;
+        self.or_remove(&file, alone, watched.and_then(|()| self.fill(&file)))?;
         self.tell("created");
         Ok((Created::Made, file))
     }
@@ -255,7 +273,12 @@ impl Making<'_> {
     }
 
     /// Keeps a file that is as it is wanted. Otherwise it is made again, if it `may` or is not somebody's.
-    fn keep_or_remake(&self, file: &File, may: bool) -> Result<Created, PrepareError> {
+    fn keep_or_remake(
+        &self,
+        file: &File,
+        may: bool,
+        alone: &Alone,
+    ) -> Result<Created, PrepareError> {
         let look = |error| refused(self.path, "read the file", error);
         if self.is_complete(file).map_err(look)? {
             self.tell("kept, as an earlier run made it");
@@ -272,10 +295,15 @@ impl Making<'_> {
                 return Err(PrepareError::Theirs { path: path(), found });
             }
         }
-        self.remake(file, &metadata)
+        self.remake(file, &metadata, alone)
     }
 
-    fn remake(&self, file: &File, metadata: &fs::Metadata) -> Result<Created, PrepareError> {
+    fn remake(
+        &self,
+        file: &File,
+        metadata: &fs::Metadata,
+        alone: &Alone,
+    ) -> Result<Created, PrepareError> {
         self.go_on()?;
         room::check(self.path, self.size_bytes, metadata.blocks().saturating_mul(512))?;
         // A size that the file system cannot hold is refused here, while the old data stand.
@@ -285,7 +313,7 @@ impl Making<'_> {
         }
         mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))?;
         let emptied = file.set_len(0).map_err(|error| refused(self.path, "empty the file", error));
-        self.or_remove(file, emptied.and_then(|()| self.fill(file)))?;
+        self.or_remove(file, alone, emptied.and_then(|()| self.fill(file)))?;
         self.tell("created again");
         Ok(Created::Remade)
     }
@@ -344,7 +372,8 @@ impl Making<'_> {
 
     fn interrupted(&self, done_bytes: u64) -> PrepareError {
         let path = self.path.to_owned();
-        PrepareError::Interrupted { path, done_bytes, needed_bytes: self.size_bytes }
+        let (needed_bytes, partial) = (self.size_bytes, Partial::Removed);
+        PrepareError::Interrupted { path, done_bytes, needed_bytes, partial }
     }
 
     fn broken_off(&self, done_bytes: u64, error: io::Error) -> PrepareError {
@@ -353,22 +382,29 @@ impl Making<'_> {
                 path: self.path.to_owned(),
                 done_bytes,
                 needed_bytes: self.size_bytes,
+                partial: Partial::Removed,
             },
             _ => refused(self.path, "write the file", error),
         }
     }
 
-    /// Removes the file if it is not complete; whatever has taken its place stays.
+    /// Removes the file if it is not complete; whatever has taken its place stays, and so does a file to which
+    /// somebody else has written meanwhile.
     fn or_remove(
         &self,
         file: &File,
+        alone: &Alone,
         outcome: Result<(), PrepareError>,
     ) -> Result<(), PrepareError> {
-        if outcome.is_err() && !matches!(self.remove(file), Ok(Removal::Removed)) {
+        let Err(why) = outcome else { return Ok(()) };
+        if !is_still_ours(file, alone) {
+            return Err(why.kept());
+        }
+        if !matches!(self.remove(file), Ok(Removal::Removed)) {
             // What cannot be removed is at least emptied, and carries no mark.
             let _ = file.set_len(0).and_then(|()| mark::remove(file));
         }
-        outcome
+        Err(why)
     }
 
     fn remove(&self, file: &File) -> io::Result<Removal> {

@@ -146,13 +146,16 @@ impl Walk<'_> {
         if is_ours { bytes.len() } else { 0 }
     }
 
-    /// Whether zeros were written into a piece that goes on behind them as if they were not there. A run of
-    /// ours does that only with so short I/Os, or with I/Os that overlap so.
+    /// Whether zeros, or by chance what the file was created with, were written into a piece that goes on behind
+    /// them as if they were not there. A run of ours does that only with so short I/Os, or with I/Os that
+    /// overlap so.
     fn splits(&self, gap: &Piece, before: Option<Piece>) -> bool {
         let (writes, start) = (self.hints.writes, self.offset + gap.start as u64);
         let is_whole = |bytes: u64| bytes.is_multiple_of(writes.step_bytes);
-        let may_be_ours = writes.may_blank() && is_whole(start) && is_whole(gap.length as u64);
-        gap.kind == Kind::Zeros
+        let is_blank = gap.kind == Kind::Zeros;
+        let may_be_ours =
+            (writes.may_blank() || !is_blank) && is_whole(start) && is_whole(gap.length as u64);
+        (is_blank || gap.kind == Kind::Created)
             && gap.length < PIECE_BYTES_MIN
             && !may_be_ours
             && before.is_some_and(|before| self.goes_on_behind(gap, &before))
@@ -181,7 +184,8 @@ impl Walk<'_> {
             Kind::Created => {
                 created(self.hints.content?, self.offset + range.start as u64, range.len())
             }
-            Kind::Counting | Kind::Repeated(_) | Kind::Zeros | Kind::Fed => return None,
+            Kind::Repeated(word) => range.map(|place| word[at(place) % WORD_BYTES]).collect(),
+            Kind::Counting | Kind::Zeros | Kind::Fed => return None,
         })
         .filter(|held| held.len() == ON_BYTES && held[0] != 0)
     }

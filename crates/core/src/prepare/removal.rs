@@ -5,7 +5,7 @@ use std::io;
 use fathom_sys::held::Removal;
 use fathom_sys::identity::Identity;
 
-use super::{Whose, whose};
+use super::whose;
 use crate::guard::{Checked, MadeFile};
 use crate::measure::EventSink;
 use crate::supervise::within;
@@ -27,11 +27,15 @@ fn remove(file: Identity, made: &MadeFile) -> Result<(), String> {
     let failed = |error: io::Error| {
         format!("cannot remove '{name}', which this run has made: {error}. Remove it by hand")
     };
-    if is_somebodys(made) {
-        return Err(format!(
-            "'{name}', which this run has made, was not removed: it holds data that the run did not write. Look \
-             at it, and remove it by hand"
-        ));
+    let stays = |why: &str| {
+        format!(
+            "'{name}', which this run has made, was not removed: {why}. Look at it, and remove it by hand"
+        )
+    };
+    match is_somebodys(made) {
+        Ok(false) => {}
+        Ok(true) => return Err(stays("it holds data that the run did not write")),
+        Err(error) => return Err(stays(&format!("it cannot be looked at ({error})"))),
     }
     match made.place.directory.remove(&made.place.name, file).map_err(failed)? {
         // Absent: somebody else was faster.
@@ -42,14 +46,11 @@ fn remove(file: Identity, made: &MadeFile) -> Result<(), String> {
     }
 }
 
-/// Whether somebody else has written to it meanwhile. What cannot be looked at holds what the run wrote.
-fn is_somebodys(made: &MadeFile) -> bool {
-    let look = || {
-        let file = made.held.open_to_read(&made.path)?;
-        let size_bytes = file.metadata()?.len();
-        whose(&file, size_bytes)
-    };
-    look().is_ok_and(|found: Whose| found.theirs().is_some())
+/// Whether somebody else has written to it meanwhile.
+fn is_somebodys(made: &MadeFile) -> io::Result<bool> {
+    let file = made.held.open_to_read(&made.path)?;
+    let size_bytes = file.metadata()?.len();
+    Ok(whose(&file, size_bytes)?.theirs().is_some())
 }
 
 #[cfg(test)]

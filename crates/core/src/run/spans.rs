@@ -97,9 +97,18 @@ impl Runner<'_> {
                 }
                 Ok(())
             });
-            created.map_err(|error: prepare::PrepareError| error.to_string())?;
+            created.map_err(|error: prepare::PrepareError| self.words_of(&error))?;
         }
         Ok(())
+    }
+
+    /// An error in words. Who interrupts a run knows why it ended, but not that a file stays.
+    fn words_of(&self, error: &prepare::PrepareError) -> String {
+        let words = error.to_string();
+        if error.keeps_the_file() && self.stop.load(Ordering::Relaxed) {
+            self.record.of().failures.push(words.clone());
+        }
+        words
     }
 
     fn step(&self, words: impl FnOnce() -> String) {
