@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         sweep,
         tune,
     )
+    from fathom.handle import RunEvent, RunHandle
     from fathom.request import Request
     from fathom.result import (
         Awaited,
@@ -71,7 +72,9 @@ __all__ = [
     "Report",
     "Request",
     "Result",
+    "RunEvent",
     "RunFailedError",
+    "RunHandle",
     "RunInterrupted",
     "SteadyWindow",
     "Stop",
@@ -96,6 +99,8 @@ __all__ = [
 # Where each name is that is not imported before it is asked for: help needs none of them.
 _LATER = {
     "Request": "fathom.request",
+    "RunEvent": "fathom.handle",
+    "RunHandle": "fathom.handle",
     "Store": "fathom.store",
     **dict.fromkeys(
         (

@@ -69,11 +69,8 @@ def explain(
         If the arguments are wrong, or a target cannot be used.
 
     """
-    asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
     text = _fathom.explain_job(
-        _asked(asked),
-        (permission.overwrite, [*permission.allow_write]),
-        _protected(protect),
+        *permitted_job(args, overwrite=overwrite, allow_write=allow_write, protect=protect)
     )
     explanation: dict[str, Any] = json.loads(text)
     return explanation
@@ -164,12 +161,37 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
         raise RunInterrupted(result) from interruption
     if interruption is not None:
         raise interruption
-    if check and result.faulty_blocks:
+    return _checked(result, failures) if check else result
+
+
+def checked_result(text: str, failures: Sequence[str], *, check: bool) -> Result:
+    """Return a result that is read; if ``check``, raise what it is no result without."""
+    from fathom.result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
+
+    result = Result.from_json(text)
+    return _checked(result, failures) if check else result
+
+
+def _checked(result: Result, failures: Sequence[str]) -> Result:
+    if result.faulty_blocks:
         words = f"verification found {result.faulty_blocks} faulty blocks"
         raise DataFaultError("; ".join([words, *failures]), result)
-    if check and failures:
+    if failures:
         raise RunFailedError("; ".join(failures), result)
     return result
+
+
+def permitted_job(
+    args: Request | str | Sequence[str],
+    *,
+    overwrite: bool = False,
+    allow_write: Sequence[str] = (),
+    protect: Sequence[str | os.PathLike[str]] = (),
+) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str]], list[str]]:
+    """Return what the engine takes: what is asked for, what is allowed, and what is protected."""
+    asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
+    allowed = (permission.overwrite, [*permission.allow_write])
+    return _asked(asked), allowed, _protected(protect)
 
 
 def _protected(more: Sequence[str | os.PathLike[str]]) -> list[str]:

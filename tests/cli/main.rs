@@ -4,4 +4,5 @@ mod bad_input;
 mod doctor;
 mod explain;
 mod hostile_names;
+mod lease;
 mod usage;

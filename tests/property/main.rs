@@ -2,6 +2,7 @@
 
 mod kernel_events;
 mod latency;
+mod merge;
 mod profile;
 mod results;
 mod series;

@@ -54,6 +54,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
     let span_result = TimeSpanResult {
         outcome: Outcome::Complete,
         stop: None,
+        began_unix_ns: Some(1_700_000_000_123_456_789),
         measured_ns: 2_000_000_000,
         thread_count: u32::try_from(threads.len()).unwrap(),
         request_count: 0,
@@ -83,7 +84,9 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         profile,
         time_spans: vec![span_result],
         verification: None,
+        ended_by: None,
         warnings: Vec::new(),
+        parts: Vec::new(),
     }
 }
 

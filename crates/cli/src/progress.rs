@@ -31,13 +31,13 @@ impl Progress {
                 self.write(&format!("{now}: {}\n", shown(words)));
             }
             Event::Progress => self.write("."),
-            Event::Live { second, ios, bytes, in_flight, latency_ns } => {
+            Event::Live { second, ios, bytes, in_flight, latency } => {
                 complain(&live::line(&Second {
                     number: *second,
                     ios: *ios,
                     bytes: *bytes,
                     in_flight: *in_flight,
-                    latency_ns: *latency_ns,
+                    latency_ns: [0.5, 0.99, 0.999].map(|quantile| latency.quantile_ns(quantile)),
                 }));
             }
             Event::Filling { name, done_bytes, total_bytes } => {

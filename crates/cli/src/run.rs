@@ -1,16 +1,18 @@
 //! A run: signals, progress, result, exit code.
 
 use std::fmt::Display;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use fathom_core::explain::explain as explain_job;
 use fathom_core::report::json;
 use fathom_core::request::{Job, ResultFormat, VerifyRequest};
 use fathom_core::result::Outcome;
 use fathom_core::run::{
-    Finished, RunError, Unfit, refusals, run as run_job, verify_only as verify_request,
+    Finished, RunError, RunHandle, Stop, Unfit, refusals, verify_only as verify_request,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -51,7 +53,7 @@ pub fn run(job: &Job) -> ExitCode {
     let stop = stop_flag();
     let for_people = job.profile().format == ResultFormat::Text;
     let progress = Progress::new(for_people, job.profile().verbose);
-    let attempt = |job: &Job| run_job(job, &stop, &|event| progress.show(&event));
+    let attempt = |job: &Job| follow(job, &stop, &progress);
     let mut outcome = attempt(job);
     if let Err(RunError::Refused(refusals)) = &outcome
         && let Some(words) = leave::ask(refusals)
@@ -64,6 +66,10 @@ pub fn run(job: &Job) -> ExitCode {
         Ok(finished) => report(job, &finished, (&destination, &stop)),
         Err(RunError::Unfit(unfit)) => unfitting(&unfit),
         Err(RunError::TooManyFiles(error)) => {
+            complain(&format!("ERROR: {error}"));
+            Code::Failed.into()
+        }
+        Err(RunError::NoThread(error)) => {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()
         }
@@ -83,6 +89,31 @@ pub fn run(job: &Job) -> ExitCode {
             complain_all("REFUSED", &refusals.0);
             Code::Refused.into()
         }
+    }
+}
+
+/// Runs the job, and shows what happens meanwhile.
+fn follow(job: &Job, stop: &Arc<AtomicBool>, progress: &Progress) -> Result<Finished, RunError> {
+    let lease = job.lease_s.map(|seconds| Duration::from_secs(seconds.into()));
+    let stop = Arc::new(Stop::new(Arc::clone(stop), lease));
+    if lease.is_some() {
+        renew_by_lines(Arc::clone(&stop));
+    }
+    let handle = RunHandle::open(job.clone(), stop)?;
+    handle.start_at_once();
+    handle.events().for_each(|told| progress.show(&told.event));
+    handle.result()
+}
+
+/// Renews a lease with each line of standard input. Nobody waits for this thread, which may wait for a line
+/// when the run is over; should there be none, the lease just runs out.
+fn renew_by_lines(stop: Arc<Stop>) {
+    let renew = move || io::stdin().lines().map_while(Result::ok).for_each(|_| stop.renew());
+    let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(renew);
+    if let Err(error) = thread {
+        complain(&format!(
+            "WARNING: nobody can renew the lease, as no thread may be started: {error}"
+        ));
     }
 }
 
@@ -172,7 +203,7 @@ fn report(
         // The text begins with a line of its own; what follows dots on standard error does not.
         complain("");
     }
-    let interrupted = stop.load(Ordering::Relaxed);
+    let interrupted = stop.load(Ordering::Relaxed) || finished.result.ended_by.is_some();
     let printed = show(finished, destination, stop);
     exit_code(finished, interrupted, printed)
 }

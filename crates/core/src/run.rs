@@ -4,18 +4,21 @@
 //! What it has found stands in a record, from which the result is made here, also if the thread never
 //! comes back.
 
+mod handle;
 mod record;
 mod spans;
+mod stop;
 mod unfit;
 mod verify_only;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fathom_sys::event::EventError;
 use thiserror::Error;
 
+use crate::engine::start_gate::StartGate;
 use crate::events::RunEvents;
 use crate::guard::{self, Checked, Refusal, Refusals};
 use crate::measure::EventSink;
@@ -30,8 +33,10 @@ use crate::result::{RunResult, SystemReport, Warning, WarningKind};
 use crate::supervise::{supervise, within};
 use crate::verify::Tables;
 use crate::verify::journal::JournalError;
+pub use handle::{Next, RunHandle};
 use record::Shared;
 use spans::Runner;
+pub use stop::Stop;
 pub use unfit::Unfit;
 pub(crate) use unfit::resolved;
 pub use verify_only::verify_only;
@@ -48,6 +53,11 @@ pub enum RunError {
     /// The run needs more open files than it may have.
     #[error(transparent)]
     TooManyFiles(#[from] TooManyFiles),
+    /// There may be no more threads.
+    #[error(
+        "cannot start the thread of the run: {0}. Raise the limit of processes (ulimit -u, pids.max)"
+    )]
+    NoThread(#[from] std::io::Error),
     /// A named event cannot be used.
     #[error(transparent)]
     Event(#[from] EventError),
@@ -65,27 +75,34 @@ pub struct Finished {
     pub failures: Vec<String>,
 }
 
-/// Runs a job to its end, or until `stop` turns true. A target that hangs ends it too, with a failure.
+/// Runs a job to its end, or until that is wanted (`stop`). A target that hangs ends it too, with a failure.
+/// The load begins when `gate` says.
 ///
 /// # Errors
 /// If nothing was run: the request does not fit the host, or a target is protected.
-pub fn run(job: &Job, stop: &AtomicBool, sink: EventSink<'_>) -> Result<Finished, RunError> {
+fn run(
+    job: &Job,
+    stop: &Stop,
+    gate: &Arc<StartGate>,
+    sink: EventSink<'_>,
+) -> Result<Finished, RunError> {
     let started_at_unix_s = jiff::Timestamp::now().as_second();
     let host = facts::of_host(job.profile(), availability());
     let provenance =
         Provenance { command_line: job.command_line.clone(), started_at_unix_s, host: host.host() };
     let record = Arc::new(Shared::default());
     let done = {
-        let (record, job) = (Arc::clone(&record), Arc::new(job.clone()));
-        supervise(patience_ns(job.profile()), stop, sink, move |stop, sink| {
-            carry_out(&job, host, &record, (stop, sink))
+        let (record, job, gate) = (Arc::clone(&record), Arc::new(job.clone()), Arc::clone(gate));
+        let patience_ns = patience_ns(job.profile());
+        supervise(patience_ns, &|now_ns| stop.is_due(now_ns), sink, move |stop, sink| {
+            carry_out(&job, host, &record, (stop, &gate, sink))
         })
     };
     match done {
         Ok(outcome) => outcome?,
-        Err(timed_out) => record.of().give_up(&timed_out, job, stop),
+        Err(timed_out) => record.of().give_up(&timed_out, job, stop.is_wanted()),
     }
-    Ok(record.take().finish(provenance, &job.request))
+    Ok(record.take().finish(provenance, &job.request, stop.by()))
 }
 
 /// How long the run may wait for a target: the shortest of what its time spans say; for ever if none does.
@@ -98,7 +115,7 @@ fn carry_out(
     job: &Job,
     mut host: HostFacts,
     record: &Shared,
-    (stop, sink): (&AtomicBool, EventSink<'_>),
+    (stop, gate, sink): (&AtomicBool, &StartGate, EventSink<'_>),
 ) -> Result<(), RunError> {
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
     let limit = fathom_sys::limits::raise_open_files();
@@ -132,6 +149,7 @@ fn carry_out(
         marks: &marks,
         record,
         stop,
+        gate,
         sink,
     };
     runner.run_watched();
@@ -154,7 +172,8 @@ fn carry_out(
 /// tells nothing.
 pub fn refusals(job: &Job, stop: &AtomicBool) -> Vec<Refusal> {
     let (patience_ns, job) = (patience_ns(job.profile()), Arc::new(job.clone()));
-    let found = supervise(patience_ns, stop, &|_| {}, move |_, sink| {
+    let wanted = |_| stop.load(Ordering::Relaxed);
+    let found = supervise(patience_ns, &wanted, &|_| {}, move |_, sink| {
         let mut host = facts::of_host(job.profile(), availability());
         host.look_at_targets(job.profile(), sink);
         unfit::refusals(&job, &host, sink)

@@ -87,10 +87,11 @@ enum Told<T> {
     Done(T),
 }
 
-/// Does work on a thread of its own, and returns what it returns. Its events go on to `sink`, and `stop` to
-/// what it is given as such; that turns true too when it is given up.
+/// Does work on a thread of its own, and returns what it returns. Its events go on to `sink`. Whether it is
+/// to end is asked of `is_due` ten times a second, with the time by the monotonic clock; what the work is
+/// given as such turns true then, and when it is given up.
 ///
-/// What lasts longer than `limit_ns` (for ever, if absent), or for 5 seconds once `stop` is true, is given
+/// What lasts longer than `limit_ns` (for ever, if absent), or for 5 seconds once it is to end, is given
 /// up: the thread is left alone. Should it come back, the next thing that it [enters](within) ends it.
 ///
 /// # Errors
@@ -100,7 +101,7 @@ enum Told<T> {
 /// If the work panics, with what it panicked with.
 pub fn supervise<T: Send + 'static>(
     limit_ns: Option<u64>,
-    stop: &AtomicBool,
+    is_due: &dyn Fn(u64) -> bool,
     sink: EventSink<'_>,
     work: impl FnOnce(&AtomicBool, EventSink<'_>) -> T + Send + 'static,
 ) -> Result<T, TimedOut> {
@@ -111,7 +112,7 @@ pub fn supervise<T: Send + 'static>(
     loop {
         let looked_ns = now_ns();
         let news = told.recv_timeout(LOOK_EVERY);
-        watch.forgive(looked_ns, now_ns());
+        let is_late = watch.forgive(looked_ns, now_ns());
         match news {
             Ok(Told::Done(done)) => {
                 joined(thread);
@@ -130,7 +131,8 @@ pub fn supervise<T: Send + 'static>(
             }
         }
         let now_ns = now_ns();
-        if watch.ended_ns.is_none() && stop.load(Ordering::Relaxed) {
+        // A process that was stopped has its time to take note of what came meanwhile.
+        if watch.ended_ns.is_none() && !is_late && is_due(now_ns) {
             watch.ended_ns = Some(now_ns);
             halt.store(true, Ordering::Relaxed);
         }
@@ -192,14 +194,15 @@ impl Watch {
         }
     }
 
-    /// Leaves a time out in which this process was stopped.
-    fn forgive(&mut self, from_ns: u64, until_ns: u64) {
+    /// Leaves a time out in which this process was stopped; whether this was one.
+    fn forgive(&mut self, from_ns: u64, until_ns: u64) -> bool {
         let late_ns = until_ns - from_ns;
         if late_ns >= LATE_NS
             && let Some((_, since_ns)) = &mut self.entered
         {
             *since_ns += late_ns;
         }
+        late_ns >= LATE_NS
     }
 
     fn stuck(&mut self, now_ns: u64) -> Option<TimedOut> {
@@ -222,7 +225,7 @@ mod tests {
 
     use super::*;
 
-    static NEVER: AtomicBool = AtomicBool::new(false);
+    const NEVER: &dyn Fn(u64) -> bool = &|_| false;
     const SHORT: Option<u64> = Some(150_000_000);
 
     fn look(sink: EventSink<'_>, work: impl FnOnce()) {
@@ -233,7 +236,7 @@ mod tests {
     fn what_ends_is_returned_after_all_of_its_events() {
         let seen = Mutex::new(Vec::new());
         let sink = |event| seen.lock().unwrap().push(event);
-        let done = supervise(SHORT, &NEVER, &sink, |_, sink| {
+        let done = supervise(SHORT, NEVER, &sink, |_, sink| {
             look(sink, || sink(Event::Progress));
             sink(Event::Finished { span: 0 });
             7
@@ -247,7 +250,7 @@ mod tests {
     fn what_never_comes_back_is_timed_out_by_name_and_goes_no_further_if_it_does() {
         let (keeper, kept) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
-        let timed_out = supervise(SHORT, &NEVER, &|_| {}, move |halt, sink| {
+        let timed_out = supervise(SHORT, NEVER, &|_| {}, move |halt, sink| {
             within(sink, "create the file 'a'".to_owned(), || {
                 sink(Event::Filling { name: "a".to_owned(), done_bytes: 3, total_bytes: 9 });
                 kept.recv().unwrap_err();
@@ -266,8 +269,7 @@ mod tests {
 
     #[test]
     fn a_wish_to_end_is_passed_on_even_though_nothing_happens() {
-        let wish = AtomicBool::new(true);
-        let done = supervise(None, &wish, &|_| {}, |halt, _| {
+        let done = supervise(None, &|_| true, &|_| {}, |halt, _| {
             while !halt.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
@@ -279,7 +281,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "an invariant of ours")]
     fn a_panic_of_the_work_is_that_of_the_caller() {
-        let _never = supervise(None, &NEVER, &|_| {}, |_, sink| {
+        let _never = supervise(None, NEVER, &|_| {}, |_, sink| {
             look(sink, || panic!("an invariant of ours"));
         });
     }

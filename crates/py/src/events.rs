@@ -20,7 +20,8 @@ pub fn tell(py: Python<'_>, callback: &Py<PyAny>, event: &Event) -> PyResult<()>
             fields.set_item("planned_ns", planned_ns)?;
             "phase_started"
         }
-        Event::Live { second, ios, bytes, in_flight, latency_ns: [p50, p99, p999] } => {
+        Event::Live { second, ios, bytes, in_flight, latency } => {
+            let [p50, p99, p999] = [0.5, 0.99, 0.999].map(|quantile| latency.quantile_ns(quantile));
             fields.set_item("second", second)?;
             fields.set_item("ios", ios)?;
             fields.set_item("bytes", bytes)?;

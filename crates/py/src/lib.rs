@@ -8,8 +8,7 @@ mod events;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fathom_core::dialect::diskspd::flags;
@@ -18,13 +17,13 @@ use fathom_core::dialect::diskspd::parse::{
 };
 use fathom_core::dialect::diskspd::profile_xml;
 use fathom_core::explain::explain;
-use fathom_core::measure::Event;
+use fathom_core::measure::EndedBy;
 use fathom_core::report::json;
 use fathom_core::request::Job;
-use fathom_core::run::{Finished, RunError, Unfit, adopt, run};
+use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
 use fathom_core::{guard, prepare};
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyUserWarning};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
 
 create_exception!(fathom, FathomError, PyException, "Base of all errors of this package.");
@@ -141,11 +140,102 @@ fn run_job(
         return Err(InvalidRequestError::new_err(reason));
     }
     job.live = on_event.is_some();
-    let (finished, interruption) = run_watched(py, &job, on_event.as_ref())?;
+    let handle = RunHandle::open(job, Arc::default()).map_err(translate)?;
+    handle.start_at_once();
+    let (finished, interruption) = followed(py, handle, on_event.as_ref())?;
     let text = json::write(&finished.result);
     // A signal of the last moment would otherwise be raised in place of this result.
     let late = py.check_signals().err();
     Ok((text, finished.failures, interruption.or(late)))
+}
+
+/// A run that is under way, or is to begin.
+#[pyclass(frozen)]
+struct Run(Mutex<Option<Arc<RunHandle>>>);
+
+#[pymethods]
+impl Run {
+    /// Begins to prepare it. With a lease it ends itself unless it is renewed so often, in seconds.
+    #[new]
+    #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+    fn new(
+        py: Python<'_>,
+        asked: Asked,
+        permission: Permission,
+        protect: Vec<PathBuf>,
+        live: bool,
+        lease_s: Option<f64>,
+    ) -> PyResult<Self> {
+        let (mut job, act) = permitted(py, &asked, permission, protect)?;
+        if let Some(reason) = not_here(&job, act) {
+            return Err(InvalidRequestError::new_err(reason));
+        }
+        let lease = lease_s.map(Duration::try_from_secs_f64).transpose();
+        let lease = lease.map_err(|error| InvalidRequestError::new_err(error.to_string()))?;
+        job.live = live;
+        let stop = Arc::new(Stop::new(Arc::default(), lease));
+        let handle = RunHandle::open(job, stop).map_err(translate)?;
+        Ok(Self(Mutex::new(Some(Arc::new(handle)))))
+    }
+
+    /// A word that no other run has.
+    fn name(&self) -> PyResult<String> {
+        Ok(self.handle()?.name().to_owned())
+    }
+
+    /// The load begins at this instant, in nanoseconds since 1970-01-01T00:00:00Z.
+    fn start(&self, at_unix_ns: u64) -> PyResult<()> {
+        self.handle()?.start(at_unix_ns);
+        Ok(())
+    }
+
+    /// Ends it.
+    fn stop(&self, reason: String) -> PyResult<()> {
+        self.handle()?.stop(EndedBy::Holder { reason });
+        Ok(())
+    }
+
+    /// The lease begins anew.
+    fn renew(&self) -> PyResult<()> {
+        self.handle()?.renew();
+        Ok(())
+    }
+
+    /// The next event as JSON, after at most 50 ms; empty if there was none, nothing once the run is over.
+    fn next_event(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let handle = self.handle()?;
+        Ok(match py.detach(|| handle.next(SIGNAL_CHECK)) {
+            Next::Event(told) => Some(json::write_event(&told)),
+            Next::Nothing => Some(String::new()),
+            Next::Over => None,
+        })
+    }
+
+    /// Ends it without its result, if that was not given.
+    fn close(&self, py: Python<'_>) {
+        let handle = self.0.lock().ok().and_then(|mut handle| handle.take());
+        py.detach(|| drop(handle));
+    }
+
+    /// The result as JSON, once the run is over, and why it failed, sentence by sentence.
+    fn result(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
+        let handle = self.0.lock().ok().and_then(|mut handle| handle.take()).ok_or_else(given)?;
+        let handle = Arc::try_unwrap(handle).map_err(|_| {
+            FathomError::new_err("another thread still waits for events of this run")
+        })?;
+        let finished = py.detach(|| handle.result()).map_err(translate)?;
+        Ok((json::write(&finished.result), finished.failures))
+    }
+}
+
+impl Run {
+    fn handle(&self) -> PyResult<Arc<RunHandle>> {
+        self.0.lock().ok().and_then(|handle| handle.clone()).ok_or_else(given)
+    }
+}
+
+fn given() -> PyErr {
+    FathomError::new_err("this run is over, and its result was given")
 }
 
 /// A file as a person was shown it.
@@ -216,6 +306,11 @@ fn not_here(job: &Job, act: Act) -> Option<&'static str> {
             "--json=FILE belongs to the command diskspd: write Result.raw to a file instead",
         );
     }
+    if job.lease_s.is_some() {
+        return Some(
+            "--lease belongs to the command diskspd: use RunHandle(..., lease_s=10) instead",
+        );
+    }
     job.live.then_some("--live belongs to the command diskspd: leave it out here")
 }
 
@@ -265,71 +360,36 @@ fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     PyErr::warn(py, &py.get_type::<PyUserWarning>(), &message, CALLER_OF_THE_PACKAGE)
 }
 
-/// What the thread of the run sends to the one that watches it.
-enum Message {
-    Event(Event),
-    Ended(Box<Result<Finished, RunError>>),
-}
-
-/// Runs on a thread of its own, so that this one can look at Python's signals meanwhile. A signal whose
-/// handler raises ends the run, and so does a callback that raises; what was raised is returned beside the
-/// partial result.
-fn run_watched(
+/// Follows a run to its end, and looks at Python's signals meanwhile. A signal whose handler raises ends the
+/// run, and so does a callback that raises; what was raised is returned beside the partial result.
+fn followed(
     py: Python<'_>,
-    job: &Job,
+    handle: RunHandle,
     on_event: Option<&Py<PyAny>>,
 ) -> PyResult<(Finished, Option<PyErr>)> {
-    let stop = AtomicBool::new(false);
-    let (send, receive) = mpsc::channel();
-    let receive = Mutex::new(receive);
-    std::thread::scope(|scope| {
-        let stop = &stop;
-        scope.spawn(move || {
-            // The receiver waits for these messages and for nothing else.
-            let sink = |event| drop(on_event.is_some().then(|| send.send(Message::Event(event))));
-            let outcome = run(job, stop, &sink);
-            let _sent = send.send(Message::Ended(Box::new(outcome)));
-        });
-        let mut interruption = None;
-        loop {
-            let told = match wait(py, &receive) {
-                Ok(Message::Ended(outcome)) => return ended(*outcome, interruption),
-                Ok(Message::Event(event)) => {
-                    on_event.map_or(Ok(()), |callback| events::tell(py, callback, &event))
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(FathomError::new_err("the run ended without a result"));
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => Ok(()),
-            };
-            if let Err(error) = told.and_then(|()| py.check_signals()) {
-                stop.store(true, Ordering::Relaxed);
-                interruption.get_or_insert(error);
+    let mut interruption = None;
+    loop {
+        let told = match py.detach(|| handle.next(SIGNAL_CHECK)) {
+            Next::Over => break,
+            Next::Nothing => Ok(()),
+            Next::Event(told) => {
+                on_event.map_or(Ok(()), |callback| events::tell(py, callback, &told.event))
             }
+        };
+        if let Err(error) = told.and_then(|()| py.check_signals()) {
+            handle.stop(if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                EndedBy::Signal
+            } else {
+                EndedBy::Holder { reason: error.to_string() }
+            });
+            interruption.get_or_insert(error);
         }
-    })
-}
-
-fn ended(
-    outcome: Result<Finished, RunError>,
-    interruption: Option<PyErr>,
-) -> PyResult<(Finished, Option<PyErr>)> {
-    match (outcome, interruption) {
+    }
+    match (py.detach(|| handle.result()), interruption) {
         (Ok(finished), interruption) => Ok((finished, interruption)),
         (Err(_), Some(interruption)) => Err(interruption),
         (Err(error), None) => Err(translate(error)),
     }
-}
-
-/// Waits for a message for a while, without the interpreter lock.
-fn wait(
-    py: Python<'_>,
-    receive: &Mutex<mpsc::Receiver<Message>>,
-) -> Result<Message, mpsc::RecvTimeoutError> {
-    py.detach(|| match receive.lock() {
-        Ok(receive) => receive.recv_timeout(SIGNAL_CHECK),
-        Err(_) => Err(mpsc::RecvTimeoutError::Disconnected),
-    })
 }
 
 fn translate(error: RunError) -> PyErr {
@@ -339,6 +399,7 @@ fn translate(error: RunError) -> PyErr {
         }
         RunError::Unfit(unfit) => RefusedError::new_err(unfit.to_string()),
         RunError::TooManyFiles(error) => FathomError::new_err(error.to_string()),
+        error @ RunError::NoThread(_) => FathomError::new_err(error.to_string()),
         RunError::Event(error) => FathomError::new_err(error.to_string()),
         RunError::Journal(error) if error.is_refusal() => RefusedError::new_err(error.to_string()),
         RunError::Journal(error) => FathomError::new_err(error.to_string()),
@@ -358,6 +419,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
+    module.add_class::<Run>()?;
     module.add_class::<Entrusted>()?;
     module.add_class::<Seen>()?;
     let py = module.py();

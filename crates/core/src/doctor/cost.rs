@@ -112,6 +112,7 @@ fn null_engine(outstanding: u32) -> f64 {
         watch: None,
         verification: None,
         checked: &Checked::default(),
+        gate: None,
     };
     per_io(&run_span(span, &control))
 }

@@ -8,7 +8,7 @@ mod thread;
 mod trial;
 mod watchdog;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -19,6 +19,7 @@ use fathom_sys::trace;
 use super::clock::{Clock, RealClock, Schedule};
 use super::setup;
 use super::start_barrier::Readiness;
+use super::start_gate::{StartGate, unix_now_ns};
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::beneath::{Edge, Watch};
@@ -38,6 +39,8 @@ pub(super) use watchdog::outstanding;
 const WATCH_EVERY_NS: u64 = 10_000_000;
 /// Threads start this long after the last of them is ready, so that all have woken up.
 const START_DELAY_NS: u64 = 100_000;
+/// Threads are told of an instant that was agreed on so long before it comes.
+const TELL_AHEAD_NS: u64 = 2_000_000;
 
 /// What a time span needs from outside.
 pub struct Control<'a> {
@@ -59,6 +62,8 @@ pub struct Control<'a> {
     pub verification: Option<Arc<Tables>>,
     /// What each target that is written led to when it was checked.
     pub checked: &'a Checked,
+    /// When the load begins; at once if absent.
+    pub gate: Option<&'a StartGate>,
 }
 
 /// Runs one time span to its end.
@@ -94,6 +99,8 @@ struct Coordinator<'a> {
     watchdog: RefCell<Watchdog>,
     sleeper: RefCell<Sleeper>,
     tracer: Tracer,
+    /// When the load began, by the clock that all hosts share.
+    began_unix_ns: Cell<Option<u64>>,
 }
 
 impl<'a> Coordinator<'a> {
@@ -105,7 +112,7 @@ impl<'a> Coordinator<'a> {
     ) -> Self {
         let watchdog = RefCell::new(Watchdog::new(shared.plan.threads.len()));
         let sleeper = RefCell::default();
-        Self { control, shared, told, watchdog, sleeper, tracer }
+        Self { control, shared, told, watchdog, sleeper, tracer, began_unix_ns: Cell::default() }
     }
 
     /// Threads are not joined but report, since one that is stuck in the kernel would be waited for without
@@ -226,8 +233,12 @@ impl<'a> Coordinator<'a> {
 
     /// Opens the barrier and follows the phases; returns the CPU times of the measured time.
     fn watch(&self) -> (CpuUse, Schedule) {
+        let at_ns = self.await_start();
         self.look_beneath(Edge::BeforeLoad);
-        let mut schedule = Schedule::new(&self.shared.plan, RealClock.now_ns() + START_DELAY_NS);
+        let now_ns = RealClock.now_ns();
+        let mut schedule = Schedule::new(&self.shared.plan, at_ns.max(now_ns + START_DELAY_NS));
+        let ahead_ns = schedule.start_ns - now_ns;
+        self.began_unix_ns.set(Some(unix_now_ns() + ahead_ns));
         self.shared.finish.open(schedule.measure_until_ns);
         self.shared.barrier.open(schedule);
         if self.shared.plan.warm_up_ns > 0 {
@@ -249,6 +260,30 @@ impl<'a> Coordinator<'a> {
         }
         self.sleep_until(|| schedule.stop_ns);
         (cpu_difference(&before, &after), schedule)
+    }
+
+    /// Waits until it is known when the load begins, and until shortly before that; the instant on the
+    /// clock of the threads.
+    fn await_start(&self) -> u64 {
+        let Some(gate) = self.control.gate else { return 0 };
+        let mut is_told = false;
+        while !self.control.stop.load(Ordering::Relaxed) {
+            let (now_ns, unix_ns) = (RealClock.now_ns(), unix_now_ns());
+            let left_ns = gate.at_unix_ns().map(|at_ns| at_ns.saturating_sub(unix_ns));
+            match left_ns {
+                Some(left_ns) if left_ns <= TELL_AHEAD_NS => return now_ns + left_ns,
+                Some(_) => {}
+                None if is_told => {}
+                None => {
+                    is_told = true;
+                    (self.control.sink)(Event::Ready);
+                }
+            }
+            self.pass_on();
+            let wait_ns = left_ns.map_or(WATCH_EVERY_NS, |left_ns| left_ns - TELL_AHEAD_NS / 2);
+            self.sleeper.borrow_mut().sleep_until_ns(now_ns + wait_ns.min(WATCH_EVERY_NS));
+        }
+        0
     }
 
     fn tell_measured(&self, schedule: &Schedule) {
@@ -347,6 +382,7 @@ impl<'a> Coordinator<'a> {
         let is_complete = is_whole && outstanding.is_empty() && !is_lost;
         SpanMeasurements {
             ending: if is_complete { Ending::Complete } else { Ending::Interrupted },
+            began_unix_ns: self.began_unix_ns.get(),
             measured_ns,
             stop: self.shared.finish.report(otherwise),
             cpus,

@@ -80,18 +80,18 @@ impl LiveBoard {
                 return;
             }
             let (index, second) = first.remove_entry();
-            sink(event(index, &second));
+            sink(event(index, second));
         }
     }
 }
 
-fn event(index: u64, second: &Second) -> Event {
+fn event(index: u64, second: Second) -> Event {
     Event::Live {
         second: index + 1,
         ios: second.ios,
         bytes: second.bytes,
         in_flight: second.in_flight,
-        latency_ns: [0.5, 0.99, 0.999].map(|quantile| second.latency.quantile_ns(quantile)),
+        latency: Box::new(second.latency),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod reduction;
 pub mod setup;
 pub mod simulate;
 pub mod start_barrier;
+pub mod start_gate;
 pub mod stop;
 pub mod stream;
 mod tracer;

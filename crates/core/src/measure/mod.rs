@@ -17,13 +17,15 @@ use serde::{Deserialize, Serialize};
 
 pub use cpus::{Away, AwayCpu, CpuTimes, Migrated, cpu_difference};
 pub use edges::{Edges, IdleSlots, InFlight, Slots};
-pub use event::{Event, EventSink, Phase};
+pub use event::{Event, EventSink, Phase, RunEvent};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
 pub use recorder::{Completed, DirectionRecord, Recorder, TargetRecord};
 pub use series::{IntervalCell, IntervalSeries};
-pub use stop::{Awaited, AwaitedKind, ConfidenceEvidence, SteadyEvidence, StopCause, StopReport};
+pub use stop::{
+    Awaited, AwaitedKind, ConfidenceEvidence, EndedBy, SteadyEvidence, StopCause, StopReport,
+};
 
 /// How a time span ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +43,9 @@ pub enum Ending {
 pub struct SpanMeasurements {
     /// How it ended.
     pub ending: Ending,
+    /// When the load began, in nanoseconds since 1970-01-01T00:00:00Z; absent if it did not, or was
+    /// simulated.
+    pub began_unix_ns: Option<u64>,
     /// Length of the measured time that did pass.
     pub measured_ns: u64,
     /// Why the measured time ended; absent without rules about it.
@@ -67,6 +72,7 @@ impl SpanMeasurements {
     pub fn nothing(ending: Ending) -> Self {
         Self {
             ending,
+            began_unix_ns: None,
             measured_ns: 0,
             stop: None,
             cpus: Vec::new(),

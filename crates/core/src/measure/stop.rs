@@ -23,6 +23,24 @@ pub enum StopCause {
     Confidence,
 }
 
+/// Who ended a run before its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// A signal, such as that of Ctrl-C.
+    Signal,
+    /// Its lease: whoever was to renew it did not.
+    Lease {
+        /// How long a renewal lasts, in nanoseconds.
+        lease_ns: u64,
+    },
+    /// Whoever held its handle.
+    Holder {
+        /// Why, in words; empty if none were given.
+        reason: String,
+    },
+}
+
 /// Why a measured time ended, with what its rules had found by then.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopReport {

@@ -116,6 +116,12 @@ pub fn gather(profile: &Profile, engines: EngineAvailability) -> HostFacts {
     host
 }
 
+/// The name of this host.
+#[must_use]
+pub fn host_name() -> String {
+    host::name()
+}
+
 /// The facts of this host alone: no target is looked at.
 #[must_use]
 pub fn of_host(profile: &Profile, engines: EngineAvailability) -> HostFacts {

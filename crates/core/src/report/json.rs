@@ -5,6 +5,7 @@ use serde_json::{Error, json};
 
 use crate::doctor::Diagnosis;
 use crate::explain::Explanation;
+use crate::measure::RunEvent;
 use crate::request::{PROFILE_ALONE, Profile, REQUEST_VERSION, Request};
 use crate::result::{RunResult, SCHEMA_VERSION, SystemReport};
 use crate::shown::in_json;
@@ -39,6 +40,23 @@ pub fn is_ours(text: &[u8]) -> bool {
         Some(sealed(&format!("{body}{END}")) == text)
     };
     std::str::from_utf8(text).ok().and_then(is_sealed).unwrap_or(false)
+}
+
+/// An event, on one line.
+///
+/// # Panics
+/// Never: its keys are strings, and its numbers finite.
+#[must_use]
+pub fn write_event(event: &RunEvent) -> String {
+    serde_json::to_string(event).expect("an event has no keys but strings, and all of it is finite")
+}
+
+/// Reads an event back.
+///
+/// # Errors
+/// If the text is no event.
+pub fn read_event(text: &str) -> Result<RunEvent, Error> {
+    serde_json::from_str(text)
 }
 
 /// A profile, indented.

@@ -40,7 +40,9 @@ pub fn assemble(
         profile: request.profile.clone(),
         time_spans: spans.iter().map(|(plan, measured)| time_span(plan, measured)).collect(),
         verification: None,
+        ended_by: None,
         warnings: Vec::new(),
+        parts: Vec::new(),
     }
 }
 
@@ -76,6 +78,7 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
     let decisions = at_end::Decisions::new(&measured.threads);
     TimeSpanResult {
         outcome: outcome(measured),
+        began_unix_ns: measured.began_unix_ns,
         measured_ns: measured.measured_ns,
         stop: measured.stop.clone(),
         thread_count: number(plan.threads.len()),
@@ -97,9 +100,23 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
 
 /// CPU time per I/O over all threads. Simulated threads use none.
 fn io_cost(threads: &[ThreadMeasurements]) -> Option<IoCost> {
-    let ios = completed_ios(threads);
-    let total_ns: u64 = threads.iter().map(|thread| thread.cpu_ns).sum();
-    let own_ns: u64 = threads.iter().map(|thread| thread.user_cpu_ns).sum();
+    let total_ns = threads.iter().map(|thread| thread.cpu_ns).sum();
+    let own_ns = threads.iter().map(|thread| thread.user_cpu_ns).sum();
+    per_io(completed_ios(threads), total_ns, own_ns)
+}
+
+/// The same of threads whose results stand already.
+pub(super) fn cost_of(threads: &[ThreadResult]) -> Option<IoCost> {
+    let rows = threads.iter().flat_map(|thread| &thread.targets);
+    let ios = rows.flat_map(|row| {
+        let more = [&row.sync, &row.trim].map(|one| one.as_ref().map_or(0, |one| one.ios));
+        [row.read.ios, row.write.ios].into_iter().chain(more)
+    });
+    let total_ns = threads.iter().map(|thread| thread.cpu_ns).sum();
+    per_io(ios.sum(), total_ns, threads.iter().map(|thread| thread.user_cpu_ns).sum())
+}
+
+fn per_io(ios: u64, total_ns: u64, own_ns: u64) -> Option<IoCost> {
     let per_io = |nanos: u64| nanos as f64 / ios as f64;
     (ios > 0 && total_ns > 0).then(|| IoCost {
         own_ns_per_io: per_io(own_ns.min(total_ns)),

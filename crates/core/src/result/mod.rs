@@ -8,6 +8,7 @@ mod at_end;
 mod beneath;
 mod faults;
 mod kernel_events;
+pub mod merge;
 pub mod stop;
 mod system;
 pub mod totals;
@@ -18,7 +19,7 @@ pub mod warnings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::measure::FaultCount;
+pub use crate::measure::{EndedBy, FaultCount};
 use crate::request::{Profile, Request};
 pub use beneath::{
     AnsweredBy, Asked, Beneath, CpuShares, GroupUse, IoLimitUse, LayerUse, OtherProcess,
@@ -55,8 +56,14 @@ pub struct RunResult {
     /// What verification found; absent if nothing was verified.
     #[serde(default)]
     pub verification: Option<Verification>,
+    /// Who ended the run before its end; absent if nobody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
     /// What a reader must know before believing the numbers.
     pub warnings: Vec<Warning>,
+    /// The results that this one was merged of; empty if it was measured in one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<merge::Part>,
 }
 
 /// The tool that measured.
@@ -129,6 +136,9 @@ pub enum Outcome {
 pub struct TimeSpanResult {
     /// How it ended.
     pub outcome: Outcome,
+    /// When the load began, in nanoseconds since 1970-01-01T00:00:00Z; absent if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_unix_ns: Option<u64>,
     /// Length of the measured time, in nanoseconds.
     pub measured_ns: u64,
     /// Why the measured time ended; absent without rules about it.

@@ -1,15 +1,15 @@
 //! What a run has found so far, and the result that is made of it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Finished;
-use crate::measure::{Ending, SpanMeasurements};
+use crate::measure::{EndedBy, Ending, SpanMeasurements};
 use crate::plan::Plan;
 use crate::request::{Job, Request};
 use crate::result::assemble::{Provenance, assemble};
 use crate::result::{Outcome, TimeSpanResult, Verification, Warning, WarningKind, warnings};
 use crate::supervise::TimedOut;
+use crate::units::NANOS_PER_SEC;
 use crate::verify::Tables;
 
 /// The record, shared by the thread that runs and the one that supervises it. It is held for moments
@@ -53,9 +53,8 @@ impl RunRecord {
     }
 
     /// The run was left alone; what it was about to measure is told as not measured.
-    pub(super) fn give_up(&mut self, timed_out: &TimedOut, job: &Job, stop: &AtomicBool) {
+    pub(super) fn give_up(&mut self, timed_out: &TimedOut, job: &Job, interrupted: bool) {
         let reason = timed_out.to_string();
-        let interrupted = stop.load(Ordering::Relaxed);
         self.failures.push(reason.clone());
         match &self.plan {
             None if interrupted => {
@@ -82,16 +81,46 @@ impl RunRecord {
     }
 
     /// The result of all that.
-    pub(super) fn finish(mut self, provenance: Provenance, request: &Request) -> Finished {
+    pub(super) fn finish(
+        mut self,
+        provenance: Provenance,
+        request: &Request,
+        ended_by: Option<EndedBy>,
+    ) -> Finished {
         let plan = self.plan.unwrap_or_default();
         let spans: Vec<_> = plan.spans.iter().zip(self.spans).collect();
         let mut result = assemble(provenance, request, &spans);
         result.time_spans.extend(self.before_plan.map(nothing_measured));
         self.warnings.extend(warnings::after(&plan, &result, &self.residency));
+        self.warnings.extend(ended_by.as_ref().and_then(ended_from_outside));
+        result.ended_by = ended_by;
         result.warnings = self.warnings.into_iter().map(Warning::in_sentences).collect();
         result.verification = self.tables.as_deref().map(verification);
         Finished { result, failures: self.failures }
     }
+}
+
+/// The warning about a run that a lease or its holder ended; whoever pressed Ctrl-C knows that.
+fn ended_from_outside(by: &EndedBy) -> Option<Warning> {
+    let (evidence, remedy) = match by {
+        EndedBy::Signal => return None,
+        EndedBy::Lease { lease_ns } => (
+            format!(
+                "the run ended itself: its lease was not renewed for {} s",
+                *lease_ns as f64 / NANOS_PER_SEC as f64
+            ),
+            "look why whoever renewed it stopped: a process that has ended, or a network that is down",
+        ),
+        EndedBy::Holder { reason } if reason.is_empty() => {
+            ("whoever held the run ended it".to_owned(), "run it to its end")
+        }
+        EndedBy::Holder { reason } => {
+            (format!("whoever held the run ended it: {reason}"), "run it to its end")
+        }
+    };
+    let remedy = remedy.to_owned();
+    let kind = WarningKind::Interrupted;
+    Some(Warning { kind, target: None, time_span: None, evidence, remedy })
 }
 
 /// A time span that did not begin.
@@ -114,6 +143,7 @@ pub(super) fn not_to_its_end(evidence: String) -> Warning {
 fn nothing_measured(outcome: Outcome) -> TimeSpanResult {
     TimeSpanResult {
         outcome,
+        began_unix_ns: None,
         measured_ns: 0,
         stop: None,
         thread_count: 0,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::record::{Shared, not_begun};
 use crate::beneath::{Layers, Watch};
 use crate::engine::coordinator::{Control, run_span};
+use crate::engine::start_gate::StartGate;
 use crate::events::RunEvents;
 use crate::guard::Checked;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
@@ -26,6 +27,7 @@ pub(super) struct Runner<'a> {
     pub(super) marks: &'a Marks,
     pub(super) record: &'a Shared,
     pub(super) stop: &'a AtomicBool,
+    pub(super) gate: &'a StartGate,
     pub(super) sink: EventSink<'a>,
 }
 
@@ -181,6 +183,7 @@ impl Runner<'_> {
             watch: Some(&watch),
             verification: self.tables.cloned(),
             checked: &self.checked,
+            gate: Some(self.gate),
         };
         let mut measurements = run_span(span, &control);
         measurements.beneath = Some(watch.take());

@@ -1,7 +1,7 @@
 //! Verification of what an earlier run has left, instead of a run.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Finished, availability, record};
 use crate::measure::EventSink;
@@ -30,7 +30,8 @@ pub fn verify_only(
     let limit_ns = request.faults.io_timeout_ns();
     let done = {
         let (request, findings) = (request.clone(), Arc::clone(&findings));
-        supervise(limit_ns, stop, sink, move |stop, sink| {
+        let wanted = |_| stop.load(Ordering::Relaxed);
+        supervise(limit_ns, &wanted, sink, move |stop, sink| {
             pass::run(&request.journal, &request.targets, (stop, sink), &findings)
         })
     };

@@ -66,6 +66,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
         beneath: None,
         outcome: Outcome::Complete,
         stop: None,
+        began_unix_ns: None,
         measured_ns: SECOND,
         thread_count: number(threads.len()),
         request_count: 0,
@@ -98,7 +99,9 @@ impl Case {
             profile: Profile::default(),
             time_spans: vec![time_span(measured)],
             verification: None,
+            ended_by: None,
             warnings: Vec::new(),
+            parts: Vec::new(),
         };
         Self { plan: Plan { precreate: Vec::new(), spans: vec![span], verify: None }, result }
     }

@@ -529,6 +529,11 @@ pub fn live(draft: &mut Draft, _suffix: &str) -> Applied {
     Ok(())
 }
 
+pub fn lease(draft: &mut Draft, value: &str) -> Applied {
+    draft.job.lease_s = Some(positive(value)?);
+    Ok(())
+}
+
 pub fn interval_latency(draft: &mut Draft, _suffix: &str) -> Applied {
     draft.job.request.options.interval_latency = true;
     Ok(())

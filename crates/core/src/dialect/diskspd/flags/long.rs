@@ -164,6 +164,23 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-lease",
+        form: "--lease=<seconds>",
+        unit: "seconds",
+        default: "the run needs no renewal",
+        limits: "1 or more",
+        short: "end the run unless a line on standard input renews it so often",
+        long: "For a run that another program drives: should that die, hang, or lose its connection, no load \
+               goes on without it. Each line on standard input renews the lease, whatever it says. Files \
+               that were being made, and marks, are left as by Ctrl-C, and so is the exit code, 130; the \
+               result says in `ended_by` and in a warning that the lease ended it. The first lease begins \
+               with the run, and preparing counts.",
+        is_for_one_run: true,
+        example: "--lease=10",
+        apply: apply::lease,
+        ..LONG
+    },
+    Flag {
         name: "-interval-latency",
         form: "--interval-latency",
         short: "count the I/Os of each interval by their latency, for heat maps over time",

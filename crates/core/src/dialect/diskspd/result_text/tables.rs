@@ -227,6 +227,7 @@ mod tests {
         let result = assemble(provenance, &Request::default(), &[]);
         let span = TimeSpanResult {
             outcome: crate::result::Outcome::Complete,
+            began_unix_ns: None,
             measured_ns: 1,
             thread_count: 1,
             request_count: 0,

@@ -1,0 +1,157 @@
+"""A handle on a run: started at an instant, followed, renewed and stopped by whoever holds it.
+
+``fathom.run`` makes a run and waits for it. A handle is for those who do something meanwhile, such
+as starting runs on several hosts at once, or ending one whose master has gone.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from fathom import _fathom
+from fathom.engine import checked_result, permitted_job
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from fathom.request import Request
+    from fathom.result import Result
+
+__all__ = ["RunEvent", "RunHandle"]
+
+_NANOS_PER_SECOND = 1_000_000_000
+_ENVELOPE = ("run", "host", "at_unix_ns", "event", "target")
+
+
+@dataclass(frozen=True)
+class RunEvent:
+    """Something that happened while a run was under way.
+
+    Attributes
+    ----------
+    name
+        ``ready`` (all is prepared, and the run waits for ``start``), ``filling``,
+        ``phase_started``, ``live`` (the figures of a second, with its ``latency`` as a histogram in
+        the form of results, which ``Latency.merged`` takes), ``target_failed``, ``finished``, ...
+    run
+        A word that no other run has.
+    host
+        Name of the host.
+    at_unix_ns
+        When, in nanoseconds since 1970-01-01T00:00:00Z.
+    target
+        The target that it is about, if it is about one.
+    fields
+        What else is known, by name.
+
+    """
+
+    name: str
+    run: str
+    host: str
+    at_unix_ns: int
+    target: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunEvent:
+        """Read one that ``to_json`` has written, such as on another host."""
+        data = json.loads(text)
+        more = {key: value for key, value in data.items() if key not in _ENVELOPE}
+        return cls(
+            data["event"], data["run"], data["host"], data["at_unix_ns"], data.get("target"), more
+        )
+
+    def to_json(self) -> str:
+        """Return it as one line of JSON."""
+        target = {} if self.target is None else {"target": self.target}
+        known = {"event": self.name, "run": self.run, "host": self.host}
+        return json.dumps(known | {"at_unix_ns": self.at_unix_ns} | target | {**self.fields})
+
+
+class RunHandle:
+    """A run, prepared from the moment on at which the handle is made.
+
+    The load begins when it is started. A handle that is let go without ``result`` ends its run; as
+    a context manager it does so at the end of the block.
+    """
+
+    def __init__(  # noqa: PLR0913 - As for run.
+        self,
+        args: Request | str | Sequence[str],
+        *,
+        live: bool = False,
+        lease_s: float | None = None,
+        overwrite: bool = False,
+        allow_write: Sequence[str] = (),
+        protect: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
+        """Begin to prepare a run; all but ``live`` and ``lease_s`` are those of ``fathom.run``.
+
+        ``live`` gives an event with the figures of each second. With ``lease_s`` the run ends
+        itself unless ``renew`` is called so often; the first lease begins now.
+
+        Raises
+        ------
+        InvalidRequestError
+            If the arguments are wrong; nothing was touched.
+
+        """
+        job = permitted_job(args, overwrite=overwrite, allow_write=allow_write, protect=protect)
+        self._run = _fathom.Run(*job, live, lease_s)
+
+    @property
+    def name(self) -> str:
+        """A word that no other run has; its events carry it."""
+        return self._run.name()
+
+    def start(self, at_unix_s: float | None = None) -> None:
+        """Let the load begin at an instant (``time.time()``), or once all is prepared.
+
+        The first instant counts. ``began_unix_ns`` of the result's time spans says when it began.
+        """
+        at_s = 0.0 if at_unix_s is None else at_unix_s
+        self._run.start(max(0, round(at_s * _NANOS_PER_SECOND)))
+
+    def stop(self, reason: str = "") -> None:
+        """End the run; its result has what was measured until then, and the reason."""
+        self._run.stop(reason)
+
+    def renew(self) -> None:
+        """Let the lease begin anew."""
+        self._run.renew()
+
+    def events(self) -> Iterator[RunEvent]:
+        """Return the events, each as it comes, up to the end of the run."""
+        while (text := self._run.next_event()) is not None:
+            if text:
+                yield RunEvent.from_json(text)
+
+    def result(self, *, check: bool = True) -> Result:
+        """Wait for the end of the run, and return its result, once.
+
+        Raises
+        ------
+        RefusedError
+            If a target is in use, protected, or holds data that must not be lost.
+        RunFailedError
+            If the run began and failed, and ``check`` is true.
+        DataFaultError
+            If verification found wrong data, and ``check`` is true.
+
+        """
+        for _event in self.events():
+            pass
+        return checked_result(*self._run.result(), check=check)
+
+    def __enter__(self) -> Self:
+        """Return the handle."""
+        return self
+
+    def __exit__(self, *_raised: object) -> None:
+        """End the run, if it is not over."""
+        if (run := getattr(self, "_run", None)) is not None:
+            run.close()

@@ -1,0 +1,132 @@
+"""A run that is held: started at an instant, followed, renewed, stopped, and let go."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from fathom import RunEvent, RunHandle
+from fathom.result import Latency
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NULL = "--engine=null -c1M -b4K -r -L -W0"
+_SECOND = 1_000_000_000
+
+
+def test_a_run_begins_at_its_instant_and_its_events_tell_of_it(tmp_path: Path) -> None:
+    at = 0.0
+    events = []
+    with RunHandle(f"{NULL} -d2 {tmp_path}/x", live=True) as handle:
+        for event in handle.events():
+            events.append(event)
+            if event.name == "ready":
+                at = time.time() + 0.5
+                handle.start(at)
+        name, result = handle.name, handle.result()
+    assert {one.run for one in events} == {name}
+    assert [RunEvent.from_json(one.to_json()) for one in events] == events
+    names = [one.name for one in events]
+    assert names.index("ready") < names.index("phase_started") < names.index("finished")
+    began_ns = result.raw["time_spans"][0]["began_unix_ns"]
+    assert began_ns >= round(at * _SECOND)
+    seconds = [one.fields for one in events if one.name == "live"]
+    latency = Latency.merged(one["latency"] for one in seconds)
+    assert latency is not None
+    # The seconds together have all I/Os that were measured, and what followed the end besides.
+    assert latency.count == sum(one["ios"] for one in seconds) >= result.total.ios
+    assert "ended_by" not in result.raw
+
+
+def test_whoever_stops_a_run_says_why(tmp_path: Path) -> None:
+    handle = RunHandle(f"{NULL} -d600 {tmp_path}/x")
+    handle.start()
+    for event in handle.events():
+        if event.name == "phase_started":
+            handle.stop("host b was lost")
+    result = handle.result()
+    assert result.raw["ended_by"] == {"holder": {"reason": "host b was lost"}}
+    assert result.raw["time_spans"][0]["outcome"] == "interrupted"
+    assert any("host b was lost" in one.evidence for one in result.warnings)
+    with pytest.raises(fathom.FathomError, match="is over"):
+        handle.renew()
+
+
+def test_a_run_that_is_not_renewed_ends_itself(tmp_path: Path) -> None:
+    handle = RunHandle(f"{NULL} -d600 {tmp_path}/x", lease_s=1)
+    handle.start()
+    result = handle.result()
+    assert result.raw["ended_by"] == {"lease": {"lease_ns": _SECOND}}
+    assert any("lease was not renewed for 1 s" in one.evidence for one in result.warnings)
+
+
+def test_renewals_keep_a_run_going(tmp_path: Path) -> None:
+    handle = RunHandle(f"{NULL} -d6 {tmp_path}/x", live=True, lease_s=4)
+    handle.start()
+    for _event in handle.events():
+        handle.renew()
+    result = handle.result()
+    assert result.raw["time_spans"][0]["outcome"] == "complete"
+    assert "ended_by" not in result.raw
+
+
+def test_nothing_wrong_is_opened_and_a_refusal_comes_with_the_result(tmp_path: Path) -> None:
+    with pytest.raises(fathom.InvalidRequestError):
+        RunHandle("-b0 x")
+    theirs = tmp_path / "theirs"
+    theirs.write_bytes(b"somebody's letters " * 1000)
+    handle = RunHandle(f"-w100 -b4K -d1 -W0 {theirs}")
+    handle.start()
+    with pytest.raises(fathom.RefusedError, match="theirs"):
+        handle.result()
+
+
+def test_a_lease_of_the_command_line_belongs_to_the_other_command(tmp_path: Path) -> None:
+    with pytest.raises(fathom.InvalidRequestError, match="lease_s=10"):
+        fathom.run(f"{NULL} -d1 --lease=5 {tmp_path}/x")
+
+
+def test_no_load_is_left_behind_by_a_handle_that_nobody_holds(tmp_path: Path) -> None:
+    words = (
+        "import fathom, os, time\n"
+        f"handle = fathom.RunHandle('-c8M -b4K -r -w100 -d600 -W0 {tmp_path}/x')\n"
+        "handle.start()\n"
+        "next(one for one in handle.events() if one.name == 'phase_started')\n"
+        "del handle\n"
+        "while any('thread' in open(f'/proc/self/task/{one}/comm').read().lower()\n"
+        "          for one in os.listdir('/proc/self/task')):\n"
+        "    time.sleep(0.05)\n"
+        "print('gone')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", words], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.stdout, done.stderr) == ("gone\n", "")
+
+
+def test_ctrl_c_while_events_are_awaited_reaches_whoever_waits(tmp_path: Path) -> None:
+    words = (
+        "import fathom\n"
+        f"handle = fathom.RunHandle('{NULL} -d600 {tmp_path}/x')\n"
+        "handle.start()\n"
+        "try:\n"
+        "    for event in handle.events():\n"
+        "        print(event.name, flush=True)\n"
+        "except KeyboardInterrupt:\n"
+        "    handle.stop('Ctrl-C')\n"
+        "    print(handle.result().raw['time_spans'][0]['outcome'])\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", words], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    for line in child.stdout:
+        if line == "phase_started\n":
+            child.send_signal(signal.SIGINT)
+            break
+    rest, _ = child.communicate(timeout=120)
+    assert rest.splitlines()[-1] == "interrupted"
