@@ -7,6 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
+from fathom.cli.verbs import VERBS
 from fathom.experiments.compare._interleaved_plan import TurnsPlan
 from fathom.experiments.compare.interleaved import compare_in_turns
 from fathom.experiments.repeat import RepeatPolicy, begin_repeat
@@ -18,7 +19,7 @@ from simulated_device import SHAPES, SimulatedDevice
 if TYPE_CHECKING:
     from pathlib import Path
 
-VERBS = ("sweep", "tune", "repeat", "compare")
+TAKEN_UP = sorted(name for name, one in VERBS.items() if one.takes_up)
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ Called = pytest.MonkeyPatch
 Printed = pytest.CaptureFixture[str]
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", TAKEN_UP)
 def test_a_program_that_a_plan_names_is_not_started(
     verb: str, shared: Path, program: Path, monkeypatch: Called, capsys: Printed
 ) -> None:
@@ -67,7 +68,7 @@ def test_a_program_that_a_plan_names_is_not_started(
     assert not (program.parents[1] / "started").exists()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", TAKEN_UP)
 def test_a_program_that_the_user_names_too_is_started(
     verb: str, shared: Path, program: Path, monkeypatch: Called
 ) -> None:
@@ -76,7 +77,7 @@ def test_a_program_that_the_user_names_too_is_started(
     assert (program.parents[1] / "started").exists()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", TAKEN_UP)
 def test_an_experiment_does_not_change_its_tool(
     verb: str, shared: Path, monkeypatch: Called, capsys: Printed
 ) -> None:

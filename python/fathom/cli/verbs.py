@@ -21,84 +21,136 @@ __all__ = ["VERBS", "Passing", "Verb", "VerbGroup", "load"]
 
 
 class Verb(NamedTuple):
-    """A verb's place, and what the list of verbs says of it.
+    """All that is known of a verb: where it is, what the help says of it, and what it does.
 
-    ``attribute`` of ``fathom.cli.commands.<module>`` is a function, or a ``typer.Typer`` with verbs
-    of its own. ``settings`` are those of its context.
+    Attributes
+    ----------
+    module, attribute
+        ``attribute`` of ``fathom.cli.commands.<module>`` is a function, or a ``typer.Typer`` with
+        verbs of its own.
+    takes_load
+        Whether its arguments are those of a load.
+    tables
+        Which of its own verbs show tables; the empty word is the verb itself.
+    experiments
+        Whether it makes experiments; the report shows their runs, or has words of its own for them.
+    takes_up
+        Whether ``--resume`` goes on with one that another tool (``--runner``) measures.
+
     """
 
     module: str
     attribute: str
     help: str
     options_metavar: str = "[OPTIONS]"
-    settings: Mapping[str, bool] = MappingProxyType({})
+    takes_load: bool = False
+    tables: tuple[str, ...] = ()
+    experiments: bool = False
+    takes_up: bool = False
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
-# Verbs whose arguments are those of a load.
-_PASSING = ("run", "repeat", "sweep", "tune", "compare", "translate")
-# Verbs that show tables, each with those of their own verbs.
-_WITH_TABLES = frozenset(
-    {"run", "repeat", "sweep", "tune", "assess", "compare", "workloads", "list", "show", "audit"}
-    | {"translate", "baseline list"}
-)
-_MEASURING = ("run", "repeat", "sweep", "tune")
+# Of verbs that show tables themselves.
+_OWN = ("",)
 _WORKLOAD_OR_ARGUMENTS = "[OPTIONS] [WORKLOAD] DISKSPD_ARGUMENTS..."
 _TARGET_OR_ARGUMENTS = "[OPTIONS] TARGET|DISKSPD_ARGUMENTS..."
+_OF_A_TARGET = (_WORKLOAD_OR_ARGUMENTS, _TARGET_OR_ARGUMENTS)
 
 # In the order of the help.
 VERBS: Mapping[str, Verb] = {
     "run": Verb(
-        "run", "run", "Measure, and save what was measured.", _WORKLOAD_OR_ARGUMENTS, _OF_DISKSPD
+        "run",
+        "run",
+        "Measure, and save what was measured.",
+        _WORKLOAD_OR_ARGUMENTS,
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
     ),
     "repeat": Verb(
         "repeat",
         "repeat",
         "Repeat a run until the interval of its mean is narrow enough.",
         _WORKLOAD_OR_ARGUMENTS,
-        _OF_DISKSPD,
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
+        takes_up=True,
     ),
     "sweep": Verb(
         "sweep",
         "sweep",
         "Measure all combinations of parameters, such as --block 4K..2M --threads 1..64.",
         _TARGET_OR_ARGUMENTS,
-        _OF_DISKSPD,
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
+        takes_up=True,
     ),
     "tune": Verb(
         "tune",
         "tune",
         "Find the threads and the queue depth of the knee, or under a limit of latency.",
         _TARGET_OR_ARGUMENTS,
-        _OF_DISKSPD,
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
+        takes_up=True,
     ),
-    "assess": Verb("assess", "assess", "Measure what storage can do, and say what it is good for."),
+    "assess": Verb(
+        "assess",
+        "assess",
+        "Measure what storage can do, and say what it is good for.",
+        tables=_OWN,
+        experiments=True,
+    ),
     "prepare": Verb(
-        "prepare", "app", "Get a target ready: what it holds, fill it, precondition it."
+        "prepare",
+        "app",
+        "Get a target ready: what it holds, fill it, precondition it.",
+        experiments=True,
     ),
     "compare": Verb(
         "compare",
         "compare",
         "Compare saved runs, or measure A and B in turns: change, interval and test.",
         "[OPTIONS] A B | --run A B [DISKSPD_ARGUMENTS...]",
-        _OF_DISKSPD,
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
+        takes_up=True,
     ),
     "translate": Verb(
         "translate",
         "translate",
         "Show a load in the terms of another tool; nothing is run.",
         "[OPTIONS] DISKSPD_ARGUMENTS...|fio FIO_ARGUMENTS...|FILE",
-        _OF_DISKSPD,
+        takes_load=True,
+        tables=_OWN,
     ),
     "workloads": Verb(
-        "workloads", "workloads", "List the workloads: those of Fathom, and your own."
+        "workloads",
+        "workloads",
+        "List the workloads: those of Fathom, and your own.",
+        tables=_OWN,
     ),
-    "list": Verb("list", "list_", "List saved runs, or experiments, the newest first."),
-    "show": Verb("show", "show", "Show runs or an experiment."),
+    "list": Verb(
+        "list",
+        "list_",
+        "List saved runs, or experiments, the newest first.",
+        tables=_OWN,
+    ),
+    "show": Verb(
+        "show",
+        "show",
+        "Show runs or an experiment.",
+        tables=_OWN,
+    ),
     "audit": Verb(
         "audit",
         "audit",
         "List what was allowed with --overwrite and --allow-write, the newest first.",
+        tables=_OWN,
     ),
     "import": Verb(
         "import_", "import_", "Import results of DiskSpd, fio, Iometer or CrystalDiskMark."
@@ -121,7 +173,12 @@ VERBS: Mapping[str, Verb] = {
         "doctor",
         "Tell what this installation has and lacks, with the line that mends it.",
     ),
-    "baseline": Verb("baseline", "app", "Names for runs to compare with."),
+    "baseline": Verb(
+        "baseline",
+        "app",
+        "Names for runs to compare with.",
+        tables=("list",),
+    ),
 }
 
 
@@ -179,11 +236,10 @@ def _alone(name: str) -> TyperCommand | TyperGroup:
         found.rich_markup_mode = _markup_mode()
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False, rich_markup_mode=_markup_mode())
-    settings = _context_settings(verb.settings)
-    passes_on = name in _PASSING
+    settings = _context_settings(_OF_DISKSPD if verb.takes_load else {})
     alone.command(
         name,
-        cls=Passing if passes_on else TyperCommand,
+        cls=Passing if verb.takes_load else TyperCommand,
         options_metavar=verb.options_metavar,
         context_settings=settings,
     )(found)
@@ -196,7 +252,8 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
         _add_common(f"{name} {part}", command)
     if parts:
         return
-    if name in _WITH_TABLES:
+    whole, _, part = name.partition(" ")
+    if part in VERBS[whole].tables:
         before = [one.name for one in verb.params].index("as_json") + 1
         format_option = import_module("fathom.cli.common_options").format_option
         verb.params.insert(before, format_option())
@@ -214,7 +271,7 @@ class _Later(TyperCommand):
         args = grammar.modern_arguments(self.name or "", args)
         if isinstance(verb, Passing):
             grammar.suggest_option(args, verb)
-        if self.name in _MEASURING:
+        if VERBS[self.name or ""].options_metavar in _OF_A_TARGET:
             grammar.suggest_target(args)
         return verb.make_context(info_name, args, *more, **named)
 

@@ -21,13 +21,14 @@ _AXES = {"block", "threads", "depth", "write"}
 def again(experiment: Experiment) -> str:
     """Return the command of an experiment; what only a person may allow is not repeated."""
     plan = experiment.plan
-    words = {
+    make = {
         "assess": _assess,
         "repeat": _repeat,
         "sweep": _sweep,
         "tune": _tune,
         "compare": _compare,
-    }[experiment.verb](plan)
+    }.get(experiment.verb)
+    words = ([], [*plan.get("arguments", ())]) if make is None else make(plan)
     runner = plan.get("runner", OWN_RUNNER)
     other = [] if runner == OWN_RUNNER else ["--runner", runner]
     named = experiment.verb != "assess" and experiment.name not in ("", experiment.verb)

@@ -25,7 +25,7 @@ from fathom.store.damage import damage_told
 from fathom.store.references import experiment_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fathom.report.material import Change, ReportedRun, Side, TargetsCompared
     from fathom.store import Experiment, RunSummary, Store
@@ -170,35 +170,70 @@ def _experiment_sides(store: Store, experiment: Experiment) -> list[Side]:
 def _sides_of(store: Store, experiment: Experiment) -> list[Side]:
     summaries = [*reversed(store.runs.list(experiment_id=experiment.id))]
     complete = [one for one in summaries if one.outcome == "complete"]
-    if experiment.verb == "assess":
-        return [*assess_sides(experiment, _assessed(store, experiment, complete))]
-    if experiment.verb == "prepare":
-        return [_prepared(store, experiment, complete)]
-    if experiment.verb in ("sweep", "tune"):
-        whole = {one.id for one in complete}
-        runs = [
-            run_of_stored(store.runs.get(one), label=label)
-            for one, label in shown_runs(experiment.outcome or {})
-            if one in whole
-        ]
-        sample = runs[0] if runs else None
-        if sample is None and complete:
-            sample = run_of_stored(store.runs.get(complete[0].id))
-        commands = [one.columns["command_line"] for one in complete]
-        make = sweep_side if experiment.verb == "sweep" else tune_side
-        return [make(experiment, sample, commands, runs)]
+    make = SIDES.get(experiment.verb, _of_runs)
+    return make(store, experiment, complete)
+
+
+def _of_assess(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    return [*assess_sides(experiment, _assessed(store, experiment, complete))]
+
+
+def _of_prepare(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    return [_prepared(store, experiment, complete)]
+
+
+def _of_grid(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    whole = {one.id for one in complete}
+    runs = [
+        run_of_stored(store.runs.get(one), label=label)
+        for one, label in shown_runs(experiment.outcome or {})
+        if one in whole
+    ]
+    sample = runs[0] if runs else None
+    if sample is None and complete:
+        sample = run_of_stored(store.runs.get(complete[0].id))
+    commands = [one.columns["command_line"] for one in complete]
+    make = sweep_side if experiment.verb == "sweep" else tune_side
+    return [make(experiment, sample, commands, runs)]
+
+
+def _runs(
+    store: Store, experiment: Experiment, complete: Sequence[RunSummary]
+) -> list[ReportedRun]:
     runs = [run_of_stored(store.runs.get(one.id)) for one in complete[:_MOST_RUNS]]
     if not runs:
         raise ReportError(f"experiment e{experiment.id} has no complete run")
-    if experiment.verb == "compare":
-        from fathom.experiments.compare.interleaved import compared_in_turns  # noqa: PLC0415 - Loads SciPy.
+    return runs
 
-        by_id = {one.run_id: one for one in runs if one.run_id is not None}
-        return [*compare_sides(experiment, compared_in_turns(store, experiment.id), by_id)]
-    if experiment.verb == "repeat":
-        name = experiment.name if experiment.name != "repeat" else f"repetition e{experiment.id}"
-        return [repeat_side(name, experiment.outcome, runs, again(experiment))]
+
+def _of_compare(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    from fathom.experiments.compare.interleaved import compared_in_turns  # noqa: PLC0415 - Loads SciPy.
+
+    runs = _runs(store, experiment, complete)
+    by_id = {one.run_id: one for one in runs if one.run_id is not None}
+    return [*compare_sides(experiment, compared_in_turns(store, experiment.id), by_id)]
+
+
+def _of_repeat(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    runs = _runs(store, experiment, complete)
+    name = experiment.name if experiment.name != "repeat" else f"repetition e{experiment.id}"
+    return [repeat_side(name, experiment.outcome, runs, again(experiment))]
+
+
+def _of_runs(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    runs = _runs(store, experiment, complete)
     return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
+
+
+SIDES: Mapping[str, Callable[[Store, Experiment, Sequence[RunSummary]], list[Side]]] = {
+    "assess": _of_assess,
+    "prepare": _of_prepare,
+    "sweep": _of_grid,
+    "tune": _of_grid,
+    "compare": _of_compare,
+    "repeat": _of_repeat,
+}
+"""What the report shows of the experiments of a verb; of others, their runs."""
 
 
 def _prepared(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> Side:
