@@ -17,6 +17,7 @@ import typer
 
 import fathom
 from fathom import engine
+from fathom.units import MIB, SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,8 +36,6 @@ __all__ = [
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
-_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_MIB = 1 << 20
 
 
 def seconds_of(text: str | float) -> float:
@@ -60,10 +59,10 @@ def mib_of(text: str | int) -> int:
     found = _SIZE.fullmatch(str(text).strip())
     if found is None:
         raise typer.BadParameter(f"{text!r} is no size: write 64M or 10G")
-    size_bytes = float(found[1]) * _BYTES[found[2].upper()]
-    if size_bytes < _MIB or size_bytes % _MIB:
+    size_bytes = float(found[1]) * SIZES[found[2].upper()]
+    if size_bytes < MIB or size_bytes % MIB:
         raise typer.BadParameter(f"{text!r} has to be whole MiB: write 64M or 10G")
-    return int(size_bytes) // _MIB
+    return int(size_bytes) // MIB
 
 
 def _types(
