@@ -82,13 +82,24 @@ impl Writes {
         Some(Self { step_bytes, counted: counted > 0, zeros: zeros > 0, torn })
     }
 
-    /// Bytes of the slots in which what counts is ours; none if a table may fill one.
-    pub(super) fn slot_bytes(&self) -> Option<u64> {
-        let step_bytes = match self.torn {
+    /// I/Os began and ended at multiples of so many bytes, also those that were cut short.
+    fn edge_bytes(&self) -> u64 {
+        match self.torn {
             Torn::Nowhere => self.step_bytes,
             Torn::AtSectors => greatest_common_divisor(self.step_bytes, SECTOR_BYTES),
             Torn::Anywhere => 1,
-        };
+        }
+    }
+
+    /// Whether no piece of fewer than 16 bytes lies between two of them, not even where a byte at either end is
+    /// by chance that of the piece beside it.
+    pub(super) fn leave_no_short_pieces(&self) -> bool {
+        self.edge_bytes() >= 2 * PIECE_BYTES_MIN
+    }
+
+    /// Bytes of the slots in which what counts is ours; none if a table may fill one.
+    pub(super) fn slot_bytes(&self) -> Option<u64> {
+        let step_bytes = self.edge_bytes();
         let has_sectors = !self.counted || step_bytes.is_multiple_of(SECTOR_BYTES);
         let slot_bytes = if has_sectors { SECTOR_BYTES } else { step_bytes };
         (slot_bytes >= TABLE_BYTES_MAX).then_some(slot_bytes)
