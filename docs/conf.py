@@ -38,6 +38,8 @@ nitpick_ignore_regex = [
     (r"py:.*", r"fathom\._request_parts\..*"),
 ]
 show_warning_types = True
+# Two hyphens of an option stay two: what is copied from a page has to work.
+smartquotes = False
 
 # Headings down to this depth can be linked to, and such links are checked.
 myst_heading_anchors = 4

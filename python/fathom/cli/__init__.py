@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import warnings
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -54,9 +57,31 @@ def main() -> None:
     warnings.showwarning = _show_warning
     # NumPy's own threads cost time on small matrices, and disturb what is measured beside them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _open_streams()
     with plain_streams():
         code = _code()
     sys.exit(code)
+
+
+def _open_streams() -> None:
+    r"""Open what was closed before the start, and let no character be one too many for a terminal.
+
+    What the terminal's encoding lacks is written as an escape, as `\u6e2c`.
+    """
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - Until the end.
+    is_closed = sys.stdout is None
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - Until the end.
+            setattr(sys, name, stream)
+        if isinstance(stream, io.TextIOWrapper):
+            # A stream that cannot be asked for its place stays as it is.
+            with suppress(OSError):
+                stream.reconfigure(errors="backslashreplace")
+    if is_closed:
+        typer.echo("note: the standard output is closed: what is shown goes nowhere", err=True)
 
 
 def _code() -> int | str | None:
@@ -80,13 +105,22 @@ def _code() -> int | str | None:
         typer.echo(f"error: {error}", err=True)
         code = exit_code(error)
     except BrokenPipeError:
-        # Who read the output has seen enough, as `head` does; nothing more can be told there.
-        _write_no_more()
-        typer.echo("error: the output was closed before all of it was written", err=True)
-        code = EXIT_FAILED
+        code = _broken_off()
+    except SystemExit as ended:
+        # So Typer ends where the output was closed; it says nothing.
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        code = _broken_off()
+    except (TypeError, UnicodeError) as error:
+        # The engine takes names that are UTF-8; others are a fault of ours, and shown as one.
+        if "surrogates not allowed" not in str(error):
+            raise
+        typer.echo("error: a name is not UTF-8 text: rename the file, or link to it", err=True)
+        code = EXIT_INVALID
     except OSError as error:
         # Such as an output on a disk that is full.
-        typer.echo(f"error: {error}", err=True)
+        place = f"{error.filename}: " if error.filename else ""
+        typer.echo(f"error: {place}{error.strerror or error}", err=True)
         code = EXIT_FAILED
     return code
 
@@ -95,6 +129,13 @@ def _flush() -> None:
     """Write what is still kept, while there is somebody to tell that it cannot be written."""
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def _broken_off() -> int:
+    """Say that who read the output has seen enough, as `head` does; the rest of it goes nowhere."""
+    _write_no_more()
+    typer.echo("error: the output was closed before all of it was written", err=True)
+    return EXIT_FAILED
 
 
 def _write_no_more() -> None:

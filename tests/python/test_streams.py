@@ -1,0 +1,128 @@
+"""Whatever the streams, the locale and the terminal are, each verb ends with words and its code."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, TYPE_CHECKING
+
+import commands
+import pytest
+from commands import command
+from fabricated import fabricated
+from fathom.cli.verbs import VERBS
+from fathom.store import Store
+from reported import saved_sweep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAME = "測定 ß \udcff.dat"
+# Each verb, with arguments that need no time.
+CALLS: dict[str, list[list[str]]] = {
+    "run": [["-b4K", "-d1", "missing.dat"]],
+    "repeat": [["-b4K", "-d1", "--pilot", "2", "--most", "1", "missing.dat"]],
+    "sweep": [["--dry-run", "--depth", "1,2", "-c1M", NAME]],
+    "tune": [["--dry-run", "-c1M", NAME]],
+    "assess": [["--time", "1s", "."]],
+    "prepare": [["look", NAME], ["look", "missing"]],
+    "compare": [["1,2", "3,4"], ["1", "99"]],
+    "translate": [["--to", "fio", "-b8K", "-r", NAME], []],
+    "workloads": [[], ["sql-oltp-70"]],
+    "list": [[], ["--experiments"], ["--format", "csv"], ["--json"]],
+    "show": [["1"], ["e1"], ["e9"]],
+    "audit": [[]],
+    "import": [["-"], ["missing"]],
+    "export": [[], ["--format", "json"]],
+    "report": [["e1", "-o", "-", "--format", "markdown"]],
+    "plot": [["load-curve", "e1", "-o", "/nonexistent/x.svg"]],
+    "delete": [["99", "--yes"]],
+    "store": [["copy", "missing.sqlite", "to.sqlite"]],
+    "doctor": [[]],
+    "baseline": [["list"], ["remove", "none"]],
+}
+PLAIN: dict[str, str] = {}
+SITUATIONS: dict[str, tuple[str, dict[str, str]]] = {
+    "no input": ("import sys; sys.stdin = None", PLAIN),
+    "no output": ("import sys; sys.stdout = None", PLAIN),
+    "no error output": ("import sys; sys.stderr = None", PLAIN),
+    "no stream": ("import sys; sys.stdin = sys.stdout = sys.stderr = None", PLAIN),
+    "broken pipe": ("r, w = os.pipe(); os.close(r); os.dup2(w, 1); os.close(w)", PLAIN),
+    "full disk": ("os.dup2(os.open('/dev/full', os.O_WRONLY), 1)", PLAIN),
+    **{
+        f"encoding {one}": (
+            f"import sys; [x.reconfigure(encoding={one!r}) for x in (sys.stdout, sys.stderr)]",
+            PLAIN,
+        )
+        for one in ("ascii", "latin-1", "cp437", "gb18030", "iso2022_jp")
+    },
+    **{
+        f"locale {one}": ("", {"LC_ALL": one, "LANG": one})
+        for one in ("de_DE.UTF-8", "tr_TR.UTF-8", "ja_JP.UTF-8")
+    },
+    "60 columns": ("", {"COLUMNS": "60"}),
+    "dumb": ("", {"TERM": "dumb"}),
+    "no colour": ("", {"NO_COLOR": "1"}),
+    "no root": ("os.setgroups([]); os.setgid(65534); os.setuid(65534)", {"HOME": "/nonexistent"}),
+}
+# Closed for good: what they say cannot be read here.
+UNREAD = ("no error output", "no stream")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a store whose names no single terminal can show."""
+    folder = tmp_path_factory.mktemp("streams")
+    with Store(folder / "store.sqlite") as store:
+        saved_sweep(store, {"depth": "1,2"})
+        for at in range(4):
+            result = fabricated(rates=1000.0 + at % 2, latency_ns=100.0, path=NAME, depth=8)
+            store.runs.save(result, ["-o8", "x"], label="測定 Ω")
+    (folder / os.fsencode(NAME).decode("utf-8", "surrogateescape")).write_bytes(b"\1" * 65536)
+    # Who has no rights reads it, too.
+    for one in (folder, *folder.parents):
+        if one.stat().st_uid == os.getuid() and str(one).count("/") > 1:
+            one.chmod(one.stat().st_mode | 0o055)
+    (folder / "store.sqlite").chmod(0o644)
+    return folder
+
+
+def test_each_verb_is_called() -> None:
+    assert {*CALLS} == {*VERBS}
+
+
+@pytest.fixture(autouse=True)
+def _any_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read what is written in whatever encoding."""
+
+    def text(stream: IO[bytes]) -> str:
+        stream.seek(0)
+        return stream.read().decode(errors="replace")
+
+    monkeypatch.setattr(commands, "_text", text)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_each_verb_ends_with_words_and_its_code(situation: str, place: Path) -> None:
+    before, more = SITUATIONS[situation]
+    if situation == "no root" and os.getuid() != 0:
+        pytest.skip("these tests run without root already")
+    environment = {"FATHOM_STORE": str(place / "store.sqlite"), **more}
+    for verb, calls in CALLS.items():
+        for words in calls:
+            done = command(
+                verb, *words, cwd=place, before=f"import os; {before}", environment=environment
+            )
+            told = (situation, verb, words, done.returncode, done.stderr[-2000:])
+            assert done.returncode in (0, 1, 2, 3, 5, 6, 7), told
+            assert "Traceback" not in done.stderr, told
+            assert "Errno" not in done.stderr.replace("[Errno 28]", ""), told
+            if done.returncode and situation not in UNREAD:
+                assert done.stderr.strip(), told
+
+
+def test_numbers_for_machines_have_a_point_in_every_locale(place: Path) -> None:
+    environment = {"FATHOM_STORE": str(place / "store.sqlite")}
+    plain = command("list", "--format", "csv", cwd=place, environment=environment).stdout
+    for locale in ("de_DE.UTF-8", "tr_TR.UTF-8", "ja_JP.UTF-8"):
+        more = {**environment, "LC_ALL": locale}
+        assert command("list", "--format", "csv", cwd=place, environment=more).stdout == plain
