@@ -264,7 +264,13 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
 class _Later(TyperCommand):
     """Stands for a verb until it is called."""
 
-    def make_context(self, info_name: str | None, args: list[str], *more: Any, **named: Any) -> Any:  # noqa: ANN401 - As Typer calls it.
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        *more: Any,  # noqa: ANN401 - As Typer calls it.
+        **named: Any,  # noqa: ANN401 - The same.
+    ) -> Any:  # noqa: ANN401 - The same.
         """Let the verb itself read its arguments, as they are spelt now."""
         verb = load(self.name or "")
         grammar = import_module("fathom.cli.grammar")

@@ -115,7 +115,8 @@ class Database:
                     "store with --store"
                 )
             if self.is_sqlite:
-                connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = version_num")  # noqa: S608
+                same = f"UPDATE {VERSION_TABLE} SET version_num = version_num"  # noqa: S608
+                connection.exec_driver_sql(same)
 
     def close(self) -> None:
         """Close all connections."""

@@ -388,8 +388,8 @@ impl Making<'_> {
         }
     }
 
-    /// Removes the file if it is not complete; whatever has taken its place stays, and so does a file to which
-    /// somebody else has written meanwhile.
+    /// Removes the file if it is not complete; whatever has taken its place stays, and so does a file to
+    /// which somebody else has written meanwhile.
     fn or_remove(
         &self,
         file: &File,
