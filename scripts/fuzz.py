@@ -117,7 +117,9 @@ def unpacked(target: str) -> Path:
     folder.mkdir(parents=True)
     if archive(target).exists():
         with tarfile.open(archive(target)) as packed:
-            packed.extractall(folder, filter="data")
+            # Python 3.11.2, which Debian 12 has, knows no filter.
+            packed.extraction_filter = getattr(tarfile, "data_filter", None)
+            packed.extractall(folder)  # noqa: S202 - It is our own.
     return folder
 
 

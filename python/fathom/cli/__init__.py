@@ -121,6 +121,7 @@ def _code() -> int | str | None:
         # Such as an output on a disk that is full.
         place = f"{error.filename}: " if error.filename else ""
         typer.echo(f"error: {place}{error.strerror or error}", err=True)
+        _give_up_output()
         code = EXIT_FAILED
     return code
 
@@ -136,6 +137,14 @@ def _broken_off() -> int:
     _write_no_more()
     typer.echo("error: the output was closed before all of it was written", err=True)
     return EXIT_FAILED
+
+
+def _give_up_output() -> None:
+    """Let go of what cannot be written: else Python fails at its end, with its own code 120."""
+    try:
+        _flush()
+    except OSError:
+        _write_no_more()
 
 
 def _write_no_more() -> None:
