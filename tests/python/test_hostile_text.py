@@ -176,3 +176,20 @@ def test_plain_text_has_no_commands_and_can_be_printed(text: str) -> None:
     assert plain(shown) == shown
     if text.isascii() and text.isprintable():
         assert shown == text
+
+
+def test_a_name_of_a_target_began_a_line_of_its_own(tmp_path: Path) -> None:
+    """So it could forge an answer beside the question of ``prepare adopt``."""
+    path = tmp_path / "a\nSAFE: yes.dat"
+    path.write_bytes(b"my diary\n" * 9999)
+    for words in (
+        ["prepare", "look"],
+        ["prepare", "adopt", "--lose", "x"],
+        ["prepare", "fill", "--size", "1M"],
+        ["run", "-w100", "-d1", "-W0"],
+        ["assess"],
+    ):
+        done = command(*words, str(path), environment={"FATHOM_STORE": str(tmp_path / "s.sqlite")})
+        lines = [*done.stdout.splitlines(), *done.stderr.splitlines()]
+        assert [one for one in lines if one.startswith("SAFE")] == [], words
+        assert any("a\\nSAFE: yes.dat" in one for one in lines), words

@@ -9,19 +9,27 @@ from typing import IO, TYPE_CHECKING, Any
 from fathom._text import one_line, plain, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["one_line", "plain", "plain_streams", "unguarded"]
 
 
 class _Plain:
-    """A stream that writes plain text without secrets; all else is the stream's own."""
+    """A stream that writes plain text without secrets; all else is the stream's own.
 
-    def __init__(self, stream: IO[str]) -> None:
+    ``names`` are words of the command line that would begin a line of their own, wherever a
+    sentence has them.
+    """
+
+    def __init__(self, stream: IO[str], names: Sequence[str]) -> None:
         self.stream = stream
+        self._names = [(name, one_line(name)) for name in names]
 
     def write(self, text: str) -> int:
-        self.stream.write(plain(without_secrets(text)))
+        shown = text
+        for name, whole in self._names:
+            shown = shown.replace(name, whole)
+        self.stream.write(plain(without_secrets(shown)))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - Whatever the stream has.
@@ -33,6 +41,13 @@ def unguarded(stream: IO[str]) -> IO[str]:
     return stream.stream if isinstance(stream, _Plain) else stream
 
 
+def _names_with_lines(words: Sequence[str]) -> list[str]:
+    """Return the words that have lines, and the names of files in them, the longest first."""
+    long = [one for one in words if one_line(one) != plain(one)]
+    names = {name for one in long for name in (one, one.rpartition("/")[2])}
+    return sorted((one for one in names if one_line(one) != plain(one)), key=len, reverse=True)
+
+
 @contextmanager
 def plain_streams() -> Iterator[None]:
     """Write plain text on both outputs: what a program reads first, a terminal may show later.
@@ -40,10 +55,11 @@ def plain_streams() -> Iterator[None]:
     JSON has escapes of its own for all that; an export to the standard output is exact.
     """
     before = sys.stdout, sys.stderr
+    names = _names_with_lines(sys.argv[1:])
     if sys.stdout is not None:
-        sys.stdout = _Plain(sys.stdout)
+        sys.stdout = _Plain(sys.stdout, names)
     if sys.stderr is not None:
-        sys.stderr = _Plain(sys.stderr)
+        sys.stderr = _Plain(sys.stderr, names)
     try:
         yield
     finally:
