@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fathom import _fathom
 from fathom.engine import checked_result, permitted_job
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     import os
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RunEvent", "RunHandle"]
 
-_NANOS_PER_SECOND = 1_000_000_000
 _ENVELOPE = ("run", "host", "at_unix_ns", "event", "target")
 
 
@@ -114,7 +114,7 @@ class RunHandle:
         The first instant counts. ``began_unix_ns`` of the result's time spans says when it began.
         """
         at_s = 0.0 if at_unix_s is None else at_unix_s
-        self._run.start(max(0, round(at_s * _NANOS_PER_SECOND)))
+        self._run.start(max(0, round(at_s * NS_PER_S)))
 
     def stop(self, reason: str = "") -> None:
         """End the run; its result has what was measured until then, and the reason."""
