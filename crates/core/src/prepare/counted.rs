@@ -91,7 +91,7 @@ impl Writes {
         }
     }
 
-    /// Whether no piece of fewer than 16 bytes lies between two of them, not even where a byte at either end is
+    /// Whether no piece of fewer than 16 bytes lies between two of them, not even where a byte at an end is
     /// by chance that of the piece beside it.
     pub(super) fn leave_no_short_pieces(&self) -> bool {
         self.edge_bytes() >= 2 * PIECE_BYTES_MIN

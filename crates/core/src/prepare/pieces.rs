@@ -150,9 +150,9 @@ impl Walk<'_> {
         if is_ours { bytes.len() } else { 0 }
     }
 
-    /// Whether zeros, or by chance what the file was created with, were written into a piece that goes on behind
-    /// them as if they were not there. A run of ours does that only with so short I/Os, or with I/Os that
-    /// overlap so.
+    /// Whether zeros, or by chance what the file was created with, were written into a piece that goes on
+    /// behind them as if they were not there. A run of ours does that only with so short I/Os, or with I/Os
+    /// that overlap so.
     fn splits(&self, gap: &Piece, before: Option<Piece>) -> bool {
         let (writes, start) = (self.hints.writes, self.offset + gap.start as u64);
         let is_whole = |bytes: u64| bytes.is_multiple_of(writes.step_bytes);
