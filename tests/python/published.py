@@ -61,8 +61,10 @@ def lines_of_a_page(page: Path) -> list[str]:
 
 
 def runnable(line: str) -> bool:
-    """Tell whether a line loads a file: no device, placeholder or question to the tool."""
-    no_load = re.search(r"/dev/|\.\.\.|--(?:version|doctor|list|verify-only|runner)|[A-Z]{4}", line)
+    """Tell whether a line names a file to load: no device, placeholder, kept run or question."""
+    no_load = re.search(
+        r"/dev/|\.\.\.|@\d|--(?:version|doctor|list|verify-only|runner)|[A-Z]{4}", line
+    )
     return no_load is None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -17,6 +18,7 @@ import typer
 
 import fathom
 from fathom import engine
+from fathom._hanging import HangingError, within
 from fathom.units import MIB, SIZES
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ __all__ = [
     "suggest_target",
 ]
 
+# A suggestion is not worth a longer wait, nor a look through more names.
+_SUGGESTION_S = 1.0
+_NAMES_MOST = 2000
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -284,17 +289,25 @@ def suggest_target(arguments: Sequence[str]) -> None:
     is_made = any(one.startswith(("-c", "/c", "--resume", "-X", "-h", "-?")) for one in arguments)
     if not arguments or is_made or (len(arguments) > 1 and not arguments[0].startswith(("-", "/"))):
         return
-    path = Path(arguments[-1])
-    if arguments[-1].startswith(("-", "#", "*")) or path.exists() or not path.parent.is_dir():
+    if arguments[-1].startswith(("-", "#", "*")):
         return
-    with suppress(OSError):
-        names = [one.name for one in path.parent.iterdir()]
+    path = Path(arguments[-1])
+    with suppress(OSError, HangingError):
+        # A target that hangs is the engine's to tell.
+        names = within(_SUGGESTION_S, f"look at '{path}'", lambda: _names_beside(path))
         near = get_close_matches(path.name, names, n=1, cutoff=0.8)
         if near:
             raise fathom.InvalidRequestError(
                 f"the target {path} does not exist: did you mean {path.with_name(near[0])}? "
                 "-c<size> has a new file made"
             )
+
+
+def _names_beside(path: Path) -> list[str]:
+    """Return some names in the folder of a file that is missing; none if it is there."""
+    if path.exists():
+        return []
+    return [one.name for one in islice(path.parent.iterdir(), _NAMES_MOST)]
 
 
 def _is_unknown(argument: str) -> bool:
