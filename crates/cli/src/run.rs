@@ -69,7 +69,7 @@ pub fn run(job: &Job) -> ExitCode {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()
         }
-        Err(RunError::NoThread(error)) => {
+        Err(error @ RunError::NoThread(_)) => {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()
         }

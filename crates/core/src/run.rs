@@ -55,7 +55,8 @@ pub enum RunError {
     TooManyFiles(#[from] TooManyFiles),
     /// There may be no more threads.
     #[error(
-        "cannot start the thread of the run: {0}. Raise the limit of processes (ulimit -u, pids.max)"
+        "cannot start the thread of the run: {0}. Raise the limit of processes (ulimit -u, pids.max of the \
+         control group)"
     )]
     NoThread(#[from] std::io::Error),
     /// A named event cannot be used.
