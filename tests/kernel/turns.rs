@@ -33,6 +33,8 @@ const CALM: &[&str] = &[
     "time_spans::",
     "tuning::",
 ];
+/// Tests that use up what all processes share: contexts of libaio (`aio-max-nr`), locked memory.
+const ALONE: &[&str] = &["faults::limits::an_ordinary_account", "many::a_thousand_threads"];
 const ROOM: u32 = 4;
 
 /// Who waits is served in the order of coming, so that nobody starves.
@@ -54,6 +56,7 @@ impl Turn {
         // Each test has a thread of its name; a thread that a test starts shares its room.
         let room = match current.name() {
             None => 0,
+            Some(name) if ALONE.iter().any(|alone| name.starts_with(alone)) => ROOM,
             Some(name) if CALM.iter().any(|calm| name.starts_with(calm)) => 2,
             Some(_) => 1,
         };
