@@ -65,15 +65,7 @@ pub fn run(job: &Job) -> ExitCode {
     match outcome {
         Ok(finished) => report(job, &finished, (&destination, &stop)),
         Err(RunError::Unfit(unfit)) => unfitting(&unfit),
-        Err(RunError::TooManyFiles(error)) => {
-            complain(&format!("ERROR: {error}"));
-            Code::Failed.into()
-        }
-        Err(error @ RunError::NoThread(_)) => {
-            complain(&format!("ERROR: {error}"));
-            Code::Failed.into()
-        }
-        Err(RunError::Event(error)) => {
+        Err(error @ (RunError::TooManyFiles(_) | RunError::NoThread(_) | RunError::Event(_))) => {
             complain(&format!("ERROR: {error}"));
             Code::Failed.into()
         }

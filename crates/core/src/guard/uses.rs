@@ -75,8 +75,11 @@ pub(super) fn protected_by(
     let is_it = |one: &Protected| {
         one.is_named(place) || object.is_some_and(|object| one.files.contains(&object))
     };
-    let found = protect.iter().map(|path| Protected::new(machine, path)).find(is_it)?;
-    Some(Use::Protected(format!("it is protected: {}", found.path.display())))
+    protect
+        .iter()
+        .map(|path| Protected::new(machine, path))
+        .find(is_it)
+        .map(|one| one.refuses("it"))
 }
 
 impl<'a> Sight<'a> {
@@ -132,8 +135,7 @@ impl<'a> Sight<'a> {
     /// Why a file that is not there yet may not be made at a place: it would be what must never be written.
     pub(super) fn protected_name(&self, place: &Path) -> Option<Use> {
         let place = named(place);
-        let found = self.protected.iter().find(|one| one.is_named(&place))?;
-        Some(Use::Protected(format!("it is protected: {}", found.path.display())))
+        self.protected.iter().find(|one| one.is_named(&place)).map(|one| one.refuses("it"))
     }
 
     /// The files behind the loop devices that a target reaches, by the paths that the system shows.
@@ -149,11 +151,8 @@ impl<'a> Sight<'a> {
 
     fn uses(&self, reached: &Reached) -> Vec<Use> {
         let mut uses: Vec<Use> = self.mounts_of(reached).collect();
-        uses.extend(self.protected.iter().filter(|one| one.files.contains(&reached.node)).map(
-            |one| {
-                Use::Protected(format!("{} is protected: {}", reached.subject, one.path.display()))
-            },
-        ));
+        let protected = self.protected.iter().filter(|one| one.files.contains(&reached.node));
+        uses.extend(protected.map(|one| one.refuses(&reached.subject)));
         if self.swaps.contains(&reached.node) {
             uses.push(Use::Swap(match reached.subject.as_str() {
                 "it" => "the system swaps to it".to_owned(),
@@ -246,9 +245,15 @@ impl Protected {
 
     /// Whether a place is one of its names, by whatever path to the directory.
     fn is_named(&self, place: &Path) -> bool {
-        let is_it =
-            |name: &&PathBuf| name.file_name() == place.file_name() && is_beside(name, place);
-        self.names.iter().any(|name| name == place) || self.names.iter().find(is_it).is_some()
+        let is_it = |name: &PathBuf| {
+            name == place || (name.file_name() == place.file_name() && is_beside(name, place))
+        };
+        self.names.iter().any(is_it)
+    }
+
+    /// The use of a subject that it is, or that stands there.
+    fn refuses(&self, subject: &str) -> Use {
+        Use::Protected(format!("{subject} is protected: {}", self.path.display()))
     }
 }
 

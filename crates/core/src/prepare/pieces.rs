@@ -128,9 +128,12 @@ impl Walk<'_> {
         let expected = created(content, self.offset + at as u64, self.bytes.len() - at);
         let same = self.bytes[at..].iter().zip(&expected);
         let length = same.take_while(|(one, other)| one == other).count();
-        let is_cut = at + length == self.bytes.len();
-        let is_telling = self.hints.is_marked && self.hints.writes.leave_no_short_pieces();
-        if length < PIECE_BYTES_MIN && is_telling && !is_cut { 0 } else { length }
+        let is_whole = at + length < self.bytes.len();
+        let is_by_chance = length < PIECE_BYTES_MIN
+            && is_whole
+            && self.hints.is_marked
+            && self.hints.writes.leave_no_short_pieces();
+        if is_by_chance { 0 } else { length }
     }
 
     /// How many bytes count to the end of their slot. What lies outside of what is looked at may be anything:

@@ -11,7 +11,7 @@ const HEAD_BYTES: u64 = 512;
 #[must_use]
 pub fn locked_bytes(slots: u64) -> u64 {
     let entries = slots.clamp(1, 32_768).next_power_of_two();
-    let completions = slots.clamp(1, 32_768).next_power_of_two().max(2) * 2;
+    let completions = entries.max(2) * 2;
     let queues = HEAD_BYTES + completions * COMPLETION_BYTES + entries * INDEX_BYTES;
     let pages = (entries * SUBMISSION_BYTES).div_ceil(PAGE_BYTES) + queues.div_ceil(PAGE_BYTES);
     pages * PAGE_BYTES
