@@ -121,7 +121,7 @@ class RunHandle:
         self._run.stop(reason)
 
     def renew(self) -> None:
-        """Let the lease begin anew."""
+        """Let the lease begin again."""
         self._run.renew()
 
     def events(self) -> Iterator[RunEvent]:

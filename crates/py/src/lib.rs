@@ -195,7 +195,7 @@ impl Run {
         Ok(())
     }
 
-    /// The lease begins anew.
+    /// The lease begins again.
     fn renew(&self) -> PyResult<()> {
         self.handle()?.renew();
         Ok(())

@@ -1,6 +1,6 @@
 """The table of the rules in docs/findings.md, drawn from them.
 
-``python -m fathom.findings.catalogue docs/findings.md`` draws it anew.
+``python -m fathom.findings.catalogue docs/findings.md`` draws it again.
 """
 
 from __future__ import annotations

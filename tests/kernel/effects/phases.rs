@@ -14,7 +14,7 @@ fn bursts_have_gaps_between_them() {
     let bench = Bench::new();
     for engine in ["-o1", "-o2"] {
         let args = format!("-b4K -r {engine} -D10 --engine=null");
-        // A host that stood still for most of a second, which is rare, is asked again.
+        // A host that was suspended for most of a second, which is rare, is asked again.
         let mut asked = (0..3).map(|_| bench.measure(&format!("{args} -i10 -j100 null")));
         let bursts = asked.find(|bursts| ios(bursts) >= 20).expect("20 I/Os in one of three runs");
         let counts = per_interval(&bursts);

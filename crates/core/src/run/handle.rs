@@ -73,7 +73,7 @@ impl RunHandle {
         self.stop.stop(by);
     }
 
-    /// The lease of the run, if it has one, begins anew.
+    /// The lease of the run, if it has one, begins again.
     pub fn renew(&self) {
         self.stop.renew();
     }

@@ -40,7 +40,7 @@ impl Stop {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// The lease begins anew.
+    /// The lease begins again.
     pub fn renew(&self) {
         self.renew_at(now_ns());
     }

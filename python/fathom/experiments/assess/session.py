@@ -1,4 +1,4 @@
-"""Measuring the cells of all targets, in turns."""
+"""Measuring the cells of all targets, interleaved."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def in_turns(plans: Sequence[TargetCells]) -> Iterator[tuple[TargetCells, Assess
 
 @dataclass
 class Assessor:
-    """Runs all cells in turns; a cell that fails is noted, and the others go on.
+    """Runs all cells interleaved; a cell that fails is noted, and the others go on.
 
     ``step_ids`` are those of the cells in their order; ``budget_s`` is what the cells without a
     time of their own have left. ``on_cell``: see ``assess``.
