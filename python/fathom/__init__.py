@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         tune,
     )
     from fathom.handle import RunEvent, RunHandle
+    from fathom.merging import merge
     from fathom.request import Request
     from fathom.result import (
         Awaited,
@@ -87,6 +88,7 @@ __all__ = [
     "compare",
     "compare_interleaved",
     "explain",
+    "merge",
     "parse",
     "prepare",
     "repeat",
@@ -102,6 +104,7 @@ _LATER = {
     "RunEvent": "fathom.handle",
     "RunHandle": "fathom.handle",
     "Store": "fathom.store",
+    "merge": "fathom.merging",
     **dict.fromkeys(
         (
             "Report",

@@ -1,28 +1,51 @@
 """Runs as tables: one row for each run, interval or bucket of a histogram.
 
-They are lists of flat dictionaries, so that pandas, polars and pyarrow take them as they are.
+They are lists of flat dictionaries, which ``_frames`` makes data frames of.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from fathom._result_rows import interval_rows, latency_rows
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from fathom.store import Experiment, StoredRun
+    from fathom._frames import Row
+    from fathom.imported import ImportedResult
+    from fathom.result import Result
 
-__all__ = ["TABLES", "TableName", "cells_of", "rows_of"]
+    # The shapes of what the store has: it imports this, and so this knows it by its shape alone.
+    class _Summary(Protocol):
+        @property
+        def id(self) -> int: ...
+        @property
+        def columns(self) -> Mapping[str, Any]: ...
+
+    class _Run(Protocol):
+        @property
+        def summary(self) -> _Summary: ...
+        @property
+        def result(self) -> Result: ...
+        @property
+        def imported(self) -> ImportedResult | None: ...
+
+    class _Experiment(Protocol):
+        @property
+        def id(self) -> int: ...
+        @property
+        def outcome(self) -> Mapping[str, Any] | None: ...
+
+
+__all__ = ["TABLES", "TableName", "cell_row", "cells_of", "rows_of"]
 
 TableName = Literal["runs", "intervals", "latencies"]
 TABLES: tuple[TableName, ...] = ("runs", "intervals", "latencies")
 
-_DIRECTIONS = ("read", "write")
 
-
-def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, Any]]:
+def rows_of(runs: Iterable[_Run], table: TableName) -> Iterator[Row]:
     """Return the rows of several runs.
 
     Parameters
@@ -41,53 +64,41 @@ def rows_of(runs: Iterable[StoredRun], table: TableName) -> Iterator[dict[str, A
         yield from look(run)
 
 
-def cells_of(experiments: Iterable[Experiment]) -> Iterator[dict[str, Any]]:
+def cells_of(experiments: Iterable[_Experiment]) -> Iterator[Row]:
     """Return a row for each cell of sweeps, whether it was measured or not: ``source`` says it.
 
     Latencies of cells that were interpolated are estimates, with their limits behind them.
     """
     for experiment in experiments:
         for cell in (experiment.outcome or {}).get("cells", ()):
-            if "source" not in cell:
-                continue
-            figures = cell.get("figures") or {}
-            latencies = {key: one for key, one in figures.items() if key.startswith("latency")}
-            for key, one in (cell.get("estimated_latency") or {}).items():
-                latencies |= {key: one["value_ns"]}
-                latencies |= {f"{key}_{end}": one[f"{end}_ns"] for end in ("low", "high")}
-            yield {
-                "experiment_id": experiment.id,
-                **cell["parameters"],
-                "source": cell["source"],
-                **{key: cell[key] for key in _CELL},
-                **latencies,
-            }
+            if "source" in cell:
+                yield cell_row(experiment.id, cell)
+
+
+def cell_row(experiment_id: int, cell: Mapping[str, Any]) -> Row:
+    """Return the row of one cell, of the form in which sweeps are saved."""
+    figures = cell.get("figures") or {}
+    latencies = {key: one for key, one in figures.items() if key.startswith("latency")}
+    for key, one in (cell.get("estimated_latency") or {}).items():
+        latencies |= {key: one["value_ns"]}
+        latencies |= {f"{key}_{end}": one[f"{end}_ns"] for end in ("low", "high")}
+    return {
+        "experiment_id": experiment_id,
+        **cell["parameters"],
+        "source": cell["source"],
+        **{key: cell[key] for key in _CELL},
+        **latencies,
+    }
 
 
 _CELL = ("iops", "iops_low", "iops_high", "mib_per_s", "is_precise", "run_id", "failure")
 
 
-def _summary(run: StoredRun) -> Iterator[dict[str, Any]]:
+def _summary(run: _Run) -> Iterator[Row]:
     yield dict(run.summary.columns)
 
 
-def _parts(run: StoredRun) -> Iterator[tuple[dict[str, Any], Mapping[str, Any], int]]:
-    """Return where each part was measured, the part, and the length of its intervals."""
-    for number, span in enumerate(run.result.raw["time_spans"]):
-        for thread in span["threads"]:
-            for target in thread["targets"]:
-                for direction in _DIRECTIONS:
-                    place = {
-                        "run_id": run.summary.id,
-                        "time_span": number,
-                        "thread": thread["index"],
-                        "target": span["targets"][target["target"]]["path"],
-                        "direction": direction,
-                    }
-                    yield place, target[direction], span["interval_ns"]
-
-
-def _imported_intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
+def _imported_intervals(run: _Run) -> Iterator[Row]:
     """Return the points of series; each tells one figure, which its column is named after."""
     for series in run.imported.series if run.imported else ():
         place = {"run_id": run.summary.id, "time_span": 0, "direction": series.direction}
@@ -96,9 +107,9 @@ def _imported_intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
             yield {**place, "start_ns": round(start_s * NS_PER_S), series.what: value}
 
 
-def _imported_latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
+def _imported_latencies(run: _Run) -> Iterator[Row]:
     """Return bins, named by the value that they stand for, and percentiles as documented."""
-    for name in _DIRECTIONS:
+    for name in ("read", "write"):
         found = getattr(run.imported, name, None)
         if found is None or found.latency is None:
             continue
@@ -109,20 +120,11 @@ def _imported_latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
             yield {**place, "percentile": percent, "latency_ns": value_ns}
 
 
-def _intervals(run: StoredRun) -> Iterator[dict[str, Any]]:
+def _intervals(run: _Run) -> Iterator[Row]:
     yield from _imported_intervals(run)
-    for place, part, interval_ns in _parts(run):
-        for index, cell in enumerate(part["series"]["cells"]):
-            yield {**place, "start_ns": index * interval_ns, **cell}
+    yield from ({"run_id": run.summary.id, **row} for row in interval_rows(run.result.raw))
 
 
-def _latencies(run: StoredRun) -> Iterator[dict[str, Any]]:
+def _latencies(run: _Run) -> Iterator[Row]:
     yield from _imported_latencies(run)
-    for place, part, _interval_ns in _parts(run):
-        for clock in ("latency", "response"):
-            histogram = part.get(clock)
-            if not histogram:
-                continue
-            pairs = zip(histogram["bucket_lower_ns"], histogram["bucket_counts"], strict=True)
-            for lower_ns, count in pairs:
-                yield {**place, "clock": clock, "bucket_lower_ns": lower_ns, "ios": count}
+    yield from ({"run_id": run.summary.id, **row} for row in latency_rows(run.result.raw))

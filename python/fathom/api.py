@@ -87,13 +87,14 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     most: int = 60,
     label: str = "",
     on_run: Callable[[int, int | None], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
     cancel: Event | None = None,
 ) -> Repetition:
     """Repeat a run until the interval of its mean is narrow enough.
 
     ``precision`` is half of the interval as a share of the mean of ``metric``. After ``pilot`` runs
     their spread decides how many there will be, never more than ``most``. ``on_run`` gets how many
-    runs are done, and how many there will be once that is known.
+    runs are done, and how many there will be once that is known, before ``on_progress``.
 
     Raises
     ------
@@ -105,14 +106,15 @@ def repeat(  # noqa: PLR0913 - All but the first have defaults and names.
     """
     policy = repeating.RepeatPolicy(metric, precision, confidence, pilot, most)
 
-    def told(done: int, planned: int | None) -> None:
-        if on_run is not None:
-            on_run(done, planned)
-        _end_if(cancel)
-
-    _end_if(cancel)
     with _opened(store) as opened:
-        return repeating.repeat(opened, split_words(arguments), policy, label=label, on_run=told)
+        return repeating.repeat(
+            opened,
+            split_words(arguments),
+            policy,
+            label=label,
+            on_run=on_run or (lambda _done, _planned: None),
+            on_progress=_told(on_progress, cancel),
+        )
 
 
 def sweep(  # noqa: PLR0913 - All but the first have defaults and names.

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fathom._beneath import Origin
 from fathom._faults import Fault, OutstandingIo
+from fathom._frames import Row, Tabular
+from fathom._result_rows import interval_rows, latency_rows
 from fathom._stop import Awaited, KnownMean, SteadyWindow, Stop
 from fathom._text import json_of
 from fathom.request import Request
 from fathom.units import MIB, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = [
     "Awaited",
@@ -274,6 +276,33 @@ class Warning_:  # noqa: N801 - `Warning` is a builtin exception.
     remedy: str
 
 
+_PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+def _totals(spans: Iterable[TimeSpan]) -> Iterator[Row]:
+    """Return reads, writes and both of each time span; latencies not measured are None."""
+    for number, span in enumerate(spans):
+        for name in ("read", "write", "total"):
+            one: Direction = getattr(span, name)
+            yield {
+                "time_span": number,
+                "direction": name,
+                "measured_s": span.measured_ns / NS_PER_S,
+                "ios": one.ios,
+                "bytes": one.bytes,
+                "errors": one.errors,
+                "iops": one.iops,
+                "mib_per_s": one.mib_per_s,
+                **_latencies(one.latency),
+            }
+
+
+def _latencies(found: Latency | None) -> Row:
+    named = {name: found and found.quantile_ns(share) for name, share in _PERCENTILES.items()}
+    known = {"mean": found and found.mean_ns, **named, "max": found and found.max_ns}
+    return {f"latency_{name}_ns": value for name, value in known.items()}
+
+
 def _with_request(data: dict[str, Any]) -> None:
     """Give an earlier result, which has the profile alone, a request of unknown options."""
     if "request" not in data and "profile" in data:
@@ -281,8 +310,15 @@ def _with_request(data: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class Result:
-    """One run."""
+class Result(Tabular):
+    """One run.
+
+    Its tables (``rows``, ``to_pandas``, ``to_polars``, ``to_arrow``) are ``totals``, a row for
+    reads, writes and both of each time span; ``intervals``, the I/Os of each interval of the time
+    series, which ``-D`` keeps; and ``latencies``, the buckets of the histograms (``-L``).
+    """
+
+    tables: ClassVar[tuple[str, ...]] = ("totals", "intervals", "latencies")
 
     command_line: str
     time_spans: tuple[TimeSpan, ...]
@@ -325,6 +361,11 @@ class Result:
             warnings=tuple(warnings),
             raw=data,
         )
+
+    def _rows(self, table: str) -> Iterable[Row]:
+        if table == "totals":
+            return _totals(self.time_spans)
+        return interval_rows(self.raw) if table == "intervals" else latency_rows(self.raw)
 
     @property
     def request(self) -> Request:

@@ -48,6 +48,7 @@ def test_the_exported_names_are_these() -> None:
         "compare",
         "compare_interleaved",
         "explain",
+        "merge",
         "parse",
         "prepare",
         "repeat",

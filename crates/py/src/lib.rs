@@ -20,6 +20,7 @@ use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
 use fathom_core::report::json;
 use fathom_core::request::Job;
+use fathom_core::result::RunResult;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
 use fathom_core::{guard, prepare};
 use pyo3::create_exception;
@@ -147,6 +148,20 @@ fn run_job(
     // A signal of the last moment would otherwise be raised in place of this result.
     let late = py.check_signals().err();
     Ok((text, finished.failures, interruption.or(late)))
+}
+
+/// One result of several that were measured together, all as JSON.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn merge_results(py: Python<'_>, texts: Vec<String>) -> PyResult<String> {
+    py.detach(|| {
+        let results = texts.iter().map(|text| json::read(text)).collect::<Result<_, _>>();
+        let merged = results
+            .map_err(|error| error.to_string())
+            .and_then(|results| RunResult::merge(results).map_err(|error| error.to_string()))?;
+        Ok(json::write(&merged))
+    })
+    .map_err(|words: String| FathomError::new_err(words))
 }
 
 /// A run that is under way, or is to begin.
@@ -419,6 +434,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_results, module)?)?;
     module.add_class::<Run>()?;
     module.add_class::<Entrusted>()?;
     module.add_class::<Seen>()?;

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from fathom._frames import Row, Tabular
 from fathom._permission import NOTHING, Permission, typed
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments._run_times import asked_run_s, further_run_s
@@ -35,7 +36,7 @@ from fathom.store.damage import damage_told
 from fathom.tools.choose import foreign_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fathom.engine import EventCallback
     from fathom.experiments.progress import Progress
@@ -126,8 +127,8 @@ class MetricSummary:
 
 
 @dataclass(frozen=True)
-class Repetition:
-    """What repeating found.
+class Repetition(Tabular):
+    """What repeating found; ``rows``, ``to_pandas`` and the like have a row for each figure.
 
     Attributes
     ----------
@@ -148,6 +149,8 @@ class Repetition:
 
     """
 
+    tables: ClassVar[tuple[str, ...]] = ("metrics",)
+
     experiment_id: int
     run_ids: list[int]
     metrics: dict[str, MetricSummary]
@@ -155,6 +158,20 @@ class Repetition:
     is_precise: bool
     failure: str | None
     sentences: Sequence[str] = ()
+
+    def _rows(self, _table: str) -> Iterator[Row]:
+        for name, one in self.metrics.items():
+            yield {
+                "experiment_id": self.experiment_id,
+                "metric": name,
+                "mean": one.estimate.mean,
+                "low": one.estimate.low,
+                "high": one.estimate.high,
+                "confidence": one.estimate.confidence,
+                "runs": one.estimate.runs,
+                "median": one.median,
+                "coefficient_of_variation": one.coefficient_of_variation,
+            }
 
 
 def summarise(
@@ -196,7 +213,7 @@ def summarise(
     return metrics, find_steady_state({metric: series[metric] for metric in _STEADY})
 
 
-def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
+def repeat(  # noqa: PLR0913 - All but the first three have defaults and names.
     store: Store,
     arguments: Sequence[str],
     policy: RepeatPolicy,
@@ -204,10 +221,12 @@ def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
     label: str = "",
     on_event: EventCallback | None = None,
     on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> Repetition:
     """Run the same arguments until the policy is content; each run is saved as it ends.
 
-    ``on_run`` gets how many runs are done, and how many there will be once the pilot has told.
+    ``on_run`` gets how many runs are done, and how many there will be once the pilot has told;
+    ``on_progress`` gets how far it is.
 
     Raises
     ------
@@ -220,7 +239,12 @@ def repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
     arguments, permission = typed(arguments)
     experiment_id = begin_repeat(store, arguments, policy, label=label)
     return resume_repeat(
-        store, experiment_id, on_event=on_event, on_run=on_run, permission=permission
+        store,
+        experiment_id,
+        on_event=on_event,
+        on_run=on_run,
+        on_progress=on_progress,
+        permission=permission,
     )
 
 
@@ -248,12 +272,13 @@ def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and n
     return store.experiments.begin("repeat", label or "repeat", plan)
 
 
-def resume_repeat(
+def resume_repeat(  # noqa: PLR0913 - All but the first two have defaults and names.
     store: Store,
     experiment_id: int,
     *,
     on_event: EventCallback | None = None,
     on_run: Callable[[int, int | None], None] = lambda _done, _planned: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
     permission: Permission = NOTHING,
 ) -> Repetition:
     """Go on with a repetition that was killed or interrupted; what was saved counts.
@@ -274,6 +299,7 @@ def resume_repeat(
 
     def told(progress: Progress) -> None:
         on_run(progress.done, repeater.planned)
+        on_progress(progress)
 
     session = Session(store, experiment_id, other or own, on_progress=told)
     session.resume("repeat", "is a {}, no repetition")

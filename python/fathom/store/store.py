@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
+from fathom._frames import Row, Tabular
 from fathom._own_stores import note_store
+from fathom._tables import TableName, cells_of, rows_of
 from fathom.store._baselines import Baselines
 from fathom.store._database import Database
 from fathom.store._experiments import Experiments
@@ -16,14 +18,19 @@ from fathom.store.where import store_url
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
 __all__ = ["Store"]
 
 _WAIT_S = 60.0
 
 
-class Store:
+class Store(Tabular):
     """An open store; safe to use from several threads, and beside other processes.
+
+    Its tables (``rows``, ``to_pandas``, ``to_polars``, ``to_arrow``) are those of the command
+    ``export``: ``runs``, ``intervals`` and ``latencies`` of all its runs, the oldest first, and
+    ``cells`` of its sweeps.
 
     Attributes
     ----------
@@ -36,6 +43,8 @@ class Store:
         What must not be written while it is used: its file, or nothing of a server's database.
 
     """
+
+    tables: ClassVar[tuple[str, ...]] = ("runs", "intervals", "latencies", "cells")
 
     def __init__(
         self, where: str | os.PathLike[str] | None = None, *, wait_s: float = _WAIT_S
@@ -94,3 +103,12 @@ class Store:
     def __exit__(self, *_reason: object) -> None:
         """Close it."""
         self.close()
+
+    def _rows(self, table: str) -> Iterable[Row]:
+        if table == "cells":
+            sweeps = sorted(one.id for one in self.experiments.list(verb="sweep"))
+            return cells_of(self.experiments.get(one) for one in sweeps)
+        found = self.runs.list()[::-1]
+        if table == "runs":
+            return [dict(run.columns) for run in found]
+        return rows_of((self.runs.get(run.id) for run in found), cast("TableName", table))

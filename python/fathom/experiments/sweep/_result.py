@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from fathom._frames import Row, Tabular
+from fathom._tables import cell_row
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fathom._claims import Claim
     from fathom.experiments.sweep._latency import Latencies
     from fathom.runners import Figures
@@ -58,8 +63,8 @@ class SweptCell:
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """What a sweep found.
+class Sweep(Tabular):
+    """What a sweep found; ``rows``, ``to_pandas`` and the like have a row for each cell.
 
     Attributes
     ----------
@@ -83,6 +88,8 @@ class Sweep:
 
     """
 
+    tables: ClassVar[tuple[str, ...]] = ("cells",)
+
     experiment_id: int
     cells: list[SweptCell]
     checked: int
@@ -96,3 +103,15 @@ class Sweep:
     def count(self, source: Source) -> int:
         """Return how many cells have this source."""
         return sum(cell.source == source for cell in self.cells)
+
+    def _rows(self, _table: str) -> Iterator[Row]:
+        """Return the cells; a parameter whose values are all whole numbers is a number."""
+        names = {name for cell in self.cells for name in cell.parameters}
+        counts = {
+            name
+            for name in names
+            if all(cell.parameters.get(name, "0").isdecimal() for cell in self.cells)
+        }
+        for cell in self.cells:
+            row = cell_row(self.experiment_id, asdict(cell))
+            yield row | {name: int(cell.parameters[name]) for name in counts & {*cell.parameters}}

@@ -1,0 +1,122 @@
+"""Results, sweeps, repetitions and stores as data frames: one way, with the same values in each."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import fathom
+import pytest
+from fathom import Result
+
+if TYPE_CHECKING:
+    from fathom._frames import Tabular
+
+_FIXTURES = Path(__file__).parent / "fixtures"
+_LOAD = "--engine=null -c1M -b4K -r -w50 -L -D200 -W0 -d1"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> fathom.Store:
+    folder: Path = tmp_path_factory.mktemp("frames")
+    opened = fathom.Store(folder / "s.sqlite")
+    words = ["--engine=null", "-c1M", "-b4K", "-L", str(folder / "x.dat")]
+    fathom.sweep(words, {"depth": "2,1"}, store=opened, duration_s=1, warm_up_s=0)
+    fathom.repeat(f"{_LOAD} {folder / 'x.dat'}", store=opened, pilot=2, most=2)
+    return opened
+
+
+def _same_in_all(found: Tabular, table: str) -> list[dict[str, object]]:
+    """Return the rows of a table, once each library has shown the same."""
+    rows = found.rows(table)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    wanted = [{name: row.get(name) for name in names} for row in rows]
+    assert found.to_arrow(table).to_pylist() == wanted
+    assert found.to_polars(table).to_dicts() == wanted
+    pandas = found.to_pandas(table)
+    assert list(pandas.columns) == names
+    assert len(pandas) == len(rows)
+    for name in names:
+        for shown, row in zip(pandas[name], wanted, strict=True):
+            # What is unknown among numbers is NaN there, which is not even equal to itself.
+            is_nothing = shown is None or math.isnan(shown) if row[name] is None else False
+            assert is_nothing or shown == row[name]
+    return rows
+
+
+@pytest.mark.parametrize("table", Result.tables)
+def test_a_result_is_the_same_in_each_library(table: str) -> None:
+    result = Result.from_json((_FIXTURES / "result.json").read_text())
+    rows = _same_in_all(result, table)
+    if table == "totals":
+        assert [row["direction"] for row in rows[:3]] == ["read", "write", "total"]
+        assert rows[2]["ios"] == result.total.ios
+        assert rows[2]["iops"] == result.total.iops
+    if table == "latencies":
+        count = sum(row["ios"] for row in rows if row["clock"] == "latency")  # type: ignore[misc]
+        assert result.total.latency is not None
+        assert count == result.total.latency.count
+
+
+@pytest.mark.parametrize("table", fathom.Store.tables)
+def test_a_store_is_the_same_in_each_library(store: fathom.Store, table: str) -> None:
+    rows = _same_in_all(store, table)
+    assert rows
+    if table == "runs":
+        assert [row["id"] for row in rows] == [1, 2, 3, 4]
+
+
+def test_the_cells_of_a_sweep_are_rows_and_their_counts_numbers(tmp_path: Path) -> None:
+    words = ["--engine=null", "-c1M", str(tmp_path / "x.dat")]
+    parameters = {"depth": "2,16", "block": "4K"}
+    with fathom.Store(tmp_path / "s.sqlite") as opened:
+        found = fathom.sweep(words, parameters, store=opened, duration_s=1, warm_up_s=0)
+        (saved, _other) = opened.rows("cells")
+    rows = _same_in_all(found, "cells")
+    assert [(row["depth"], row["source"]) for row in rows] == [(2, "measured"), (16, "measured")]
+    assert [row["iops"] for row in rows] == [cell.iops for cell in found.cells]
+    assert rows[0] == saved | {"depth": 2}
+
+
+def test_the_figures_of_a_repetition_are_rows(tmp_path: Path) -> None:
+    told: list[int] = []
+    found = fathom.repeat(
+        f"{_LOAD} {tmp_path / 'x.dat'}",
+        store=tmp_path / "s.sqlite",
+        pilot=2,
+        most=2,
+        on_progress=lambda progress: told.append(progress.done),
+    )
+    rows = _same_in_all(found, "metrics")
+    assert {row["metric"]: row["mean"] for row in rows}["iops"] == found.metrics[
+        "iops"
+    ].estimate.mean
+    assert told == [1, 2]
+
+
+def test_a_table_that_is_not_there_is_named_with_those_that_are(store: fathom.Store) -> None:
+    with pytest.raises(ValueError, match="no table 'run'; there are runs, intervals"):
+        store.to_pandas("run")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_library_that_is_missing_is_named_with_what_does_without(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    result = Result.from_json((_FIXTURES / "result.json").read_text())
+    convert = getattr(result, f"to_{library.removeprefix('py')}")
+    with pytest.raises(ImportError, match=rf"{library} is not installed.*rows\(\)"):
+        convert()
+
+
+def test_no_library_is_loaded_before_one_is_asked_for() -> None:
+    code = (
+        "import sys, fathom; fathom.Result, fathom.Store\n"
+        "print({'pandas', 'polars', 'pyarrow'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
