@@ -99,6 +99,8 @@ def test_what_lies_far_apart_is_told_as_a_factor() -> None:
 
 def test_settings_have_words_and_units() -> None:
     assert term("device_serial") == "serial number"
+    # -O is of each thread, over all its targets (the engine's profile says the same).
+    assert term("request_count") == "outstanding I/Os of each thread over all its targets (-O)"
     assert term("stop.confidence.precision_milli") == "precision of the mean (%)"
     assert setting("stop.confidence.precision_milli", 2_500) == "2.5"
     assert term("time_spans[0].targets[0].some_new_bytes") == "some new (bytes)"

@@ -217,3 +217,18 @@ def test_the_command_tells_in_words_and_as_json_and_keeps_what_it_found(tmp_path
         assert kept[0].outcome == found
     assert command("prepare", "look", str(tmp_path / "none")).returncode == 3
     assert command("prepare", "look").returncode == 3
+
+
+def test_one_target_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    names = [tmp_path / f"{one}.dat" for one in "abc"]
+    for one in (names[0], names[2]):
+        one.write_bytes(noise(MIB))
+    done = command("prepare", "look", *names)
+    assert done.returncode == 1
+    assert [str(one) in done.stdout for one in names] == [True, False, True]
+    assert f"error: {names[1]}: there is no such file" in done.stderr
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        assert len(store.experiments.list(verb="prepare")) == 2
+    done = command("prepare", "look", "--json", names[1], names[2])
+    assert [one["target"]["path"] for one in json.loads(done.stdout)] == [str(names[2])]
+    assert (done.returncode, command("prepare", "look", names[1]).returncode) == (1, 3)

@@ -16,6 +16,7 @@ from fathom.cli.exit_codes import (
     EXIT_NOT_SAVED,
     EXIT_REFUSED,
 )
+from fathom.store.errors import NoStoreError, NotFoundError, NotSavedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +30,7 @@ __all__ = [
     "StoreOption",
     "chosen_runner",
     "fail",
+    "listed_store",
     "opened_store",
 ]
 
@@ -91,8 +93,6 @@ def exit_code(error: BaseException) -> int:
         return EXIT_FAULTY
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    from fathom.store import NotFoundError, NotSavedError  # noqa: PLC0415 - Slow to import.
-
     if isinstance(error, NotSavedError):
         return EXIT_NOT_SAVED
     wrong = isinstance(error, fathom.InvalidRequestError | NotFoundError)
@@ -100,12 +100,37 @@ def exit_code(error: BaseException) -> int:
 
 
 @contextmanager
-def opened_store(where: str | None) -> Iterator[Store]:
+def opened_store(where: str | None, *, make: bool = True) -> Iterator[Store]:
     """Return the store; whatever of Fathom's goes wrong with it ends the command in words."""
     from fathom.store import Store  # noqa: PLC0415 - Slow to import.
 
     try:
-        with Store(where) as store:
+        with Store(where, make=make) as store:
+            yield store
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+
+
+@contextmanager
+def listed_store(where: str | None, *, as_json: bool = False) -> Iterator[Store]:
+    """Return a store that is listed; where there is none yet, say so, list nothing, and end well.
+
+    Who only reads makes no store: ``opened_store(where, make=False)`` ends as for what is not
+    found, since something in it was asked for.
+    """
+    from fathom.store import Store  # noqa: PLC0415 - Slow to import.
+
+    try:
+        store = Store(where, make=False)
+    except NoStoreError as error:
+        if as_json:
+            typer.echo("[]")
+        typer.echo(str(error), err=as_json)
+        raise typer.Exit from error
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    try:
+        with store:
             yield store
     except fathom.FathomError as error:
         fail(error, exit_code(error))

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from fathom.store.errors import (
+    NoStoreError,
     NotAStoreError,
     NotFoundError,
     NotSavedError,
@@ -40,6 +41,7 @@ __all__ = [
     "Copied",
     "Experiment",
     "ExperimentState",
+    "NoStoreError",
     "NotAStoreError",
     "NotFoundError",
     "NotSavedError",

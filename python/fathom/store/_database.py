@@ -21,6 +21,7 @@ from fathom._text import without_secrets
 from fathom.store._revision import VERSION_TABLE
 from fathom.store._rows import as_text
 from fathom.store.errors import (
+    NoStoreError,
     NotAStoreError,
     NotFoundError,
     StoreError,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import URL, Connection, Engine
 
-__all__ = ["Database"]
+__all__ = ["Database", "no_store"]
 
 # A writer keeps the store for milliseconds; who waits so long waits for something that hangs.
 _WAIT_S = 60.0
@@ -51,6 +52,14 @@ _PG_READ_ONLY = {"25006", "42501"}
 _PG_LOCKED = {"55P03", "57014", "40P01", "40001"}
 
 
+def no_store(name: str) -> NoStoreError:
+    """Return the error that there is no store, with what to do."""
+    return NoStoreError(
+        f"there is no store {name} yet: fathom run makes it and saves the first run; if there "
+        "should be one, name it with --store or FATHOM_STORE"
+    )
+
+
 class _Told(Exception):  # noqa: N818 - It is no error, but what one said.
     """What a driver said, without secrets."""
 
@@ -58,11 +67,13 @@ class _Told(Exception):  # noqa: N818 - It is no error, but what one said.
 class Database:
     """One database; every use of it is one transaction."""
 
-    def __init__(self, url: URL, *, wait_s: float = _WAIT_S) -> None:
+    def __init__(self, url: URL, *, wait_s: float = _WAIT_S, make: bool = True) -> None:
         """Prepare for connections; nothing is opened yet.
 
         Raises
         ------
+        NoStoreError
+            If the file is missing, and ``make`` is not wanted.
         StoreError
             If the file's folder cannot be made, or a driver is missing.
 
@@ -71,6 +82,7 @@ class Database:
         shown = without_secrets(url.render_as_string(hide_password=True), self._secrets)
         self.name = str(url.database) if _is_sqlite(url) else shown
         self.wait_s = wait_s
+        self._make = make
         with self._own_words():
             self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
         event.listen(self.engine, "before_cursor_execute", _only_text, retval=True)
@@ -126,6 +138,8 @@ class Database:
         path = Path(str(url.database))
         try:
             if not path.exists():
+                if not self._make:
+                    raise no_store(str(path))
                 _make_private(path)
             check_regular(path)
             with path.open("rb") as file:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from fathom.store._database import no_store
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata
 from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
 
@@ -27,7 +28,7 @@ _APPLICATION_ID = 0x4654484D
 _ADVISORY_LOCK = _APPLICATION_ID
 
 
-def bring_up_to_date(database: Database) -> None:
+def bring_up_to_date(database: Database, *, make: bool = True) -> None:
     """Make the tables, or migrate them; one opener does it, the others wait for it.
 
     All of it is one transaction, so that a process that dies meanwhile leaves the store as it was.
@@ -38,11 +39,15 @@ def bring_up_to_date(database: Database) -> None:
         If the database belongs to another program; it is not changed.
     StoreTooNewError
         If a later version of Fathom made the tables; they are not changed.
+    NoStoreError
+        If there are no tables yet, and ``make`` is not wanted.
 
     """
     with database.reading() as connection:
-        current = _revision(connection, database) == REVISION
-    if not current:
+        found = _revision(connection, database)
+    if found is None and not make:
+        raise no_store(database.name)
+    if found != REVISION:
         _migrate(database)
     if database.is_sqlite:
         _let_readers_and_writer_pass(database)

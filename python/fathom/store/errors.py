@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "NoStoreError",
     "NotAStoreError",
     "NotFoundError",
     "NotSavedError",
@@ -63,6 +64,10 @@ class NotSavedError(StoreError):
 
 class NotFoundError(StoreError):
     """The store has no such run, experiment or baseline."""
+
+
+class NoStoreError(NotFoundError):
+    """There is no store of this name yet, and who only reads makes none."""
 
 
 class StoreInUseError(StoreError):

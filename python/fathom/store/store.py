@@ -47,7 +47,11 @@ class Store(Tabular):
     tables: ClassVar[tuple[str, ...]] = ("runs", "intervals", "latencies", "cells")
 
     def __init__(
-        self, where: str | os.PathLike[str] | None = None, *, wait_s: float = _WAIT_S
+        self,
+        where: str | os.PathLike[str] | None = None,
+        *,
+        wait_s: float = _WAIT_S,
+        make: bool = True,
     ) -> None:
         """Open a store, and make or migrate its tables where needed.
 
@@ -58,16 +62,20 @@ class Store(Tabular):
             a file in the user's data folder.
         wait_s
             How long, in seconds, to wait for others who keep it locked.
+        make
+            Whether a store that is not there yet is made; who only reads needs none.
 
         Raises
         ------
         StoreError
             If it cannot be used; the kinds say why.
+        NoStoreError
+            If it is not there, and is not to be made.
 
         """
-        self._database = Database(store_url(where), wait_s=wait_s)
+        self._database = Database(store_url(where), wait_s=wait_s, make=make)
         try:
-            bring_up_to_date(self._database)
+            bring_up_to_date(self._database, make=make)
         except BaseException:
             self._database.close()
             raise

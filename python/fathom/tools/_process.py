@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+import selectors
 import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from fathom._signals import children, let_through
-from fathom.errors import FathomError
+from fathom.errors import FathomError, InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CpuSample", "ToolRun", "cpu_rows", "run_tool"]
+__all__ = ["CpuSample", "ToolRun", "cpu_rows", "run_tool", "told_by"]
 
 _LOOK_S = 0.1
+# A program says its version in milliseconds, in a few words; from a share that wakes up, later.
+_TELLING_S = 10.0
+_TOLD_BYTES = 1 << 20
 _PATIENCE_S = 10.0
 _PERCENT = 100
 
@@ -46,6 +50,80 @@ class ToolRun:
     interrupted: bool = False
     overdue: bool = False
     samples: list[CpuSample] = field(default_factory=list)
+
+
+def told_by(path: str, question: str) -> tuple[str, str]:
+    """Return what a program says to a question such as ``--version``: its output, and its errors.
+
+    It gets 10 s and nothing to read. What it has started ends with it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it cannot be started, does not end, ends by a signal, or says more than 1 MiB.
+
+    """
+    asked = f"{path} {question}"
+    try:
+        process = subprocess.Popen(  # noqa: S603 - A list of arguments, without a shell.
+            [path, question],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be started: {error.strerror}") from error
+    with process:
+        try:
+            said = _said(process, asked)
+        finally:
+            _kill_session(process)
+    if process.returncode < 0:
+        name = signal.Signals(-process.returncode).name
+        raise InvalidRequestError(f"{asked} was ended by the signal {name}: it cannot be used here")
+    return said
+
+
+def _said(process: subprocess.Popen[bytes], asked: str) -> tuple[str, str]:
+    """Return what both streams say until the process ends; what it has started may hold them."""
+    end_s = time.monotonic() + _TELLING_S
+    said = {one: b"" for one in (process.stdout, process.stderr) if one is not None}
+    with selectors.DefaultSelector() as waiting:
+        for stream in said:
+            waiting.register(stream, selectors.EVENT_READ)
+        while process.poll() is None or waiting.select(0):
+            _read_more(waiting, said)
+            if sum(map(len, said.values())) > _TOLD_BYTES:
+                raise InvalidRequestError(f"{asked} does not stop talking: it cannot be used here")
+            if time.monotonic() > end_s:
+                raise InvalidRequestError(
+                    f"{asked} has not ended within {_TELLING_S:g} s: it cannot be used here"
+                )
+    out, errors = (one.decode("utf-8", "replace") for one in said.values())
+    return out, errors
+
+
+def _read_more(waiting: selectors.BaseSelector, said: dict[IO[bytes], bytes]) -> None:
+    """Read what is there now; a stream that has ended is waited for no more."""
+    found = waiting.select(_LOOK_S) if waiting.get_map() else []
+    if not found:
+        time.sleep(_LOOK_S if not waiting.get_map() else 0)
+    for key, _events in found:
+        stream: Any = key.fileobj
+        data = os.read(stream.fileno(), _TOLD_BYTES)
+        said[stream] += data
+        if not data:
+            waiting.unregister(stream)
+
+
+def _kill_session(process: subprocess.Popen[bytes]) -> None:
+    """End a process and what it has started and left in its session."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+    process.wait()
 
 
 def run_tool(command: Sequence[str], folder: Path, limit_s: float) -> ToolRun:

@@ -63,7 +63,7 @@ def in_turns(wish: Turns, where: str | None) -> None:
     """Measure and compare, go on with what was ended, or compare again what was measured."""
     try:
         plan = None if wish.run is None else _plan(wish.run, wish)
-        with opened_store(where) as store:
+        with opened_store(where, make=plan is not None) as store:
             found = _found(store, wish, plan)
             _show(store, found, as_json=wish.as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.common import JsonOption, StoreOption, opened_store
+from fathom.cli.common import JsonOption, StoreOption, listed_store
 from fathom.cli.views.runs import console, local_time, text_table
 
 __all__ = ["audit"]
@@ -24,7 +24,7 @@ def audit(
 
     A line is written before the run, so that one without a run was refused, or its run not saved.
     """
-    with opened_store(store) as opened:
+    with listed_store(store, as_json=as_json) as opened:
         found = opened.overrides.list(limit=limit)
         if as_json:
             typer.echo(json.dumps([asdict(one) for one in found], indent=2))

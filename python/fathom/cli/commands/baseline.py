@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fathom.cli.commands.show import ReferenceArgument
-from fathom.cli.common import JsonOption, StoreOption, opened_store
+from fathom.cli.common import JsonOption, StoreOption, listed_store, opened_store
 from fathom.cli.views.runs import console, local_time, text_table
 
 __all__ = ["app"]
@@ -27,7 +27,7 @@ def set_(
     store: StoreOption = None,
 ) -> None:
     """Give a run (12) or an experiment (e3) a name; a name that is in use moves."""
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         opened.baselines.set(name, reference)
         if as_json:
             (made,) = (one for one in opened.baselines.list() if one.name == name)
@@ -37,7 +37,7 @@ def set_(
 @app.command("list")
 def list_(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     """List the names."""
-    with opened_store(store) as opened:
+    with listed_store(store, as_json=as_json) as opened:
         if as_json:
             typer.echo(json.dumps([asdict(one) for one in opened.baselines.list()], indent=2))
             return
@@ -55,7 +55,7 @@ def list_(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
 @app.command("remove")
 def remove(name: _Name, *, as_json: JsonOption = False, store: StoreOption = None) -> None:
     """Remove a name; its runs stay."""
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         opened.baselines.delete(name)
         if as_json:
             typer.echo(json.dumps({"removed": name}, indent=2))

@@ -146,7 +146,7 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
     )
 
     wanted = [*(metric or DEFAULT_METRICS), *(one.metric for one in conditions)]
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         try:
             found = compare_runs(
                 opened,

@@ -26,7 +26,7 @@ def delete(
     store: StoreOption = None,
 ) -> None:
     """Delete runs, or experiments with their runs. What a baseline names is kept."""
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         numbers = {one: experiment_number(one) for one in references}
         experiments = [number for number in numbers.values() if number is not None]
         others = [one for one, number in numbers.items() if number is None]

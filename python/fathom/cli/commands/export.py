@@ -103,7 +103,7 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     from fathom._export import ExportError, format_of, write_file, write_text  # noqa: PLC0415
     from fathom._tables import rows_of  # noqa: PLC0415
 
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         if form is Form.STORE or (form is None and output and output.suffix == ".sqlite"):
             export_store(opened, references or [], output, redact=redact)
             return

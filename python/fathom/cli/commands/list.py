@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.cli.common import JsonOption, StoreOption, opened_store
+from fathom.cli.common import JsonOption, StoreOption, listed_store
 from fathom.cli.views.runs import console, local_time, runs_table, text_table
 from fathom.store.glance import newest_runs
 
@@ -42,7 +42,7 @@ def list_(  # noqa: PLR0913 - Each is an option of the command.
     if all_runs and (newest := newest_runs(store, limit)):
         _runs(newest, as_json=as_json)
         return
-    with opened_store(store) as opened:
+    with listed_store(store, as_json=as_json) as opened:
         if experiments:
             _experiments(opened, limit, as_json=as_json)
             return

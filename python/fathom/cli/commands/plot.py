@@ -52,7 +52,7 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
     form = place.suffix.lower().removeprefix(".")
     if figure != "list" and form not in ("png", "svg", "pdf", "json"):
         fail(f"{place}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         material = gather(opened, references or [])
         figures, left_out = figures_of(material)
         if figure == "list":

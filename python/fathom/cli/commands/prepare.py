@@ -12,7 +12,7 @@ import typer
 import fathom
 from fathom._permission import Permission
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
-from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.verbs import Passing
 from fathom.units import SIZES
 
@@ -60,21 +60,29 @@ def look(
     from fathom.experiments.prepare import look as look_at  # noqa: PLC0415 - Loads NumPy.
     from fathom.experiments.prepare import look_data  # noqa: PLC0415 - The same.
 
-    try:
-        found = [look_at(target, samples=samples, whole=whole) for target in targets]
+    found, failed = [], []
+    for target in targets:
+        try:
+            found.append(look_at(target, samples=samples, whole=whole))
+        except fathom.FathomError as error:
+            failed.append(error)
+    if found:
         with opened_store(store) as opened:
             for one in found:
                 plan = {"kind": "look", "target": one.target.as_dict()}
                 name = f"look {one.target.path}"
                 experiment_id = opened.experiments.begin("prepare", name, plan)
                 opened.experiments.finish(experiment_id, "complete", outcome=look_data(one))
-    except fathom.FathomError as error:
-        fail(error, exit_code(error))
     if as_json:
         typer.echo(json.dumps([look_data(one) for one in found], indent=2))
-        return
-    for one in found:
-        show_look(one)
+    else:
+        for one in found:
+            show_look(one)
+    for why in failed:
+        typer.echo(f"error: {why}", err=True)
+    if failed:
+        # Some were looked at: the command has failed in part. None was: as for that one.
+        raise typer.Exit(EXIT_FAILED if found else exit_code(failed[0]))
 
 
 @app.command("fill")
@@ -113,7 +121,7 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
     if (target is None) == (resume is None):
         fail("name the target, or what to --resume: one of both", EXIT_INVALID)
     try:
-        with opened_store(store) as opened:
+        with opened_store(store, make=resume is None) as opened:
             if resume is not None:
                 resume_any(opened, resume, permission, as_json=as_json)
                 return
@@ -218,7 +226,7 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
     if (resume is None) != bool(context.args):
         fail("name the target or the load, or what to --resume: one of both", EXIT_INVALID)
     try:
-        with opened_store(store) as opened:
+        with opened_store(store, make=resume is None) as opened:
             if resume is not None:
                 resume_any(opened, resume, permission, as_json=as_json)
                 return

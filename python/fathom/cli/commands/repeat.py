@@ -76,7 +76,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     try:
-        with opened_store(store) as opened:
+        with opened_store(store, make=resume is None) as opened:
             if resume is None:
                 wish = _Wish(policy, label, precondition, yes, chosen_runner(runner))
                 experiment_id = _begun(opened, arguments, wish, as_json=as_json)

@@ -82,7 +82,7 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     from fathom.store.damage import damage_told  # noqa: PLC0415 - The same.
 
     wanted = references or []
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         material = gather(opened, wanted)
         if redact:
             material = _redacted(opened, material)

@@ -61,7 +61,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     try:
         if number := _stored_run(arguments, runner):
             wish = _Wish(arguments, permission, label, None, as_json)
-            with opened_store(store) as opened:
+            with opened_store(store, make=False) as opened:
                 _again(opened, number, wish, no_save=no_save)
             return
         other = chosen_runner(runner)

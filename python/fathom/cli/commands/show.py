@@ -40,7 +40,7 @@ def show(
     reference: ReferenceArgument, *, as_json: JsonOption = False, store: StoreOption = None
 ) -> None:
     """Show runs or an experiment."""
-    with opened_store(store) as opened:
+    with opened_store(store, make=False) as opened:
         experiment_id = experiment_number(reference)
         if experiment_id is not None:
             _experiment(opened, experiment_id, as_json=as_json)

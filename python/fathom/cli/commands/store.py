@@ -57,7 +57,7 @@ def copy(
             told = len(done.new_runs) // _TOLD_RUNS
             typer.echo(f"{len(done.new_runs)} runs copied", err=True)
 
-    with opened_store(source) as here, opened_store(target) as there:
+    with opened_store(source, make=False) as here, opened_store(target) as there:
         done = stores.copy_store(here, there, references or [], on_copied=tell)
         where = there.name
     if as_json:

@@ -148,7 +148,7 @@ def _resume(
     from fathom.experiments.tune.experiment import resume_tune  # noqa: PLC0415 - Loads NumPy.
     from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
 
-    with opened_store(where) as store:
+    with opened_store(where, make=False) as store:
         experiment_id = resumed_id(store, "tune", reference)
         planned = resumed_runner(store, experiment_id, given)
         resumed_permission(store, experiment_id, permission)

@@ -20,7 +20,7 @@ _TERMS = {
     "outstanding": "depth",
     "outstanding_per_thread": "depth",
     "thread_count": "number of threads",
-    "request_count": "number of outstanding I/Os of all threads",
+    "request_count": "outstanding I/Os of each thread over all its targets (-O)",
     "random_percent": "share of random offsets (%)",
     "write_percent": "share of writes (%)",
     "precision_milli": "precision of the mean (%)",

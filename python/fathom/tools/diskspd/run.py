@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
+from fathom.tools._process import told_by
 from fathom.tools.foreign import ToolSpan
 from fathom.units import NS_PER_MS, NS_PER_S
 
@@ -29,7 +29,6 @@ __all__ = ["DiskspdExe", "find_diskspd"]
 _PERCENT = 100.0
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _VERSION = re.compile(r"version (\d[\w.-]*)|\((Fathom)\) (\d[\w.-]*)")
-_LOOK_S = 10
 # Long options that only tell our engine when to end, or what may be overwritten.
 _LEFT_OUT = (
     "--stop-confidence",
@@ -64,14 +63,9 @@ def find_diskspd(name: str) -> DiskspdExe:
             "can be executed"
         )
     for question in ("--version", "-?"):
-        try:
-            told = subprocess.run(  # noqa: S603 - A list of arguments, without a shell.
-                [path, question], capture_output=True, text=True, check=False, timeout=_LOOK_S
-            )
-        except (OSError, subprocess.SubprocessError, UnicodeDecodeError) as error:
-            raise InvalidRequestError(f"{path} cannot be asked for its version: {error}") from error
-        found = _VERSION.search(told.stdout + told.stderr)
-        if found and "diskspd" in (told.stdout + told.stderr).lower():
+        told = "".join(told_by(path, question))
+        found = _VERSION.search(told)
+        if found and "diskspd" in told.lower():
             return DiskspdExe(path, found[1] or f"{found[2]} {found[3]}")
     raise InvalidRequestError(f"{path} does not say a version as DiskSpd does: it is no runner")
 
@@ -109,13 +103,13 @@ class DiskspdExe:
         elif run.return_code and not run.interrupted:
             words = "; ".join(run.errors.strip().splitlines()[-3:]) or "without a word"
             failure = f"DiskSpd ended with code {run.return_code}: {words}"
+        with_latency = load.profile["time_spans"][0]["measure_latency"]
         try:
             span = _span(said)
-        except ValueError as error:
+            measured_ns = round(float(_told(span, "TestTimeSeconds")) * NS_PER_S)
+            thread = _whole(span, with_latency=with_latency)
+        except (ValueError, OverflowError) as error:
             return ToolSpan(0, [], None, failure or f"DiskSpd left no result: {error}")
-        with_latency = load.profile["time_spans"][0]["measure_latency"]
-        measured_ns = round(float(_told(span, "TestTimeSeconds")) * NS_PER_S)
-        thread = _whole(span, with_latency=with_latency)
         ios = sum(thread["targets"][0][kind]["ios"] for kind in ("read", "write"))
         if not (failure or ios or run.interrupted):
             failure = "DiskSpd measured no I/O"

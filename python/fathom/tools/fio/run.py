@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathom._text import json_of
+from fathom._text import json_of, one_line
 from fathom.errors import InvalidRequestError
 from fathom.runners.known_mean import known_mean
+from fathom.tools._process import told_by
 from fathom.tools.fio.names import files_of, is_plain
 from fathom.tools.fio.write import to_fio
 from fathom.tools.foreign import ToolSpan
@@ -32,7 +32,9 @@ __all__ = ["Fio", "find_fio"]
 
 _REPORT, _LOG = "report.json", "intervals"
 _LOG_MS = 100
+_VERSION_LENGTH = 60
 _PERCENT = 100
+_MOST = 1 << 63
 _SUB_BUCKET_BITS = 10  # Of our histograms (measure/latency.rs).
 _WAITS = {
     "completion_waits": 0,
@@ -51,17 +53,17 @@ def find_fio(name: str = "fio") -> Fio:
     Raises
     ------
     InvalidRequestError
-        If it is not, or if what has its name is not fio 3.
+        If it is not, or if what has its name is not fio 3, or does not say so in time.
 
     """
     path = shutil.which(name)
     if path is None:
         raise InvalidRequestError(f"{name} is not installed (Debian: apt-get install fio)")
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)  # noqa: S603
-    version = told.stdout.strip()
-    if not version.startswith("fio-3"):
-        said = (version or told.stderr.strip()).splitlines()[:1]
-        raise InvalidRequestError(f"{path} is not fio 3: it says {' '.join(said)!r}")
+    output, errors = told_by(path, "--version")
+    version = one_line(output.strip())
+    if not version.startswith("fio-3") or len(version) > _VERSION_LENGTH:
+        said = one_line((output.strip() or errors.strip()).partition("\n")[0])[:_VERSION_LENGTH]
+        raise InvalidRequestError(f"{path} is not fio 3: it says {said!r}")
     return Fio(path, version.removeprefix("fio-"))
 
 
@@ -91,11 +93,12 @@ class Fio:
         said = _text(folder / _REPORT)
         failure = _failure(run, said)
         try:
-            document = json_of(said[said.index("{") :])
-        except ValueError:
+            jobs = _jobs_of(json_of(said[said.index("{") :]))
+        except _NoReportError as error:
+            return ToolSpan(0, [], None, failure or f"fio's report cannot be read: {error}")
+        except (ValueError, RecursionError):
             return ToolSpan(0, [], None, failure or f"fio left no report: {_last_words(said)}")
-        jobs = document.get("jobs", [])
-        faults = sorted({os.strerror(job["error"]) for job in jobs if job.get("error")})
+        faults = sorted({_error_words(job["error"]) for job in jobs if job.get("error")})
         failure = failure or ("; ".join(faults) or None)
         span = load.profile["time_spans"][0]
         runtime_ms = max((job[kind]["runtime"] for job in jobs for kind in ("read", "write")),
@@ -107,6 +110,68 @@ class Fio:
         threads = [_thread(index, job, span, names) for index, job in enumerate(jobs)]
         series = _series(folder, runtime_ms)
         return ToolSpan(runtime_ms * NS_PER_MS, threads, known_mean(series, _LOG_MS, span), failure)
+
+
+def _error_words(number: int) -> str:
+    return os.strerror(number) if number < 1 << 31 else f"error {number}"
+
+
+class _NoReportError(Exception):
+    """What is there is JSON, and no report of fio: the words say what is missing."""
+
+
+_COUNTS = ("total_ios", "io_bytes", "short_ios", "runtime")
+_TIMES = ("usr_cpu", "sys_cpu", "job_runtime")
+
+
+def _jobs_of(document: Any) -> list[Any]:  # noqa: ANN401 - JSON may be anything.
+    """Return the jobs of a report, in which all that is read of them is there, and is a number.
+
+    A part that is missing is unknown: it is not taken for a direction without any I/O.
+    """
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(jobs, list):
+        raise _NoReportError("it has no 'jobs'")
+    for number, job in enumerate(jobs):
+        place = f"jobs[{number}]"
+        _check_numbers(job, _TIMES, place)
+        options = job.get("job options", {})
+        if not isinstance(options, dict) or not all(isinstance(v, str) for v in options.values()):
+            raise _NoReportError(f"{place} has no 'job options'")
+        _check_numbers({"error": 0, **job}, ("error",), place, is_whole=True)
+        for kind in ("read", "write"):
+            _check_direction(job.get(kind), f"{place}: its '{kind}'")
+    return jobs
+
+
+def _check_direction(found: Any, place: str) -> None:  # noqa: ANN401 - JSON may be anything.
+    _check_numbers(found, _COUNTS, place, is_whole=True)
+    latency = found.get("lat_ns", {})
+    bins = latency.get("bins", {}) if isinstance(latency, dict) else None
+    if not isinstance(bins, dict):
+        raise _NoReportError(f"{place} has no latencies in 'lat_ns'")
+    for names, is_whole in ((("min", "max"), True), (("mean", "stddev"), False)):
+        told = [name for name in names if name in latency]
+        _check_numbers(latency, told, f"{place}, 'lat_ns'", is_whole=is_whole)
+    if not all(one.isascii() and one.isdigit() for one in bins):
+        raise _NoReportError(f"{place} has latencies that are no numbers")
+    _check_numbers(bins, [*bins], f"{place}, 'bins'", is_whole=True)
+
+
+def _check_numbers(
+    found: Any,  # noqa: ANN401 - As above.
+    names: Sequence[str],
+    place: str,
+    *,
+    is_whole: bool = False,
+) -> None:
+    if not isinstance(found, dict):
+        raise _NoReportError(f"{place} is missing")
+    kinds = int if is_whole else int | float
+    for name in names:
+        value = found.get(name)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < _MOST:
+            raise _NoReportError(f"{place} has no '{name}'")
 
 
 def _own_options(job: FioJob) -> list[str]:
@@ -242,9 +307,13 @@ def _series(folder: Path, runtime_ms: int) -> list[float]:
     whole = runtime_ms // _LOG_MS
     sums = [0.0] * whole
     for path in folder.glob(f"{_LOG}_iops*.log"):
-        for line in path.read_text(encoding="ascii").splitlines():
-            words = line.split(",")
-            place = round(int(words[0]) / _LOG_MS) - 1
+        for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+            try:
+                at_ms, rate, *_rest = line.split(",")
+                place, iops = round(int(at_ms) / _LOG_MS) - 1, float(rate)
+            except ValueError:
+                # Half a line, or none of fio's: what is known of the mean would be a guess.
+                return []
             if 0 <= place < whole:
-                sums[place] += float(words[1])
+                sums[place] += iops
     return sums
