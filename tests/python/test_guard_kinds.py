@@ -20,11 +20,15 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fathom
 import numpy as np
 import pytest
 from fathom import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MIB = 1 << 20
 _WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 100
@@ -208,6 +212,73 @@ def test_a_file_that_fed_its_own_writes_does_not_prove_itself(tmp_path: Path) ->
         with pytest.raises(RefusedError):
             fathom.run(["-w100", "-b4K", "-d1", "-W0", str(one)])
         assert one.read_bytes()[:4096] == data
+
+
+def _fed(folder: Path, feed: bytes, *more: str) -> Path:
+    """Return a file, all of which a file of these bytes has fed."""
+    (folder / "feed").write_bytes(feed)
+    path = folder / "t.dat"
+    load = [*more, "-w100", "-W0", "-d1", f"-Z64K,{folder / 'feed'}"]
+    fathom.run(["-c64K", "-s", "-o1", "--stop-ios=64", *load, str(path)])
+    assert len(path.read_bytes()) == 64 << 10
+    return path
+
+
+def _lines(count: int) -> list[bytes]:
+    drawn = random.Random(8)  # noqa: S311
+    return [
+        b"%08d,%016x,ok\n" % (drawn.randrange(10**8), drawn.getrandbits(64)) for _ in range(count)
+    ]
+
+
+def _sorted_lines(data: bytes) -> bytes:
+    start, end = data.index(b"\n", 8192) + 1, data.index(b"\n", 10_000) + 1
+    lines = sorted(data[start:end].splitlines(keepends=True))
+    return data[:start] + b"".join(lines) + data[end:]
+
+
+@pytest.mark.parametrize("way", [["-b4K"], ["-b4K", "-Su"], ["-b1000"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "change",
+    [
+        _sorted_lines,
+        lambda data: data[:9000] + b"\0" * 5 + data[9005:],
+        lambda data: data[:9000] + b"\0" * 40 + data[9040:],
+        lambda data: data[:9000] + data[20_007:20_027] + data[9020:],
+    ],
+    ids=["sorted", "a few zeros", "zeros", "copied"],
+)
+def test_lines_of_what_fed_the_writes_were_sorted_in_place(
+    tmp_path: Path, change: Callable[[bytes], bytes], way: list[str]
+) -> None:
+    """Each is of the feed by itself, but no I/O has written them so."""
+    path = _fed(tmp_path, b"".join(_lines(2600)), *way)
+    data = change(path.read_bytes())
+    assert data != path.read_bytes()
+    with path.open("r+b") as file:
+        file.write(data)
+    with pytest.raises(RefusedError):
+        fathom.run(["-w100", "-b4K", "-d1", "-W0", str(path)])
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("way", [["-b4K"], ["-b1000"], ["-b48"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "feed",
+    [
+        b"\0" * 30_000 + b"".join(_lines(300)) + b"\0" * 3000 + b"end",
+        b"the same line\n" * 2000 + b"".join(_lines(100)) + b"the same line\n" * 900,
+        b"ab",
+        b"".join(line + bytes(50) for line in _lines(900)),
+    ],
+    ids=["zeros", "repeated lines", "two bytes", "zeros between"],
+)
+def test_what_many_places_of_a_feed_look_like_is_still_ours(
+    tmp_path: Path, feed: bytes, way: list[str]
+) -> None:
+    path = _fed(tmp_path, feed, *way)
+    path.touch()
+    fathom.run(["-w100", "-b4K", "-d1", "-W0", "--stop-ios=1", str(path)])
 
 
 def test_a_mapped_write_in_memory_leaves_no_time_and_is_seen() -> None:

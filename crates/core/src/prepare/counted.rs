@@ -83,7 +83,7 @@ impl Writes {
     }
 
     /// I/Os began and ended at multiples of so many bytes, also those that were cut short.
-    fn edge_bytes(&self) -> u64 {
+    pub(super) fn edge_bytes(&self) -> u64 {
         match self.torn {
             Torn::Nowhere => self.step_bytes,
             Torn::AtSectors => greatest_common_divisor(self.step_bytes, SECTOR_BYTES),
@@ -95,6 +95,11 @@ impl Writes {
     /// by chance that of the piece beside it.
     pub(super) fn leave_no_short_pieces(&self) -> bool {
         self.edge_bytes() >= 2 * PIECE_BYTES_MIN
+    }
+
+    /// Bytes of the slots each of which one I/O has written as a whole; none if they are too short to tell.
+    pub(super) fn whole_bytes(&self) -> Option<u64> {
+        Self { counted: true, ..*self }.slot_bytes()
     }
 
     /// Bytes of the slots in which what counts is ours; none if a table may fill one.

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 /// A file that feeds writes is not read further than this.
@@ -14,6 +15,8 @@ pub(super) const WINDOW_BYTES: usize = 16;
 const PLACES_MAX: usize = 1 << 22;
 /// Of places that look the same, so many are tried.
 const TRIES: usize = 16;
+/// Windows begin so many bytes apart until one is found that stands at few places.
+const STRIDE_BYTES: usize = 16;
 
 /// What a file held that was repeated to fill the buffer of writes.
 #[derive(Debug)]
@@ -46,15 +49,46 @@ impl Fed {
         shifts.map(|shift| self.length_with(bytes, shift)).find(|length| *length > 0).unwrap_or(0)
     }
 
+    /// Whether all `bytes` stand one after another in what was fed, also where their first ones stand at many
+    /// places, as zeros and repeated lines do.
+    pub(super) fn holds(&self, bytes: &[u8]) -> bool {
+        self.length(bytes) == bytes.len() || self.telling_places(bytes).is_some_and(|mut places| {
+            places.any(|(place, shift)| self.same(bytes, place, shift) == bytes.len())
+        })
+    }
+
+    /// The places at which the first windows stand that stand at few; else those of the windows at the fewest.
+    fn telling_places(&self, bytes: &[u8]) -> Option<impl Iterator<Item = (usize, usize)>> {
+        let last = bytes.len().checked_sub(WINDOW_BYTES + self.step - 1)?;
+        let starts = (0..=last).step_by(STRIDE_BYTES);
+        let count = |start: &usize| self.alike(bytes, *start..*start + self.step).count();
+        let start = starts.clone().find(|start| count(start) <= TRIES * self.step);
+        let start = start.or_else(|| starts.min_by_key(count))?;
+        Some(self.alike(bytes, start..start + self.step))
+    }
+
+    /// The known places that look like the windows at these shifts, each with its shift.
+    fn alike(&self, bytes: &[u8], shifts: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+        shifts.flat_map(move |shift| {
+            let window = bytes.get(shift..shift + WINDOW_BYTES);
+            let places = window.map_or(&[][..], |window| self.places_of(hash(window)));
+            places.iter().map(move |(_, place)| (*place as usize, shift))
+        })
+    }
+
     /// The same, where a known place lies so far behind the first byte.
     fn length_with(&self, bytes: &[u8], shift: usize) -> usize {
         let Some(window) = bytes.get(shift..shift + WINDOW_BYTES) else { return 0 };
-        let wanted = hash(window);
-        let places = self.places.get_or_init(|| self.index());
-        let first = places.partition_point(|(hash, _)| *hash < wanted);
-        let alike = places[first..].iter().take_while(|(hash, _)| *hash == wanted).take(TRIES);
+        let alike = self.places_of(hash(window)).iter().take(TRIES);
         let lengths = alike.map(|(_, place)| self.same(bytes, *place as usize, shift));
         lengths.max().filter(|length| *length >= shift + WINDOW_BYTES).unwrap_or(0)
+    }
+
+    /// All known places with a hash.
+    fn places_of(&self, wanted: u32) -> &[(u32, u32)] {
+        let places = self.places.get_or_init(|| self.index());
+        let from = &places[places.partition_point(|(hash, _)| *hash < wanted)..];
+        &from[..from.partition_point(|(hash, _)| *hash == wanted)]
     }
 
     /// How many of `bytes` are those that begin `shift` bytes before a place.
@@ -121,6 +155,26 @@ mod tests {
         }
     }
 
+    proptest! {
+        #[test]
+        fn a_slot_is_known_as_a_whole_and_no_other_is(
+            lines in prop::collection::vec(prop::sample::select(vec!["0", "a", "bc"]), 3..400),
+            start in 0_usize..9000,
+            zeros in prop::sample::select(vec![0_usize, 5000]),
+            place in 0_usize..512,
+        ) {
+            // Zeros and few different lines, which stand at many places.
+            let mut unit = vec![0; zeros];
+            unit.extend(lines.iter().flat_map(|line| line.repeat(40).into_bytes()));
+            unit.push(b'!');
+            let mut slot: Vec<u8> = unit.iter().copied().cycle().skip(start).take(512).collect();
+            let fed = Fed::holding(unit);
+            prop_assert!(fed.holds(&slot));
+            slot[place] = b'?';
+            prop_assert!(!fed.holds(&slot));
+        }
+    }
+
     #[test]
     fn a_long_file_is_known_by_places_that_lie_apart() {
         let unit = noise(3 * PLACES_MAX + 5);
@@ -128,6 +182,7 @@ mod tests {
         assert_eq!(fed.step, 4);
         for start in [0, 1, 2, 3, 4097, 3 * PLACES_MAX - 40] {
             assert_eq!(fed.length(&unit[start..start + 40]), 40, "{start}");
+            assert!(fed.holds(&unit[start..start + 40]), "{start}");
         }
         assert_eq!(fed.length(&[9; 600]), 0);
     }

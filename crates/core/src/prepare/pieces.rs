@@ -100,7 +100,7 @@ impl Walk<'_> {
             (Kind::Zeros, zeros),
             (Kind::Counting, self.slot(at)),
             (Kind::Created, self.created(at)),
-            (Kind::Fed, self.hints.fed_length(bytes)),
+            (Kind::Fed, self.fed(at)),
         ];
         let others =
             [chained(bytes), repeated(bytes), lone(bytes, last), rest_of_grain(bytes, last)];
@@ -134,6 +134,29 @@ impl Walk<'_> {
             && self.hints.is_marked
             && self.hints.writes.leave_no_short_pieces();
         if is_by_chance { 0 } else { length }
+    }
+
+    /// How many bytes are of what fed the writes. Lines of it that somebody sorted are not, nor those between
+    /// which something was written: where I/Os are long enough to tell, one has written its slot as a whole.
+    fn fed(&self, at: usize) -> usize {
+        let writes = self.hints.writes;
+        match writes.whole_bytes() {
+            Some(slot_bytes) => self.fed_slot(at, slot_bytes),
+            None => {
+                let length = self.hints.fed_length(&self.bytes[at..]);
+                length.max(self.fed_slot(at, writes.edge_bytes()))
+            }
+        }
+    }
+
+    /// How many bytes there are to the end of their slot, if all of it is one part of what fed the writes.
+    fn fed_slot(&self, at: usize, slot_bytes: u64) -> usize {
+        let place = self.offset + at as u64;
+        let start = place / slot_bytes * slot_bytes;
+        let before = usize::try_from(place - start).unwrap_or(usize::MAX).min(at);
+        let left = usize::try_from(start + slot_bytes - place).unwrap_or(usize::MAX);
+        let end = self.bytes.len().min(at.saturating_add(left));
+        if self.hints.fed_whole(&self.bytes[at - before..end]) { end - at } else { 0 }
     }
 
     /// How many bytes count to the end of their slot. What lies outside of what is looked at may be anything:

@@ -85,6 +85,11 @@ impl Hints {
     pub(super) fn fed_length(&self, bytes: &[u8]) -> usize {
         self.fed.iter().map(|fed| fed.length(bytes)).max().unwrap_or(0)
     }
+
+    /// Whether all `bytes` are one part of what fed the writes.
+    pub(super) fn fed_whole(&self, bytes: &[u8]) -> bool {
+        self.fed.iter().any(|fed| fed.holds(bytes))
+    }
 }
 
 /// Looks at all data of `file` of `size_bytes`, until some are found that are somebody's.
@@ -229,7 +234,7 @@ impl Look<'_> {
             || Stamp::read(sector).is_ok()
             || noise::is_grain(sector)
             || compressed::is_at(offset, sector)
-            || self.hints.fed_length(sector) == sector.len();
+            || self.hints.fed_whole(sector);
         self.proved |= is_ours;
         is_ours
     }
