@@ -72,7 +72,8 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
-	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal
+	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"
+	$(BIN)/pytest -m alone
 	@$(MAKE) --no-print-directory fuzz
 
 fuzz: $(BIN)/.ready ## Fuzz all readers from the committed corpus (FUZZ_SECONDS=20 each; 0 leaves it out).

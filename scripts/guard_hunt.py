@@ -107,6 +107,8 @@ COUNT = 256
 # What counts in pieces shorter than this may be a table.
 TABLE_MOST = 260
 WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 40
+# Lines that a file may hold that feeds the writes, all of them different.
+FEED = b"".join(b"%06d: %x\n" % (at, at * 0x9E3779B97F4A7C15 % 2**64) for at in range(3000))
 
 
 class Violation(Exception):  # noqa: N818 - It is what was found, not an error of this program.
@@ -164,6 +166,11 @@ class State:
         if self.is_mixed or (self.is_torn and self.is_mapped):
             step = 1
         return self.is_counted and 0 < step < TABLE_MOST
+
+    def tells_order(self) -> bool:
+        """Tell whether parts of what a file fed show whether one I/O has written them so."""
+        step = math.gcd(self.step, SECTOR) if self.is_torn else self.step
+        return step >= TABLE_MOST and not self.is_mixed and not self.is_mapped
 
     def is_provable_beside_tables(self) -> bool:
         """Tell whether the data show whose they are, but for what looks like a table."""
@@ -271,7 +278,7 @@ def command(world: World, path: Path, drawn: random.Random) -> list[str]:
     words += [f"-w{drawn.choice([30, 100, 100])}", *blocks, *source, *way]
     feed = world.folder / "feed"
     if not feed.exists():
-        feed.write_bytes(random.Random(99).randbytes(64 * KIB))  # noqa: S311
+        feed.write_bytes(FEED if chance(drawn, 0.7) else random.Random(99).randbytes(64 * KIB))  # noqa: S311
     words = [word.replace("FEED", "feed") for word in words]
     return [world.diskspd, *words, "-W0", "-d1", path.name]
 
@@ -468,6 +475,22 @@ def foreign(world: World, drawn: random.Random) -> None:
         os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
+def rearrange(world: World, drawn: random.Random) -> None:
+    """Change the order of lines that a file fed, in place."""
+    path = drawn.choice(world.files())
+    state, held = world.state(path), path.read_bytes()
+    places = (drawn.randrange(len(held)) for _ in range(PLACES if held else 0))
+    found = ((at, held[at : at + drawn.choice([40, 100, 300])]) for at in places)
+    fed = [(at, data) for at, data in found if len(data) > PIECE and data in FEED]
+    if not fed or not state.tells_order():
+        return
+    offset, data = fed[0]
+    turned = data[PIECE:] + data[:PIECE]
+    world.log.append(f"rearrange {len(data)} bytes at {offset} of {path.name}")
+    world.counts["rearranged"] += 1
+    put(world, path, offset, turned)
+
+
 def table(world: World, drawn: random.Random) -> None:
     """Write characters in order that look like an I/O of ours that counts, or a part of one."""
     path = drawn.choice(world.files())
@@ -616,6 +639,7 @@ STEPS: dict[str, tuple[int, Callable[[World, random.Random], None]]] = {
     "stretch": (1, stretch),
     "foreign": (3, foreign),
     "table": (2, table),
+    "rearrange": (2, rearrange),
 }
 
 Step = tuple[str, int]

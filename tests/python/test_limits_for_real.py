@@ -18,6 +18,9 @@ from fathom.result import Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# A device is not blamed where others use the CPUs.
+pytestmark = pytest.mark.alone
+
 LOOP = Path("/dev/loop7")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
