@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OURS = {"fathom-storage", "fathom-storage-core", "fathom-storage-sys"}
+OURS = {"fathom-storage", "fathom-storage-core", "fathom-storage-net", "fathom-storage-sys"}
 _VERSION = re.compile(r"\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?")
 
 

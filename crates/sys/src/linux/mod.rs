@@ -32,6 +32,7 @@ pub mod reached;
 mod reserve;
 pub mod residency;
 pub mod ring;
+pub mod socket;
 pub mod space;
 mod stream;
 pub mod thread;

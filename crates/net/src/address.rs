@@ -1,0 +1,426 @@
+//! Addresses of targets, taken apart without looking anything up.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// The port that IANA gave to NBD.
+const NBD_PORT: u16 = 10_809;
+/// The NBD protocol's limit for strings.
+const EXPORT_BYTES_MAX: usize = 4096;
+
+/// The protocol of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Network block device.
+    Nbd,
+}
+
+/// Where the server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// A host, by name or number, and a port.
+    Host {
+        /// Name or number, an IPv6 one without brackets.
+        name: String,
+        /// TCP port.
+        port: u16,
+    },
+    /// A unix socket of this machine.
+    Socket(PathBuf),
+}
+
+/// A target's address. It never holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// Its protocol.
+    pub scheme: Scheme,
+    /// Where the server listens.
+    pub place: Place,
+    /// The export's name, which may be empty: the server's default.
+    pub export: String,
+    /// Whether the connection is encrypted.
+    pub is_encrypted: bool,
+    /// A directory of PEM files for TLS.
+    pub certificates: Option<PathBuf>,
+    /// The name that the server's certificate has to be for, if it is not that of the host.
+    pub verified_name: Option<String>,
+}
+
+/// Why an address is refused. No message repeats the address, which may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AddressError {
+    /// Not a protocol that is served.
+    #[error("an address begins with nbd://, nbds://, nbd+unix:// or nbds+unix://")]
+    Scheme,
+    /// A password stands in it.
+    #[error(
+        "a password in an address is seen by everybody who lists processes: leave it out, and use --credentials=FILE"
+    )]
+    Password,
+    /// A user is named, but the protocol knows none.
+    #[error("NBD has no users: leave out what stands before @")]
+    User,
+    /// No host.
+    #[error("the address names no host: nbd://HOST[:PORT]/EXPORT")]
+    NoHost,
+    /// Not a port.
+    #[error("the port '{0}' is not a number from 1 to 65535")]
+    Port(String),
+    /// A bracket is missing around an IPv6 address.
+    #[error("an IPv6 address stands in brackets, as in nbd://[::1]:10809/EXPORT")]
+    Brackets,
+    /// `nbd+unix` without a socket.
+    #[error("the address names no socket: nbd+unix:///EXPORT?socket=PATH")]
+    NoSocket,
+    /// `nbd+unix` with a host.
+    #[error("a unix socket has no host: write three slashes, nbd+unix:///EXPORT?socket=PATH")]
+    HostOfSocket,
+    /// An unknown parameter.
+    #[error("'{0}' is not a parameter of this address (socket, tls-certificates, tls-hostname)")]
+    Parameter(String),
+    /// A parameter that only makes sense with encryption.
+    #[error("'{0}' needs an encrypted address: nbds:// or nbds+unix://")]
+    NotEncrypted(String),
+    /// `%` without two hexadecimal digits, or bytes that are no text.
+    #[error(
+        "'%' is followed by two hexadecimal digits, and what they give must be UTF-8 without NUL"
+    )]
+    Escape,
+    /// A fragment.
+    #[error("'#' has no meaning here: write %23 if it is part of a name")]
+    Fragment,
+    /// An export's name beyond the protocol's limit.
+    #[error("the export's name is longer than {EXPORT_BYTES_MAX} bytes")]
+    Long,
+}
+
+impl Address {
+    /// Whether a text is meant as an address that this crate knows; it may still be wrong.
+    #[must_use]
+    pub fn is_meant(text: &str) -> bool {
+        split_scheme(text).is_some_and(|(scheme, _)| Kind::of(scheme).is_some())
+    }
+
+    /// Takes an address apart.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let (scheme, rest) = split_scheme(text).ok_or(AddressError::Scheme)?;
+        let kind = Kind::of(scheme).ok_or(AddressError::Scheme)?;
+        // A password may hold any sign, and is looked for first: no other message may quote a part of it.
+        refuse_user(rest)?;
+        if rest.contains('#') {
+            return Err(AddressError::Fragment);
+        }
+        let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = before.split_once('/').unwrap_or((before, ""));
+        let mut address = Self {
+            scheme: Scheme::Nbd,
+            place: Place::Socket(PathBuf::new()),
+            export: export(path)?,
+            is_encrypted: kind.is_encrypted,
+            certificates: None,
+            verified_name: None,
+        };
+        let socket = address.take_parameters(query)?;
+        address.place = place(kind, authority, socket)?;
+        Ok(address)
+    }
+
+    /// Takes the parameters; gives the socket's path.
+    fn take_parameters(&mut self, query: &str) -> Result<Option<String>, AddressError> {
+        let mut socket = None;
+        for parameter in query.split('&').filter(|one| !one.is_empty()) {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            let value = unescape(value)?;
+            match name {
+                "socket" => socket = Some(value),
+                "tls-certificates" => self.certificates = Some(value.into()),
+                "tls-hostname" => self.verified_name = Some(value),
+                _ => return Err(AddressError::Parameter(name.to_owned())),
+            }
+            if name.starts_with("tls-") && !self.is_encrypted {
+                return Err(AddressError::NotEncrypted(name.to_owned()));
+            }
+        }
+        Ok(socket)
+    }
+
+    /// Host and port, or the path of the socket, as messages name the server.
+    #[must_use]
+    pub fn server(&self) -> String {
+        match &self.place {
+            Place::Host { name, port } if name.contains(':') => format!("[{name}]:{port}"),
+            Place::Host { name, port } => format!("{name}:{port}"),
+            Place::Socket(path) => path.display().to_string(),
+        }
+    }
+
+    /// What has to be typed for permission to write: the serial number, or `host/export:size`.
+    #[must_use]
+    pub fn token(&self, facts: &crate::Facts) -> String {
+        let named = || format!("{}/{}:{}", self.server(), self.export, facts.size_bytes);
+        facts.serial.clone().unwrap_or_else(named)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_encrypted { "nbds" } else { "nbd" };
+        let export = escape(&self.export);
+        match &self.place {
+            Place::Host { name, port } => {
+                let name = escape(name).replace('/', "%2F");
+                let name = if name.contains(':') { format!("[{name}]") } else { name };
+                write!(out, "{scheme}://{name}:{port}/{export}")?;
+            }
+            Place::Socket(path) => {
+                write!(
+                    out,
+                    "{scheme}+unix:///{export}?socket={}",
+                    escape(&path.to_string_lossy())
+                )?;
+            }
+        }
+        let mut mark = if matches!(self.place, Place::Socket(_)) { '&' } else { '?' };
+        let directory = self.certificates.as_ref().map(|path| path.to_string_lossy().into_owned());
+        for (name, value) in [("certificates", directory), ("hostname", self.verified_name.clone())]
+        {
+            if let Some(value) = value {
+                write!(out, "{mark}tls-{name}={}", escape(&value))?;
+                mark = '&';
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a scheme says.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    is_encrypted: bool,
+    is_socket: bool,
+}
+
+impl Kind {
+    fn of(scheme: &str) -> Option<Self> {
+        let lower = scheme.to_ascii_lowercase();
+        let (base, is_socket) = lower.strip_suffix("+unix").map_or((&*lower, false), |b| (b, true));
+        let is_encrypted = match base {
+            "nbd" => false,
+            "nbds" => true,
+            _ => return None,
+        };
+        Some(Self { is_encrypted, is_socket })
+    }
+}
+
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    text.split_once("://")
+}
+
+/// Refuses `user@` and `user:password@`. A password with a slash, a question mark or a hash in it ends the
+/// authority early for a reader; so whatever stands before the last `@` of the text is looked at.
+fn refuse_user(rest: &str) -> Result<(), AddressError> {
+    let Some((user, _)) = rest.rsplit_once('@') else { return Ok(()) };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match (user.contains(':'), authority.contains('@')) {
+        (true, true) => Err(AddressError::Password),
+        (false, true) => Err(AddressError::User),
+        // `user:pa/ss@host`: what would be the port is no number.
+        (true, false) if !has_numeric_port(authority) => Err(AddressError::Password),
+        _ => Ok(()),
+    }
+}
+
+fn has_numeric_port(authority: &str) -> bool {
+    if authority.starts_with('[') {
+        return true;
+    }
+    authority.split_once(':').is_none_or(|(_, port)| port.parse::<u16>().is_ok())
+}
+
+fn place(kind: Kind, authority: &str, socket: Option<String>) -> Result<Place, AddressError> {
+    match (kind.is_socket, socket) {
+        (true, _) if !authority.is_empty() => Err(AddressError::HostOfSocket),
+        (true, Some(path)) if !path.is_empty() => Ok(Place::Socket(path.into())),
+        (true, _) => Err(AddressError::NoSocket),
+        (false, Some(_)) => Err(AddressError::Parameter("socket".to_owned())),
+        (false, None) => host(authority),
+    }
+}
+
+fn host(authority: &str) -> Result<Place, AddressError> {
+    let (name, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (name, after) = rest.split_once(']').ok_or(AddressError::Brackets)?;
+            let port = after.strip_prefix(':');
+            if port.is_none() && !after.is_empty() {
+                return Err(AddressError::Brackets);
+            }
+            (name, port)
+        }
+        None if authority.matches(':').count() > 1 => return Err(AddressError::Brackets),
+        None => match authority.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (authority, None),
+        },
+    };
+    let name = unescape(name)?;
+    if name.is_empty() {
+        return Err(AddressError::NoHost);
+    }
+    Ok(Place::Host { name, port: port.map_or(Ok(NBD_PORT), number)? })
+}
+
+fn number(port: &str) -> Result<u16, AddressError> {
+    let wrong = || AddressError::Port(port.to_owned());
+    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
+    let port = port.parse().ok().filter(|&port| port > 0 && digits);
+    port.ok_or_else(wrong)
+}
+
+fn export(path: &str) -> Result<String, AddressError> {
+    let name = unescape(path)?;
+    if name.len() > EXPORT_BYTES_MAX { Err(AddressError::Long) } else { Ok(name) }
+}
+
+fn unescape(text: &str) -> Result<String, AddressError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|byte| char::from(byte).to_digit(16));
+        let (high, low) = digit().zip(digit()).ok_or(AddressError::Escape)?;
+        bytes.push(u8::try_from(high * 16 + low).expect("two hexadecimal digits are a byte"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| AddressError::Escape)?;
+    if text.contains('\0') { Err(AddressError::Escape) } else { Ok(text) }
+}
+
+fn escape(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:+,".contains(&byte);
+    let written = text.bytes().map(|byte| match byte {
+        byte if plain(byte) => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    written.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn server_and_export(text: &str) -> (String, String) {
+        let address = Address::parse(text).unwrap();
+        (address.server(), address.export)
+    }
+
+    #[test]
+    fn hosts_ports_and_exports_are_taken_apart() {
+        for (text, server, export) in [
+            ("nbd://127.0.0.1/", "127.0.0.1:10809", ""),
+            ("nbd://storage", "storage:10809", ""),
+            ("NBD://storage:99/disk0", "storage:99", "disk0"),
+            ("nbd://[::1]/a%20b", "[::1]:10809", "a b"),
+            ("nbd://[fe80::1%25eth0]:5/x", "[fe80::1%eth0]:5", "x"),
+            ("nbd://h//absolute", "h:10809", "/absolute"),
+            ("nbd://h:1/user@mail:x", "h:1", "user@mail:x"),
+            ("nbd+unix:///?socket=/run/a.sock", "/run/a.sock", ""),
+            ("nbd+unix:///e/f?socket=/run/%C3%BC", "/run/ü", "e/f"),
+        ] {
+            assert_eq!(server_and_export(text), (server.to_owned(), export.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, error) in [
+            ("smb://h/share", AddressError::Scheme),
+            ("/dev/sdz", AddressError::Scheme),
+            ("nbd://", AddressError::NoHost),
+            ("nbd:///x", AddressError::NoHost),
+            ("nbd://h:0/", AddressError::Port("0".into())),
+            ("nbd://h:+5/", AddressError::Port("+5".into())),
+            ("nbd://h:65536/", AddressError::Port("65536".into())),
+            ("nbd://h:/", AddressError::Port(String::new())),
+            ("nbd://::1/", AddressError::Brackets),
+            ("nbd://[::1/", AddressError::Brackets),
+            ("nbd://[::1]5/", AddressError::Brackets),
+            ("nbd+unix:///x", AddressError::NoSocket),
+            ("nbd+unix:///x?socket=", AddressError::NoSocket),
+            ("nbd+unix://h/x?socket=/s", AddressError::HostOfSocket),
+            ("nbd://h/?socket=/s", AddressError::Parameter("socket".into())),
+            ("nbds://h/?tls=no", AddressError::Parameter("tls".into())),
+            ("nbd://h/?tls-certificates=/x", AddressError::NotEncrypted("tls-certificates".into())),
+            ("nbd://h/%4", AddressError::Escape),
+            ("nbd://h/%+4", AddressError::Escape),
+            ("nbd://h/%00", AddressError::Escape),
+            ("nbd://h/%FF", AddressError::Escape),
+            ("nbd://h/a#b", AddressError::Fragment),
+            ("nbd://anna@h/", AddressError::User),
+        ] {
+            assert_eq!(Address::parse(text), Err(error), "{text}");
+        }
+        let long = format!("nbd://h/{}", "x".repeat(EXPORT_BYTES_MAX + 1));
+        assert_eq!(Address::parse(&long), Err(AddressError::Long));
+    }
+
+    #[test]
+    fn passwords_are_refused_and_never_repeated() {
+        for text in [
+            "nbd://anna:s3cret@h/",
+            "nbd://anna:s3/cret@h/",
+            "nbd://anna:s3?cret@h/",
+            "nbd://anna:s3#cret@h/",
+            "nbd://:s3cret@h/",
+            "nbds://anna:s3cret@@h:9/x",
+        ] {
+            let error = Address::parse(text).unwrap_err();
+            assert_eq!(error, AddressError::Password, "{text}");
+            assert!(error.to_string().contains("--credentials=FILE"));
+            assert!(!format!("{error} {error:?}").contains("cret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_the_serial_or_says_where_and_how_large() {
+        let address = Address::parse("nbd://h/disk").unwrap();
+        let facts = crate::Facts { size_bytes: 4096, ..crate::Facts::default() };
+        assert_eq!(address.token(&facts), "h:10809/disk:4096");
+        let facts = crate::Facts { serial: Some("S1".into()), ..facts };
+        assert_eq!(address.token(&facts), "S1");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_the_parser_and_what_it_takes_is_written_back_the_same(
+            text in "(nbds?(\\+unix)?://)?[a-z:/?=&%@\\[\\]#0-9é-]{0,40}",
+        ) {
+            if let Ok(address) = Address::parse(&text) {
+                prop_assert_eq!(Address::parse(&address.to_string()), Ok(address), "{}", text);
+            }
+        }
+
+        #[test]
+        fn every_export_and_socket_survives_being_written(
+            export in "[^\\x00]{0,20}",
+            socket in "[^\\x00]{1,20}",
+        ) {
+            let address = Address {
+                scheme: Scheme::Nbd,
+                place: Place::Socket(socket.into()),
+                export,
+                is_encrypted: true,
+                certificates: Some("/a b".into()),
+                verified_name: Some("x&y".into()),
+            };
+            prop_assert_eq!(Address::parse(&address.to_string()), Ok(address));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The contract: what every protocol does for the engine.
+
+use std::time::Duration;
+
+use fathom_sys::clock::now_ns;
+use fathom_sys::socket::{Interest, TcpInfo};
+use fathom_sys::transfer::Operation;
+
+use crate::address::{Address, Scheme};
+use crate::facts::Facts;
+use crate::fault::{Fault, FaultKind};
+use crate::nbd::Session;
+use crate::settings::Settings;
+use crate::stream::{Deadline, wait};
+
+/// One I/O to submit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The slot whose buffer is used, and which names the completion.
+    pub tag: u32,
+    /// What it does.
+    pub operation: Operation,
+    /// Offset from the start of the target; 0 for a sync.
+    pub offset_bytes: u64,
+    /// Length; 0 for a sync.
+    pub bytes: u32,
+    /// A write that reaches stable storage before it is answered.
+    pub is_through: bool,
+}
+
+/// One I/O that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// The slot that is free again.
+    pub tag: u32,
+    /// Bytes transferred, 0 for a sync or trim that succeeded, or a negative error number of Linux.
+    pub result: i32,
+}
+
+/// The engine's buffers, lent for the length of a call. Both give at least as many bytes as the request has.
+pub trait Slots {
+    /// Where the data of a read belong.
+    fn for_read(&mut self, tag: u32) -> &mut [u8];
+    /// The data of a write, the same ones at each call until it has completed.
+    fn for_write(&self, tag: u32) -> &[u8];
+}
+
+/// One connection to one target. Only [`Connection::connect`] and the calls that say so wait.
+#[derive(Debug)]
+pub struct Connection {
+    session: Session,
+    server: String,
+    timeout: Duration,
+}
+
+impl Connection {
+    /// Connects, negotiates and learns the facts; waits as long as the settings allow. Only the look-up of
+    /// the host's name is the C library's, which has a time of its own.
+    pub fn connect(address: &Address, settings: &Settings) -> Result<Self, Fault> {
+        let server = address.server();
+        let session = match address.scheme {
+            Scheme::Nbd => Session::connect(address, settings),
+        };
+        let session = session.map_err(|fault| fault.at(&server))?;
+        Ok(Self { session, server, timeout: settings.timeout })
+    }
+
+    /// What the server says of the target.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        self.session.facts()
+    }
+
+    /// Queues an I/O; it is sent by the next [`Connection::advance`]. What the server would not take (a write
+    /// where only reads are allowed, a request beyond its limit) completes there with its error and is never
+    /// sent.
+    ///
+    /// # Panics
+    /// If the tag is in flight.
+    #[inline]
+    pub fn submit(&mut self, request: Request) {
+        self.session.submit(request);
+    }
+
+    /// Sends what there is room for, takes what is there, and appends what has completed.
+    #[inline]
+    pub fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
+        self.session.advance(slots, done);
+    }
+
+    /// What to wait for when [`Connection::advance`] has completed nothing.
+    #[inline]
+    #[must_use]
+    pub fn interest(&self) -> Interest {
+        self.session.interest()
+    }
+
+    /// I/Os that have not completed.
+    #[inline]
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.session.in_flight()
+    }
+
+    /// Why the connection is over, if it is. All that was in flight has then completed with the fault's error
+    /// number, and all that is submitted later completes with `ENOTCONN`.
+    #[must_use]
+    pub fn lost(&self) -> Option<Fault> {
+        self.session.lost().map(|fault| fault.clone().at(&self.server))
+    }
+
+    /// What the kernel knows of the connection; nothing of a unix socket.
+    #[must_use]
+    pub fn tcp_info(&self) -> Option<TcpInfo> {
+        self.session.tcp_info()
+    }
+
+    /// Waits for the cheapest round trip that the protocol has. NBD has no request that does nothing: it is a
+    /// read of the smallest block at the start of the target, which after the first is one from the server's
+    /// cache.
+    ///
+    /// # Panics
+    /// If anything is in flight.
+    pub fn no_op(&mut self) -> Result<Duration, Fault> {
+        let mut block = vec![0; self.session.no_op_bytes()];
+        let begun_ns = now_ns();
+        self.read_exact_at(0, &mut block)?;
+        Ok(Duration::from_nanos(now_ns() - begun_ns))
+    }
+
+    /// Reads and waits; nothing else may be in flight.
+    pub fn read_exact_at(&mut self, offset_bytes: u64, into: &mut [u8]) -> Result<(), Fault> {
+        self.in_pieces(Operation::Read, offset_bytes, into)
+    }
+
+    /// Writes and waits; nothing else may be in flight.
+    pub fn write_all_at(&mut self, offset_bytes: u64, from: &[u8]) -> Result<(), Fault> {
+        // The one way for both wants a slot that could be written to.
+        self.in_pieces(Operation::Write, offset_bytes, &mut from.to_vec())
+    }
+
+    /// Brings all writes to stable storage and waits.
+    pub fn flush(&mut self) -> Result<(), Fault> {
+        self.wait_for(Operation::Fsync, 0, &mut [])
+    }
+
+    /// Ends the connection as the protocol wants it; waits for nobody.
+    pub fn close(self) {
+        self.session.close();
+    }
+
+    fn in_pieces(
+        &mut self,
+        operation: Operation,
+        offset_bytes: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Fault> {
+        let piece_bytes = self.facts().request_bytes_max.min(1 << 20) as usize;
+        let mut offset = offset_bytes;
+        for piece in buffer.chunks_mut(piece_bytes) {
+            self.wait_for(operation, offset, piece)?;
+            offset += piece.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn wait_for(
+        &mut self,
+        operation: Operation,
+        offset_bytes: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Fault> {
+        assert_eq!(self.in_flight(), 0, "a call that waits is alone on its connection");
+        let deadline = Deadline::after(self.timeout);
+        let bytes = u32::try_from(buffer.len()).expect("pieces are short");
+        self.submit(Request { tag: 0, operation, offset_bytes, bytes, is_through: false });
+        let mut done = Vec::with_capacity(1);
+        loop {
+            self.advance(&mut OneSlot(buffer), &mut done);
+            if let Some(done) = done.pop() {
+                return self.judge(operation, done.result);
+            }
+            if let Err(fault) = wait(self.interest(), deadline) {
+                // The late answer would belong to nobody.
+                self.session.lose(fault.clone());
+                self.advance(&mut OneSlot(buffer), &mut done);
+                return Err(fault.at(&self.server));
+            }
+        }
+    }
+
+    fn judge(&self, operation: Operation, result: i32) -> Result<(), Fault> {
+        if result >= 0 {
+            return Ok(());
+        }
+        if let Some(fault) = self.lost() {
+            return Err(fault);
+        }
+        let error = std::io::Error::from_raw_os_error(-result);
+        let text = format!("the {} failed ({error})", operation.name());
+        Err(Fault::new(FaultKind::of_errno(-result), text).at(&self.server))
+    }
+}
+
+/// The buffer of a call that waits.
+struct OneSlot<'a>(&'a mut [u8]);
+
+impl Slots for OneSlot<'_> {
+    fn for_read(&mut self, _: u32) -> &mut [u8] {
+        self.0
+    }
+
+    fn for_write(&self, _: u32) -> &[u8] {
+        self.0
+    }
+}

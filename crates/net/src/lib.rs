@@ -1,0 +1,27 @@
+//! Targets over the network, without mounting: clients that keep many I/Os outstanding on one connection.
+//!
+//! A [`Connection`] is made of an [`Address`]; it tells [`Facts`], takes [`Request`]s and gives [`Done`]s. It
+//! never waits and never spins while a load runs: who drives it waits for its [`Connection::interest`] with
+//! [`fathom_sys::socket::Waiter`]. Buffers are lent for the length of a call, so that reads land in the slots
+//! of the engine and writes leave from them.
+//!
+//! One protocol is served: NBD (`nbd`), over TCP, unix sockets and TLS.
+#![forbid(unsafe_code)]
+
+mod address;
+mod connection;
+mod facts;
+mod fault;
+mod nbd;
+mod settings;
+mod stream;
+#[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
+mod tls;
+
+pub use address::{Address, AddressError, Place, Scheme};
+pub use connection::{Connection, Done, Request, Slots};
+pub use facts::Facts;
+pub use fathom_sys::socket::{Interest, TcpInfo, Waiter};
+pub use fathom_sys::transfer::Operation;
+pub use fault::{Fault, FaultKind};
+pub use settings::{Settings, TlsFiles};

@@ -1,0 +1,44 @@
+//! What is set for all connections of a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How to connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The longest time for connecting and negotiating together, and for each single call that waits.
+    pub timeout: Duration,
+    /// Files for TLS; those that the address names come first.
+    pub tls: TlsFiles,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(10), tls: TlsFiles::default() }
+    }
+}
+
+/// PEM files for TLS. The server is always verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Authorities that may have signed the server's certificate; those of the system if there is none.
+    pub authorities: Option<PathBuf>,
+    /// This client's certificate, where the server wants one.
+    pub certificate: Option<PathBuf>,
+    /// Its private key.
+    pub key: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    /// The files of a directory as nbdkit, qemu and libnbd name them: `ca-cert.pem`, and `client-cert.pem`
+    /// with `client-key.pem` if they are there.
+    #[must_use]
+    pub fn of_directory(directory: &std::path::Path) -> Self {
+        let there = |name: &str| Some(directory.join(name)).filter(|path| path.exists());
+        Self {
+            authorities: Some(directory.join("ca-cert.pem")),
+            certificate: there("client-cert.pem"),
+            key: there("client-key.pem"),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What the standard library lacks for sockets: waiting for several with a deadline, and `TCP_INFO`.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// What is waited for at one descriptor; that its peer has hung up always ends the wait too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interest {
+    /// The descriptor. One that is closed meanwhile ends the wait.
+    pub descriptor: RawFd,
+    /// Something to receive.
+    pub to_receive: bool,
+    /// Room to send.
+    pub to_send: bool,
+}
+
+/// Waits for descriptors, with a list that is kept from one wait to the next.
+#[derive(Debug, Default)]
+pub struct Waiter {
+    polled: Vec<libc::pollfd>,
+}
+
+impl Waiter {
+    /// Waits until one of the descriptors is ready (`true`), or until so much time has passed or a signal
+    /// has come (`false`). Without a time it waits for as long as it takes.
+    pub fn wait(
+        &mut self,
+        interests: impl Iterator<Item = Interest>,
+        timeout_ns: Option<u64>,
+    ) -> io::Result<bool> {
+        self.polled.clear();
+        self.polled.extend(interests.map(polled));
+        let timeout = timeout_ns.map(timespec);
+        let pointer = timeout.as_ref().map_or(std::ptr::null(), |time| &raw const *time);
+        let count = self.polled.len() as libc::nfds_t;
+        // SAFETY: the list is valid for `count` entries, the time for one read, and both outlive the call.
+        let ready =
+            unsafe { libc::ppoll(self.polled.as_mut_ptr(), count, pointer, std::ptr::null()) };
+        match ready {
+            -1 => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(false),
+                error => Err(error),
+            },
+            ready => Ok(ready > 0),
+        }
+    }
+}
+
+fn polled(interest: Interest) -> libc::pollfd {
+    let receive = if interest.to_receive { libc::POLLIN } else { 0 };
+    let send = if interest.to_send { libc::POLLOUT } else { 0 };
+    libc::pollfd { fd: interest.descriptor, events: receive | send, revents: 0 }
+}
+
+fn timespec(nanos: u64) -> libc::timespec {
+    // What does not fit is centuries.
+    let seconds = libc::time_t::try_from(nanos / NANOS_PER_SECOND).unwrap_or(libc::time_t::MAX);
+    // SAFETY: all zero is a time of no length; some C libraries have padding beside the two fields.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    time.tv_sec = seconds;
+    time.tv_nsec = libc::c_long::try_from(nanos % NANOS_PER_SECOND).unwrap_or_default();
+    time
+}
+
+/// What the kernel knows of a TCP connection (`tcp(7)`, `TCP_INFO`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// Smoothed round-trip time, in microseconds.
+    pub rtt_us: u32,
+    /// Its mean deviation, in microseconds.
+    pub rtt_deviation_us: u32,
+    /// The shortest round-trip time seen, in microseconds, if the kernel tells it (since 4.6).
+    pub rtt_us_min: Option<u32>,
+    /// Segments sent again since the connection was made.
+    pub retransmits: u32,
+    /// Largest segment that is sent, in bytes.
+    pub segment_bytes: u32,
+    /// Congestion window, in segments.
+    pub window_segments: u32,
+    /// The latest rate of delivery, in bytes per second, if the kernel tells it (since 4.9).
+    pub delivery_bytes_per_second: Option<u64>,
+}
+
+/// Asks the kernel about a TCP connection; an error for any other descriptor.
+pub fn tcp_info(socket: &impl AsFd) -> io::Result<TcpInfo> {
+    let mut answer = [0_u8; 256];
+    let mut bytes: libc::socklen_t = 256;
+    // SAFETY: the kernel writes at most `bytes` bytes into `answer` and their number into `bytes`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            answer.as_mut_ptr().cast(),
+            &raw mut bytes,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(read_tcp_info(&answer[..bytes as usize]))
+}
+
+/// Offsets of `struct tcp_info` in `linux/tcp.h`, which only ever grows at its end.
+fn read_tcp_info(answer: &[u8]) -> TcpInfo {
+    let word = |at: usize| {
+        let bytes = answer.get(at..at + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let long = |at: usize| {
+        let bytes = answer.get(at..at + 8)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    TcpInfo {
+        segment_bytes: word(16).unwrap_or_default(),
+        rtt_us: word(68).unwrap_or_default(),
+        rtt_deviation_us: word(72).unwrap_or_default(),
+        window_segments: word(80).unwrap_or_default(),
+        retransmits: word(100).unwrap_or_default(),
+        rtt_us_min: word(148),
+        delivery_bytes_per_second: long(160),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::UnixStream;
+
+    use super::super::clock::now_ns;
+    use super::*;
+
+    fn to_receive(socket: &impl AsRawFd) -> Interest {
+        Interest { descriptor: socket.as_raw_fd(), to_receive: true, to_send: false }
+    }
+
+    #[test]
+    fn a_wait_ends_with_what_comes_or_with_its_time() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut waiter = Waiter::default();
+        let begun_ns = now_ns();
+        let wait_ns = 20_000_000;
+        assert!(!waiter.wait([to_receive(&ours)].into_iter(), Some(wait_ns)).unwrap());
+        assert!(now_ns() - begun_ns >= wait_ns);
+        theirs.write_all(b"x").unwrap();
+        assert!(waiter.wait([to_receive(&ours)].into_iter(), None).unwrap());
+        drop(theirs);
+        let mut rest = Vec::new();
+        (&ours).read_to_end(&mut rest).unwrap();
+        // The end of the stream is something to take as well.
+        assert!(waiter.wait([to_receive(&ours)].into_iter(), None).unwrap());
+    }
+
+    #[test]
+    fn room_to_send_is_waited_for_only_if_wanted() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let mut waiter = Waiter::default();
+        let sending = Interest { to_send: true, ..to_receive(&ours) };
+        assert!(waiter.wait([sending].into_iter(), Some(0)).unwrap());
+        assert!(!waiter.wait([to_receive(&ours)].into_iter(), Some(0)).unwrap());
+    }
+
+    #[test]
+    fn a_tcp_connection_tells_its_round_trip_and_another_socket_none() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut theirs, _) = listener.accept().unwrap();
+        ours.write_all(b"x").unwrap();
+        theirs.read_exact(&mut [0]).unwrap();
+        let info = tcp_info(&ours).unwrap();
+        assert!(info.rtt_us > 0 && info.rtt_us < 1_000_000, "{info:?}");
+        assert!(info.segment_bytes > 500 && info.window_segments > 0, "{info:?}");
+        assert_eq!(info.retransmits, 0, "{info:?}");
+        let (pair, _other) = UnixStream::pair().unwrap();
+        tcp_info(&pair).unwrap_err();
+    }
+
+    #[test]
+    fn a_kernel_that_tells_less_gives_no_made_up_figures() {
+        let info = read_tcp_info(&[1; 104]);
+        assert_eq!((info.rtt_us_min, info.delivery_bytes_per_second), (None, None));
+        assert_eq!(info.retransmits, 0x0101_0101);
+    }
+}

@@ -1,0 +1,8 @@
+//! Clients of the network protocols, against real servers on loopback.
+
+mod garbled;
+mod load;
+mod nbd;
+mod nbd_faults;
+mod nbd_tls;
+mod server;
