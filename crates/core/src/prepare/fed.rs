@@ -52,9 +52,10 @@ impl Fed {
     /// Whether all `bytes` stand one after another in what was fed, also where their first ones stand at many
     /// places, as zeros and repeated lines do.
     pub(super) fn holds(&self, bytes: &[u8]) -> bool {
-        self.length(bytes) == bytes.len() || self.telling_places(bytes).is_some_and(|mut places| {
-            places.any(|(place, shift)| self.same(bytes, place, shift) == bytes.len())
-        })
+        self.length(bytes) == bytes.len()
+            || self.telling_places(bytes).is_some_and(|mut places| {
+                places.any(|(place, shift)| self.same(bytes, place, shift) == bytes.len())
+            })
     }
 
     /// The places at which the first windows stand that stand at few; else those of the windows at the fewest.
