@@ -17,7 +17,7 @@ static DEVICES: Mutex<()> = Mutex::new(());
 
 fn of_path(path: &Path) -> Target {
     let path = path.to_str().expect("a plain name").to_owned();
-    Target { path, block_bytes: 4096, ..Target::default() }
+    Target { path: path.into(), block_bytes: 4096, ..Target::default() }
 }
 
 fn profile(targets: Vec<Target>) -> Profile {

@@ -145,7 +145,7 @@ fn target() -> impl Strategy<Value = Target> {
     let parts = (name(), kinds, numbers, bursts, switches, write_data(), access(), extensions());
     parts.prop_map(|(path, kinds, numbers, bursts, switches, write_data, access, extensions)| {
         Target {
-            path,
+            path: path.into(),
             block_bytes: numbers.0,
             base_bytes: numbers.1,
             limit_bytes: numbers.2,

@@ -31,7 +31,7 @@ fn direction(latencies_ns: &[u64]) -> DirectionResult {
 
 /// A result of one time span with one target; each thread has these reads and writes.
 pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
-    let target = Target { path: "a&b<c>.dat".to_owned(), ..Target::default() };
+    let target = Target { path: "a&b<c>.dat".into(), ..Target::default() };
     let span = TimeSpan { measure_latency: true, targets: vec![target], ..TimeSpan::default() };
     let thread = |(index, (reads, writes)): (u32, &(Vec<u64>, Vec<u64>))| ThreadResult {
         index,

@@ -48,7 +48,7 @@ fn a_template_without_a_substitute_was_left_as_it_is() {
     let xml = with_targets("", &(target("<Path>*1</Path>") + &target("<Path>*2</Path>")));
     let paths = |targets: &[&str]| {
         let profile = ask(&xml, targets)?;
-        Ok(profile.time_spans[0].targets.iter().map(|target| target.path.clone()).collect())
+        Ok(profile.time_spans[0].targets.iter().map(|target| target.path.to_string()).collect())
     };
     assert_eq!(paths(&["a", "b"]), Ok(vec!["a".to_owned(), "b".to_owned()]));
     assert_eq!(paths(&[]), Ok(vec!["*1".to_owned(), "*2".to_owned()]));

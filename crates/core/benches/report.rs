@@ -25,7 +25,7 @@ fn result() -> RunResult {
     let device =
         SimDevice { latency_ns: 50_000_000, jitter_ns: 300_000_000, ..SimDevice::default() };
     let measured = simulate(&plan, &device).expect("a simulation").measurements;
-    let target = Target { path: "virtual".to_owned(), ..Target::default() };
+    let target = Target { path: "virtual".into(), ..Target::default() };
     let span = TimeSpan {
         measure_latency: true,
         interval_series: true,

@@ -40,6 +40,7 @@ pub mod result;
 pub mod run;
 pub mod shown;
 pub mod signature;
+pub mod storage;
 mod supervise;
 mod tree;
 pub mod units;

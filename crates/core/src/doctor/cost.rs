@@ -80,7 +80,7 @@ fn timer_late_ns() -> u64 {
 /// CPU time per I/O of the whole loop; 0 if it could not run.
 fn null_engine(outstanding: u32) -> f64 {
     let target = Target {
-        path: "null".to_owned(),
+        path: "null".into(),
         block_bytes: 4 << 10,
         limit_bytes: GIB,
         access: Access { random_percent: 100, align_bytes: 4 * KIB, interlocked: false },

@@ -9,6 +9,7 @@ use fathom_sys::holders::device_number;
 
 use super::tree::Tree;
 use super::{Finding, devices};
+use crate::storage::Target;
 
 /// Looks at these targets and their disks; at all disks if there are none.
 pub fn examine(tree: &Tree, targets: &[String]) -> Vec<Finding> {
@@ -36,9 +37,9 @@ fn no_disk(target: &str) -> Finding {
     Finding::unknown("disk", "The disk that holds it cannot be told.").about(target)
 }
 
-/// The file that a target names: `#3` is the fourth disk.
+/// The file that a target names.
 fn path_of(target: &str) -> String {
-    let number = target.strip_prefix('#').and_then(|digits| digits.parse::<usize>().ok());
+    let number = Target::from(target).disk_number();
     let disk = number.and_then(|number| device::disks().into_iter().nth(number));
     disk.map_or_else(|| target.to_owned(), |disk| disk.path.display().to_string())
 }
@@ -46,6 +47,9 @@ fn path_of(target: &str) -> String {
 /// What kind of place the target is.
 fn place(target: &str) -> Finding {
     let subject = "place";
+    if let Some((what, remedy)) = Target::from(target).obstacle() {
+        return Finding::unknown(subject, format!("It {what}: {remedy}."));
+    }
     let facts = match device::look(Path::new(&path_of(target))) {
         Ok(facts) => facts,
         Err(error) => {

@@ -16,6 +16,7 @@ use crate::control_groups::{self, MemoryLeft};
 use crate::measure::EventSink;
 use crate::request::{Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
+use crate::storage;
 use crate::supervise::within;
 use crate::tree::Tree;
 
@@ -91,12 +92,12 @@ impl HostFacts {
     /// Looks at the targets of `profile`, each of which may hang.
     pub fn look_at_targets(&mut self, profile: &Profile, sink: EventSink<'_>) {
         let targets = || profile.time_spans.iter().flat_map(|span| &span.targets);
-        let is_numbered = |target: &Target| disk_number(&target.path).is_some();
+        let is_numbered = |target: &Target| target.path.disk_number().is_some();
         self.disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
         for target in targets() {
             let doing = format!("look at '{}'", target.path);
             let found = within(sink, doing, || look(&target.path, &self.disks));
-            self.targets.insert(target.path.clone(), found);
+            self.targets.insert(target.path.to_string(), found);
             if let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source {
                 let found = within(sink, format!("open '{name}'"), || readable(Path::new(name)));
                 self.data_files.insert(name.clone(), found.map_err(|error| error.to_string()));
@@ -178,21 +179,18 @@ fn cpu_of(cpu: &cpu::Cpu) -> Cpu {
     Cpu { os_id, group, index, node, socket, core, efficiency_class }
 }
 
-/// The number in a name such as `#3`.
-pub(super) fn disk_number(name: &str) -> Option<usize> {
-    let digits = name.strip_prefix('#')?;
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    // A number beyond every disk is still a number, and no file name.
-    (is_number && !digits.is_empty()).then(|| digits.parse().unwrap_or(usize::MAX))
-}
-
-fn look(name: &str, disks: &[Disk]) -> Result<PathFacts, String> {
-    let path = match disk_number(name) {
-        None => Path::new(name),
-        Some(number) => match disks.get(number) {
+fn look(target: &storage::Target, disks: &[Disk]) -> Result<PathFacts, String> {
+    let path = match target {
+        storage::Target::Path(path) => Path::new(path),
+        storage::Target::Disk { number, name } => match disks.get(*number) {
             Some(disk) => &disk.path,
             None => return Err(format!("there is no disk {name} here")),
         },
+        // Refused before it is asked for.
+        storage::Target::Network(_) | storage::Target::Misnamed { .. } => {
+            let (what, remedy) = target.obstacle().unwrap_or_default();
+            return Err(format!("it {what}: {remedy}"));
+        }
     };
     device::look(path).map_err(|error| error.to_string())
 }
@@ -203,19 +201,4 @@ fn readable(path: &Path) -> std::io::Result<()> {
         return File::open(path).map(drop);
     }
     Err(std::io::Error::other("it is not a regular file"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn disks_are_named_by_number() {
-        assert_eq!(disk_number("#0"), Some(0));
-        assert_eq!(disk_number("#12"), Some(12));
-        assert_eq!(disk_number("#99999999999999999999999"), Some(usize::MAX));
-        for path in ["#", "#1a", "1", "a#1", "#+1"] {
-            assert_eq!(disk_number(path), None, "{path}");
-        }
-    }
 }

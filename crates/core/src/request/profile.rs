@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{CpuOrder, Extensions, FaultPolicy, StopRules, Tuning};
+use crate::storage;
 
 /// The load of a request: one or more time spans that run one after the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -165,7 +166,8 @@ pub struct CpuId {
 #[serde(default)]
 pub struct Target {
     /// Path or device name as it was given.
-    pub path: String,
+    #[schemars(with = "String")]
+    pub path: storage::Target,
     /// Bytes per I/O.
     pub block_bytes: u32,
     /// First byte that may be touched.
@@ -390,7 +392,7 @@ impl Default for TimeSpan {
 impl Default for Target {
     fn default() -> Self {
         Self {
-            path: String::new(),
+            path: storage::Target::default(),
             block_bytes: 64 << 10,
             base_bytes: 0,
             limit_bytes: 0,

@@ -152,7 +152,7 @@ mod tests {
     /// A second on the null engine.
     fn job(folder: &tempfile::TempDir) -> Job {
         let path = folder.path().join("x").display().to_string();
-        let target = Target { path, create_bytes: Some(1 << 20), ..Target::default() };
+        let target = Target { path: path.into(), create_bytes: Some(1 << 20), ..Target::default() };
         let span = TimeSpan {
             measure_latency: true,
             warm_up_s: 0,

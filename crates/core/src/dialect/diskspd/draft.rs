@@ -171,7 +171,8 @@ impl Draft {
     #[must_use]
     pub fn into_profile(mut self, paths: &[String]) -> Profile {
         self.target.access = self.access();
-        let with_path = |path: &String| Target { path: path.clone(), ..self.target.clone() };
+        let with_path =
+            |path: &String| Target { path: path.as_str().into(), ..self.target.clone() };
         self.span.targets = paths.iter().map(with_path).collect();
         Profile { time_spans: vec![self.span], ..self.profile }
     }

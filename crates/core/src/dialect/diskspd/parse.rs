@@ -378,7 +378,7 @@ fn from_file(
 fn check_runnable(profile: &Profile) -> Result<(), ParseError> {
     let mut errors = Vec::new();
     for target in profile.time_spans.iter().flat_map(|span| &span.targets) {
-        let (path, bytes) = (&target.path, target.path.as_bytes());
+        let path = target.path.as_str();
         if path.is_empty() {
             errors.push("a target has an empty name".to_owned());
         } else if template::is_template(path) {
@@ -386,16 +386,8 @@ fn check_runnable(profile: &Profile) -> Result<(), ParseError> {
                 "template target '{path}' was not substituted: name a file or a device for it, or \
                  './{path}' if that is its name"
             ));
-        } else if bytes.len() == 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' {
-            errors.push(format!(
-                "'{path}': drive letters are Windows'. Name the partition's device instead, for \
-                 instance /dev/sda1"
-            ));
-        } else if path.starts_with(r"\\") {
-            errors.push(format!(
-                "'{path}': network shares are not supported in this version. Mount the share and \
-                 name a file on it"
-            ));
+        } else if let Some((what, remedy)) = target.path.obstacle() {
+            errors.push(format!("the target '{path}' {what}; {remedy}"));
         }
     }
     errors.dedup();

@@ -101,7 +101,7 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
         lines.add(format!("number of outstanding I/O operations per thread: {outstanding}"));
     }
     for target in &span.targets {
-        lines.add(match target.path.strip_prefix(template::PREFIX) {
+        lines.add(match target.path.as_str().strip_prefix(template::PREFIX) {
             Some(number) => format!("path: template target '{number}'"),
             None => format!("path: '{}'", target.path),
         });

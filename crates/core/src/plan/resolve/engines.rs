@@ -89,7 +89,8 @@ impl Resolver<'_> {
 
     /// Whether a target is a block device.
     pub(super) fn is_device(&self, target: &Target) -> bool {
-        let known = self.facts.targets.get(&target.path).and_then(|facts| facts.as_ref().ok());
+        let known =
+            self.facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
         known.is_some_and(|facts| facts.kind == PathKind::BlockDevice)
     }
 

@@ -112,6 +112,6 @@ fn early_bytes(rule: Precreate, sizes: &[u64]) -> Option<u64> {
 
 /// The path that is the same for all names of a file.
 fn path_of(target: &Target, facts: &HostFacts) -> PathBuf {
-    let known = facts.targets.get(&target.path).and_then(|facts| facts.as_ref().ok());
-    known.map_or_else(|| PathBuf::from(&target.path), |facts| facts.path.clone())
+    let known = facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
+    known.map_or_else(|| PathBuf::from(target.path.as_str()), |facts| facts.path.clone())
 }

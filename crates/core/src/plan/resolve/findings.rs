@@ -94,7 +94,7 @@ impl Findings {
     ) {
         let warning = Warning {
             kind,
-            target: Some(place.target.path.clone()),
+            target: Some(place.target.path.to_string()),
             time_span: u32::try_from(place.span_index).ok(),
             evidence,
             remedy: remedy.to_owned(),

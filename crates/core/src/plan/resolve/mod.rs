@@ -4,12 +4,12 @@
 
 mod checks;
 mod cpus;
+mod disks;
 mod engines;
 mod files;
 mod findings;
 mod locked;
 mod mix;
-mod names;
 mod ranges;
 mod rates;
 mod targets;

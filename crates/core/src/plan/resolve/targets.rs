@@ -6,8 +6,7 @@ use fathom_sys::device::{PathFacts, PathKind};
 
 use super::checks::Found;
 use super::ranges::{self, Room};
-use super::{Place, Resolver, files, kind_of, names};
-use crate::plan::facts::disk_number;
+use super::{Place, Resolver, files, kind_of};
 use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
 use crate::request::{Access, Caching, Target, WriteSource};
 use crate::result::WarningKind;
@@ -28,8 +27,8 @@ impl Resolver<'_> {
         place: Place<'_>,
         made_bytes: Option<u64>,
     ) -> Option<TargetPlan> {
-        if let Some(misnomer) = names::misnomer(&place.target.path) {
-            self.findings.request(misnomer.message, misnomer.remedy);
+        if let Some((what, remedy)) = place.target.path.obstacle() {
+            self.findings.request(format!("the target '{}' {what}", place.target.path), remedy);
             return None;
         }
         if place.target.block_bytes == 0 {
@@ -57,7 +56,7 @@ impl Resolver<'_> {
     fn target_plan(&self, target: &Target, found: Found, offsets: OffsetPlan) -> TargetPlan {
         TargetPlan {
             path: found.path,
-            name: target.path.clone(),
+            name: target.path.to_string(),
             kind: found.kind,
             size_bytes: found.size_bytes,
             sector_bytes: found.sector_bytes,
@@ -80,10 +79,10 @@ impl Resolver<'_> {
             return Some(self.virtual_target(target));
         }
         let facts = self.facts;
-        let known = match facts.targets.get(name) {
+        let known = match facts.targets.get(name.as_str()) {
             Some(Ok(known)) => known,
-            Some(Err(_)) if disk_number(name).is_some_and(|n| n >= facts.disks.len()) => {
-                self.unknown_disk(name);
+            Some(Err(_)) if name.disk_number().is_some_and(|n| n >= facts.disks.len()) => {
+                self.unknown_disk(name.as_str());
                 return None;
             }
             outcome => {
@@ -104,7 +103,8 @@ impl Resolver<'_> {
 
     /// A target of which only the name is real.
     fn virtual_target(&self, target: &Target) -> Found {
-        let known = self.facts.targets.get(&target.path).and_then(|facts| facts.as_ref().ok());
+        let known =
+            self.facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
         let real_bytes = known.map(|facts: &PathFacts| facts.size_bytes).filter(|&bytes| bytes > 0);
         let limit_bytes = Some(target.limit_bytes).filter(|&bytes| bytes > 0);
         let size_bytes = files::create_bytes(target)
@@ -112,7 +112,7 @@ impl Resolver<'_> {
             .or(limit_bytes)
             .unwrap_or_else(|| target.base_bytes.saturating_add(VIRTUAL_BYTES));
         Found {
-            path: PathBuf::from(&target.path),
+            path: PathBuf::from(target.path.as_str()),
             kind: TargetKind::Virtual,
             size_bytes,
             sector_bytes: 1,

@@ -107,7 +107,7 @@ impl Resolver<'_> {
 
 fn first_path(profile: &Profile) -> &str {
     let mut targets = profile.time_spans.iter().flat_map(|span| &span.targets);
-    targets.next().map_or("", |target| &target.path)
+    targets.next().map_or("", |target| target.path.as_str())
 }
 
 /// All that decides at which bytes an I/O can begin and end.

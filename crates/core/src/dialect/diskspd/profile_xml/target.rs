@@ -43,7 +43,7 @@ pub fn read_target(node: Node<'_, '_>, substitutes: usize) -> Result<Target, Fie
             }
         }
     }
-    target.path = path.ok_or_else(|| error(node, "has no <Path>"))?;
+    target.path = path.ok_or_else(|| error(node, "has no <Path>"))?.into();
     gathered.apply(node, &mut target)?;
     Ok(target)
 }

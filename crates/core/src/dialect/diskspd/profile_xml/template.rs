@@ -52,9 +52,9 @@ pub fn check(node: Node<'_, '_>, path: &str, substitutes: usize) -> Result<(), F
 pub fn substitute(profile: &mut Profile, substitutes: &[String]) -> Vec<(usize, String)> {
     let mut used = vec![false; substitutes.len()];
     for target in profile.time_spans.iter_mut().flat_map(|span| &mut span.targets) {
-        let Some(index) = number(&target.path).map(|number| number - 1) else { continue };
+        let Some(index) = number(target.path.as_str()).map(|number| number - 1) else { continue };
         if let Some(substitute) = substitutes.get(index) {
-            target.path.clone_from(substitute);
+            target.path = substitute.as_str().into();
             used[index] = true;
         }
     }

@@ -123,7 +123,7 @@ fn write_time_span(xml: &mut Writer, span: &TimeSpan) {
 }
 
 fn write_target(xml: &mut Writer, target: &Target) {
-    xml.element("Path", &target.path);
+    xml.element("Path", target.path.as_str());
     xml.element("BlockSize", target.block_bytes);
     xml.element("BaseFileOffset", target.base_bytes);
     xml.element("SequentialScan", target.hints.sequential);

@@ -125,9 +125,10 @@ fn names_of_windows_are_refused_in_words() {
         ("C:", "drive letter"),
         (r"c:\t.dat", "drive letter"),
         (r"\\box\share\t.dat", "share"),
+        ("nbd://box/export", "nbd-client"),
         (r"\\.\PhysicalDrive1", "#0"),
         ("*2", "placeholder"),
-        ("", "no name"),
+        ("", "not a name"),
     ] {
         let error = error_of(span(vec![named(name)]), &host());
         assert_says(&error, ErrorClass::Request, &[word]);
