@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         sweep,
         tune,
     )
+    from fathom.grant import WriteGrant
     from fathom.handle import RunEvent, RunHandle
     from fathom.merging import merge
     from fathom.request import Request
@@ -83,6 +84,7 @@ __all__ = [
     "Thread",
     "TimeSpan",
     "Warning_",
+    "WriteGrant",
     "__version__",
     "assess",
     "compare",
@@ -105,6 +107,7 @@ _LATER = {
     "RunHandle": "fathom.handle",
     "Store": "fathom.store",
     "merge": "fathom.merging",
+    "WriteGrant": "fathom.grant",
     **dict.fromkeys(
         (
             "Report",

@@ -43,6 +43,7 @@ def test_the_exported_names_are_these() -> None:
         "Thread",
         "TimeSpan",
         "Warning_",
+        "WriteGrant",
         "__version__",
         "assess",
         "compare",

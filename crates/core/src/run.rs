@@ -5,6 +5,7 @@
 //! comes back.
 
 mod handle;
+mod loan;
 mod record;
 mod spans;
 mod stop;
@@ -34,6 +35,7 @@ use crate::supervise::{supervise, within};
 use crate::verify::Tables;
 use crate::verify::journal::JournalError;
 pub use handle::{Next, RunHandle};
+pub use loan::Loan;
 use record::Shared;
 use spans::Runner;
 pub use stop::Stop;
@@ -74,6 +76,8 @@ pub struct Finished {
     pub result: RunResult,
     /// Why the run failed, one sentence per fault; empty if it did not.
     pub failures: Vec<String>,
+    /// What is lent to another program, if that was asked for and nothing failed.
+    pub loan: Option<Loan>,
 }
 
 /// Runs a job to its end, or until that is wanted (`stop`). A target that hangs ends it too, with a failure.
@@ -93,7 +97,8 @@ fn run(
         Provenance { command_line: job.command_line.clone(), started_at_unix_s, host: host.host() };
     let record = Arc::new(Shared::default());
     let done = {
-        let (record, job, gate) = (Arc::clone(&record), Arc::new(job.clone()), Arc::clone(gate));
+        let work = if job.is_lent { loan::without_load(job) } else { job.clone() };
+        let (record, job, gate) = (Arc::clone(&record), Arc::new(work), Arc::clone(gate));
         let patience_ns = patience_ns(job.profile());
         supervise(patience_ns, &|now_ns| stop.is_due(now_ns), sink, move |stop, sink| {
             carry_out(&job, host, &record, (stop, &gate, sink))
@@ -163,7 +168,12 @@ fn carry_out(
         let is_whole = record.of().failures.is_empty();
         marks.end(is_whole, &checked, sink);
     }
-    if job.request.options.remove_created {
+    if job.is_lent {
+        if record.of().is_whole() {
+            let loan = Loan::new(&plan, grant);
+            record.of().loan = Some(loan);
+        }
+    } else if job.request.options.remove_created {
         remove_made(&checked, record, sink);
     }
     Ok(())

@@ -282,26 +282,41 @@ fn adopt_targets(
     py.detach(|| adopt(&job, &seen.0)).map_err(translate)
 }
 
-/// Files of ours that another program writes on our behalf.
+/// The permission to write what a request writes, held while another program does so.
 #[pyclass]
-struct Entrusted(Option<prepare::Entrusted>);
+struct Loan(Option<fathom_core::run::Loan>);
 
 #[pymethods]
-impl Entrusted {
-    /// Watches the files from now on.
-    #[new]
-    #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-    fn new(py: Python<'_>, paths: Vec<PathBuf>) -> Self {
-        // Without a watch nothing is vouched for.
-        Self(py.detach(|| prepare::Entrusted::begin(&paths).ok()))
-    }
-
-    /// Renews the marks of those that nobody outside of this session has written.
+impl Loan {
+    /// Gives it back. The program has ended, all of which ran in `session`; 0 if that is not known, and
+    /// what the files hold then decides whose they are.
     fn end(&mut self, py: Python<'_>, session: u32) {
-        if let Some(entrusted) = self.0.take() {
-            py.detach(|| entrusted.end(session));
-        }
+        let Some(loan) = self.0.take() else { return };
+        py.detach(|| if session == 0 { drop(loan) } else { loan.end(session) });
     }
+}
+
+/// Guards and prepares the targets of what is asked for, as a run would, for another program that makes
+/// the load. The result has no load.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn lend_job(
+    py: Python<'_>,
+    asked: Asked,
+    permission: Permission,
+    protect: Vec<PathBuf>,
+) -> PyResult<(String, Vec<String>, Option<PyErr>, Loan)> {
+    let (mut job, act) = permitted(py, &asked, permission, protect)?;
+    if let Some(reason) = not_here(&job, act) {
+        return Err(InvalidRequestError::new_err(reason));
+    }
+    job.is_lent = true;
+    let handle = RunHandle::open(job, Arc::default()).map_err(translate)?;
+    handle.start_at_once();
+    let (mut finished, interruption) = followed(py, handle, None)?;
+    let late = py.check_signals().err();
+    let loan = Loan(finished.loan.take());
+    Ok((json::write(&finished.result), finished.failures, interruption.or(late), loan))
 }
 
 /// What only the command `diskspd` does, which would go without a word here.
@@ -433,10 +448,11 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(forbidden_path, module)?)?;
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
+    module.add_function(wrap_pyfunction!(lend_job, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_function(wrap_pyfunction!(merge_results, module)?)?;
     module.add_class::<Run>()?;
-    module.add_class::<Entrusted>()?;
+    module.add_class::<Loan>()?;
     module.add_class::<Seen>()?;
     let py = module.py();
     module.add("FathomError", py.get_type::<FathomError>())?;

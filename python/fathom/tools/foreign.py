@@ -1,28 +1,25 @@
 """Another tool behind the seam: guarded, prepared and saved as our own runs are.
 
-Before the other tool starts, our engine makes the same run with a duration of 0: it refuses what it
-would refuse, makes the files, and tells what the targets are. While a block device is written, this
-process holds the kernel's exclusive claim on it, which keeps others from mounting it.
+Before the other tool starts, our engine prepares the same run: it refuses what it would refuse,
+makes the files, and tells what the targets are. While the tool works, this process holds the
+permission to write: the kernel's exclusive claim on each block device that is written keeps others
+from mounting it.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import stat
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fathom import _fathom
 from fathom._permission import NOTHING, Permission, refuse_permissions
 from fathom._signals import held_back
-from fathom.engine import run_kept
-from fathom.errors import InvalidRequestError, RefusedError, RunFailedError, RunInterrupted
+from fathom.errors import InvalidRequestError, RunFailedError, RunInterrupted
+from fathom.grant import WriteGrant
 from fathom.result import Result
 from fathom.runners.measure import Measured, noted_override
 from fathom.runners.native import stored_figures
@@ -32,7 +29,7 @@ from fathom.tools._process import ToolRun, cpu_rows, run_tool
 from fathom.tools.load import read_load
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from fathom.store import Store
     from fathom.tools.load import Load
@@ -41,7 +38,6 @@ __all__ = ["ForeignRunner", "Tool", "ToolSpan"]
 
 # How long a tool may take beside its warm-up and its measured time: to start, and to write logs.
 _OVERHEAD_S = 60.0
-_OWN_TIMES = ("-d", "-W", "-C")
 
 
 @dataclass(frozen=True)
@@ -162,26 +158,29 @@ class ForeignRunner:
         load = read_load(arguments)
         self._check(load)
         noted = noted_override(self._store, self._permission, arguments, experiment_id)
-        with tempfile.TemporaryDirectory(prefix="fathom-run-") as name, ExitStack() as claims:
+        with tempfile.TemporaryDirectory(prefix="fathom-run-") as name:
             folder = Path(name)
             # Before anything is made: the load may be one that the tool does not know.
             command = self._tool.command(load, folder)
             try:
-                rehearsed = run_kept(_rehearsal(arguments), permission=self._permission)
+                grant = WriteGrant(
+                    arguments,
+                    overwrite=self._permission.overwrite,
+                    allow_write=self._permission.allow_write,
+                )
             except RunFailedError as error:
                 # A target that cannot be opened or made: the other tool is not even started.
                 return Measured(None, error.result, error)
-            claims.enter_context(_claimed(rehearsed))
-            began_unix_s = int(time.time())
-            span = load.profile["time_spans"][0]
-            limit_s = span["duration_s"] + span["warm_up_s"] + _OVERHEAD_S
-            # What the tool writes is as much ours as what the engine writes; if it cannot be
-            # started or waited for, what the files hold decides.
-            entrusted = _fathom.Entrusted(_written(rehearsed))
-            run = run_tool(command, folder, limit_s)
-            entrusted.end(run.session)
-            found = self._tool.measured(load, folder, run)
-        result = self._result(load, rehearsed, command, (began_unix_s, run, found))
+            with grant:
+                began_unix_s = int(time.time())
+                span = load.profile["time_spans"][0]
+                limit_s = span["duration_s"] + span["warm_up_s"] + _OVERHEAD_S
+                run = run_tool(command, folder, limit_s)
+                # What the tool writes is as much ours as what the engine writes; if it cannot be
+                # started or waited for, what the files hold decides.
+                grant.written_by(run.session)
+                found = self._tool.measured(load, folder, run)
+        result = self._result(load, grant.result, command, (began_unix_s, run, found))
         if show is not None:
             show(result)
         failures = [found.failure] if found.failure and not run.interrupted else []
@@ -205,7 +204,7 @@ class ForeignRunner:
     def _result(
         self,
         load: Load,
-        rehearsed: Result,
+        prepared: Result,
         command: Sequence[str],
         seen: tuple[int, ToolRun, ToolSpan],
     ) -> Result:
@@ -213,7 +212,7 @@ class ForeignRunner:
         outcome: Any = {"failed": found.failure} if found.failure else "complete"
         if run.interrupted:
             outcome = "interrupted"
-        planned = rehearsed.raw["time_spans"][0]
+        planned = prepared.raw["time_spans"][0]
         span = planned | {
             "outcome": outcome,
             "measured_ns": found.measured_ns,
@@ -223,7 +222,7 @@ class ForeignRunner:
             "cpu": cpu_rows(run.samples, found.measured_ns / 1e9),
             "threads": found.threads,
         }
-        raw = dict(rehearsed.raw) | {
+        raw = dict(prepared.raw) | {
             "tool": {"name": self._tool.name, "version": self._tool.version},
             "command_line": shlex.join(command),
             "started_at_unix_s": began_unix_s,
@@ -234,43 +233,5 @@ class ForeignRunner:
         return Result.from_json(json.dumps(raw))
 
 
-def _written(rehearsed: Result) -> list[str]:
-    targets = rehearsed.raw["request"]["profile"]["time_spans"][0]["targets"]
-    return [one["path"] for one in targets if one["write_percent"]]
-
-
 def _targets(load: Load) -> list[dict[str, Any]]:
     return [target for span in load.profile["time_spans"] for target in span["targets"]]
-
-
-def _rehearsal(arguments: Sequence[str]) -> list[str]:
-    """Return the same run with a duration of 0."""
-    kept = [one for one in arguments if not one.startswith((*_OWN_TIMES, "--stop-"))]
-    return ["-d0", "-W0", "-C0", *kept]
-
-
-@contextmanager
-def _claimed(rehearsed: Result) -> Iterator[None]:
-    """Hold the exclusive claim on each block device that is written (open(2), O_EXCL).
-
-    Raises
-    ------
-    RefusedError
-        If somebody else has it.
-
-    """
-    written = [path for path in _written(rehearsed) if stat.S_ISBLK(Path(path).stat().st_mode)]
-    claims = []
-    try:
-        for path in written:
-            try:
-                claims.append(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
-            except OSError as error:
-                raise RefusedError(
-                    f"{path} cannot be claimed for writing: {error.strerror}; unmount it, or end "
-                    "what uses it"
-                ) from error
-        yield
-    finally:
-        for claim in claims:
-            os.close(claim)

@@ -45,7 +45,7 @@ use crate::plan::{FilePlan, Reduction};
 use crate::signature;
 pub use adopt::{Seen, adopt};
 pub(crate) use content::Content;
-pub use entrusted::Entrusted;
+pub(crate) use entrusted::Entrusted;
 pub use error::{Partial, PrepareError};
 use fill::{Filled, Filling};
 use mark::Mark;

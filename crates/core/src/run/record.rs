@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Finished;
+use super::{Finished, Loan};
 use crate::measure::{EndedBy, Ending, SpanMeasurements};
 use crate::plan::Plan;
 use crate::request::{Job, Request};
@@ -41,6 +41,8 @@ pub(super) struct RunRecord {
     pub(super) failures: Vec<String>,
     /// What is verified, if anything is.
     pub(super) tables: Option<Arc<Tables>>,
+    /// What is lent to another program.
+    pub(super) loan: Option<Loan>,
     /// How the run ended if it did so before there was a plan.
     before_plan: Option<Outcome>,
 }
@@ -74,6 +76,12 @@ impl RunRecord {
         }
     }
 
+    /// Whether all went as it was to go.
+    pub(super) fn is_whole(&self) -> bool {
+        let are_complete = self.spans.iter().all(|span| span.ending == Ending::Complete);
+        are_complete && self.failures.is_empty() && self.before_plan.is_none()
+    }
+
     /// Whether another time span was to come.
     fn is_on_its_way(&self, plan: &Plan) -> bool {
         let are_complete = self.spans.iter().all(|span| span.ending == Ending::Complete);
@@ -96,7 +104,7 @@ impl RunRecord {
         result.ended_by = ended_by;
         result.warnings = self.warnings.into_iter().map(Warning::in_sentences).collect();
         result.verification = self.tables.as_deref().map(verification);
-        Finished { result, failures: self.failures }
+        Finished { result, failures: self.failures, loan: self.loan }
     }
 }
 

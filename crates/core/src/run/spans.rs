@@ -153,13 +153,16 @@ impl Runner<'_> {
     }
 
     /// Who reads the counters of what lies beneath the targets.
-    fn watch(&self, span: &SpanPlan) -> Watch {
+    pub(super) fn watch(&self, span: &SpanPlan) -> Watch {
         let name = span.targets.first().map_or("", |target| target.name.as_str());
         let doing = format!("look at what lies beneath '{name}'");
         Watch::new(within(self.sink, doing, || Layers::of(span)))
     }
 
     fn measure(&self, span: &SpanPlan) -> SpanMeasurements {
+        if self.job.is_lent {
+            return self.lend(span);
+        }
         let faults = std::sync::Mutex::new(Vec::new());
         let sink = |event: Event| {
             if let Event::TargetFailed { reason, .. } = &event
@@ -191,6 +194,16 @@ impl Runner<'_> {
         record.failures.extend(faults.into_inner().unwrap_or_default());
         if let Ending::Failed(reason) = &measurements.ending {
             record.failures.push(reason.clone());
+        }
+        measurements
+    }
+}
+
+impl Runner<'_> {
+    fn lend(&self, span: &SpanPlan) -> SpanMeasurements {
+        let measurements = self.try_targets(span);
+        if let Ending::Failed(reason) = &measurements.ending {
+            self.record.of().failures.push(reason.clone());
         }
         measurements
     }

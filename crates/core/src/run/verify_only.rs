@@ -48,5 +48,5 @@ pub fn verify_only(
     let warn = |reason: &String| record::not_to_its_end(reason.clone()).in_sentences();
     result.warnings.extend(timed_out.as_ref().map(warn));
     let failures = passed.failures.into_iter().chain(timed_out).collect();
-    Ok(Finished { result, failures })
+    Ok(Finished { result, failures, loan: None })
 }
