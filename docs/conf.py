@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from docutils.nodes import Element, reference
+    from docutils.nodes import Element, document, reference
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import fathom  # noqa: E402 - Below the path for scripts, which stand beside it.
 from document_verbs import PLACE, reference_of_verbs  # noqa: E402
+from docutils.nodes import literal  # noqa: E402 - The same.
 
 # The types of results are imported when they are asked for; autodoc lists what is there.
 for _name in fathom.__all__:
@@ -43,7 +44,7 @@ smartquotes = False
 
 # Headings down to this depth can be linked to, and such links are checked.
 myst_heading_anchors = 4
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
@@ -55,6 +56,8 @@ html_static_path = ["_static"]
 html_css_files = ["fathom.css"]
 html_copy_source = False
 html_show_sphinx = False
+# The licence stands at the top of the tree.
+html_show_copyright = False
 
 
 def _fill_in_verbs(_app: Sphinx, _page: str, source: list[str]) -> None:
@@ -76,7 +79,18 @@ def _public_name(
     )
 
 
+# An option or a name of so many characters is not torn apart, even in the narrowest column.
+WHOLE = 18
+
+
+def _keep_options_whole(_app: Sphinx, page: document, _name: str) -> None:
+    for found in page.findall(literal):
+        if max(map(len, found.astext().split()), default=0) <= WHOLE:
+            found["classes"].append("whole")
+
+
 def setup(app: Sphinx) -> None:
     """Register what fills in the generated page, and what resolves names."""
     app.connect("source-read", _fill_in_verbs)
     app.connect("missing-reference", _public_name)
+    app.connect("doctree-resolved", _keep_options_whole)

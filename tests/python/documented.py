@@ -4,6 +4,7 @@ A block marked ``console`` has commands (``$ ``) and what they print, in which `
 anything; a block marked ``pycon`` is a doctest; a block marked ``python`` is run. A comment above a
 block says what differs: ``<!-- exit: 5 -->``, ``<!-- not run: why -->``, or ``<!-- stable: these
 words | and these -->`` for the parts, in their order, that are shown and have to be printed again.
+A block below ``<!-- file: name -->``, in any language, is put into a file of the scratch folder.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Block", "Command", "blocks", "commands"]
 
 _FENCE = re.compile(
-    r"(?:^<!-- (?P<what>exit|not run|stable): (?P<value>[^\n]+?) -->\n+)?"
-    r"^```(?P<kind>console|pycon|python)\n(?P<text>.*?)^```$",
+    r"(?:^<!-- (?P<what>exit|not run|stable|file): (?P<value>[^\n]+?) -->\n+)?"
+    r"^```(?P<kind>console|pycon|python|toml)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -32,6 +33,7 @@ class Block(NamedTuple):
     exit_code: int
     reason_not_run: str | None
     stable: list[str]
+    file: str | None = None
 
 
 class Command(NamedTuple):
@@ -45,7 +47,9 @@ class Command(NamedTuple):
 def blocks(page: Path) -> list[Block]:
     """Return the marked blocks of a page in their order."""
     text = page.read_text()
-    return [_block(text, found) for found in _FENCE.finditer(text)]
+    found = [_block(text, found) for found in _FENCE.finditer(text)]
+    # What is no example of a language that is run is one only where it is put into a file.
+    return [block for block in found if block.kind != "toml" or block.file is not None]
 
 
 def _block(text: str, found: re.Match[str]) -> Block:
@@ -57,6 +61,7 @@ def _block(text: str, found: re.Match[str]) -> Block:
         exit_code=int(value) if what == "exit" else 0,
         reason_not_run=value if what == "not run" else None,
         stable=value.split(" | ") if what == "stable" else [],
+        file=value if what == "file" else None,
     )
 
 

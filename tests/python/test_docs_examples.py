@@ -40,13 +40,15 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     binaries = tmp_path / "bin"
     binaries.mkdir()
     (binaries / "diskspd").symlink_to(diskspd())
-    (binaries / "fathom").symlink_to(Path(sys.executable).parent / "fathom")
+    for name in ("fathom", "pytest"):
+        (binaries / name).symlink_to(Path(sys.executable).parent / name)
     # Pages show what a device answers, and many systems have /tmp in memory.
     beside = _ROOT / "target"
     beside.mkdir(exist_ok=True)
     monkeypatch.setenv("PATH", f"{binaries}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("FATHOM_STORE", "store.sqlite")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("FATHOM_WORKLOADS", raising=False)
     monkeypatch.setenv("COLUMNS", "100")
     with tempfile.TemporaryDirectory(prefix="examples-", dir=beside) as made:
         folder = Path(made)
@@ -63,7 +65,9 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(page: Path, scratch:
 
 
 def _run(page: Path, block: Block, scratch: Path) -> None:
-    if block.kind == "console":
+    if block.file is not None:
+        (scratch / block.file).write_text(block.text)
+    elif block.kind == "console":
         _run_commands(page, block, scratch)
     elif block.kind == "pycon":
         _run_doctest(page, block)

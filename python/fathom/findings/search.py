@@ -11,7 +11,7 @@ from fathom.findings.observed import Observed, TargetEvidence, observe, raid_lev
 from fathom.findings.rules import collected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fathom.findings.finding import Confidence
     from fathom.result import Result
@@ -24,10 +24,16 @@ CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 RULES: tuple[Rule, ...] = collected()
 
 
-def find(results: Iterable[Result], run_ids: Iterable[int | None] = ()) -> list[Finding]:
+def find(
+    results: Iterable[Result],
+    run_ids: Iterable[int | None] = (),
+    *,
+    rules: Sequence[Rule] = RULES,
+) -> list[Finding]:
     """Return the findings of results of any targets; those of several targets are left out.
 
-    Of each target a rule gives one finding at most. ``run_ids`` are those of the results.
+    Of each target a rule gives one finding at most. ``run_ids`` are those of the results. ``rules``
+    are Fathom's, or those of your own: ``(*RULES, mine)``.
 
     Imported results are left out, too: what they were asked for is not known.
 
@@ -43,13 +49,13 @@ def find(results: Iterable[Result], run_ids: Iterable[int | None] = ()) -> list[
     return [
         finding
         for path, observed_ones in targets.items()
-        for finding in apply(TargetEvidence(path, observed_ones, memory, raid_level(path)))
+        for finding in apply(TargetEvidence(path, observed_ones, memory, raid_level(path)), rules)
     ]
 
 
-def apply(evidence: TargetEvidence) -> list[Finding]:
+def apply(evidence: TargetEvidence, rules: Sequence[Rule] = RULES) -> list[Finding]:
     """Return the findings of one target."""
-    pairs = [(rule, [*rule.look(evidence.without(rule.explained_by))]) for rule in RULES]
+    pairs = [(rule, [*rule.look(evidence.without(rule.explained_by))]) for rule in rules]
     return [_finding(rule, noticed, evidence) for rule, noticed in pairs if noticed]
 
 
