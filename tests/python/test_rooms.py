@@ -30,7 +30,7 @@ INSIDE_FUNCTIONS = {
     "cli/commands/_prepare_do.py": 1,
     "cli/commands/_resumed.py": 1,
     "cli/commands/_workload_argument.py": 2,
-    "cli/commands/assess.py": 5,
+    "cli/commands/assess.py": 2,
     "cli/commands/compare.py": 4,
     "cli/commands/export.py": 4,
     "cli/commands/import_.py": 1,

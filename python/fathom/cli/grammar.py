@@ -174,7 +174,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "fathom sweep --vary=-rs=10,50,100 --duration 5s -b8K -Sh -L -c1G x.dat",
     ),
     "tune": ("fathom tune --p99 2ms --longest 5s -b8K -r -c1G -Sh x.dat",),
-    "assess": ("fathom assess --time 5m --size 4G .",),
+    "assess": ("fathom assess --time 5m --size 4G .", "fathom assess --dry-run --steady 10m ."),
     "prepare look": ("fathom prepare look x.dat",),
     "prepare fill": ("fathom prepare fill --size 1G new.dat",),
     "compare": ("fathom compare 1,2 3,4", "fathom compare 1,2,3 4,5,6 --fail-if 'iops<-5%'"),

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fathom
-from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom._permission import Permission
+from fathom.cli.commands._resumed import refuse_what_a_plan_has
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.views.assess import failure_words, show_assessment
-from fathom.cli.views.progress import live_progress
-from fathom.units import MIB
+from fathom.cli.views.assess import failure_words
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from fathom.experiments.assess import Assessment, Effort
-    from fathom.store import Store
+    from fathom.experiments.assess import Effort
 
 __all__ = ["assess"]
-
-_MINUTE_S = 60
 
 
 def assess(  # noqa: PLR0913 - Each is an option of the command.
     targets: Annotated[
-        list[str], typer.Argument(metavar="TARGET...", help="Files, folders or devices.")
-    ],
+        list[str] | None, typer.Argument(metavar="TARGET...", help="Files, folders or devices.")
+    ] = None,
     *,
     quick: Annotated[bool, typer.Option("--quick", help="About 30 s.")] = False,
     thorough: Annotated[bool, typer.Option("--thorough", help="Up to hours.")] = False,
@@ -50,8 +44,22 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
         ),
     ] = None,
     steady: Annotated[
-        int, typer.Option(metavar="SECONDS", help="Also go on until steady, at most so long.")
+        int,
+        typer.Option(
+            metavar="SECONDS", help="Also go on until steady, at most so long; 20s at least."
+        ),
     ] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
+    ] = False,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            help="Go on with one that was ended, and try again what failed: e7, its experiment, "
+            "or last."
+        ),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="A word to find the assessment by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
@@ -60,63 +68,55 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     In a folder, and where nothing has the name yet, a scratch file is made and removed again. What
     exists is only read, unless --write says otherwise.
     """
-    effort = _effort(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
-    if overwrite and not write:
-        fail("--overwrite needs --write", EXIT_INVALID)
-    if allow_write and not write:
-        fail("--allow-write needs --write", EXIT_INVALID)
-    from fathom.experiments.assess import AssessmentInterrupted  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.assess import assess as assess_targets  # noqa: PLC0415 - The same.
-    from fathom.runners import NativeRunner  # noqa: PLC0415 - The same.
+    from fathom.cli.commands._assess_do import (  # noqa: PLC0415 - Loads NumPy.
+        Wish,
+        begun,
+        resumed,
+        show_plan_of,
+    )
 
+    effort = _effort(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
+    permission = Permission(overwrite, tuple(allow_write or ()))
+    _check(targets or [], resume, permission, writes=write)
+    given: dict[str, object] = {
+        "quick": quick,
+        "thorough": thorough,
+        "time": seconds,
+        "size": size_mib,
+    }
+    given |= {"write": write, "steady": steady, "dry-run": dry_run, "label": label}
+    wish = Wish(targets or [], effort, permission, write, steady, label or "", as_json)
     try:
-        with opened_store(store) as opened, live_progress(quiet=as_json) as on_event:
-            try:
-                found = assess_targets(
-                    opened,
-                    NativeRunner(opened, on_event=on_event),
-                    targets,
-                    effort,
-                    writes=write,
-                    overwrite=overwrite,
-                    allow_write=allow_write or (),
-                    steady_seconds=steady,
-                    on_cell=_tell_cell,
-                    on_abandoned=_tell_abandoned,
-                )
-            except AssessmentInterrupted as interruption:
-                _show(opened, interruption.assessment, as_json=as_json)
-                raise
-            _show(opened, found, as_json=as_json)
+        if resume is not None:
+            refuse_what_a_plan_has("assessment", targets or [], given)
+            found = resumed(resume, store, permission, as_json=as_json)
+        elif dry_run:
+            show_plan_of(wish)
+            return
+        else:
+            found = begun(wish, store)
     except KeyboardInterrupt as interruption:
-        fail(f"{interruption}; what was done is saved: fathom list", exit_code(interruption))
+        fail(
+            f"{interruption}; what was done is saved: fathom assess --resume last",
+            exit_code(interruption),
+        )
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if found.failures:
-        fail(failure_words(found), EXIT_FAILED)
+        again = f"try it again with: fathom assess --resume e{found.experiment_id}"
+        fail(f"{failure_words(found)}; {again}", EXIT_FAILED)
 
 
-def _tell_cell(words: str, number: int, count: int, left_s: float) -> None:
-    minutes, rest = divmod(round(max(left_s, 0)), _MINUTE_S)
-    typer.echo(f"[{number}/{count}] about {minutes}:{rest:02} left: {words}", err=True)
-
-
-def _tell_abandoned(path: Path, size_bytes: int) -> None:
-    typer.echo(
-        f"removed {path} ({size_bytes // MIB} MiB), which an assessment that was killed had left",
-        err=True,
-    )
-
-
-def _show(store: Store, found: Assessment, *, as_json: bool) -> None:
-    if as_json:
-        from fathom.experiments.assess import outcome_of  # noqa: PLC0415 - Loads NumPy.
-
-        whole = {"experiment_id": found.experiment_id} | outcome_of(found)
-        typer.echo(json.dumps(whole, indent=2))
-        return
-    show_assessment(found)
-    typer.echo(f"\nSaved as experiment e{found.experiment_id} in {store.name}")
+def _check(names: list[str], resume: str | None, permission: Permission, *, writes: bool) -> None:
+    if (resume is None) != bool(names):
+        fail("name the targets, or the assessment to --resume: one of both", EXIT_INVALID)
+    if resume is None and not writes:
+        for option, is_given in (
+            ("--overwrite", permission.overwrite),
+            ("--allow-write", permission.allow_write),
+        ):
+            if is_given:
+                fail(f"{option} needs --write", EXIT_INVALID)
 
 
 def _effort(*, quick: bool, thorough: bool, seconds: float | None, size_mib: int | None) -> Effort:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import textwrap
+import time
 from typing import TYPE_CHECKING
 
 import typer
 
 from fathom.cli.views.claims import legend_of, row_mark
 from fathom.cli.views.plain import unguarded
-from fathom.cli.views.runs import console, plain_text
+from fathom.cli.views.runs import console, local_time, plain_text
 from fathom.cli.views.table_format import write_table
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
-from fathom.units import time_words
+from fathom.units import clock_words, size_words, time_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.experiments.assess import AssessedCell, Assessment, SideBySide, TargetAssessment
+    from fathom.experiments.assess import (
+        AssessedCell,
+        Assessment,
+        Foreseen,
+        SideBySide,
+        TargetAssessment,
+        TargetCells,
+    )
 
-__all__ = ["failure_words", "show_assessment"]
+__all__ = ["failure_words", "show_assessment", "show_foreseen"]
 
 _COLUMNS = 80
 # What the numbers of a table leave for the label.
 _LABEL_COLUMNS = 38
+_SHOWN = ("done", "failed")
 _GLOSSARY = (
     "depth, outstanding: how many are asked for at once; the knee: the least depth that gives "
     "nearly the greatest rate; 99 %: so many take at most this long; run: fathom show RUN has all "
@@ -33,15 +43,86 @@ _GLOSSARY = (
 
 
 def show_assessment(found: Assessment) -> None:
-    """Print the comparison, then each target: verdict, table, findings."""
-    if found.comparison is not None:
+    """Print the comparison, then each target: verdict, table, findings.
+
+    Of what was ended early, nothing is shown that was not measured, and nothing said of it.
+    """
+    measured = [one for one in found.targets if one.plan.done()]
+    if found.comparison is not None and len(measured) > 1:
         _show_comparison(found.comparison)
     for one in found.targets:
         _show_verdict(one)
     for one in found.targets:
-        _show_cells(one)
-    _write(_GLOSSARY, "")
-    _show_findings(found)
+        if any(cell.state in _SHOWN for cell in one.plan.cells):
+            _show_cells(one)
+    if measured:
+        _write(_GLOSSARY, "")
+        _show_findings(found)
+
+
+def show_foreseen(found: Foreseen, *, as_json: bool) -> None:
+    """Say what an assessment would measure, and how long it would take."""
+    if as_json:
+        typer.echo(json.dumps(_foreseen_as_dict(found), indent=2))
+        return
+    count = sum(cell.state != "left_out" for one in found.plans for cell in one.cells)
+    seconds, least, most = map(clock_words, (found.seconds, found.least_s, found.most_s))
+    finish = local_time(time.time() + found.seconds)
+    _write(
+        f"{count} measurements at most, about {seconds} ({least} to {most}), predicted finish "
+        f"{finish}. Each ends once its mean is known; what can tell nothing new is skipped.",
+        "",
+    )
+    for one in found.plans:
+        _show_foreseen_target(one)
+
+
+def _show_foreseen_target(one: TargetCells) -> None:
+    target = one.target
+    size = size_words(target.size_bytes)
+    if target.is_scratch:
+        words = f"a scratch file of {size} is made, filled (on top of the least time) and removed"
+    else:
+        words = f"{size}, {'written: its data are lost' if target.writes else 'only read'}"
+    _title(f"{target.name}: {words}")
+    rows = [
+        [part, str(len(cells)), str(sum(cell.cell.writes for cell in cells))]
+        for part, cells in _by_part(one).items()
+    ]
+    _print(_table(("", "measurements>", "that write>"), rows))
+
+
+def _by_part(one: TargetCells) -> dict[str, list[AssessedCell]]:
+    parts: dict[str, list[AssessedCell]] = {}
+    for cell in one.cells:
+        if cell.state != "left_out":
+            parts.setdefault(cell.cell.part, []).append(cell)
+    return parts
+
+
+def _foreseen_as_dict(found: Foreseen) -> dict[str, object]:
+    targets = [
+        {
+            "name": one.target.name,
+            "kind": one.target.kind,
+            "size_bytes": one.target.size_bytes,
+            "writes": one.target.writes,
+            "cells": [
+                {
+                    "key": cell.cell.key,
+                    "part": cell.cell.part,
+                    "label": cell.cell.label,
+                    "writes": cell.cell.writes,
+                    "arguments": [*cell.cell.arguments],
+                }
+                for cell in one.cells
+                if cell.state != "left_out"
+            ],
+        }
+        for one in found.plans
+    ]
+    times = {"seconds": found.seconds, "least_s": found.least_s, "most_s": found.most_s}
+    return {**times, "fill_bytes": found.fill_bytes, "targets": targets}
 
 
 def failure_words(found: Assessment) -> str:
@@ -64,7 +145,11 @@ def _show_verdict(one: TargetAssessment) -> None:
         _write(verdict.partial)
     _write(verdict.headline)
     typer.echo()
+    if not one.plan.done():
+        return
     figures = key_figures(one.plan)
+    if verdict.partial is not None:
+        figures = [figure for figure in figures if figure.value is not None]
     rows = [(f"  {one.label}", f" {one.text}", f" {one.conditions}") for one in figures]
     _print(_table(("", "", ""), rows))
     typer.echo()
@@ -94,7 +179,7 @@ def _show_cells(one: TargetAssessment) -> None:
     headings = []
     part = None
     for cell in one.plan.cells:
-        if cell.cell.role == "steady_round" or cell.state not in ("done", "failed"):
+        if cell.cell.role == "steady_round" or cell.state not in _SHOWN:
             continue
         if cell.cell.part != part:
             part = cell.cell.part
@@ -163,7 +248,9 @@ def _rates(cells: Sequence[AssessedCell], count: int) -> list[str]:
 
 
 def _show_findings(found: Assessment) -> None:
-    _title("Findings" if found.findings else "Findings: none")
+    # What was ended early may have had more of them.
+    none = "Findings in what was measured: none" if found.partial else "Findings: none"
+    _title("Findings" if found.findings else none)
     several = len(found.targets) > 1
     for one in found.findings:
         about = f"{one.target}: " if several else ""

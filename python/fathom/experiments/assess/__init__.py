@@ -6,9 +6,11 @@
 >>> assess(store, runner, ["/mnt/new"], EFFORTS["quick"]).verdicts[0].headline  # doctest: +SKIP
 """
 
+from fathom.experiments.assess._steady import STEADY_LEAST_S
 from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
 from fathom.experiments.assess.claim_maker import marks_of
-from fathom.experiments.assess.experiment import AssessmentInterrupted, assess
+from fathom.experiments.assess.experiment import AssessmentInterrupted, assess, resume_assess
+from fathom.experiments.assess.foreseen import Foreseen, foresee
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures
 from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
 from fathom.experiments.assess.plan import plan_cells
@@ -20,12 +22,14 @@ from fathom.experiments.assess.verdict import Verdict, verdict_of
 
 __all__ = [
     "EFFORTS",
+    "STEADY_LEAST_S",
     "AssessedCell",
     "AssessedTarget",
     "Assessment",
     "AssessmentInterrupted",
     "Cell",
     "Effort",
+    "Foreseen",
     "KeyFigure",
     "SideBySide",
     "TargetAssessment",
@@ -33,10 +37,12 @@ __all__ = [
     "TargetError",
     "Verdict",
     "assess",
+    "foresee",
     "key_figures",
     "marks_of",
     "opened_target",
     "outcome_of",
     "plan_cells",
+    "resume_assess",
     "verdict_of",
 ]

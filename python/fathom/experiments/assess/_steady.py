@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom.errors import InvalidRequestError
 from fathom.experiments.assess.cell import Cell
 from fathom.stats import find_steady_state
 
@@ -13,13 +14,24 @@ if TYPE_CHECKING:
     from fathom.experiments.assess.target import AssessedTarget
     from fathom.stats import SteadyState
 
-__all__ = ["POINTS", "ROUND_LIMIT", "rounds_of", "steady_cells", "steady_state"]
+__all__ = [
+    "LEAST_ROUNDS",
+    "POINTS",
+    "ROUND_LIMIT",
+    "STEADY_LEAST_S",
+    "round_of",
+    "rounds_of",
+    "steady_cells",
+    "steady_state",
+]
 
 # SNIA SSS PTS 2.0.2: at most 25 rounds; each point of a round takes a minute.
 ROUND_LIMIT = 25
 _POINT_S = 60
 _LEAST_POINT_S = 1
-_LEAST_ROUNDS = 5
+LEAST_ROUNDS = 5
+STEADY_LEAST_S = 20
+"""Five rounds of a second for each point, and some preconditioning."""
 POINTS = {
     "4k": ("4K random write", ("-b4K", "-w100")),
     "64k": ("64K random, 35 % writes", ("-b64K", "-w35")),
@@ -36,13 +48,27 @@ def steady_cells(past: str, target: AssessedTarget, seconds: int) -> list[Cell]:
 
     The preconditioning is the specification's WIPC: twice the capacity, in order, in blocks of
     128 KiB. Where nothing may be written there is none, and the rounds only read.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the seconds are too few for five rounds.
+
     """
     if not seconds:
         return []
+    if seconds < STEADY_LEAST_S:
+        raise InvalidRequestError(
+            f"a steady state (--steady) takes at least {STEADY_LEAST_S}s: the SNIA's rule looks at "
+            "five rounds"
+        )
     points = POINTS if target.writes else _READ_POINTS
-    first = [_preconditioning(past, target, max(seconds // 2, 1))] if target.writes else []
-    share_s = (seconds // 2 if target.writes else seconds) // (ROUND_LIMIT * len(points))
-    point_s = min(max(share_s, _LEAST_POINT_S), _POINT_S)
+    # Rounds get at least what five of them need, and the preconditioning what is left.
+    least_s = LEAST_ROUNDS * len(points) * _LEAST_POINT_S
+    rounds_s = max(seconds // 2, min(seconds - 1, least_s)) if target.writes else seconds
+    first = [_preconditioning(past, target, seconds - rounds_s)] if target.writes else []
+    point_s = min(max(rounds_s // (ROUND_LIMIT * len(points)), _LEAST_POINT_S), _POINT_S)
+    count = min(max(rounds_s // (len(points) * point_s), LEAST_ROUNDS), ROUND_LIMIT)
     rounds = [
         Cell(
             f"steady-{number}-{key}",
@@ -53,7 +79,7 @@ def steady_cells(past: str, target: AssessedTarget, seconds: int) -> list[Cell]:
             for_findings=False,
             seconds=point_s,
         )
-        for number in range(1, ROUND_LIMIT + 1)
+        for number in range(1, count + 1)
         for key, (label, how) in points.items()
     ]
     return [*first, *rounds]
@@ -72,6 +98,11 @@ def _preconditioning(past: str, target: AssessedTarget, seconds: int) -> Cell:
     )
 
 
+def round_of(cell: Cell) -> int:
+    """Return which round a cell belongs to."""
+    return int(cell.key.split("-")[1])
+
+
 def rounds_of(iops_by_key: Mapping[str, float]) -> dict[str, list[float]]:
     """Return the IOPS of each point, round by round, as far as all points of a round are known."""
     series: dict[str, list[float]] = {point: [] for point in POINTS}
@@ -86,6 +117,6 @@ def rounds_of(iops_by_key: Mapping[str, float]) -> dict[str, list[float]]:
 
 def steady_state(series: Mapping[str, Sequence[float]]) -> SteadyState | None:
     """Return whether all points were steady in one window; None before there are five rounds."""
-    if min(len(one) for one in series.values()) < _LEAST_ROUNDS:
+    if min(len(one) for one in series.values()) < LEAST_ROUNDS:
         return None
     return find_steady_state(series)

@@ -8,13 +8,14 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from fathom._hanging import must_answer
-from fathom._permission import Permission
+from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
 from fathom.errors import FathomError
+from fathom.experiments.assess.foreseen import all_targets, planned_cells, same_size
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
-from fathom.experiments.assess.plan import plan_cells
+from fathom.experiments.assess.resuming import read_plan, take_up
 from fathom.experiments.assess.scratch import remove_abandoned
-from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, in_turns
+from fathom.experiments.assess.session import Assessor, TargetCells, in_turns
 from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.experiments.assess.target import opened_target
 from fathom.experiments.assess.verdict import verdict_of
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
 
     from fathom.experiments.assess.cell import Effort
     from fathom.experiments.assess.target import AssessedTarget
+    from fathom.experiments.progress import Progress
     from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
-__all__ = ["AssessmentInterrupted", "assess"]
+__all__ = ["AssessmentInterrupted", "assess", "resume_assess"]
 
 
 class AssessmentInterrupted(KeyboardInterrupt):
@@ -56,16 +58,20 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     overwrite: bool = False,
     allow_write: Sequence[str] = (),
     steady_seconds: int = 0,
+    label: str = "",
     on_cell: Callable[[str, int, int, float], None] = lambda *_told: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
     on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
 ) -> Assessment:
     """Assess files, folders or devices; several in turns, cell by cell.
 
     ``on_cell`` gets, before each cell: what it is, its number, how many there are, and the seconds
-    that are left. ``on_abandoned`` gets what a killed assessment had left in a folder, with its
-    size in bytes, once it is removed. What exists is only read unless ``writes`` is true; the
-    engine's guard still refuses to write recognisable data unless ``overwrite`` is true, block
-    devices unless ``allow_write`` names what is written on them, and devices in use always.
+    that are left by expectation; ``on_progress`` the same, with the least and the most of them.
+    ``label`` names the experiment instead of its targets. ``on_abandoned`` gets what a killed
+    assessment had left in a folder, with its size in bytes, once it is removed. What exists is only
+    read unless ``writes`` is true; the engine's guard still refuses to write recognisable data
+    unless ``overwrite`` is true, block devices unless ``allow_write`` names what is written on
+    them, and devices in use always.
 
     Raises
     ------
@@ -79,54 +85,108 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     """
     with ExitStack() as stack:
         targets = _opened(stack, names, effort, on_abandoned, writes=writes)
-        plans = [_planned(one, effort, steady_seconds) for one in targets]
-        asked = {"writes": writes, "steady_seconds": steady_seconds}
-        experiment_id = _begin(store, names, effort, plans, asked)
+        plans = [planned_cells(one, effort, steady_seconds) for one in targets]
+        asked = {
+            "writes": writes,
+            "steady_seconds": steady_seconds,
+            "sizes": [one.size_bytes for one in targets],
+        }
+        experiment_id = _begin(store, label or " ".join(names), names, effort, plans, asked)
         writer = runner.permitted(Permission(overwrite, tuple(allow_write)))
         session = Session(store, experiment_id, runner, writer)
         step_ids = [step.id for step in session.steps()]
-        try:
-            session.run(Assessor(plans, step_ids, effort, on_cell).strategy())
-        except KeyboardInterrupt as error:
-            with held_back():
-                partial = _concluded(store, experiment_id, effort, plans, interrupted=True)
-            raise AssessmentInterrupted(partial) from error
-        return _concluded(store, experiment_id, effort, plans)
+        assessor = Assessor(plans, step_ids, effort, on_cell, on_progress)
+        return _assessed(session, assessor)
 
 
-def _opened(
+def resume_assess(  # noqa: PLR0913 - All but the first three have defaults and names.
+    store: Store,
+    experiment_id: int,
+    runner: PermittedRunner,
+    *,
+    permission: Permission = NOTHING,
+    on_cell: Callable[[str, int, int, float], None] = lambda *_told: None,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+    on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
+) -> Assessment:
+    """Go on with an assessment that was ended; cells that failed are tried again.
+
+    A scratch file is made anew, of the same size. A steady state that was not found yet begins
+    again, as a pause is no part of it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the experiment is no assessment, has nothing left to do, or would measure other cells
+        than were planned, as its targets or this machine are not the same any more.
+    NotFoundError
+        If the store has no such experiment.
+    TargetError, RefusedError, AssessmentInterrupted
+        As ``assess``.
+
+    """
+    plan = read_plan(store, experiment_id)
+    with ExitStack() as stack:
+        targets = _opened(
+            stack, plan.names, plan.effort, on_abandoned, writes=plan.writes, sizes=plan.sizes
+        )
+        plans = [planned_cells(one, plan.effort, plan.steady_seconds) for one in targets]
+        session = Session(store, experiment_id, runner, runner.permitted(permission))
+        took_s = take_up(session, plans, plan.sizes)
+        step_ids = [step.id for step in session.steps()]
+        assessor = Assessor(plans, step_ids, plan.effort, on_cell, on_progress, took_s)
+        return _assessed(session, assessor)
+
+
+def _assessed(session: Session, assessor: Assessor) -> Assessment:
+    store, experiment_id = session.store, session.experiment_id
+    effort, plans = assessor.effort, assessor.plans
+    try:
+        session.run(assessor.strategy())
+    except KeyboardInterrupt as error:
+        with held_back():
+            partial = _concluded(store, experiment_id, effort, plans, interrupted=True)
+        raise AssessmentInterrupted(partial) from error
+    return _concluded(store, experiment_id, effort, plans)
+
+
+def _opened(  # noqa: PLR0913 - What all targets share.
     stack: ExitStack,
     names: Sequence[str],
     effort: Effort,
     on_abandoned: Callable[[Path, int], None],
     *,
     writes: bool,
+    sizes: Sequence[int] = (),
 ) -> list[AssessedTarget]:
-    """Open all targets; scratch files get the same size, so that they are comparable."""
+    """Open all targets; scratch files get the same size, so that they are comparable.
+
+    Raises
+    ------
+    TargetError
+        It names all that cannot be assessed: one does not hide the others.
+
+    """
     must_answer(names)
     for name in names:
         for path, size_bytes in remove_abandoned(name):
             on_abandoned(path, size_bytes)
-    targets = [
-        stack.enter_context(
-            # Together they leave as much room as one of them takes, on whatever they share.
-            opened_target(name, effort.size_bytes, writes=writes, room_share=1 + len(names))
-        )
-        for name in names
-    ]
-    least = min((one.size_bytes for one in targets if one.is_scratch), default=0)
-    return [replace(one, size_bytes=least) if one.is_scratch else one for one in targets]
+    wanted = sizes or [effort.size_bytes] * len(names)
+    # Together they leave as much room as one of them takes, on whatever they share.
+    share = 1 + len(names)
+    targets = all_targets(
+        lambda name, size: stack.enter_context(
+            opened_target(name, size, writes=writes, room_share=share)
+        ),
+        names,
+        wanted,
+    )
+    return same_size(targets)
 
 
-def _planned(target: AssessedTarget, effort: Effort, steady_seconds: int) -> TargetCells:
-    kept, left_out = plan_cells(target, effort, steady_seconds=steady_seconds)
-    cells = [AssessedCell(cell) for cell in kept]
-    cells += [AssessedCell(cell, state="left_out") for cell in left_out]
-    return TargetCells(target, sorted(cells, key=lambda one: one.cell.place))
-
-
-def _begin(
+def _begin(  # noqa: PLR0913, PLR0917 - What the store keeps of it.
     store: Store,
+    title: str,
     names: Sequence[str],
     effort: Effort,
     plans: list[TargetCells],
@@ -146,7 +206,7 @@ def _begin(
         )
         for one, cell in in_turns(plans)
     ]
-    return store.experiments.begin("assess", " ".join(names), plan, steps)
+    return store.experiments.begin("assess", title, plan, steps)
 
 
 def _concluded(

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from fathom.errors import RefusedError
-from fathom.experiments.assess._steady import rounds_of, steady_state
+from fathom.experiments._run_times import LEAST_RUN_S, TYPICAL_RUN_S, expected_run_s
+from fathom.experiments.assess._steady import LEAST_ROUNDS, round_of, rounds_of, steady_state
 from fathom.experiments.assess.cell import KNEE, SEQUENTIAL_KNEE
+from fathom.experiments.progress import Progress
 from fathom.experiments.session import Observation, Skip, Step, Strategy
 from fathom.stats import LoadPoint, find_knee
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from fathom.result import Result
     from fathom.runners import Figures
 
-__all__ = ["AssessedCell", "Assessor", "CellState", "TargetCells", "in_turns"]
+__all__ = ["AssessedCell", "Assessor", "CellState", "TargetCells", "in_turns", "whole_figures"]
 
 CellState = Literal["pending", "done", "failed", "skipped", "left_out"]
 _GROWN = 1.03
@@ -29,6 +31,8 @@ _MOST_INTERVAL_MS = 100
 _INTERVALS = 200
 # What a run takes besides its measured time, until the first has told.
 _OVERHEAD_S = 0.3
+# To which the usual time of a run belongs.
+_USUAL_PERCENT = 2
 
 
 @dataclass
@@ -61,11 +65,15 @@ class AssessedCell:
 
 @dataclass
 class TargetCells:
-    """The cells of one target in their order; ``lost`` is why it could not be measured on."""
+    """The cells of one target in their order; ``lost`` is why it could not be measured on.
+
+    ``is_filled`` tells that a run of this session has filled the scratch file.
+    """
 
     target: AssessedTarget
     cells: list[AssessedCell]
     lost: str | None = None
+    is_filled: bool = False
 
     def done(self) -> list[AssessedCell]:
         """Return the cells that were measured."""
@@ -93,6 +101,25 @@ class TargetCells:
             if found is not None and found.is_steady:
                 return f"the SNIA's rule was kept after {found.rounds} rounds"
         return None
+
+    def is_sure(self, cell: Cell) -> bool:
+        """Whether a cell will be run unless something fails: of rounds, only the least number."""
+        if cell.role != "steady_round":
+            return True
+        done = len(rounds_of({key: one.iops for key, one in self.figures().items()})["4k"])
+        return round_of(cell) <= max(LEAST_ROUNDS, done + 1)
+
+    def forget_rounds(self) -> None:
+        """Let the steady state begin again, unless it was found: a pause is no part of it.
+
+        What was preconditioned is a scratch file that is no more, or has had its pause.
+        """
+        rounds = [one for one in self.cells if one.cell.role == "steady_round"]
+        if all(one.state == "done" or self.needless(one.cell) for one in rounds):
+            return
+        for one in self.cells:
+            if one.cell.role in ("steady_round", "preconditioning") and one.state == "done":
+                one.state, one.figures, one.result, one.run_id = "pending", None, None, None
 
     def _family(self, family: str) -> list[AssessedCell]:
         """Return the cells of a saturation; that of random reads begins with the baseline."""
@@ -127,14 +154,21 @@ class Assessor:
     """Runs all cells interleaved; a cell that fails is noted, and the others go on.
 
     ``step_ids`` are those of the cells in their order; ``budget_s`` is what the cells without a
-    time of their own have left. ``on_cell``: see ``assess``.
+    time of their own have left. ``on_cell``, ``on_progress``: see ``assess``. What is done already
+    is not run again; ``took_s`` is how long that took.
     """
 
     plans: Sequence[TargetCells]
     step_ids: Sequence[int]
     effort: Effort
     on_cell: Callable[[str, int, int, float], None] = lambda *_told: None
+    on_progress: Callable[[Progress], None] = lambda _progress: None
     took_s: list[float] = field(default_factory=list)
+    elapsed_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Take what earlier sessions took from the time."""
+        self.budget_s = self.effort.seconds * len(self.plans) - sum(self.took_s)
 
     def strategy(self) -> Strategy[None]:
         """Measure what can tell something new.
@@ -146,8 +180,9 @@ class Assessor:
 
         """
         order = list(in_turns(self.plans))
-        self.budget_s = self.effort.seconds * len(self.plans)
         for number, ((plan, one), step_id) in enumerate(zip(order, self.step_ids, strict=True)):
+            if one.state == "done":
+                continue
             reason = plan.lost or plan.needless(one.cell)
             if reason is not None:
                 one.state, one.reason = "skipped", reason
@@ -158,41 +193,61 @@ class Assessor:
             words = f"assess {one.cell.key}"
             seen = yield Step(words, one.arguments, step_id=step_id, writes=one.cell.writes)
             _take(plan, one, seen)
+            self.elapsed_s += seen.took_s
             if one.cell.seconds is None:
                 self.took_s.append(seen.took_s)
                 self.budget_s -= seen.took_s
 
     def _share_s(self, left: Sequence[tuple[TargetCells, AssessedCell]]) -> float:
         """Return an equal share of the time that the cells before have left."""
-        sharing = sum(one.cell.seconds is None for _, one in left)
+        sharing = sum(one.cell.seconds is None and one.state != "done" for _, one in left)
         return self.budget_s / max(sharing, 1) - _OVERHEAD_S
 
     def _tell(self, order: Sequence[tuple[TargetCells, AssessedCell]], number: int) -> None:
         plan, one = order[number]
-        left = order[number:]
-        # No run measures for less than a second.
-        planned_s = max(self._share_s(left), 1.0) + _OVERHEAD_S
-        # The first cell fills the scratch file, which says nothing of those behind it; and none
-        # takes longer than its share.
-        mean_s = min(
-            [sum(self.took_s) / len(self.took_s), planned_s] if self.took_s else [planned_s]
-        )
-        left_s = sum(
-            mean_s if other.cell.seconds is None else other.cell.seconds + _OVERHEAD_S
-            for plan_of_other, other in left
-            if plan_of_other.lost is None and plan_of_other.needless(other.cell) is None
-        )
+        least_s, left_s, most_s = self.left_s(order[number:])
         several = len({id(one) for one, _ in order}) > 1
         name = f"{plan.target.name}: " if several else ""
         words = f"{name}{one.cell.part}: {one.cell.label}"
         self.on_cell(words, number + 1, len(order), left_s)
+        failed = sum(cell.state == "failed" for _, cell in order)
+        told = Progress(
+            number, len(order), failed, self.elapsed_s, left_s, words, None, least_s, most_s
+        )
+        self.on_progress(told)
+
+    def left_s(
+        self, left: Sequence[tuple[TargetCells, AssessedCell]]
+    ) -> tuple[float, float, float]:
+        """Return how long cells will take: at the least, by expectation, and at most."""
+        # No run measures for less than a second.
+        planned_s = max(self._share_s(left), 1.0) + _OVERHEAD_S
+        # Four times as long for half of the width; and none takes longer than its share.
+        typical_s = TYPICAL_RUN_S * (_USUAL_PERCENT / self.effort.precision_percent) ** 2
+        typical_s += 1 + _OVERHEAD_S if planned_s >= _WARM_UP_FROM_S else _OVERHEAD_S
+        # The first cell fills the scratch file, which says nothing of those behind it.
+        mean_s = min(expected_run_s(typical_s, sum(self.took_s), len(self.took_s)), planned_s)
+        shared = (min(LEAST_RUN_S, mean_s), mean_s, planned_s)
+        least_s = left_s = most_s = 0.0
+        for plan, other in left:
+            if other.state == "done" or plan.lost or plan.needless(other.cell) is not None:
+                continue
+            own_s = (other.cell.seconds or 0) + _OVERHEAD_S
+            # Once it is known to be steady, no further round is run.
+            is_sure = plan.is_sure(other.cell)
+            sure_s = own_s if is_sure else 0.0
+            # The preconditioning ends once twice the size is written, if that is sooner.
+            ends_early = other.cell.role == "preconditioning"
+            own = (_OVERHEAD_S if ends_early else sure_s, sure_s, own_s)
+            each = shared if other.cell.seconds is None else own
+            least_s, left_s, most_s = least_s + each[0], left_s + each[1], most_s + each[2]
+        return least_s, left_s, most_s
 
     def _arguments(self, plan: TargetCells, cell: Cell, share_s: float) -> tuple[str, ...]:
         knees = {KNEE: plan.knee("random"), SEQUENTIAL_KNEE: plan.knee("sequential")}
         own = [_filled(one, knees) for one in cell.arguments]
         target = plan.target
-        is_first = target.is_scratch and not any(one.run_id or one.figures for one in plan.cells)
-        first = [f"-c{target.size_bytes}"] if is_first else []
+        first = [f"-c{target.size_bytes}"] if target.is_scratch and not plan.is_filled else []
         timing = _timing(cell, share_s, self.effort.precision_percent)
         return (*first, *own, *timing, str(target.path))
 
@@ -202,14 +257,15 @@ def _take(plan: TargetCells, one: AssessedCell, seen: Observation) -> None:
     if is_first or isinstance(seen.error, RefusedError):
         seen.raise_refusal()
     one.run_id, one.result = seen.run_id, seen.result
+    plan.is_filled = plan.is_filled or seen.run_id is not None or seen.figures is not None
     if seen.figures is not None:
-        one.state, one.figures = "done", _whole(seen.figures, seen.result)
+        one.state, one.figures = "done", whole_figures(seen.figures, seen.result)
         return
     one.state, one.reason = "failed", seen.failure
     plan.lost = plan.target.lost()
 
 
-def _whole(figures: Figures, result: Result | None) -> Figures:
+def whole_figures(figures: Figures, result: Result | None) -> Figures:
     """Return the rates of the whole measured time, to which the latencies belong.
 
     What ``fathom show`` tells of a run is the same; the mean behind the transient, by which a run

@@ -17,7 +17,7 @@ from fathom.units import MIB
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["AssessedTarget", "Kind", "TargetError", "opened_target"]
+__all__ = ["AssessedTarget", "Kind", "TargetError", "foreseen_target", "opened_target"]
 
 Kind = Literal["scratch", "file", "device"]
 
@@ -91,14 +91,42 @@ def opened_target(
     if path.exists() and not path.is_dir():
         yield _existing(name, path, writes=writes)
         return
-    if path.absolute().parent == Path("/dev") and not path.is_dir():
-        raise TargetError(f"{name}: there is no such device")
-    folder = path if path.is_dir() else path.parent
+    folder = _scratch_folder(name, path)
     size_bytes = _room_bytes(name, folder, size_bytes, room_share)
     with scratch_file(name, folder) as scratch:
         yield AssessedTarget(
             name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=_is_direct(scratch)
         )
+
+
+def foreseen_target(
+    name: str, size_bytes: int, *, writes: bool, room_share: int = 2
+) -> AssessedTarget:
+    """Return what ``opened_target`` would return, without making or writing anything.
+
+    Of a scratch file it is not known whether its file system lets I/O past the page cache: that it
+    does is supposed.
+
+    Raises
+    ------
+    TargetError
+        As ``opened_target``.
+
+    """
+    path = Path(name)
+    if path.exists() and not path.is_dir():
+        return _existing(name, path, writes=writes)
+    folder = _scratch_folder(name, path)
+    size_bytes = _room_bytes(name, folder, size_bytes, room_share)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise TargetError(f"{name}: no scratch file can be made in {folder}: it cannot be written")
+    return AssessedTarget(name, folder, size_bytes, is_scratch=True, writes=True, is_direct=True)
+
+
+def _scratch_folder(name: str, path: Path) -> Path:
+    if path.absolute().parent == Path("/dev") and not path.is_dir():
+        raise TargetError(f"{name}: there is no such device")
+    return path if path.is_dir() else path.parent
 
 
 def _room_bytes(name: str, folder: Path, size_bytes: int, room_share: int) -> int:
