@@ -25,6 +25,7 @@ from fathom.cli.views import assess as assess_view
 from fathom.cli.views import runs as runs_view
 from fathom.cli.views import table_format, whole_console
 from fathom.cli.views.comparison import show_comparison
+from fathom.cli.views.plain import plain_streams
 from fathom.cli.views.sweep import show_sweep
 from fathom.cli.views.tune import show_tune
 from fathom.cli.views.whole_console import WholeConsole
@@ -230,3 +231,32 @@ def test_json_and_csv_have_tables_alone_on_the_standard_output(
     text = capsys.readouterr().out
     assert "Plan" in text
     assert "{" not in text
+
+
+class _Terminal(io.StringIO):
+    """A terminal, as far as a program can tell."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
+
+
+def test_no_view_spells_out_its_own_commands_to_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    truth = Truth(servers=16, read_us=100.0, noise=0.01)
+    with Store(tmp_path / "s.sqlite") as store, plain_streams():
+        show_sweep(made(store, "sweep", truth))  # type: ignore[arg-type]
+        show_tune(made(store, "tune", truth))  # type: ignore[arg-type]
+        assess_view.show_assessment(assessed(tmp_path, store))
+    shown = terminal.getvalue()
+    assert "baseline latency" in shown
+    # The guard of the streams writes the commands of others so; nothing of ours may pass it.
+    assert "\\x1b" not in shown
+    # A label of the verdict stays on one line.
+    assert "One write that survives an outage" in shown

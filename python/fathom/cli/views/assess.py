@@ -151,7 +151,7 @@ def _show_verdict(one: TargetAssessment) -> None:
     if verdict.partial is not None:
         figures = [figure for figure in figures if figure.value is not None]
     rows = [(f"  {one.label}", f" {one.text}", f" {one.conditions}") for one in figures]
-    _print(_table(("", "", ""), rows))
+    _print(_table(("", "", ""), rows, whole=2))
     typer.echo()
     for sentence in verdict.sentences:
         _write(sentence, "- ")
@@ -286,15 +286,18 @@ def _table(
     *,
     spare: Sequence[str] = (),
     headings: Sequence[int] = (),
+    whole: int = 0,
 ) -> WholeTable:
+    """Return a table; the lines of its first columns, as many as are ``whole``, do not fold."""
     return WholeTable(
         [
             WholeColumn(
                 plain_text(one.removesuffix(">")).plain,
                 is_number=one.endswith(">"),
                 is_name=not one.endswith(">"),
+                is_whole=at < whole,
             )
-            for one in columns
+            for at, one in enumerate(columns)
         ],
         [[plain_text(cell).plain for cell in row] for row in rows],
         spare=spare,
@@ -316,7 +319,8 @@ def _print(table: WholeTable) -> None:
 
     if write_table(table):
         return
-    terminal = Console(file=unguarded(sys.stdout), width=_columns())
+    # Without colours and bold type, which would be spelt out as what others want of the terminal.
+    terminal = Console(file=unguarded(sys.stdout), width=_columns(), color_system=None)
     with terminal.capture() as captured:
         terminal.print(table, crop=False)
     for line in captured.get().splitlines():

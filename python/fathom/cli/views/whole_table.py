@@ -34,17 +34,20 @@ LEAST_BAR = 8
 class WholeColumn:
     """A column: its title, and what it holds.
 
-    Numbers never fold. Long words of a column of names, such as paths, get shorter in their middle.
+    Numbers never fold, nor do the lines of a column that ``is_whole``. Long words of a column of
+    names, such as paths, get shorter in their middle.
     """
 
     title: str
     is_number: bool = False
     is_name: bool = False
+    is_whole: bool = False
 
     def least(self, texts: Sequence[str]) -> int:
         """Return the width below which something of it would be cut."""
-        cells = max(map(_longest_line if self.is_number else _longest_word, texts), default=0)
-        if self.is_name:
+        keeps_lines = self.is_number or self.is_whole
+        cells = max(map(_longest_line if keeps_lines else _longest_word, texts), default=0)
+        if self.is_name and not self.is_whole:
             cells = min(cells, _LEAST_NAME)
         return max(_longest_word(self.title), cells) or 1
 
