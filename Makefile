@@ -2,7 +2,7 @@
 # What is built and what tools remember stays in the checkout. Only cargo keeps its downloads where it
 # always does (CARGO_HOME).
 .DEFAULT_GOAL := help
-.PHONY: help build check test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard release
+.PHONY: help build check test fresh fuzz sanitize fix docs bench bench-start demo soak false-alarms statistics sbom audit clean dist dist-check dist-test dist-guard dist-table release
 
 PYTHON ?= python3
 VENV := .venv
@@ -121,14 +121,18 @@ dist-check: dist ## Build all of `make dist` once more in another folder, and co
 	rm -rf target/second
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/dist/build.py \
 		--out target/second/dist --work target/second/folder/with/longer/path $(DIST)
-	diff -r --exclude='*.minisig' target/dist target/second/dist && \
-		echo "dist-check: both builds are equal, byte for byte: $$(ls target/dist | wc -l) files"
+	diff -r --exclude='*.minisig' target/dist target/second/dist
+	@bash -c '. scripts/dist/log.sh; forget dist-check; note target/dist/SHA256SUMS \
+		"dist-check: both builds are equal, byte for byte: $$(ls target/dist | wc -l) files"'
 
 dist-test: ## Install and use each artefact in a clean root file system (needs root and mmdebstrap).
 	scripts/dist/try.sh target/dist
 
 dist-guard: $(BIN)/.dist ## The whole guard suite with the static binary of `make dist` (needs root).
 	scripts/dist/guard.sh target/dist
+
+dist-table: ## The table of what was built: sizes, needs, the line of each test (TABLE="--write docs/artefacts.md").
+	@$(PYTHON) scripts/dist/table.py target/dist $(TABLE)
 
 release: $(BIN)/.ready ## Hold VERSION to tag, manifests and changelog; write the notes.
 	$(BIN)/python scripts/release.py $(VERSION)

@@ -302,7 +302,19 @@ def bills(work: Work, made: list[Path], crates: list[Crate], carried: list[Carri
     """Write the bill of materials of each artefact."""
     for artefact in made:
         write_bill(artefact, work.version, work.epoch, crates, carried)
-        print(f"dist: {artefact.name}: {artefact.stat().st_size:,} bytes")
+        size, how = artefact.stat().st_size, work.profile
+        line = f"dist: {artefact.name}: {size:,} bytes, built with --profile {how}"
+        print(line)
+        keep(work.out, artefact, line)
+
+
+def keep(out: Path, artefact: Path, line: str) -> None:
+    """Keep what is told of an artefact beside their folder, for table.py."""
+    log = out.with_name(f"{out.name}.log")
+    before = log.read_text().splitlines(keepends=True) if log.exists() else []
+    kept = [one for one in before if f"  dist: {artefact.name}: " not in one]
+    digest = hashlib.sha256(artefact.read_bytes()).hexdigest()
+    log.write_text("".join([*kept, f"{digest}  {artefact.name}  {line}\n"]))
 
 
 def sums(out: Path) -> None:

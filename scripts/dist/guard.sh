@@ -17,6 +17,8 @@ target=$arch-unknown-linux-musl
 bin=$PWD/.venv/bin
 carried=$PWD/target/dist-work/libblkid/$arch
 cache=/var/tmp/fathom-zig
+. scripts/dist/log.sh
+forget dist-guard
 suites=(--lib --test kernel --test cli)
 
 built=$(FATHOM_LIBBLKID=$carried CARGO_TARGET_DIR=target/static-tests CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
@@ -33,7 +35,7 @@ own=$(awk '$1 == "diskspd" && $2 == "False" { print $3 }' <<<"$built")
 tar -xzOf "$archive" --wildcards '*/bin/diskspd' >"$own.tried"
 chmod 755 "$own.tried"
 mv "$own.tried" "$own"
-echo "dist-guard: $(sha256sum "$own" | cut -c1-16)... of $(basename "$archive")"
+note "$archive" "dist-guard: $(sha256sum "$own" | cut -c1-16)... of $(basename "$archive")"
 
 failed=0
 suite() { # NAME FOLDER FILTERS...: each a part of a test's path.
@@ -43,7 +45,7 @@ suite() { # NAME FOLDER FILTERS...: each a part of a test's path.
     # shellcheck disable=SC2086 # It is a command with words.
     (cd "$folder" && ${TURN:-} "$program" "$@") >target/dist-guard.out 2>&1 || failed=1
     words=$(grep '^test result' target/dist-guard.out || tail -1 target/dist-guard.out)
-    echo "dist-guard: $name $*: $words"
+    note "$archive" "dist-guard: $name $*: $words"
     grep -E '^(failures:|    [a-z_:]+$)|skipped' target/dist-guard.out | sort -u || true
 }
 
@@ -58,7 +60,7 @@ for file in tests/python/test_guard_*.py tests/python/test_{no_false_refusal,exc
     grep -q "diskspd" "$file" || continue
     # shellcheck disable=SC2086 # It is a command with words.
     DISKSPD=$own ${TURN:-} "$bin/python" -m pytest -q "$file" >target/dist-guard.out 2>&1 || failed=1
-    echo "dist-guard: python, $(basename "$file"): $(tail -1 target/dist-guard.out)"
+    note "$archive" "dist-guard: python, $(basename "$file"): $(tail -1 target/dist-guard.out)"
     grep '^FAILED' target/dist-guard.out || true
 done
 exit "$failed"

@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 dist=$(cd "${1:-target/dist}" && pwd)
 . scripts/dist/suites.sh
+. scripts/dist/log.sh
 arch=x86_64
 [[ $(id -u) == 0 ]] || { echo "skipped: dist-test needs root"; exit 0; }
 work=$(mktemp -d "${TRY_FOLDER:-/var/tmp}/fathom-try.XXXXXX")
@@ -19,8 +20,14 @@ trap 'rm -rf --one-file-system "$work"; [[ -z ${registered:-} ]] || echo -1 >"$b
 failed=0
 
 one() { compgen -G "$dist/$1" | head -1 || true; }
-told() { [[ ${faulty:-} == *" $1 "* ]] || echo "dist-test: $1: passed: $2"; }
-fault() { echo "dist-test: $1: FAILED: $2" >&2; failed=1 faulty+=" $1 "; }
+# The file that a function tries is its own $file.
+told() { [[ ${faulty:-} == *" $1 "* ]] || kept "$1" "passed: $2"; }
+fault() { kept "$1" "FAILED: $2" >&2; failed=1 faulty+=" $1 "; }
+kept() { # NAME WORDS: what this run tells first of a name takes the place of what others told.
+    [[ ${named:-} == *" $1 "* ]] || forget "dist-test: $1"
+    named+=" $1 "
+    note "${file:-}" "dist-test: $1: $2"
+}
 
 # A minimal Debian, made once per suite and set of packages; then copied.
 root_of() {
@@ -165,7 +172,8 @@ aarch64() {
     line=$(within "$root" "$measure") || { fault "aarch64, archive" "a run"; return; }
     told "aarch64, archive" "bookworm: $line"
     tar -tzf "$file" | sed -n 's,^[^/]*/\(.*[^/]\)$,\1,p' | (cd "$root/usr" && xargs rm)
-    cp "$(one 'fathom-diskspd_*_arm64.deb')" "$root/diskspd.deb"
+    file=$(one 'fathom-diskspd_*_arm64.deb')
+    cp "$file" "$root/diskspd.deb"
     chroot "$root" dpkg -i /diskspd.deb >/dev/null 2>"$work/err" || { cat "$work/err"; fault "aarch64, deb" install; return; }
     line=$(within "$root" "$measure") || { fault "aarch64, deb" "a run"; return; }
     chroot "$root" dpkg -r fathom-diskspd >/dev/null
@@ -246,7 +254,7 @@ rpm_() {
 
 # The root is a Debian's, whose packages RPM does not know: what ours need is looked for by its own files.
 rpm_in() { # NAME ROOT FILES...
-    local name=$1 root=$2 line use=$measure
+    local name=$1 root=$2 file=${*: -1} line use=$measure
     shift 2
     [[ $* ]] && type -P rpm >/dev/null || { echo "dist-test: $name: skipped: not built, or no rpm here"; return; }
     (($# == 1)) || use="$lab > /dev/null; fathom --version"
@@ -303,12 +311,13 @@ wheel() {
 
 # Both packages by apt, which fetches what they depend on; then away again.
 lab_deb() { # NAME SUITE PYTHON ARCH
-    local name=$1 suite=$2 python=$3 root=$work/lab-$3-$4 line size apt
+    local name=$1 suite=$2 python=$3 root=$work/lab-$3-$4 file line size apt
+    file=$(one "fathom-lab_*+python$3_$4.deb")
     root_of "$suite" "apt,ca-certificates,man-db,bash-completion" "lab-$python-$4" || return 0
     registries "$root"
     rm -f "$root"/etc/dpkg/dpkg.cfg.d/*
     mkdir "$root/debs"
-    cp "$(one "fathom-diskspd_*_$4.deb")" "$(one "fathom-lab_*+python${python}_$4.deb")" "$root/debs" 2>/dev/null ||
+    cp "$(one "fathom-diskspd_*_$4.deb")" "$file" "$root/debs" 2>/dev/null ||
         { echo "dist-test: $name: skipped: not built"; return; }
     apt="DEBIAN_FRONTEND=noninteractive apt-get -qq -o APT::Sandbox::User=root"
     within "$root" "$apt update; $apt install -y --no-install-recommends /debs/*.deb" 0 >"$work/out" 2>&1 ||

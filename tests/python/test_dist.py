@@ -240,3 +240,87 @@ def test_the_line_for_one_binary_installs_it_and_the_one_that_removes_leaves_not
     mine.write_text("")
     subprocess.run(["sh", "-ec", remove], cwd=tmp_path, env=environment, check=True)  # noqa: S607
     assert files() == [".local/bin/another"]
+
+
+BUILT = [
+    *(
+        f"diskspd-1.2.3-x86_64-{end}"
+        for end in ("linux.tar.gz", "linux-static.tar.gz", "image.tar")
+    ),
+    "diskspd-1.2.3-aarch64-linux.tar.gz",
+    "fathom-diskspd_1.2.3_arm64.deb",
+    "fathom-lab-1.2.3+python3.11-1.x86_64.rpm",
+    "fathom_storage-1.2.3-cp311-abi3-manylinux_2_28_x86_64.whl",
+    "fathom_storage-1.2.3.tar.gz",
+]
+
+
+@pytest.fixture
+def built(build: ModuleType, tmp_path: Path) -> Path:
+    """Return a folder of artefacts, whose log the scripts have written that build and try them."""
+    folder = tmp_path / "dist"
+    folder.mkdir()
+    for name in BUILT:
+        (folder / name).write_bytes(name.encode() * 4000)
+        (folder / f"{name}.cdx.json").write_text("{}")
+        build.keep(folder, folder / name, f"dist: {name}: built with --profile quick")
+    build.sums(folder)
+    return folder
+
+
+def note(folder: Path, name: str, line: str) -> None:
+    """Tell something of an artefact as the scripts do."""
+    shell = '. scripts/dist/log.sh; note "$1/$2" "$3"'
+    words = ["bash", "-ec", shell, "-", str(folder), name, line]
+    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+
+
+def _row(drawn: str, name: str) -> list[str]:
+    (row,) = [line for line in drawn.splitlines() if line.startswith(f"| `{name}` |")]
+    return [cell.strip() for cell in row.split("|")[1:-1]]
+
+
+def test_the_table_of_artefacts_has_sizes_and_what_the_tests_told_of_these_very_files(
+    build: ModuleType, built: Path
+) -> None:
+    table = script("dist/table")
+    image = "diskspd-1.2.3-x86_64-image.tar"
+    note(built, image, "dist-test: image, x86_64: passed: total: 1 | 2")
+    note(built, image, "dist-test: its layer: FAILED: no entry point")
+    note(built, "fathom_storage-1.2.3.tar.gz", "dist-test: sources, pip: passed: removed")
+    note(built, "SHA256SUMS", "dist-check: both builds are equal, byte for byte: 16 files")
+    drawn = table.draw(table.read(built))
+    row = _row(drawn, "diskspd-V-ARCH-image.tar")
+    assert row[3:] == ["0.1 (quick)", "not built", "image, x86_64; **FAILED: its layer**"]
+    assert _row(drawn, "fathom_storage-V.tar.gz")[3:] == ["0.1 (quick)", "", "sources, pip"]
+    assert "dist-check: both builds are equal, byte for byte: 16 files" in drawn
+    # What was told of a file that stands there no more says nothing of the one in its place.
+    (built / image).write_bytes(b"another")
+    build.keep(built, built / image, f"dist: {image}: built with --profile release")
+    row = _row(table.draw(table.read(built)), "diskspd-V-ARCH-image.tar")
+    assert row[3:] == ["0.0", "not built", "no"]
+
+
+def test_what_is_told_again_of_a_test_takes_the_place_of_its_earlier_lines(built: Path) -> None:
+    for word in ("FAILED: it did not run", "passed: it runs"):
+        shell = '. scripts/dist/log.sh; forget "dist-test: deb"'
+        subprocess.run(["bash", "-ec", shell, "-", str(built)], cwd=ROOT, check=True)  # noqa: S607
+        note(built, "fathom-diskspd_1.2.3_arm64.deb", f"dist-test: deb: {word}")
+    table = script("dist/table")
+    assert _row(table.draw(table.read(built)), "fathom-diskspd_V_ARCH.deb")[-1] == "deb"
+
+
+def test_an_artefact_without_a_row_ends_the_drawing(built: Path) -> None:
+    (built / "fathom.msi").write_bytes(b"new")
+    table = script("dist/table")
+    with pytest.raises(SystemExit, match=r"no row is for fathom\.msi"):
+        table.draw(table.read(built))
+
+
+def test_the_docs_have_the_rows_that_are_drawn() -> None:
+    table = script("dist/table")
+    page = (ROOT / "docs/artefacts.md").read_text()
+    for kind in table.ARTEFACTS:
+        cells = _row(page, kind.name)
+        assert cells[1:3] == [kind.has, kind.needs]
+    assert table.written(page, "drawn anew").count("drawn anew") == 1
