@@ -194,7 +194,7 @@ def native(work: Work) -> None:
     members = {f"{stem}/{name}": file for name, file in files.items()}
     archive = tar_gz(members, work.epoch, work.out / f"{stem}.tar.gz")
     symbols = {f"{stem}-debug/diskspd.debug": (debug, 0o644)}
-    tar_gz(symbols, work.epoch, work.out / f"{stem}-debug.tar.gz")
+    tell(work, tar_gz(symbols, work.epoch, work.out / f"{stem}-debug.tar.gz"))
     tree = laid(work, {f"usr/{name}": file for name, file in files.items()})
     made = [packed(work, DISKSPD, tree, make) for make in (deb, rpm)]
     bills(work, [archive, *made], crates, [])
@@ -302,10 +302,15 @@ def bills(work: Work, made: list[Path], crates: list[Crate], carried: list[Carri
     """Write the bill of materials of each artefact."""
     for artefact in made:
         write_bill(artefact, work.version, work.epoch, crates, carried)
-        size, how = artefact.stat().st_size, work.profile
-        line = f"dist: {artefact.name}: {size:,} bytes, built with --profile {how}"
-        print(line)
-        keep(work.out, artefact, line)
+        tell(work, artefact)
+
+
+def tell(work: Work, artefact: Path) -> None:
+    """Say how large an artefact is, and how it was built."""
+    size, how = artefact.stat().st_size, work.profile
+    line = f"dist: {artefact.name}: {size:,} bytes, built with --profile {how}"
+    print(line)
+    keep(work.out, artefact, line)
 
 
 def keep(out: Path, artefact: Path, line: str) -> None:

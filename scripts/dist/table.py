@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -19,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 BEGIN = "<!-- drawn by make dist-table -->"
 END = "<!-- end of what is drawn -->"
 ARCHES = {"x86_64": "amd64", "aarch64": "arm64"}
+_OF_THE_BINARY = re.compile(r"dist-guard: [0-9a-f]+\.\.\. of ")
+_SOME_FAILED = re.compile(r"\b[1-9][0-9]* (?:failed|errors?)\b")
+_SOME_PASSED = re.compile(r"\b[1-9][0-9]* passed\b")
 _GLIBC = "glibc 2.28: Debian 10, Ubuntu 20.04, RHEL 8 or later"
 
 
@@ -155,10 +159,17 @@ def _passed(told: Told, found: dict[str, list[str]]) -> str:
     tests: dict[str, bool] = {}
     for name in {name: None for some in found.values() for name in some}:
         for line in told.tried(name):
-            is_fault = "FAILED" in line or ("dist-guard" in line and "passed" not in line)
-            tests[_test(line)] = tests.get(_test(line), True) and not is_fault
+            tests[_test(line)] = tests.get(_test(line), True) and not _is_fault(line)
     words = [name if is_passed else f"**FAILED: {name}**" for name, is_passed in tests.items()]
     return "; ".join(words) or "no"
+
+
+def _is_fault(line: str) -> bool:
+    if _OF_THE_BINARY.match(line):
+        return False
+    if line.startswith("dist-guard: "):
+        return bool(_SOME_FAILED.search(line)) or not _SOME_PASSED.search(line)
+    return ": FAILED: " in line
 
 
 def written(page: str, drawn: str) -> str:

@@ -310,6 +310,27 @@ def test_what_is_told_again_of_a_test_takes_the_place_of_its_earlier_lines(built
     assert _row(table.draw(table.read(built)), "fathom-diskspd_V_ARCH.deb")[-1] == "deb"
 
 
+@pytest.mark.parametrize(
+    ("line", "is_passed"),
+    [
+        ("kernel danger::: test result: ok. 2 passed; 0 failed; finished in 82.49s", True),
+        ("kernel danger::: test result: FAILED. 19 passed; 1 failed; finished in 2 s", False),
+        ("python, test_kills.py: 10 failed, 1 passed in 46.71s", False),
+        ("python, test_kills.py: Killed", False),
+        ("python, test_kills.py: 3 passed, 1 error in 46.71s", False),
+    ],
+)
+def test_a_part_of_the_guard_suite_that_failed_is_told_in_the_table(
+    built: Path, line: str, *, is_passed: bool
+) -> None:
+    name = "diskspd-1.2.3-x86_64-linux-static.tar.gz"
+    for text in (f"fa404f31e8bf6ab3... of {name}", line, "cli: 12 passed; 0 failed"):
+        note(built, name, f"dist-guard: {text}")
+    table = script("dist/table")
+    words = _row(table.draw(table.read(built)), "diskspd-V-ARCH-linux-static.tar.gz")[-1]
+    assert words == ("the guard suite" if is_passed else "**FAILED: the guard suite**")
+
+
 def test_an_artefact_without_a_row_ends_the_drawing(built: Path) -> None:
     (built / "fathom.msi").write_bytes(b"new")
     table = script("dist/table")
