@@ -181,3 +181,22 @@ def _options(command: object) -> set[str]:
     own = {option for parameter in getattr(command, "params", []) for option in parameter.opts}
     negative = {o for p in getattr(command, "params", []) for o in p.secondary_opts}
     return own.union(negative, *(_options(verb) for verb in verbs))
+
+
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+# Rows of an assessment and of a sweep: depth, IOPS, mean latency and its unit.
+_ASSESSED = re.compile(
+    r"^  .*?\bdepth (\d+)\b[^\n]*? ([\d,]+) +[\d,.]+ +([\d.]+) (us|ms|s) +[\d.]+ (?:us|ms|s) +\d+$",
+    re.MULTILINE,
+)
+_SWEPT = re.compile(r"^│ +\d+K │ +(\d+) │ +([\d,]+) │[^│]+│[^│]+│ +([\d.]+) │", re.MULTILINE)
+
+
+def test_rates_and_latencies_of_the_tutorial_do_not_contradict_each_other() -> None:
+    text = (_DOCS / "tutorial.md").read_text()
+    rows = _ASSESSED.findall(text) + [(*row, "ms") for row in _SWEPT.findall(text)]
+    assert len(rows) > 15
+    for depth, iops, mean, unit in rows:
+        # Little's law: so many I/Os are under way as arrive while one of them is.
+        under_way = float(iops.replace(",", "")) * float(mean) * _SECONDS[unit]
+        assert abs(under_way / int(depth) - 1) < 0.1, (depth, iops, mean, unit)
