@@ -38,7 +38,7 @@ INSIDE_FUNCTIONS = {
     "cli/commands/prepare.py": 10,
     "cli/commands/repeat.py": 6,
     "cli/commands/report.py": 8,
-    "cli/commands/run.py": 3,
+    "cli/commands/run.py": 1,
     "cli/commands/sweep.py": 6,
     "cli/commands/translate.py": 8,
     "cli/commands/tune.py": 6,

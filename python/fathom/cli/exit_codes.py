@@ -1,4 +1,4 @@
-"""The exit codes: those of ``diskspd``, three of ``fathom compare``, and one of the store."""
+"""The exit codes: those of ``diskspd``, three of limits and comparisons, and one of the store."""
 
 from __future__ import annotations
 

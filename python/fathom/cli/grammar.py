@@ -111,6 +111,7 @@ KINDS: Mapping[str, _Kind] = {
     "--precision": _Kind("PERCENT"),
     "--precondition": _Kind("none|wipc|wdpc"),
     "--rate": _Kind("MIB_PER_S"),
+    "--require": _Kind("LIMIT"),
     "--resume": _Kind("EXPERIMENT"),
     "--run": _Kind("A B"),
     "--runner": _Kind("fio|PATH"),
@@ -167,7 +168,11 @@ RENAMED: Mapping[tuple[str, str], tuple[str, Callable[[str], str]]] = {
 }
 
 EXAMPLES: Mapping[str, Sequence[str]] = {
-    "run": ("fathom run -c1G -b8K -r -o32 -d30 -Sh x.dat", "fathom run sql-oltp-70 -d30 x.dat"),
+    "run": (
+        "fathom run -c1G -b8K -r -o32 -d30 -Sh x.dat",
+        "fathom run sql-oltp-70 -d30 x.dat",
+        "fathom run --require 'mean<5s' -c1G -b8K -r -L -d10 x.dat",
+    ),
     "repeat": ("fathom repeat --precision 2 -b4K -r -o8 -d10 -Sh x.dat",),
     "sweep": (
         "fathom sweep --block 4K..64K --depth 1..16 -c1G -Sh x.dat",

@@ -1,0 +1,191 @@
+"""What ``fathom run`` does: one run, those of a workload, or a stored run again."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+import fathom
+from fathom.cli.commands._workload_argument import split_rest
+from fathom.cli.common import exit_code, fail
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_WORSE
+from fathom.cli.views.progress import live_progress
+from fathom.cli.views.runs import console, runs_table, show_result
+from fathom.experiments import run_workload
+from fathom.limits import check_measured, judge_limits, parse_limit
+from fathom.runners.measure import measure
+from fathom.tools.choose import foreign_runner
+from fathom.workloads import run_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom import EventCallback, Result
+    from fathom._permission import Permission
+    from fathom.limits import Limit
+    from fathom.request import Request
+    from fathom.store import Store
+    from fathom.workloads import Workload
+
+__all__ = ["Wish", "parse_limit", "run_again", "run_new"]
+
+
+class Wish(NamedTuple):
+    """What the command was told."""
+
+    arguments: list[str]
+    permission: Permission
+    label: str | None
+    runner: str | None
+    as_json: bool
+    limits: tuple[Limit, ...] = ()
+
+
+def run_again(store: Store, number: int, wish: Wish, *, no_save: bool) -> None:
+    """Make a stored run again.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the store does not know all that it asked for.
+
+    """
+    kept = store.runs.get(number)
+    shown = f"; fathom show {number} lists what is known, for fathom run"
+    if kept.imported is not None:
+        raise fathom.InvalidRequestError(
+            f"run {number} was imported, so that not all that it asked for is known{shown}"
+        )
+    request = kept.result.request
+    if not request.knows_options:
+        raise fathom.InvalidRequestError(
+            f"run {number} was saved by a version that did not keep all options, such as --rate "
+            f"and --skew: what is run would be a guess{shown}"
+        )
+    check_measured(wish.limits, request)
+    if not no_save:
+        store.check_writable()
+    wish = wish._replace(
+        arguments=[*kept.arguments], label=kept.summary.label if wish.label is None else wish.label
+    )
+    with live_progress(quiet=wish.as_json) as on_event:
+        _single(None if no_save else store, wish, on_event, request)
+
+
+def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
+    """Make a run, or those of a workload.
+
+    Raises
+    ------
+    FathomError
+        As the runners do.
+
+    """
+    if wish.limits:
+        for request in _requests(workload, wish):
+            check_measured(wish.limits, request)
+    if wish.runner is not None:
+        _single(store, wish, None)
+        return
+    with live_progress(quiet=wish.as_json) as on_event:
+        if workload is None:
+            _single(store, wish, on_event)
+        else:
+            _steps(workload, store, wish, on_event)
+
+
+def _single(
+    store: Store | None,
+    wish: Wish,
+    on_event: EventCallback | None,
+    request: Request | None = None,
+) -> None:
+    results: list[tuple[str, Result]] = []
+
+    def show(result: Result) -> None:
+        results.append(("", result))
+        if wish.as_json:
+            typer.echo(json.dumps(dict(result.raw), indent=2))
+        else:
+            show_result(result)
+
+    other = foreign_runner(wish.runner, store, wish.permission)
+    if other is None:
+        done = measure(
+            store,
+            wish.arguments,
+            request=request,
+            label=wish.label or "",
+            on_event=on_event,
+            permission=wish.permission,
+            show=show,
+        )
+    else:
+        done = other.measure(wish.arguments, label=wish.label or "", show=show)
+    if store is not None:
+        # The result alone goes to the standard output, as its schema has it.
+        typer.echo(f"Saved as run {done.run_id} in {store.name}", err=wish.as_json)
+    if done.error is not None:
+        fail(done.error, exit_code(done.error))
+    _require(results, wish)
+
+
+def _steps(
+    workload: Workload, store: Store | None, wish: Wish, on_event: EventCallback | None
+) -> None:
+    """Run each step of a workload; several are an experiment."""
+    wishes, targets = split_rest(wish.arguments)
+    results: list[tuple[str, Result]] = []
+
+    def show(step: str, result: Result) -> None:
+        results.append((step, result))
+        if not wish.as_json:
+            typer.echo(f"{workload.title}{': ' if step else ''}{step}")
+            show_result(result)
+
+    done = run_workload(
+        store,
+        workload,
+        wishes,
+        targets,
+        label=wish.label or workload.name,
+        on_event=on_event,
+        permission=wish.permission,
+        show=show,
+    )
+    if wish.as_json:
+        raw = [dict(result.raw) for _step, result in results]
+        typer.echo(json.dumps(raw if len(workload.steps) > 1 else raw[0], indent=2))
+    elif store is not None and done.experiment_id is not None:
+        found = store.runs.list(experiment_id=done.experiment_id)
+        console().print(runs_table(reversed(found)))
+    if store is not None and done.experiment_id is not None:
+        typer.echo(f"Saved as experiment e{done.experiment_id} in {store.name}", err=wish.as_json)
+    elif store is not None:
+        typer.echo(f"Saved as run {done.run_ids[0]} in {store.name}", err=wish.as_json)
+    if done.failures:
+        words = "; ".join(f"{step}: {why}" if step else why for step, why in done.failures.items())
+        fail(words, EXIT_FAILED)
+    _require(results, wish)
+
+
+def _requests(workload: Workload | None, wish: Wish) -> list[Request]:
+    if workload is None:
+        return [fathom.parse(wish.arguments)]
+    rest = split_rest(wish.arguments)
+    return [fathom.parse(run_arguments(workload, step, *rest)) for step in workload.steps]
+
+
+def _require(results: Sequence[tuple[str, Result]], wish: Wish) -> None:
+    """Say what was measured against each limit, and end with the exit code of the worst."""
+    judged = [(step, one) for step, result in results for one in judge_limits(result, wish.limits)]
+    for step, one in judged:
+        # The result alone goes to the standard output, as its schema has it.
+        typer.echo(f"{step}: {one.words}" if step else one.words, err=wish.as_json)
+    decisions = {one.decision for _step, one in judged}
+    if "broken" in decisions:
+        raise typer.Exit(EXIT_WORSE)
+    if "cannot tell" in decisions:
+        raise typer.Exit(EXIT_CANNOT_TELL)

@@ -1,0 +1,216 @@
+"""Limits on the figures of one run, such as ``p99<5ms``: kept, broken, or not to be told.
+
+>>> limit = parse_limit("p99 < 5ms")
+>>> (str(limit), limit.metric, limit.value)
+('p99<5ms', 'p99', 5000000.0)
+
+One run tells what it measured, and nothing of how runs differ: ``fathom repeat`` does, and
+``fathom compare --fail-if`` judges a change.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Literal
+
+from fathom._tails import are_few, few_words
+from fathom.errors import InvalidRequestError
+from fathom.metrics import METRICS, metric_column, quantile_of
+from fathom.units import LATENCY_UNITS, rate_words, time_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.request import Request
+    from fathom.result import Direction, Result, TimeSpan
+
+__all__ = ["Judgement", "Limit", "check_measured", "judge_limits", "parse_limit"]
+
+Decision = Literal["kept", "broken", "cannot tell"]
+_LIMIT = re.compile(
+    r"\s*([A-Za-z0-9_.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*(?:/s)?)\s*", re.ASCII
+)
+_HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_WORDS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
+_UNIT_OF_RATE = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_MEANT = "such as 'p99<5ms', 'iops>=10000' or 'read.mean<500us'"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit: ``p99<5ms`` is metric ``p99``, sign ``<``, value 5,000,000 (ns).
+
+    Rates are in IOPS and MiB/s; ``text`` is it as it was written, without spaces.
+    """
+
+    metric: str
+    sign: str
+    value: float
+    text: str
+
+    def __str__(self) -> str:
+        """Return it as it was written."""
+        return self.text
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is of a time."""
+        return self.metric.rpartition(".")[2] not in _UNIT_OF_RATE
+
+    @property
+    def bound(self) -> str:
+        """What it allows, in words: ``less than 5 ms``."""
+        unit = _UNIT_OF_RATE.get(self.metric.rpartition(".")[2])
+        value = time_words(self.value) if unit is None else f"{rate_words(self.value)} {unit}"
+        return f"{_WORDS[self.sign]} {value}"
+
+    def is_kept_by(self, measured: float) -> bool:
+        """Whether a figure keeps it."""
+        return bool(_HOLDS[self.sign](measured, self.value))
+
+    def words(self, measured: float) -> str:
+        """Return a figure with its unit; what is shown must not seem to be on the other side."""
+        if self.is_latency:
+            words = time_words(measured)
+            return words if words != time_words(self.value) else f"{measured:,.0f} ns"
+        unit = _UNIT_OF_RATE[self.metric.rpartition(".")[2]]
+        words = rate_words(measured)
+        return f"{words if words != rate_words(self.value) else f'{measured:,.6f}'} {unit}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a run says of a limit.
+
+    Attributes
+    ----------
+    limit
+        As it was written.
+    decision
+        ``kept``, ``broken``, or ``cannot tell``.
+    measured
+        The figure, in ns, IOPS or MiB/s; None if there is none. Of several time spans it is that of
+        the worst.
+    words
+        All of it in a sentence: what was measured, and against which limit.
+
+    """
+
+    limit: str
+    decision: Decision
+    measured: float | None
+    words: str
+
+
+def parse_limit(text: str) -> Limit:
+    """Read ``p99<5ms``.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is no limit, names no metric, or has no unit or another than its metric's.
+
+    """
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise InvalidRequestError(f"{text!r} is no limit {_MEANT}")
+    metric, sign, number, unit = found.groups()
+    try:
+        metric_column(metric)
+    except ValueError as error:
+        near = get_close_matches(metric, METRICS, n=1, cutoff=0.5)
+        meant = f": did you mean {near[0]}?" if near else ""
+        raise InvalidRequestError(
+            f"{str(error).partition(';')[0]}{meant or _rest(error)}"
+        ) from error
+    name = metric.rpartition(".")[2]
+    if name in _UNIT_OF_RATE:
+        scale = 1.0 if unit.lower() in ("", _UNIT_OF_RATE[name].lower()) else None
+        needed = f"{_UNIT_OF_RATE[name]}, or nothing"
+    else:
+        scale, needed = LATENCY_UNITS.get(unit), ", ".join(LATENCY_UNITS)
+    if scale is None:
+        raise InvalidRequestError(f"{text!r}: the unit of {metric} is one of {needed}")
+    return Limit(metric, sign, float(number) * scale, re.sub(r"\s", "", text))
+
+
+def _rest(error: ValueError) -> str:
+    return f";{str(error).partition(';')[2]}"
+
+
+def check_measured(limits: Sequence[Limit], request: Request) -> None:
+    """Refuse limits of latencies that a run would not measure, before it is made.
+
+    Raises
+    ------
+    InvalidRequestError
+        If latencies are limited, and a time span does not measure them.
+
+    """
+    wanted = next((one for one in limits if one.is_latency), None)
+    if wanted is None:
+        return
+    if not all(span.measure_latency for span in request.profile.time_spans):
+        raise InvalidRequestError(f"{wanted}: latencies are not measured without -L: add it")
+
+
+def judge_limits(result: Result, limits: Sequence[Limit]) -> list[Judgement]:
+    """Return what a run says of each limit; of several time spans, the worst counts."""
+    return [_judged(limit, result) for limit in limits]
+
+
+def _judged(limit: Limit, result: Result) -> Judgement:
+    kind, _, name = limit.metric.rpartition(".")
+    values = []
+    for span in result.time_spans:
+        direction: Direction = getattr(span, kind or "total")
+        value = _value(direction, name)
+        why = _too_few(limit, direction) if value is not None else ""
+        if value is None or not span.complete:
+            return _cannot_tell(limit, _missing(span, direction))
+        if why:
+            return _cannot_tell(limit, f"{limit.words(value)} measured, {why}")
+        values.append(value)
+    if not values:
+        return _cannot_tell(limit, "nothing was measured")
+    worst = max(values) if limit.sign.startswith("<") else min(values)
+    decision: Decision = "kept" if limit.is_kept_by(worst) else "broken"
+    words = f"{limit}: {decision}: {limit.words(worst)} measured; the limit is {limit.bound}"
+    return Judgement(str(limit), decision, worst, words)
+
+
+def _value(direction: Direction, name: str) -> float | None:
+    if not direction.ios:
+        return None
+    if name in _UNIT_OF_RATE:
+        return float(direction.iops if name == "iops" else direction.mib_per_s)
+    latency = direction.latency
+    if latency is None:
+        return None
+    quantile = quantile_of(name)
+    if quantile is not None:
+        return float(latency.quantile_ns(quantile))
+    return float(latency.mean_ns if name == "mean" else latency.max_ns)
+
+
+def _too_few(limit: Limit, direction: Direction) -> str:
+    quantile = quantile_of(limit.metric)
+    latency = direction.latency
+    count = None if latency is None else latency.count
+    is_few = quantile is not None and are_few(quantile, count)
+    return few_words(quantile or 0.0, count) if is_few else ""
+
+
+def _missing(span: TimeSpan, direction: Direction) -> str:
+    if not span.complete:
+        return "the run did not come to its end"
+    if not direction.ios:
+        return "no such I/O completed in the measured time"
+    return "latencies were not measured (-L)"
+
+
+def _cannot_tell(limit: Limit, why: str) -> Judgement:
+    return Judgement(str(limit), "cannot tell", None, f"{limit}: cannot tell: {why}")
