@@ -149,11 +149,11 @@ class State:
     def copy(self, *, with_attributes: bool) -> State:
         """Return the state of a copy."""
         is_summed = self.is_summed and with_attributes
-        is_less = self.is_fed or (self.is_counted and self.is_odd)
+        is_less = self.is_counted and self.is_odd
         is_untold = self.is_untold or not with_attributes
         state = replace_fields(self, theirs=dict(self.theirs), is_untold=is_untold, is_fed=False)
         state.is_summed = is_summed
-        state.is_cut |= is_less and not is_summed
+        state.is_cut |= self.is_fed or (is_less and not is_summed)
         return state
 
     def ended(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -171,3 +172,28 @@ def test_a_file_full_of_short_pieces_of_random_data_is_ours(tmp_path: Path) -> N
     subprocess.run([str(diskspd()), *many], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
     (tmp_path / "t.dat").touch()
     assert _next_run(tmp_path).returncode != _REFUSED
+
+
+def test_a_kill_before_the_old_data_went_left_a_file_that_nothing_proved(tmp_path: Path) -> None:
+    """The mark that knows what fed the writes went first."""
+    strace = shutil.which("strace")
+    if strace is None:
+        pytest.skip("there is no strace")
+    (tmp_path / "feed").write_bytes(random.Random(5).randbytes(64 << 10))  # noqa: S311
+    load = ["-w100", "-b4K", "-W0", "-d1", "--stop-ios=9", "-Z64K,feed", "t.dat"]
+    subprocess.run([str(diskspd()), "-c256K", *load], cwd=tmp_path, check=True, capture_output=True)
+    held = (tmp_path / "t.dat").read_bytes()
+    killing = [strace, "-f", "-e", "trace=ftruncate", "-e", "inject=ftruncate:signal=SIGKILL"]
+    killed = subprocess.run(
+        [*killing, str(diskspd()), "-c128K", *load],
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if "ptrace" in killed.stderr and "ftruncate" not in killed.stderr:
+        pytest.skip("strace may not trace here")
+    assert (tmp_path / "t.dat").read_bytes() == held
+    assert killed.returncode
+    assert "killed by SIGKILL" in killed.stderr
+    assert _next_run(tmp_path, "-Z64K,feed").returncode == 0

@@ -262,7 +262,7 @@ fn clock_ns() -> i64 {
     i64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX)
 }
 
-/// Removes the mark, before the data behind it go.
+/// Removes the mark.
 pub(super) fn remove(file: &File) -> io::Result<()> {
     match attributes::remove(file, NAME) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),

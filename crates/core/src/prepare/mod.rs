@@ -311,9 +311,12 @@ impl Making<'_> {
             let grown = file.set_len(self.size_bytes);
             grown.map_err(|error| room::refused_size(self.path, self.size_bytes, error))?;
         }
-        mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))?;
+        // The old mark goes behind the data that it proves: a kill between leaves none that nothing proves.
         let emptied = file.set_len(0).map_err(|error| refused(self.path, "empty the file", error));
-        self.or_remove(file, alone, emptied.and_then(|()| self.fill(file)))?;
+        let unmarked = emptied.and_then(|()| {
+            mark::remove(file).map_err(|error| refused(self.path, "remove the old mark", error))
+        });
+        self.or_remove(file, alone, unmarked.and_then(|()| self.fill(file)))?;
         self.tell("created again");
         Ok(Created::Remade)
     }
