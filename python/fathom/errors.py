@@ -48,9 +48,19 @@ class RunFailedError(FathomError):
     Attributes
     ----------
     result
-        What was measured until then.
+        What was measured until then; ``result.raw["failures"]`` has each failure with its kind, the
+        system's code (such as ``ENOSPC``) and a sentence.
 
     """
+
+    @property
+    def kind(self) -> str:
+        """The kind of the first failure, the same on every system, such as ``no_space``.
+
+        ``other`` if none is known. The kinds stand in ``schema/result.schema.json``.
+        """
+        failures = self.result.raw.get("failures") or [{"kind": "other"}]
+        return str(failures[0]["kind"])
 
     def __init__(self, message: str, result: Result) -> None:
         """Keep the partial result beside the message."""

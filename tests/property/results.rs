@@ -86,6 +86,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         verification: None,
         ended_by: None,
         warnings: Vec::new(),
+        failures: Vec::new(),
         parts: Vec::new(),
     }
 }

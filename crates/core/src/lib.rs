@@ -27,6 +27,7 @@ pub mod dialect;
 mod divisor;
 pub mod doctor;
 pub mod engine;
+pub mod errors;
 pub mod events;
 pub mod explain;
 pub mod guard;

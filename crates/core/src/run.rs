@@ -20,13 +20,14 @@ use fathom_sys::event::EventError;
 use thiserror::Error;
 
 use crate::engine::start_gate::StartGate;
+use crate::errors::Failure;
 use crate::events::RunEvents;
 use crate::guard::{self, Checked, Refusal, Refusals};
 use crate::measure::EventSink;
 use crate::plan::Plan;
 use crate::plan::facts::{self, EngineAvailability, HostFacts};
 use crate::plan::limits::{TooManyFiles, check_open_files};
-use crate::plan::resolve::{Resolved, resolve};
+use crate::plan::resolve::{ResolveError, Resolved, resolve};
 use crate::prepare;
 use crate::request::{Job, Profile};
 use crate::result::assemble::Provenance;
@@ -162,7 +163,7 @@ fn carry_out(
     let checked = runner.checked;
     if let Some(tables) = &tables {
         let closed = within(sink, "close the journal".to_owned(), || tables.close());
-        record.of().failures.extend(closed.err().map(|error| error.to_string()));
+        record.of().failures.extend(closed.err().map(|error| error.to_string().into()));
     }
     if !hangs(record) {
         let is_whole = record.of().failures.is_empty();
@@ -215,7 +216,7 @@ fn unresolved(record: &Shared, unfit: Unfit) -> Result<(), RunError> {
     if unfit.errors.has_request_error() || !unfit.refusals.is_empty() {
         return Err(unfit.into());
     }
-    record.of().fail_before_plan(unfit.errors.0.iter().map(ToString::to_string).collect());
+    record.of().fail_before_plan(unfit.errors.0.iter().map(ResolveError::failure).collect());
     Ok(())
 }
 
@@ -230,7 +231,7 @@ fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
     } else {
         prepare::remove_made(checked, sink)
     };
-    record.of().failures.extend(told);
+    record.of().failures.extend(told.into_iter().map(Failure::from));
 }
 
 /// Makes scratch files of the targets that a request would write: from now on their data may be lost.

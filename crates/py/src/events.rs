@@ -31,9 +31,11 @@ pub fn tell(py: Python<'_>, callback: &Py<PyAny>, event: &Event) -> PyResult<()>
             fields.set_item("latency_ns_p999", p999)?;
             "live"
         }
-        Event::TargetFailed { name, reason } => {
+        Event::TargetFailed { name, reason, kind, code } => {
             fields.set_item("target", name)?;
             fields.set_item("reason", reason)?;
+            fields.set_item("kind", kind.name())?;
+            fields.set_item("code", code)?;
             "target_failed"
         }
         Event::Finished { span } => {

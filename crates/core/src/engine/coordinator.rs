@@ -23,6 +23,7 @@ use super::start_gate::{StartGate, unix_now_ns};
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::beneath::{Edge, Watch};
+use crate::errors::{Failure, Kind};
 use crate::guard::Checked;
 use crate::measure::{
     AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
@@ -77,14 +78,14 @@ pub fn run_span(plan: &SpanPlan, control: &Control<'_>) -> SpanMeasurements {
             let shared = Arc::new(Shared::new(plan, control, sources, events));
             Coordinator::new(control, shared, told, tracer).run()
         }
-        (Err(error), _) => failed(error.to_string()),
-        (_, Err(error)) => failed(error.to_string()),
+        (Err(error), _) => failed(error.into()),
+        (_, Err(error)) => failed(error.to_string().into()),
     };
     (control.sink)(Event::Finished { span: plan.index });
     measurements
 }
 
-fn failed(reason: String) -> SpanMeasurements {
+fn failed(reason: Failure) -> SpanMeasurements {
     SpanMeasurements::nothing(Ending::Failed(reason))
 }
 
@@ -129,11 +130,12 @@ impl<'a> Coordinator<'a> {
             let ready = Readiness(Some(ready.clone()));
             let leaving = Leaving::new(thread.index, leave.clone());
             if let Err(error) = Shared::start(&self.shared, thread.index, ready, leaving) {
-                refused = Some(format!(
+                let words = format!(
                     "cannot start thread {}: {error}. Use fewer threads, or raise the limit \
                      of processes (ulimit -u, pids.max of the control group)",
                     thread.index
-                ));
+                );
+                refused = Some(Failure::new(Kind::Limit, words));
                 break;
             }
         }
@@ -155,7 +157,7 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Waits until every thread is ready; the first failure, if any.
-    fn await_ready(&self, readiness: &mpsc::Receiver<Result<(), String>>) -> Option<String> {
+    fn await_ready(&self, readiness: &mpsc::Receiver<Result<(), Failure>>) -> Option<Failure> {
         let (mut failure, mut waiting) = (None, self.shared.plan.threads.len());
         let began_ns = RealClock.now_ns();
         while waiting > 0 {
@@ -170,11 +172,12 @@ impl<'a> Coordinator<'a> {
                     let limit_ns = self.patience_ns();
                     if RealClock.now_ns() - began_ns >= limit_ns {
                         let seconds = limit_ns / 1_000_000_000;
-                        return failure.or(Some(format!(
+                        let words = format!(
                             "{waiting} threads were not ready after {seconds} s: opening a target, or \
                              making the buffers, does not end. Look at the kernel's log, or wait longer \
                              with --io-timeout"
-                        )));
+                        );
+                        return failure.or(Some(Failure::new(Kind::TimedOut, words)));
                     }
                 }
             }
@@ -184,7 +187,7 @@ impl<'a> Coordinator<'a> {
 
     /// Waits until each thread has reported, or until those that have not are stuck in the kernel; the
     /// first failure, if any.
-    fn await_reports(&self, reports: &mpsc::Receiver<Report>) -> Option<String> {
+    fn await_reports(&self, reports: &mpsc::Receiver<Report>) -> Option<Failure> {
         let (mut failure, mut waiting) = (None, self.shared.plan.threads.len());
         self.watchdog.borrow_mut().forgive(RealClock.now_ns());
         while waiting > 0 {
@@ -405,7 +408,8 @@ impl<'a> Coordinator<'a> {
             "thread {thread}: it does not come back from an I/O to '{name}', and what it measured \
              cannot be told"
         );
-        (self.control.sink)(Event::TargetFailed { name, reason });
+        let (kind, code) = (Kind::TimedOut, None);
+        (self.control.sink)(Event::TargetFailed { name, reason, kind, code });
     }
 
     /// One sentence for each target that I/Os of a thread have not come back from.
@@ -415,7 +419,8 @@ impl<'a> Coordinator<'a> {
             let Some(reason) = watchdog::describe(&target.name, &ios.collect::<Vec<_>>()) else {
                 continue;
             };
-            (self.control.sink)(Event::TargetFailed { name: target.name.clone(), reason });
+            let (name, kind, code) = (target.name.clone(), Kind::TimedOut, None);
+            (self.control.sink)(Event::TargetFailed { name, reason, kind, code });
         }
     }
 
@@ -425,7 +430,8 @@ impl<'a> Coordinator<'a> {
         let target = &self.shared.plan.targets[assignment.target];
         let name = target.name.clone();
         let reason = fault.describe(thread, &name, target.size_bytes);
-        (self.control.sink)(Event::TargetFailed { name, reason });
+        let (kind, code) = (fault.failure.kind(), fault.failure.code());
+        (self.control.sink)(Event::TargetFailed { name, reason, kind, code });
     }
 
     fn step(&self, words: impl FnOnce() -> String) {

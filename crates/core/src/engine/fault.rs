@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::backend::Operation;
+use crate::errors::Kind;
 use crate::request::FaultPolicy;
 use crate::units::NANOS_PER_SEC;
 
@@ -67,6 +68,26 @@ impl Failure {
             Err(_) => Some(Self::Errno(-result)),
             Ok(moved) if operation.moves_bytes() && moved < bytes => Some(Self::Short(moved)),
             Ok(_) => None,
+        }
+    }
+}
+
+impl Failure {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Errno(errno) => Kind::of_errno(errno),
+            Self::Short(_) => Kind::Short,
+        }
+    }
+
+    /// The system's code, if it answered with one.
+    #[must_use]
+    pub fn code(self) -> Option<String> {
+        match self {
+            Self::Errno(errno) => Some(fathom_sys::errno::name(errno)),
+            Self::Short(_) => None,
         }
     }
 }

@@ -18,6 +18,7 @@ use thiserror::Error;
 use super::backend::{MappedTarget, TunedRing, UringBackend, Workers};
 use super::payload::fill_source;
 use super::random::Random;
+use crate::errors::{Failure, Kind};
 use crate::guard::Checked;
 use crate::measure::EventSink;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
@@ -106,6 +107,24 @@ pub enum SetupError {
     /// The native asynchronous I/O context could not be made.
     #[error(transparent)]
     Aio(#[from] fathom_sys::aio::AioError),
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let words = error.to_string();
+        match &error {
+            SetupError::Open { source, .. }
+            | SetupError::Map { source, .. }
+            | SetupError::Trim { source, .. }
+            | SetupError::Buffers { source, .. }
+            | SetupError::Source { source, .. }
+            | SetupError::Pin { source, .. }
+            | SetupError::Polled { source, .. }
+            | SetupError::Priority(source)
+            | SetupError::Ring(RingError::Setup { source, .. }) => Self::of(source, words),
+            SetupError::Ring(_) | SetupError::Aio(_) => Self::new(Kind::Unsupported, words),
+        }
+    }
 }
 
 /// What to do, with a leading separator, where the kernel's answer does not tell. The soft limit of open

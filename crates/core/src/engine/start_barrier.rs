@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
 use super::clock::Schedule;
+use crate::errors::Failure;
 
 #[derive(Debug, Clone, Copy)]
 enum State {
@@ -57,11 +58,11 @@ impl StartBarrier {
 
 /// A thread's one word to the coordinator: it is ready, or why it is not. A thread that panics
 /// before it has spoken counts as one that is not ready.
-pub struct Readiness(pub Option<mpsc::Sender<Result<(), String>>>);
+pub struct Readiness(pub Option<mpsc::Sender<Result<(), Failure>>>);
 
 impl Readiness {
     /// Says it, once.
-    pub fn tell(&mut self, word: Result<(), String>) {
+    pub fn tell(&mut self, word: Result<(), Failure>) {
         if let Some(ready) = self.0.take() {
             // The coordinator has gone only if it has called the time span off already.
             let _told = ready.send(word);
@@ -71,6 +72,6 @@ impl Readiness {
 
 impl Drop for Readiness {
     fn drop(&mut self) {
-        self.tell(Err("a thread panicked while it was set up".to_owned()));
+        self.tell(Err("a thread panicked while it was set up".into()));
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::LatencyHistogram;
+use crate::errors::Kind;
 
 /// A phase of a time span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,6 +78,12 @@ pub enum Event {
         name: String,
         /// What happened.
         reason: String,
+        /// Its kind.
+        #[serde(default)]
+        kind: Kind,
+        /// The system's code, such as `EIO`; absent if the system did not answer.
+        #[serde(default)]
+        code: Option<String>,
     },
     /// The run waits for a target from now on, outside the load; for what, as a clause such as
     /// ``look at 'a'``. It is told to whoever supervises the run, and goes no further.
@@ -146,7 +153,7 @@ mod tests {
         let events = [
             Event::Filling { name: "x".to_owned(), done_bytes: 1, total_bytes: 2 },
             Event::PhaseStarted { span: 1, phase: Phase::WarmUp, planned_ns: 5 },
-            Event::TargetFailed { name, reason },
+            Event::TargetFailed { name, reason, kind: Kind::Medium, code: Some("EIO".into()) },
             Event::Ready,
             Event::Progress,
             Event::Finished { span: 0 },

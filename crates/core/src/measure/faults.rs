@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Operation;
+use crate::errors::Kind;
 
 /// What went wrong with an I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +57,9 @@ pub struct FaultCount {
     pub operation: String,
     /// The name of the error, such as `EIO`, or `short` if fewer bytes were transferred than asked for.
     pub kind: String,
+    /// The same in kinds that do not depend on the system; absent in results of older versions.
+    #[serde(default)]
+    pub error: Option<Kind>,
     /// Those that completed in the measured time. They are no part of the I/Os.
     pub ios: u64,
     /// Those that completed before or after it: in the warm-up, in the cool-down, or after the end.
@@ -70,8 +74,29 @@ impl From<&FaultRecord> for FaultCount {
                 FaultKind::Errno(errno) => fathom_sys::errno::name(errno),
                 FaultKind::Short => "short".to_owned(),
             },
+            error: Some(match record.kind {
+                FaultKind::Errno(errno) => Kind::of_errno(errno),
+                FaultKind::Short => Kind::Short,
+            }),
             ios: record.ios,
             outside_ios: record.outside_ios,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_told_by_the_systems_name_and_by_a_kind_of_our_own() {
+        let count = |kind| {
+            let record = FaultRecord { operation: Operation::Read, kind, ios: 1, outside_ios: 0 };
+            let count = FaultCount::from(&record);
+            (count.kind, count.error)
+        };
+        assert_eq!(count(FaultKind::Errno(5)), ("EIO".to_owned(), Some(Kind::Medium)));
+        assert_eq!(count(FaultKind::Errno(28)), ("ENOSPC".to_owned(), Some(Kind::NoSpace)));
+        assert_eq!(count(FaultKind::Short), ("short".to_owned(), Some(Kind::Short)));
     }
 }

@@ -15,6 +15,8 @@ pub use fathom_sys::transfer::Operation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::errors::Failure;
+
 pub use cpus::{Away, AwayCpu, CpuTimes, Migrated, cpu_difference};
 pub use edges::{Edges, IdleSlots, InFlight, Slots};
 pub use event::{Event, EventSink, Phase, RunEvent};
@@ -34,8 +36,8 @@ pub enum Ending {
     Complete,
     /// Somebody ended it early; what was measured until then is kept.
     Interrupted,
-    /// It failed before or while measuring; the reason is in words.
-    Failed(String),
+    /// It failed before or while measuring.
+    Failed(Failure),
 }
 
 /// All that one time span measured.

@@ -13,6 +13,7 @@ use fathom_sys::trace::{Group, TraceError};
 use fathom_sys::{cache, cpu, host, limits};
 
 use crate::control_groups::{self, MemoryLeft};
+use crate::errors::{Failure, Kind};
 use crate::measure::EventSink;
 use crate::request::{Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
@@ -66,8 +67,8 @@ pub struct HostFacts {
     /// The whole disks, in the order that gives them their numbers; empty if no target is named
     /// by its number.
     pub disks: Vec<Disk>,
-    /// What each target leads to, by its name in the profile, or why it cannot be told, in words.
-    pub targets: BTreeMap<String, Result<PathFacts, String>>,
+    /// What each target leads to, by its name in the profile, or why it cannot be told.
+    pub targets: BTreeMap<String, Result<PathFacts, Failure>>,
     /// Whether each file of write data can be read, by its name, or why not, in words.
     pub data_files: BTreeMap<String, Result<(), String>>,
     /// Which engines work here.
@@ -179,20 +180,23 @@ fn cpu_of(cpu: &cpu::Cpu) -> Cpu {
     Cpu { os_id, group, index, node, socket, core, efficiency_class }
 }
 
-fn look(target: &storage::Target, disks: &[Disk]) -> Result<PathFacts, String> {
+fn look(target: &storage::Target, disks: &[Disk]) -> Result<PathFacts, Failure> {
     let path = match target {
         storage::Target::Path(path) => Path::new(path),
-        storage::Target::Disk { number, name } => match disks.get(*number) {
-            Some(disk) => &disk.path,
-            None => return Err(format!("there is no disk {name} here")),
-        },
+        storage::Target::Disk { number, name } => {
+            let Some(disk) = disks.get(*number) else {
+                let words = format!("there is no disk {name} here");
+                return Err(Failure::new(Kind::NotFound, words));
+            };
+            &disk.path
+        }
         // Refused before it is asked for.
         storage::Target::Network(_) | storage::Target::Misnamed { .. } => {
             let (what, remedy) = target.obstacle().unwrap_or_default();
-            return Err(format!("it {what}: {remedy}"));
+            return Err(Failure::new(Kind::Unsupported, format!("it {what}: {remedy}")));
         }
     };
-    device::look(path).map_err(|error| error.to_string())
+    device::look(path).map_err(Failure::from)
 }
 
 /// Asks for the kind before opening: opening a pipe would wait for somebody to write to it.

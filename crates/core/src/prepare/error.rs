@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use crate::errors::{Failure, Kind};
 use crate::signature;
 
 /// Why a file could not be made.
@@ -164,7 +165,31 @@ impl fmt::Display for Partial {
     }
 }
 
+impl From<&PrepareError> for Failure {
+    fn from(error: &PrepareError) -> Self {
+        let words = error.to_string();
+        match error {
+            PrepareError::Io { source, .. } => Self::of(source, words),
+            other => Self::new(other.kind(), words),
+        }
+    }
+}
+
 impl PrepareError {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Theirs { .. } | Self::Untold { .. } => Kind::Denied,
+            Self::NotAFile { .. } => Kind::Unsupported,
+            Self::MissingDirectory { .. } => Kind::NotFound,
+            Self::NoSpace { .. } | Self::NoSpaceTogether { .. } | Self::RanOut { .. } => {
+                Kind::NoSpace
+            }
+            Self::TooLarge { .. } => Kind::Limit,
+            Self::Interrupted { .. } | Self::NotBegun { .. } => Kind::Interrupted,
+            Self::Io { source, .. } => Kind::of(source),
+        }
+    }
+
     /// Whether a file that is not complete was not removed.
     pub(crate) fn keeps_the_file(&self) -> bool {
         let (Self::RanOut { partial, .. } | Self::Interrupted { partial, .. }) = self else {

@@ -140,13 +140,11 @@ impl Walk<'_> {
     /// which something was written: where I/Os are long enough to tell, one has written its slot as a whole.
     fn fed(&self, at: usize) -> usize {
         let writes = self.hints.writes;
-        match writes.whole_bytes() {
-            Some(slot_bytes) => self.fed_slot(at, slot_bytes),
-            None => {
-                let length = self.hints.fed_length(&self.bytes[at..]);
-                length.max(self.fed_slot(at, writes.edge_bytes()))
-            }
-        }
+        let Some(slot_bytes) = writes.whole_bytes() else {
+            let length = self.hints.fed_length(&self.bytes[at..]);
+            return length.max(self.fed_slot(at, writes.edge_bytes()));
+        };
+        self.fed_slot(at, slot_bytes)
     }
 
     /// How many bytes there are to the end of their slot, if all of it is one part of what fed the writes.

@@ -42,6 +42,7 @@ pub fn assemble(
         verification: None,
         ended_by: None,
         warnings: Vec::new(),
+        failures: Vec::new(),
         parts: Vec::new(),
     }
 }
@@ -53,7 +54,7 @@ fn outcome(measured: &SpanMeasurements) -> Outcome {
         }
         Ending::Complete => Outcome::Complete,
         Ending::Interrupted => Outcome::Interrupted,
-        Ending::Failed(reason) => Outcome::Failed(reason.clone()),
+        Ending::Failed(failure) => Outcome::Failed(failure.message.clone()),
     }
 }
 

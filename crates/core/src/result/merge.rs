@@ -13,6 +13,7 @@ use super::{
     Beneath, CpuUse, EndedBy, Host, IoCost, KernelEvents, Outcome, RunResult, TargetFacts,
     TimeSpanResult, Verification, Warning,
 };
+use crate::errors::Failure;
 use crate::measure::StopReport;
 use crate::request::{Request, TimeSpan};
 
@@ -125,6 +126,7 @@ impl RunResult {
         let mut results = results.into_iter();
         let Some(mut whole) = results.next() else { return Err(MergeError::Nothing) };
         whole.warnings = warnings_of(&hosts[0], std::mem::take(&mut whole.warnings), is_one_host);
+        whole.failures = failures_of(&hosts[0], std::mem::take(&mut whole.failures), is_one_host);
         whole.parts = Vec::new();
         for (result, host) in results.zip(&hosts[1..]) {
             add(&mut whole, result, host, is_one_host);
@@ -257,6 +259,7 @@ fn add(whole: &mut RunResult, other: RunResult, host: &Host, is_one_host: bool) 
             whole.warnings.push(warning);
         }
     }
+    whole.failures.extend(failures_of(host, other.failures, is_one_host));
     whole.verification = match (whole.verification.take(), other.verification) {
         (Some(one), Some(two)) => Some(verified(one, two)),
         (one, two) => one.or(two),
@@ -328,6 +331,14 @@ fn warnings_of(host: &Host, warnings: Vec<Warning>, is_one_host: bool) -> Vec<Wa
         name => Warning { evidence: format!("On {name}: {}", warning.evidence), ..warning },
     };
     warnings.into_iter().map(named).collect()
+}
+
+fn failures_of(host: &Host, failures: Vec<Failure>, is_one_host: bool) -> Vec<Failure> {
+    if is_one_host || host.name.contains(", ") {
+        return failures;
+    }
+    let named = |one: Failure| Failure { message: format!("On {}: {one}", host.name), ..one };
+    failures.into_iter().map(named).collect()
 }
 
 fn verified(mut one: Verification, two: Verification) -> Verification {

@@ -19,6 +19,7 @@ pub mod warnings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::errors::Failure;
 pub use crate::measure::{EndedBy, FaultCount};
 use crate::request::{Profile, Request};
 pub use beneath::{
@@ -61,6 +62,9 @@ pub struct RunResult {
     pub ended_by: Option<EndedBy>,
     /// What a reader must know before believing the numbers.
     pub warnings: Vec<Warning>,
+    /// What failed, each with its kind; empty in results of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// The results that this one was merged of; empty if it was measured in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<merge::Part>,

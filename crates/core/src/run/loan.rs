@@ -63,7 +63,7 @@ impl Runner<'_> {
         });
         let ending = match opened {
             Ok(()) => Ending::Complete,
-            Err(error) => Ending::Failed(error.to_string()),
+            Err(error) => Ending::Failed(error.into()),
         };
         // What lies beneath is told; nothing is counted, as the load is not ours.
         watch.look(Edge::BeforeLoad);

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Finished, Loan};
+use crate::errors::{Failure, Kind};
 use crate::measure::{EndedBy, Ending, SpanMeasurements};
 use crate::plan::Plan;
 use crate::request::{Job, Request};
@@ -37,8 +38,8 @@ pub(super) struct RunRecord {
     pub(super) spans: Vec<SpanMeasurements>,
     pub(super) residency: Vec<warnings::TargetResidency>,
     pub(super) warnings: Vec<Warning>,
-    /// Why the run failed, one sentence per fault.
-    pub(super) failures: Vec<String>,
+    /// Why the run failed, fault by fault.
+    pub(super) failures: Vec<Failure>,
     /// What is verified, if anything is.
     pub(super) tables: Option<Arc<Tables>>,
     /// What is lent to another program.
@@ -49,15 +50,17 @@ pub(super) struct RunRecord {
 
 impl RunRecord {
     /// The run failed before there was a plan.
-    pub(super) fn fail_before_plan(&mut self, failures: Vec<String>) {
-        self.before_plan = Some(Outcome::Failed(failures.join("; ")));
+    pub(super) fn fail_before_plan(&mut self, failures: Vec<Failure>) {
+        let words: Vec<_> = failures.iter().map(|one| one.message.as_str()).collect();
+        self.before_plan = Some(Outcome::Failed(words.join("; ")));
         self.failures = failures;
     }
 
     /// The run was left alone; what it was about to measure is told as not measured.
     pub(super) fn give_up(&mut self, timed_out: &TimedOut, job: &Job, interrupted: bool) {
         let reason = timed_out.to_string();
-        self.failures.push(reason.clone());
+        let failure = Failure::new(Kind::TimedOut, reason.clone());
+        self.failures.push(failure.clone());
         match &self.plan {
             None if interrupted => {
                 self.before_plan = Some(Outcome::Interrupted);
@@ -65,14 +68,14 @@ impl RunRecord {
             }
             None => self.before_plan = Some(Outcome::Failed(reason)),
             Some(plan) if self.is_on_its_way(plan) => {
-                self.spans.push(not_begun(interrupted, reason));
+                self.spans.push(not_begun(interrupted, failure));
             }
             // All was measured that could be, and only the looks afterwards are missing.
             Some(_) => self.warnings.push(not_to_its_end(reason)),
         }
         if self.plan.is_some() && job.request.options.remove_created {
             let words = "files that this run has made were not removed, because a target hangs";
-            self.failures.push(words.to_owned());
+            self.failures.push(words.into());
         }
     }
 
@@ -104,7 +107,9 @@ impl RunRecord {
         result.ended_by = ended_by;
         result.warnings = self.warnings.into_iter().map(Warning::in_sentences).collect();
         result.verification = self.tables.as_deref().map(verification);
-        Finished { result, failures: self.failures, loan: self.loan }
+        let failures = self.failures.iter().map(Failure::to_string).collect();
+        result.failures = self.failures;
+        Finished { result, failures, loan: self.loan }
     }
 }
 
@@ -132,7 +137,7 @@ fn ended_from_outside(by: &EndedBy) -> Option<Warning> {
 }
 
 /// A time span that did not begin.
-pub(super) fn not_begun(interrupted: bool, reason: String) -> SpanMeasurements {
+pub(super) fn not_begun(interrupted: bool, reason: Failure) -> SpanMeasurements {
     let ending = if interrupted { Ending::Interrupted } else { Ending::Failed(reason) };
     SpanMeasurements::nothing(ending)
 }

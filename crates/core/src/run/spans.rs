@@ -7,6 +7,7 @@ use super::record::{Shared, not_begun};
 use crate::beneath::{Layers, Watch};
 use crate::engine::coordinator::{Control, run_span};
 use crate::engine::start_gate::StartGate;
+use crate::errors::{Failure, Kind};
 use crate::events::RunEvents;
 use crate::guard::Checked;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
@@ -52,10 +53,10 @@ impl Runner<'_> {
             let thread = std::thread::Builder::new().name("events".to_owned());
             match thread.spawn_scoped(scope, || events.watch(stop, &over)) {
                 Ok(_) => self.run_all(),
-                Err(error) => self.cannot_begin(format!(
+                Err(error) => self.cannot_begin(Failure::of(&error, format!(
                     "cannot start the thread that waits for the event of -yp: {error}. Raise the limit of \
                      processes (ulimit -u, pids.max of the control group), or leave -yp out"
-                )),
+                ))),
             }
         });
     }
@@ -64,14 +65,15 @@ impl Runner<'_> {
     fn run_all(&mut self) {
         let made = self.plan.spans.iter().flat_map(|span| &span.create);
         let room = prepare::check_room(self.plan.precreate.iter().chain(made), self.sink);
-        let room = room.map_err(|error| error.to_string());
+        let room = room.map_err(|error| Failure::from(&error));
         if let Err(reason) = room.and_then(|()| self.create(&self.plan.precreate)) {
             return self.cannot_begin(reason);
         }
         for span in &self.plan.spans {
             match self.create(&span.create) {
                 Ok(()) if !self.events.wait_for_start(self.stop) => {
-                    return self.cannot_begin("the run was ended before it started".to_owned());
+                    let words = "the run was ended before it started";
+                    return self.cannot_begin(Failure::new(Kind::Interrupted, words));
                 }
                 Ok(()) if self.span(span) => {}
                 Ok(()) => return,
@@ -80,7 +82,7 @@ impl Runner<'_> {
         }
     }
 
-    fn create(&mut self, files: &[FilePlan]) -> Result<(), String> {
+    fn create(&mut self, files: &[FilePlan]) -> Result<(), Failure> {
         for file in files {
             let path = file.path.display();
             self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
@@ -99,18 +101,18 @@ impl Runner<'_> {
                 }
                 Ok(())
             });
-            created.map_err(|error: prepare::PrepareError| self.words_of(&error))?;
+            created.map_err(|error: prepare::PrepareError| self.failure_of(&error))?;
         }
         Ok(())
     }
 
-    /// An error in words. Who interrupts a run knows why it ended, but not that a file stays.
-    fn words_of(&self, error: &prepare::PrepareError) -> String {
-        let words = error.to_string();
+    /// An error as it stands in the result. Who interrupts a run knows why it ended, but not that a file stays.
+    fn failure_of(&self, error: &prepare::PrepareError) -> Failure {
+        let failure = Failure::from(error);
         if error.keeps_the_file() && self.stop.load(Ordering::Relaxed) {
-            self.record.of().failures.push(words.clone());
+            self.record.of().failures.push(failure.clone());
         }
-        words
+        failure
     }
 
     fn step(&self, words: impl FnOnce() -> String) {
@@ -119,7 +121,7 @@ impl Runner<'_> {
         }
     }
 
-    fn cannot_begin(&self, reason: String) {
+    fn cannot_begin(&self, reason: Failure) {
         let (interrupted, mut record) = (self.stop.load(Ordering::Relaxed), self.record.of());
         if !interrupted {
             record.failures.push(reason.clone());
@@ -165,10 +167,11 @@ impl Runner<'_> {
         }
         let faults = std::sync::Mutex::new(Vec::new());
         let sink = |event: Event| {
-            if let Event::TargetFailed { reason, .. } = &event
+            if let Event::TargetFailed { reason, kind, code, .. } = &event
                 && let Ok(mut faults) = faults.lock()
             {
-                faults.push(reason.clone());
+                let (kind, code, message) = (*kind, code.clone(), reason.clone());
+                faults.push(Failure { kind, code, message });
             }
             self.events.follow(&event);
             (self.sink)(event);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Finished, availability, record};
+use crate::errors::{Failure, Kind};
 use crate::measure::EventSink;
 use crate::plan::facts;
 use crate::request::{Profile, Request, RunOptions, VerifyRequest};
@@ -47,6 +48,8 @@ pub fn verify_only(
     result.verification = Some(passed.verification);
     let warn = |reason: &String| record::not_to_its_end(reason.clone()).in_sentences();
     result.warnings.extend(timed_out.as_ref().map(warn));
-    let failures = passed.failures.into_iter().chain(timed_out).collect();
+    let timed_out = timed_out.map(|words| Failure::new(Kind::TimedOut, words));
+    result.failures = passed.failures.into_iter().map(Failure::from).chain(timed_out).collect();
+    let failures = result.failures.iter().map(Failure::to_string).collect();
     Ok(Finished { result, failures, loan: None })
 }

@@ -19,6 +19,7 @@ pub use uring::{UringBackend, Workers};
 pub use fathom_sys::transfer::{Completion, Operation, Transfer};
 use thiserror::Error;
 
+use crate::errors::Failure;
 use crate::measure::BackendDescription;
 
 /// How long to wait for completions.
@@ -42,6 +43,12 @@ pub struct BackendError {
     pub doing: &'static str,
     /// The kernel's answer.
     pub source: std::io::Error,
+}
+
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
+        Self::of(&error.source, error.to_string())
+    }
 }
 
 /// How I/O reaches the kernel. Opening is each backend's own constructor; closing is `Drop`, which

@@ -16,6 +16,7 @@ use super::super::stream::SharedTarget;
 use super::super::worker::{ThreadStatistics, Tolerance, WorkerOutcome};
 use super::Control;
 use super::trial::Trial;
+use crate::errors::Failure;
 use crate::guard::Checked;
 use crate::measure::{BackendDescription, Event, Migrated, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
@@ -169,7 +170,7 @@ impl Shared {
 /// A thread's last word: it has ended, or why it failed.
 pub(super) struct Report {
     pub(super) thread: usize,
-    pub(super) word: Result<(), String>,
+    pub(super) word: Result<(), Failure>,
 }
 
 /// What a thread reports with. One that panics before it has spoken is told as such.
@@ -183,11 +184,11 @@ impl Leaving {
         Self { thread, to: Some(to) }
     }
 
-    fn tell(mut self, word: Result<(), String>) {
+    fn tell(mut self, word: Result<(), Failure>) {
         self.send(word);
     }
 
-    fn send(&mut self, word: Result<(), String>) {
+    fn send(&mut self, word: Result<(), Failure>) {
         if let Some(to) = self.to.take() {
             // Nobody listens only if nobody waits for this thread any more.
             let _told = to.send(Report { thread: self.thread, word });
@@ -197,6 +198,6 @@ impl Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        self.send(Err("a thread panicked".to_owned()));
+        self.send(Err("a thread panicked".into()));
     }
 }

@@ -13,12 +13,13 @@ use super::super::stream::{self, StreamContext};
 use super::super::worker::{ThreadStatistics, Worker, WorkerSetup};
 use super::place::Place;
 use super::shared::Shared;
+use crate::errors::Failure;
 use crate::measure::Event;
 use crate::plan::{EngineKind, Order, ThreadPlan};
 
 impl Shared {
     /// One thread of load, from its set-up to its statistics.
-    pub(super) fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> Result<(), String> {
+    pub(super) fn thread(&self, thread: &ThreadPlan, mut ready: Readiness) -> Result<(), Failure> {
         let layout = self.prepare(thread);
         let place = Place::of(thread);
         let outcome = layout.and_then(|layout| self.dispatch(thread, &layout, &mut ready));
@@ -31,8 +32,8 @@ impl Shared {
         })
     }
 
-    fn prepare(&self, thread: &ThreadPlan) -> Result<SlotLayout, String> {
-        setup::prepare_thread(&self.plan, thread).map_err(|error| error.to_string())?;
+    fn prepare(&self, thread: &ThreadPlan) -> Result<SlotLayout, Failure> {
+        setup::prepare_thread(&self.plan, thread)?;
         if let Some(pin) = thread.cpu {
             self.step(|| {
                 let (thread, group, cpu) = (thread.index, pin.group, pin.index);
@@ -49,8 +50,8 @@ impl Shared {
         thread: &ThreadPlan,
         layout: &SlotLayout,
         ready: &mut Readiness,
-    ) -> Result<(), String> {
-        let words = |error: SetupError| error.to_string();
+    ) -> Result<(), Failure> {
+        let words = |error: SetupError| Failure::from(error);
         let open = || setup::open_all(&self.plan, thread, &self.checked);
         let (engine, workers) = match self.tried_way(thread, layout) {
             Some(way) => (way.engine(), way.workers()),
@@ -126,7 +127,7 @@ impl Shared {
         layout: &SlotLayout,
         backend: B,
         ready: &mut Readiness,
-    ) -> Result<(), String> {
+    ) -> Result<(), Failure> {
         let recorder = stream::recorder(&self.plan, thread);
         let (statistics, watcher) =
             hand_off(ThreadStatistics::new(recorder, layout.slot_bytes.len()));

@@ -7,6 +7,7 @@ use fathom_sys::device::{PathFacts, PathKind};
 use super::ranges::Room;
 use super::targets::is_file_or_missing;
 use super::{Place, Resolver};
+use crate::errors::Kind;
 use crate::plan::TargetKind;
 use crate::request::{Caching, Target, WriteSource};
 
@@ -45,7 +46,8 @@ impl Resolver<'_> {
             kind if is_made && is_file_or_missing(kind) => return Some(TargetKind::File),
             PathKind::File => return Some(TargetKind::File),
             PathKind::BlockDevice if !is_made => return Some(TargetKind::BlockDevice),
-            PathKind::Missing => self.findings.target(
+            PathKind::Missing => self.findings.target_is(
+                Kind::NotFound,
                 format!("the target '{name}' does not exist"),
                 "correct the path, or have the file created with -c<size>, for instance -c1G",
             ),
@@ -53,7 +55,8 @@ impl Resolver<'_> {
                 format!("the target '{name}' is a block device and cannot be created with -c"),
                 "leave -c out to use the device as it is",
             ),
-            other => self.findings.target(
+            other => self.findings.target_is(
+                Kind::Unsupported,
                 format!("the target '{name}' is {}", in_words(other)),
                 "name a regular file or a block device",
             ),
@@ -71,7 +74,11 @@ impl Resolver<'_> {
             _ => "on a file system that is mounted read-only",
         };
         let message = format!("the target '{}' is {holder}", target.path);
-        self.findings.target(message, "test reads only, with -w0 and without -c, or name another");
+        self.findings.target_is(
+            Kind::ReadOnly,
+            message,
+            "test reads only, with -w0 and without -c, or name another",
+        );
     }
 
     /// Whether the caches can be bypassed as asked, for I/Os of this size and alignment.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::errors::{Failure, Kind};
 use crate::request::Target;
 use crate::result::{Warning, WarningKind};
 
@@ -36,6 +37,8 @@ pub enum ErrorClass {
 pub struct ResolveError {
     /// Whose fault it is.
     pub class: ErrorClass,
+    /// What kind of fault it is.
+    pub kind: Kind,
     /// What was found, and where, as one sentence without a full stop.
     pub message: String,
     /// What to do about it, as one clause.
@@ -45,6 +48,13 @@ pub struct ResolveError {
 impl fmt::Display for ResolveError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}; {}", self.message, self.remedy)
+    }
+}
+
+impl ResolveError {
+    /// As it stands in a result.
+    pub(crate) fn failure(&self) -> Failure {
+        Failure::new(self.kind, self.to_string())
     }
 }
 
@@ -58,16 +68,26 @@ pub(super) struct Findings {
 impl Findings {
     /// Notes that the request is wrong for this host. What is wrong twice is said once.
     pub(super) fn request(&mut self, message: impl Into<String>, remedy: impl Into<String>) {
-        self.add(ErrorClass::Request, message.into(), remedy.into());
+        self.add((ErrorClass::Request, Kind::Invalid), message.into(), remedy.into());
     }
 
     /// Notes that a target is not what the request takes it for.
     pub(super) fn target(&mut self, message: impl Into<String>, remedy: impl Into<String>) {
-        self.add(ErrorClass::Target, message.into(), remedy.into());
+        self.target_is(Kind::Invalid, message, remedy);
     }
 
-    fn add(&mut self, class: ErrorClass, message: String, remedy: String) {
-        let error = ResolveError { class, message, remedy };
+    /// The same of another kind than that it does not suit.
+    pub(super) fn target_is(
+        &mut self,
+        kind: Kind,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.add((ErrorClass::Target, kind), message.into(), remedy.into());
+    }
+
+    fn add(&mut self, (class, kind): (ErrorClass, Kind), message: String, remedy: String) {
+        let error = ResolveError { class, kind, message, remedy };
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }

@@ -7,6 +7,7 @@ use fathom_sys::device::{PathFacts, PathKind};
 use super::checks::Found;
 use super::ranges::{self, Room};
 use super::{Place, Resolver, files, kind_of};
+use crate::errors::Kind;
 use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
 use crate::request::{Access, Caching, Target, WriteSource};
 use crate::result::WarningKind;
@@ -87,9 +88,14 @@ impl Resolver<'_> {
             }
             outcome => {
                 let why = outcome.and_then(|facts| facts.as_ref().err());
-                let why = why.map_or("it was not looked at", String::as_str);
+                let kind = why.map_or(Kind::Other, |why| why.kind);
+                let why = why.map_or("it was not looked at", |why| why.message.as_str());
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                self.findings.target(message, "correct the path, or use an account that may");
+                self.findings.target_is(
+                    kind,
+                    message,
+                    "correct the path, or use an account that may",
+                );
                 return None;
             }
         };

@@ -101,6 +101,7 @@ impl Case {
             verification: None,
             ended_by: None,
             warnings: Vec::new(),
+            failures: Vec::new(),
             parts: Vec::new(),
         };
         Self { plan: Plan { precreate: Vec::new(), spans: vec![span], verify: None }, result }
