@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom_net::{Address, Connection, FaultKind, Operation, Request};
 
-use crate::load::{drive, drive_blind, request};
+use crate::load::{drive, drive_blind, floor_ms, request};
 use crate::server::{FILE_BYTES, Server, delaying_proxy, is_missing, low_byte, pattern, settings};
 
 const LOGGED: [&str; 1] = ["--filter=log"];
@@ -179,12 +179,6 @@ fn as_many_are_outstanding_at_the_server_as_were_asked_for() {
     }
 }
 
-/// The least of many, since other programs of this machine only ever add to it.
-fn floor(connection: &mut Connection) -> f64 {
-    let least = (0..40).map(|_| connection.no_op().unwrap()).min().unwrap();
-    least.as_secs_f64() * 1e3
-}
-
 #[test]
 fn the_floor_of_a_server_that_delays_is_its_delay() {
     if is_missing() {
@@ -194,7 +188,7 @@ fn the_floor_of_a_server_that_delays_is_its_delay() {
     for server in
         [Server::unix(&["--filter=delay"], &plugin), Server::tcp(&["--filter=delay"], &plugin)]
     {
-        let floor_ms = floor(&mut server.connect());
+        let floor_ms = floor_ms(&mut server.connect(), 5.25);
         assert!((5.0..5.25).contains(&floor_ms), "{floor_ms} ms");
     }
 }
@@ -207,7 +201,8 @@ fn the_floor_of_a_network_that_delays_is_its_delay() {
     let server = Server::tcp(&[], &["file", "{}/disk"]);
     let port = delaying_proxy(server.port.unwrap(), Duration::from_millis(5));
     let address = Address::parse(&format!("nbd://127.0.0.1:{port}/")).unwrap();
-    let floor_ms = floor(&mut Connection::connect(&address, &settings()).unwrap());
+    let mut connection = Connection::connect(&address, &settings()).unwrap();
+    let floor_ms = floor_ms(&mut connection, 5.25);
     assert!((5.0..5.25).contains(&floor_ms), "{floor_ms} ms");
 }
 

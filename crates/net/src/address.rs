@@ -7,6 +7,10 @@ use thiserror::Error;
 
 /// The port that IANA gave to NBD.
 const NBD_PORT: u16 = 10_809;
+/// The port that IANA gave to iSCSI.
+const ISCSI_PORT: u16 = 3260;
+/// The last LUN of flat addressing.
+const LUN_MAX: u16 = 16_383;
 /// The NBD protocol's limit for strings.
 const EXPORT_BYTES_MAX: usize = 4096;
 
@@ -15,6 +19,8 @@ const EXPORT_BYTES_MAX: usize = 4096;
 pub enum Scheme {
     /// Network block device.
     Nbd,
+    /// SCSI over TCP.
+    Iscsi,
 }
 
 /// Where the server listens.
@@ -38,8 +44,10 @@ pub struct Address {
     pub scheme: Scheme,
     /// Where the server listens.
     pub place: Place,
-    /// The export's name, which may be empty: the server's default.
+    /// The export's name, which may be empty: the server's default. With iSCSI the target's name.
     pub export: String,
+    /// The number of the LUN of an iSCSI target; 0 otherwise.
+    pub lun: u16,
     /// Whether the connection is encrypted.
     pub is_encrypted: bool,
     /// A directory of PEM files for TLS.
@@ -52,7 +60,7 @@ pub struct Address {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
     /// Not a protocol that is served.
-    #[error("an address begins with nbd://, nbds://, nbd+unix:// or nbds+unix://")]
+    #[error("an address begins with nbd://, nbds://, nbd+unix://, nbds+unix:// or iscsi://")]
     Scheme,
     /// A password stands in it.
     #[error(
@@ -60,10 +68,10 @@ pub enum AddressError {
     )]
     Password,
     /// A user is named, but the protocol knows none.
-    #[error("NBD has no users: leave out what stands before @")]
+    #[error("a user has no meaning here: leave out what stands before @")]
     User,
     /// No host.
-    #[error("the address names no host: nbd://HOST[:PORT]/EXPORT")]
+    #[error("the address names no host: nbd://HOST[:PORT]/EXPORT, iscsi://HOST[:PORT]/TARGET/LUN")]
     NoHost,
     /// Not a port.
     #[error("the port '{0}' is not a number from 1 to 65535")]
@@ -88,6 +96,12 @@ pub enum AddressError {
         "'%' is followed by two hexadecimal digits, and what they give must be UTF-8 without NUL"
     )]
     Escape,
+    /// Not a target and a LUN.
+    #[error(
+        "an iSCSI address ends with the target's name (iqn., eui. or naa.) and the number of the LUN, as in \
+         iscsi://HOST/iqn.2003-01.org.example:disk/1"
+    )]
+    Lun,
     /// A fragment.
     #[error("'#' has no meaning here: write %23 if it is part of a name")]
     Fragment,
@@ -115,12 +129,17 @@ impl Address {
         let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = before.split_once('/').unwrap_or((before, ""));
         let mut address = Self {
-            scheme: Scheme::Nbd,
+            scheme: kind.scheme,
             place: Place::Socket(PathBuf::new()),
-            export: export(path)?,
+            export: String::new(),
+            lun: 0,
             is_encrypted: kind.is_encrypted,
             certificates: None,
             verified_name: None,
+        };
+        (address.export, address.lun) = match kind.scheme {
+            Scheme::Nbd => (export(path)?, 0),
+            Scheme::Iscsi => target_and_lun(path)?,
         };
         let socket = address.take_parameters(query)?;
         address.place = place(kind, authority, socket)?;
@@ -134,7 +153,7 @@ impl Address {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let value = unescape(value)?;
             match name {
-                "socket" => socket = Some(value),
+                "socket" if self.scheme == Scheme::Nbd => socket = Some(value),
                 "tls-certificates" => self.certificates = Some(value.into()),
                 "tls-hostname" => self.verified_name = Some(value),
                 _ => return Err(AddressError::Parameter(name.to_owned())),
@@ -159,20 +178,29 @@ impl Address {
     /// What has to be typed for permission to write: the serial number, or `host/export:size`.
     #[must_use]
     pub fn token(&self, facts: &crate::Facts) -> String {
-        let named = || format!("{}/{}:{}", self.server(), self.export, facts.size_bytes);
+        let lun =
+            if self.scheme == Scheme::Iscsi { format!("/{}", self.lun) } else { String::new() };
+        let named = || format!("{}/{}{lun}:{}", self.server(), self.export, facts.size_bytes);
         facts.serial.clone().unwrap_or_else(named)
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.is_encrypted { "nbds" } else { "nbd" };
+        let scheme = match (self.scheme, self.is_encrypted) {
+            (Scheme::Nbd, false) => "nbd",
+            (Scheme::Nbd, true) => "nbds",
+            (Scheme::Iscsi, _) => "iscsi",
+        };
         let export = escape(&self.export);
         match &self.place {
             Place::Host { name, port } => {
                 let name = escape(name).replace('/', "%2F");
                 let name = if name.contains(':') { format!("[{name}]") } else { name };
                 write!(out, "{scheme}://{name}:{port}/{export}")?;
+                if self.scheme == Scheme::Iscsi {
+                    write!(out, "/{}", self.lun)?;
+                }
             }
             Place::Socket(path) => {
                 write!(
@@ -198,6 +226,7 @@ impl fmt::Display for Address {
 /// What a scheme says.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
+    scheme: Scheme,
     is_encrypted: bool,
     is_socket: bool,
 }
@@ -205,13 +234,16 @@ struct Kind {
 impl Kind {
     fn of(scheme: &str) -> Option<Self> {
         let lower = scheme.to_ascii_lowercase();
+        if lower == "iscsi" {
+            return Some(Self { scheme: Scheme::Iscsi, is_encrypted: false, is_socket: false });
+        }
         let (base, is_socket) = lower.strip_suffix("+unix").map_or((&*lower, false), |b| (b, true));
         let is_encrypted = match base {
             "nbd" => false,
             "nbds" => true,
             _ => return None,
         };
-        Some(Self { is_encrypted, is_socket })
+        Some(Self { scheme: Scheme::Nbd, is_encrypted, is_socket })
     }
 }
 
@@ -246,11 +278,12 @@ fn place(kind: Kind, authority: &str, socket: Option<String>) -> Result<Place, A
         (true, Some(path)) if !path.is_empty() => Ok(Place::Socket(path.into())),
         (true, _) => Err(AddressError::NoSocket),
         (false, Some(_)) => Err(AddressError::Parameter("socket".to_owned())),
-        (false, None) => host(authority),
+        (false, None) => host(authority, kind.scheme),
     }
 }
 
-fn host(authority: &str) -> Result<Place, AddressError> {
+fn host(authority: &str, scheme: Scheme) -> Result<Place, AddressError> {
+    let usual = if scheme == Scheme::Iscsi { ISCSI_PORT } else { NBD_PORT };
     let (name, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (name, after) = rest.split_once(']').ok_or(AddressError::Brackets)?;
@@ -270,7 +303,7 @@ fn host(authority: &str) -> Result<Place, AddressError> {
     if name.is_empty() {
         return Err(AddressError::NoHost);
     }
-    Ok(Place::Host { name, port: port.map_or(Ok(NBD_PORT), number)? })
+    Ok(Place::Host { name, port: port.map_or(Ok(usual), number)? })
 }
 
 fn number(port: &str) -> Result<u16, AddressError> {
@@ -283,6 +316,21 @@ fn number(port: &str) -> Result<u16, AddressError> {
 fn export(path: &str) -> Result<String, AddressError> {
     let name = unescape(path)?;
     if name.len() > EXPORT_BYTES_MAX { Err(AddressError::Long) } else { Ok(name) }
+}
+
+/// `iqn.../lun`. The name's signs are those of RFC 3722, of which none has to be escaped.
+fn target_and_lun(path: &str) -> Result<(String, u16), AddressError> {
+    let (target, lun) = path.rsplit_once('/').ok_or(AddressError::Lun)?;
+    let is_named = ["iqn.", "eui.", "naa."].iter().any(|kind| target.starts_with(kind));
+    let plain = |sign: char| sign.is_alphanumeric() || "-.:".contains(sign);
+    let is_number = !lun.is_empty() && lun.bytes().all(|byte| byte.is_ascii_digit());
+    let lun = lun.parse().ok().filter(|&lun| is_number && lun <= LUN_MAX);
+    match lun {
+        Some(lun) if is_named && target.len() <= 223 && target.chars().all(plain) => {
+            Ok((target.to_owned(), lun))
+        }
+        _ => Err(AddressError::Lun),
+    }
 }
 
 fn unescape(text: &str) -> Result<String, AddressError> {
@@ -372,6 +420,25 @@ mod tests {
     }
 
     #[test]
+    fn targets_and_luns_are_taken_apart() {
+        let address = Address::parse("iscsi://h/iqn.2003-01.org.example:disk/12").unwrap();
+        assert_eq!((address.server().as_str(), address.lun), ("h:3260", 12));
+        assert_eq!(address.export, "iqn.2003-01.org.example:disk");
+        let facts = crate::Facts { size_bytes: 4096, ..crate::Facts::default() };
+        assert_eq!(address.token(&facts), "h:3260/iqn.2003-01.org.example:disk/12:4096");
+        for wrong in
+            ["", "iqn.x", "iqn.x/", "iqn.x/a", "iqn.x/+1", "iqn.x/16384", "disk/1", "iqn.x y/1"]
+        {
+            let text = format!("iscsi://h/{wrong}");
+            assert_eq!(Address::parse(&text), Err(AddressError::Lun), "{text}");
+        }
+        let parameter = Address::parse("iscsi://h/iqn.x/1?socket=/s");
+        assert_eq!(parameter, Err(AddressError::Parameter("socket".into())));
+        let password = Address::parse("iscsi://me:s3cret@h/iqn.x/1");
+        assert_eq!(password, Err(AddressError::Password));
+    }
+
+    #[test]
     fn passwords_are_refused_and_never_repeated() {
         for text in [
             "nbd://anna:s3cret@h/",
@@ -400,7 +467,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_the_parser_and_what_it_takes_is_written_back_the_same(
-            text in "(nbds?(\\+unix)?://)?[a-z:/?=&%@\\[\\]#0-9é-]{0,40}",
+            text in "(nbds?(\\+unix)?://|iscsi://h/iqn.)?[a-z:/?=&%@\\[\\]#0-9é-]{0,40}",
         ) {
             if let Ok(address) = Address::parse(&text) {
                 prop_assert_eq!(Address::parse(&address.to_string()), Ok(address), "{}", text);
@@ -414,6 +481,7 @@ mod tests {
         ) {
             let address = Address {
                 scheme: Scheme::Nbd,
+                lun: 0,
                 place: Place::Socket(socket.into()),
                 export,
                 is_encrypted: true,

@@ -9,7 +9,8 @@ use fathom_sys::transfer::Operation;
 use crate::address::{Address, Scheme};
 use crate::facts::Facts;
 use crate::fault::{Fault, FaultKind};
-use crate::nbd::Session;
+use crate::iscsi;
+use crate::nbd;
 use crate::settings::Settings;
 use crate::stream::{Deadline, wait};
 
@@ -45,6 +46,23 @@ pub trait Slots {
     fn for_write(&self, tag: u32) -> &[u8];
 }
 
+/// The session of a protocol.
+#[derive(Debug)]
+enum Session {
+    Nbd(Box<nbd::Session>),
+    Iscsi(Box<iscsi::Session>),
+}
+
+/// The same call of whichever session it is.
+macro_rules! each {
+    ($session:expr, $it:ident => $call:expr) => {
+        match $session {
+            Session::Nbd($it) => $call,
+            Session::Iscsi($it) => $call,
+        }
+    };
+}
+
 /// One connection to one target. Only [`Connection::connect`] and the calls that say so wait.
 #[derive(Debug)]
 pub struct Connection {
@@ -59,7 +77,12 @@ impl Connection {
     pub fn connect(address: &Address, settings: &Settings) -> Result<Self, Fault> {
         let server = address.server();
         let session = match address.scheme {
-            Scheme::Nbd => Session::connect(address, settings),
+            Scheme::Nbd => {
+                nbd::Session::connect(address, settings).map(|it| Session::Nbd(Box::new(it)))
+            }
+            Scheme::Iscsi => {
+                iscsi::Session::connect(address, settings).map(|it| Session::Iscsi(Box::new(it)))
+            }
         };
         let session = session.map_err(|fault| fault.at(&server))?;
         Ok(Self { session, server, timeout: settings.timeout })
@@ -68,7 +91,7 @@ impl Connection {
     /// What the server says of the target.
     #[must_use]
     pub fn facts(&self) -> &Facts {
-        self.session.facts()
+        each!(&self.session, it => it.facts())
     }
 
     /// Queues an I/O; it is sent by the next [`Connection::advance`]. What the server would not take (a write
@@ -79,53 +102,66 @@ impl Connection {
     /// If the tag is in flight.
     #[inline]
     pub fn submit(&mut self, request: Request) {
-        self.session.submit(request);
+        each!(&mut self.session, it => it.submit(request));
     }
 
     /// Sends what there is room for, takes what is there, and appends what has completed.
     #[inline]
     pub fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
-        self.session.advance(slots, done);
+        each!(&mut self.session, it => it.advance(slots, done));
     }
 
     /// What to wait for when [`Connection::advance`] has completed nothing.
     #[inline]
     #[must_use]
     pub fn interest(&self) -> Interest {
-        self.session.interest()
+        each!(&self.session, it => it.interest())
     }
 
     /// I/Os that have not completed.
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.session.in_flight()
+        each!(&self.session, it => it.in_flight())
     }
 
     /// Why the connection is over, if it is. All that was in flight has then completed with the fault's error
     /// number, and all that is submitted later completes with `ENOTCONN`.
     #[must_use]
     pub fn lost(&self) -> Option<Fault> {
-        self.session.lost().map(|fault| fault.clone().at(&self.server))
+        each!(&self.session, it => it.lost()).map(|fault| fault.clone().at(&self.server))
     }
 
     /// What the kernel knows of the connection; nothing of a unix socket.
     #[must_use]
     pub fn tcp_info(&self) -> Option<TcpInfo> {
-        self.session.tcp_info()
+        each!(&self.session, it => it.tcp_info())
     }
 
-    /// Waits for the cheapest round trip that the protocol has. NBD has no request that does nothing: it is a
-    /// read of the smallest block at the start of the target, which after the first is one from the server's
-    /// cache.
+    /// Waits for the cheapest round trip that the protocol has: with iSCSI a NOP-Out. NBD has no request that
+    /// does nothing: it is a read of the smallest block at the start of the target, which after the first is
+    /// one from the server's cache.
     ///
     /// # Panics
     /// If anything is in flight.
     pub fn no_op(&mut self) -> Result<Duration, Fault> {
-        let mut block = vec![0; self.session.no_op_bytes()];
+        let mut block = vec![0; self.no_op_bytes()];
         let begun_ns = now_ns();
-        self.read_exact_at(0, &mut block)?;
+        match &mut self.session {
+            Session::Nbd(_) => self.read_exact_at(0, &mut block)?,
+            Session::Iscsi(session) => {
+                session.submit_no_op();
+                self.wait_until_done("no-op", &mut block)?;
+            }
+        }
         Ok(Duration::from_nanos(now_ns() - begun_ns))
+    }
+
+    /// Length of the read that stands for a no-op where there is none.
+    fn no_op_bytes(&self) -> usize {
+        let facts = self.facts();
+        let bytes = u64::from(facts.block_bytes_min.max(512)).min(facts.size_bytes);
+        usize::try_from(bytes).unwrap_or(512)
     }
 
     /// Reads and waits; nothing else may be in flight.
@@ -144,9 +180,10 @@ impl Connection {
         self.wait_for(Operation::Fsync, 0, &mut [])
     }
 
-    /// Ends the connection as the protocol wants it; waits for nobody.
+    /// Ends the connection as the protocol wants it; waits for nobody. Who leaves with I/Os in flight makes a
+    /// server throw their answers away, and nbdkit 1.32 has been seen to abort at that.
     pub fn close(self) {
-        self.session.close();
+        each!(self.session, it => it.close());
     }
 
     fn in_pieces(
@@ -171,25 +208,30 @@ impl Connection {
         buffer: &mut [u8],
     ) -> Result<(), Fault> {
         assert_eq!(self.in_flight(), 0, "a call that waits is alone on its connection");
-        let deadline = Deadline::after(self.timeout);
         let bytes = u32::try_from(buffer.len()).expect("pieces are short");
         self.submit(Request { tag: 0, operation, offset_bytes, bytes, is_through: false });
+        self.wait_until_done(operation.name(), buffer)
+    }
+
+    /// Waits for the one thing in flight.
+    fn wait_until_done(&mut self, name: &str, buffer: &mut [u8]) -> Result<(), Fault> {
+        let deadline = Deadline::after(self.timeout);
         let mut done = Vec::with_capacity(1);
         loop {
             self.advance(&mut OneSlot(buffer), &mut done);
             if let Some(done) = done.pop() {
-                return self.judge(operation, done.result);
+                return self.judge(name, done.result);
             }
             if let Err(fault) = wait(self.interest(), deadline) {
                 // The late answer would belong to nobody.
-                self.session.lose(fault.clone());
+                each!(&mut self.session, it => it.lose(fault.clone()));
                 self.advance(&mut OneSlot(buffer), &mut done);
                 return Err(fault.at(&self.server));
             }
         }
     }
 
-    fn judge(&self, operation: Operation, result: i32) -> Result<(), Fault> {
+    fn judge(&self, name: &str, result: i32) -> Result<(), Fault> {
         if result >= 0 {
             return Ok(());
         }
@@ -197,13 +239,13 @@ impl Connection {
             return Err(fault);
         }
         let error = std::io::Error::from_raw_os_error(-result);
-        let text = format!("the {} failed ({error})", operation.name());
+        let text = format!("the {name} failed ({error})");
         Err(Fault::new(FaultKind::of_errno(-result), text).at(&self.server))
     }
 }
 
 /// The buffer of a call that waits.
-struct OneSlot<'a>(&'a mut [u8]);
+pub(crate) struct OneSlot<'a>(pub(crate) &'a mut [u8]);
 
 impl Slots for OneSlot<'_> {
     fn for_read(&mut self, _: u32) -> &mut [u8] {

@@ -1,5 +1,10 @@
 //! What a server says of a target.
 
+use fathom_sys::transfer::Operation;
+
+use crate::connection::Request;
+use crate::fault::errno;
+
 /// Facts of a connected target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
@@ -33,4 +38,26 @@ pub struct Facts {
     pub description: Option<String>,
     /// Protocol and cipher, where the connection is encrypted.
     pub encryption: Option<String>,
+}
+
+impl Facts {
+    /// The error number of what the server would not take, and is not sent.
+    #[inline]
+    pub(crate) fn refusal(&self, request: &Request) -> Option<i32> {
+        let is_long = request.bytes > self.request_bytes_max || request.bytes == 0;
+        // The least block is a power of two, as was looked at.
+        let is_torn = (request.offset_bytes | u64::from(request.bytes))
+            & u64::from(self.block_bytes_min - 1)
+            != 0;
+        let through = request.is_through && !self.can_write_through;
+        match request.operation {
+            Operation::Write | Operation::Trim if self.is_read_only => Some(errno::EROFS),
+            Operation::Trim if !self.can_trim => Some(errno::EOPNOTSUPP),
+            Operation::Fsync | Operation::Fdatasync if !self.can_flush => Some(errno::EOPNOTSUPP),
+            Operation::Trim if request.bytes == 0 || is_torn => Some(errno::EINVAL),
+            Operation::Trim | Operation::Fsync | Operation::Fdatasync => None,
+            Operation::Write if through => Some(errno::EOPNOTSUPP),
+            Operation::Read | Operation::Write => (is_long || is_torn).then_some(errno::EINVAL),
+        }
+    }
 }

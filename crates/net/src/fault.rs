@@ -58,6 +58,8 @@ pub enum FaultKind {
     Credentials,
     /// The device behind the server failed an I/O.
     Medium,
+    /// The target is busy, or reserved by somebody else.
+    Busy,
     /// The target is full.
     NoSpace,
     /// A limit of this system: descriptors, memory.
@@ -83,6 +85,7 @@ impl FaultKind {
             Self::Protocol => "protocol",
             Self::Credentials => "credentials",
             Self::Medium => "medium",
+            Self::Busy => "busy",
             Self::NoSpace => "no_space",
             Self::Limit => "limit",
             Self::Invalid => "invalid",
@@ -104,6 +107,7 @@ impl FaultKind {
             Self::Protocol => errno::EPROTO,
             Self::Limit => errno::ENOBUFS,
             Self::Invalid => errno::EINVAL,
+            Self::Busy => errno::EBUSY,
             Self::NoSpace => errno::ENOSPC,
             Self::Medium | Self::Other => errno::EIO,
         }
@@ -136,6 +140,7 @@ impl FaultKind {
             errno::EMFILE | errno::ENFILE | errno::ENOBUFS | errno::ENOMEM => Self::Limit,
             errno::EIO => Self::Medium,
             errno::ENOSPC => Self::NoSpace,
+            errno::EAGAIN | errno::EBUSY | errno::EBADE => Self::Busy,
             errno::EPERM | errno::EACCES => Self::Denied,
             errno::EROFS => Self::ReadOnly,
             errno::EINVAL | errno::EOVERFLOW => Self::Invalid,
@@ -154,13 +159,16 @@ pub(crate) mod errno {
     pub const EPERM: i32 = 1;
     pub const ENOENT: i32 = 2;
     pub const EIO: i32 = 5;
+    pub const EAGAIN: i32 = 11;
     pub const ENOMEM: i32 = 12;
     pub const EACCES: i32 = 13;
+    pub const EBUSY: i32 = 16;
     pub const EINVAL: i32 = 22;
     pub const ENFILE: i32 = 23;
     pub const EMFILE: i32 = 24;
     pub const ENOSPC: i32 = 28;
     pub const EROFS: i32 = 30;
+    pub const EBADE: i32 = 52;
     pub const EPROTO: i32 = 71;
     pub const EOVERFLOW: i32 = 75;
     pub const EOPNOTSUPP: i32 = 95;
@@ -170,6 +178,7 @@ pub(crate) mod errno {
     pub const ESHUTDOWN: i32 = 108;
     pub const ETIMEDOUT: i32 = 110;
     pub const EHOSTUNREACH: i32 = 113;
+    pub const ECANCELED: i32 = 125;
 }
 
 #[cfg(test)]

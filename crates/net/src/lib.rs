@@ -5,14 +5,17 @@
 //! [`fathom_sys::socket::Waiter`]. Buffers are lent for the length of a call, so that reads land in the slots
 //! of the engine and writes leave from them.
 //!
-//! One protocol is served: NBD (`nbd`), over TCP, unix sockets and TLS.
+//! Served are NBD (`nbd`), over TCP, unix sockets and TLS, and iSCSI (`iscsi`).
 #![forbid(unsafe_code)]
 
 mod address;
 mod connection;
 mod facts;
 mod fault;
+mod incoming;
+mod iscsi;
 mod nbd;
+mod outgoing;
 mod settings;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]

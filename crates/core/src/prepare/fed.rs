@@ -58,7 +58,8 @@ impl Fed {
             })
     }
 
-    /// The places at which the first windows stand that stand at few; else those of the windows at the fewest.
+    /// The places at which the first windows stand that stand at few; else those of the windows at the
+    /// fewest.
     fn telling_places(&self, bytes: &[u8]) -> Option<impl Iterator<Item = (usize, usize)>> {
         let last = bytes.len().checked_sub(WINDOW_BYTES + self.step - 1)?;
         let starts = (0..=last).step_by(STRIDE_BYTES);

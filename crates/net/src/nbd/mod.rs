@@ -1,9 +1,8 @@
 //! NBD: the network block device (`doc/proto.md` of the NBD project), newstyle.
 
-mod incoming;
 mod negotiate;
-mod outgoing;
 mod pending;
+mod replies;
 mod wire;
 
 use std::io::IoSlice;
@@ -11,14 +10,14 @@ use std::io::IoSlice;
 use fathom_sys::socket::{Interest, TcpInfo};
 use fathom_sys::transfer::Operation;
 
-use self::incoming::Incoming;
-use self::outgoing::Outgoing;
-use self::pending::Pending;
+use self::replies::Replies;
 use self::wire::command;
 use crate::address::Address;
 use crate::connection::{Done, Request, Slots};
 use crate::facts::Facts;
 use crate::fault::{Fault, errno};
+use crate::incoming::Incoming;
+use crate::outgoing::Outgoing;
 use crate::settings::Settings;
 use crate::stream::Stream;
 
@@ -27,7 +26,7 @@ use crate::stream::Stream;
 pub(crate) struct Session {
     stream: Stream,
     facts: Facts,
-    pending: Pending,
+    replies: Replies,
     outgoing: Outgoing,
     incoming: Incoming,
     /// What completes without the server.
@@ -41,9 +40,9 @@ impl Session {
         Ok(Self {
             stream: negotiated.stream,
             facts: negotiated.facts,
-            pending: Pending::default(),
+            replies: Replies::new(negotiated.is_structured),
             outgoing: Outgoing::default(),
-            incoming: Incoming::new(negotiated.is_structured),
+            incoming: Incoming::new(),
             refused: Vec::new(),
             lost: None,
         })
@@ -68,33 +67,15 @@ impl Session {
         let flags = if request.is_through { command::FLAG_FUA } else { 0 };
         let is_write = request.operation == Operation::Write;
         let data_bytes = if is_write { request.bytes as usize } else { 0 };
-        let cookie = self.pending.enter(request);
+        let cookie = self.replies.pending.enter(request);
         let head = wire::request(flags, command, cookie, request.offset_bytes, request.bytes);
-        self.outgoing.push(head, request.tag, data_bytes);
+        self.outgoing.push(&head, request.tag, 0..data_bytes);
     }
 
     /// What a client must not send, by the protocol, has its error here.
     #[inline]
     fn refusal(&self, request: &Request) -> Option<i32> {
-        if self.lost.is_some() {
-            return Some(errno::ENOTCONN);
-        }
-        let facts = &self.facts;
-        let is_long = request.bytes > facts.request_bytes_max || request.bytes == 0;
-        // The least block is a power of two, as was looked at.
-        let is_torn = (request.offset_bytes | u64::from(request.bytes))
-            & u64::from(facts.block_bytes_min - 1)
-            != 0;
-        let through = request.is_through && !facts.can_write_through;
-        match request.operation {
-            Operation::Write | Operation::Trim if facts.is_read_only => Some(errno::EROFS),
-            Operation::Trim if !facts.can_trim => Some(errno::EOPNOTSUPP),
-            Operation::Fsync | Operation::Fdatasync if !facts.can_flush => Some(errno::EOPNOTSUPP),
-            Operation::Trim if request.bytes == 0 || is_torn => Some(errno::EINVAL),
-            Operation::Trim | Operation::Fsync | Operation::Fdatasync => None,
-            Operation::Write if through => Some(errno::EOPNOTSUPP),
-            Operation::Read | Operation::Write => (is_long || is_torn).then_some(errno::EINVAL),
-        }
+        if self.lost.is_some() { Some(errno::ENOTCONN) } else { self.facts.refusal(request) }
     }
 
     pub(crate) fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
@@ -109,16 +90,17 @@ impl Session {
     }
 
     fn exchange(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) -> Result<(), Fault> {
-        let sent = self.outgoing.send(&mut self.stream, slots, &mut self.pending);
+        let pending = &mut self.replies.pending;
+        let sent = self.outgoing.send(&mut self.stream, slots, |tag| pending.mark_sent(tag));
         // A server that ends the connection may have answered before: what came counts.
-        self.incoming.receive(&mut self.stream, slots, &mut self.pending, done)?;
+        self.incoming.receive(&mut self.stream, &mut self.replies, slots, done)?;
         sent
     }
 
     /// Gives the connection up: what is in flight ends with the fault's error at the next advance.
     pub(crate) fn lose(&mut self, fault: Fault) {
         self.outgoing.clear();
-        self.pending.fail_all(fault.kind.errno(), &mut self.refused);
+        self.replies.pending.fail_all(fault.kind.errno(), &mut self.refused);
         self.lost.get_or_insert(fault);
     }
 
@@ -128,7 +110,7 @@ impl Session {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.pending.count() + self.refused.len()
+        self.replies.pending.count() + self.refused.len()
     }
 
     pub(crate) fn lost(&self) -> Option<&Fault> {
@@ -137,12 +119,6 @@ impl Session {
 
     pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
         self.stream.tcp_info()
-    }
-
-    /// Length of the read that stands for a no-op.
-    pub(crate) fn no_op_bytes(&self) -> usize {
-        let bytes = u64::from(self.facts.block_bytes_min.max(512));
-        usize::try_from(bytes.min(self.facts.size_bytes)).unwrap_or(512)
     }
 
     /// Tells the server, if the socket has room for it; dropping closes.

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
+use std::ops::Range;
 
-use super::pending::Pending;
-use super::wire::REQUEST_BYTES;
 use crate::connection::Slots;
 use crate::fault::Fault;
 use crate::stream::{Stream, hung_up};
@@ -12,11 +11,17 @@ use crate::stream::{Stream, hung_up};
 /// Pieces handed to the kernel at once: heads, and the data of writes in the slots where they are.
 const PIECES: usize = 128;
 
+/// The longest head: that of iSCSI with the list of an unmapping.
+pub(crate) const HEAD_BYTES_MAX: usize = 72;
+
 /// A request that is not sent entirely.
 #[derive(Debug)]
 struct Unsent {
-    head: [u8; REQUEST_BYTES],
+    head: [u8; HEAD_BYTES_MAX],
+    head_bytes: usize,
     tag: u32,
+    /// Where its data begin in the slot.
+    data_at: usize,
     /// Length of its data in the slot.
     data_bytes: usize,
     /// How much of head and data has been sent.
@@ -25,47 +30,57 @@ struct Unsent {
 
 impl Unsent {
     fn left(&self) -> usize {
-        REQUEST_BYTES + self.data_bytes - self.sent
+        self.head_bytes + self.data_bytes - self.sent
     }
 
     fn head_left(&self) -> &[u8] {
-        &self.head[self.sent.min(REQUEST_BYTES)..]
+        &self.head[self.sent.min(self.head_bytes)..self.head_bytes]
     }
 
     fn data_left<'a>(&self, slots: &'a impl Slots) -> &'a [u8] {
         if self.data_bytes == 0 {
             return &[];
         }
-        &slots.for_write(self.tag)[self.sent.saturating_sub(REQUEST_BYTES)..self.data_bytes]
+        let from = self.data_at + self.sent.saturating_sub(self.head_bytes);
+        &slots.for_write(self.tag)[from..self.data_at + self.data_bytes]
     }
 }
 
 /// The queue, in the order of submission.
 #[derive(Debug, Default)]
-pub(super) struct Outgoing {
+pub(crate) struct Outgoing {
     queue: VecDeque<Unsent>,
 }
 
 impl Outgoing {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.queue.clear();
     }
 
     #[inline]
-    pub(super) fn push(&mut self, head: [u8; REQUEST_BYTES], tag: u32, data_bytes: usize) {
-        self.queue.push_back(Unsent { head, tag, data_bytes, sent: 0 });
+    pub(crate) fn push(&mut self, head: &[u8], tag: u32, data: Range<usize>) {
+        let mut kept = [0; HEAD_BYTES_MAX];
+        kept[..head.len()].copy_from_slice(head);
+        self.queue.push_back(Unsent {
+            head: kept,
+            head_bytes: head.len(),
+            tag,
+            data_at: data.start,
+            data_bytes: data.len(),
+            sent: 0,
+        });
     }
 
-    /// Sends what there is room for.
-    pub(super) fn send(
+    /// Sends what there is room for, and tells the tag of each request that has been sent entirely.
+    pub(crate) fn send(
         &mut self,
         stream: &mut Stream,
         slots: &impl Slots,
-        pending: &mut Pending,
+        mut sent: impl FnMut(u32),
     ) -> Result<(), Fault> {
         if stream.has_unsent() && !went(stream.send_kept())? {
             return Ok(());
@@ -73,7 +88,7 @@ impl Outgoing {
         while !self.queue.is_empty() {
             match self.send_some(stream, slots) {
                 Ok(0) => return Err(hung_up()),
-                Ok(bytes) => self.mark_sent(bytes, pending),
+                Ok(bytes) => self.mark_sent(bytes, &mut sent),
                 Err(error) => {
                     if !went(Err(error))? {
                         return Ok(());
@@ -98,7 +113,7 @@ impl Outgoing {
         stream.send(&pieces[..count])
     }
 
-    fn mark_sent(&mut self, mut bytes: usize, pending: &mut Pending) {
+    fn mark_sent(&mut self, mut bytes: usize, sent: &mut impl FnMut(u32)) {
         while let Some(first) = self.queue.front_mut() {
             let part = first.left().min(bytes);
             first.sent += part;
@@ -106,7 +121,7 @@ impl Outgoing {
             if first.left() > 0 {
                 return;
             }
-            pending.mark_sent(first.tag);
+            sent(first.tag);
             self.queue.pop_front();
         }
     }
