@@ -41,6 +41,8 @@ SECTOR = 512
 REFUSED = 2
 # Nothing completed in the measured time: a loaded machine.
 FINISHED = (0, 5)
+# Stamps of which I/Os at odd places have left a part.
+DAMAGED = 4
 # What a run says, having written nothing, of a file that somebody cut.
 TOO_SMALL = "The file is too small"
 # What a refusal says of data that may be ours as well as somebody's.
@@ -353,6 +355,8 @@ def run(world: World, drawn: random.Random) -> None:
     told = done.stderr.decode(errors="replace").strip().splitlines()[-3:]
     if done.returncode == REFUSED:
         world.log.append(f"    {told}")
+    elif done.returncode == DAMAGED and "--verify" in words and world.state(path).is_odd:
+        world.counts["damaged by ours"] += 1
     elif done.returncode not in FINISHED and TOO_SMALL not in " ".join(told):
         raise Violation(f"exit code {done.returncode}: {told}")
     check(world, before, path, done.returncode, " ".join(told))
