@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fathom
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_failure_tells_its_kind(tmp_path: Path) -> None:
