@@ -106,7 +106,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// An error as it stands in the result. Who interrupts a run knows why it ended, but not that a file stays.
+    /// An error as it stands in the result. Who interrupts a run knows why it ended, but not that a file
+    /// stays.
     fn failure_of(&self, error: &prepare::PrepareError) -> Failure {
         let failure = Failure::from(error);
         if error.keeps_the_file() && self.stop.load(Ordering::Relaxed) {
