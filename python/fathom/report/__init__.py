@@ -2,8 +2,10 @@
 
 >>> from fathom.report import gather, html_page
 >>> from fathom.store import Store
->>> with Store() as store:  # doctest: +SKIP
-...     page = html_page(gather(store, ["e3"]))
+>>> with Store() as store:
+...     page = html_page(gather(store, ["e1"]))
+>>> page[:15]
+'<!DOCTYPE html>'
 """
 
 from fathom.report.collect.gather import ReportError, gather

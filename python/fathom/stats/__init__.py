@@ -1,7 +1,9 @@
 """Statistics for measurements of storage.
 
->>> from fathom.stats import series_mean  # doctest: +SKIP
->>> series_mean(iops_of_each_second).low  # doctest: +SKIP
+>>> from fathom.stats import runs_mean
+>>> found = runs_mean([100, 101, 99, 100, 102, 98, 100, 101, 99, 100])
+>>> round(found.low, 1), round(found.mean, 1), round(found.high, 1)
+(99.2, 100.0, 100.8)
 """
 
 from fathom.stats.autocorrelation import Neighbours, neighbours

@@ -8,8 +8,10 @@ A reader is pure: bytes in, a ``Reading`` out, which has all results of the sour
 line that no rule knows. It touches no machine and no store.
 
 >>> from fathom.tools.formats import read_source
->>> reading = read_source(open("fio.json", "rb").read())  # doctest: +SKIP
->>> [(one.title, one.total.iops) for one in reading.results]  # doctest: +SKIP
+>>> with open("diskspd.txt", "rb") as source:
+...     reading = read_source(source.read())
+>>> len(reading.results)
+1
 """
 
 from fathom.tools.diskspd.write import to_arguments

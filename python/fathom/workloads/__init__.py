@@ -1,7 +1,8 @@
 """Workloads: loads of well-known applications by name, and the user's own.
 
->>> from fathom.workloads import find_workload  # doctest: +SKIP
->>> find_workload("sql-oltp-70").steps[0].arguments  # doctest: +SKIP
+>>> from fathom.workloads import find_workload
+>>> find_workload("sql-oltp-70").steps[0].arguments[:3]
+('-b8K', '-r', '-w30')
 """
 
 from fathom.workloads.arguments import run_arguments
