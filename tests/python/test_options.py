@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -210,3 +211,79 @@ def test_each_help_has_an_example() -> None:
     assert without == {"prepare adopt", "prepare condition"}
     for name in EXAMPLES:
         assert EXAMPLES[name][0] in " ".join(command(*name.split(), "--help").stdout.split())
+
+
+NO_MEASURING = "it measures nothing that another tool could"
+# Why a verb that measures or writes lacks an option that others of its kind have.
+LACKS = {
+    ("assess", "--runner"): "its cells rest on stop rules and intervals that our engine alone has",
+    ("prepare look", "--runner"): NO_MEASURING,
+    ("prepare fill", "--runner"): "what is written is checked with our own stamps",
+    ("prepare adopt", "--runner"): NO_MEASURING,
+    ("prepare condition", "--runner"): "the engine's guard has the last word for each piece",
+    ("prepare look", "--label"): "it is found by its target, which is its name",
+    ("prepare fill", "--label"): "it is found by its target, which is its name",
+    ("prepare adopt", "--label"): "it saves nothing",
+    ("prepare condition", "--label"): "it is found by its target, which is its name",
+    ("prepare look", "--dry-run"): "it writes nothing",
+    ("prepare fill", "--dry-run"): "prepare look says what is there, and --size what will be",
+    ("prepare adopt", "--dry-run"): "it writes nothing",
+    ("run", "--precondition"): "one run is made at once: prepare condition stands before it",
+    ("sweep", "--precondition"): "each cell leaves another state: it would hold for the first one",
+    ("tune", "--precondition"): "each load leaves another state: it would hold for the first one",
+    ("compare", "--precondition"): "A leaves another state for B: it would hold for the first one",
+    ("assess", "--precondition"): "--steady preconditions, and measures the steady state",
+    **{
+        (f"prepare {one}", "--precondition"): "prepare condition is the option as a verb"
+        for one in ("look", "fill", "adopt", "condition")
+    },
+    ("run", "--resume"): "one run is made at once; @12 makes a stored one again",
+    ("prepare look", "--resume"): "it writes nothing, and a look is made again",
+    ("prepare adopt", "--resume"): "it is done at once",
+}
+SESSION_OPTIONS = ("--runner", "--label", "--dry-run", "--precondition", "--resume")
+SESSIONS = ("run", "sweep", "tune", "repeat", "compare", "assess")
+
+
+def test_each_verb_that_measures_has_the_options_of_all_or_a_reason() -> None:
+    have = {(name, long) for name, long, *_ in options()}
+    names = [name for name, _ in verbs() if name in SESSIONS or name.startswith("prepare ")]
+    assert len(names) == 10
+    wanted = {(name, option) for name in names for option in SESSION_OPTIONS}
+    assert wanted - have == {*LACKS}
+    assert all(len(why) > 10 for why in LACKS.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["run", "-c1M", "-b4K", "-w10", "-d2", "-W1", "x.dat"], "1 run, about 0:03"),
+        (["run", "sql-oltp-70", "-d1", "-W0", "-c8M", "x.dat"], "1 run, about 0:01"),
+        (["repeat", "-c1M", "-d2", "-W1", "x.dat"], "10 runs, about 0:30; their spread"),
+        (["compare", "--run", "-o1", "-o2", "-c1M", "-d2", "-W1", "x.dat"], "20 runs in turns"),
+        (["sweep", "--depth", "1,2", "-c1M", "x.dat"], "2 cells"),
+        (["tune", "-r", "-c1M", "x.dat"], "about"),
+    ],
+    ids=lambda one: one[0] if isinstance(one, list) else "",
+)
+def test_a_dry_run_tells_the_time_and_makes_nothing(
+    words: list[str], told: str, tmp_path: Path
+) -> None:
+    verb, *rest = words
+    done = command(verb, "--dry-run", *rest, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert told in done.stdout
+    done = command(verb, "--dry-run", "--json", *rest, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert isinstance(json.loads(done.stdout), dict)
+    assert not (tmp_path / "x.dat").exists()
+    assert "there is no store" in command("list").stdout
+
+
+def test_a_dry_run_tells_what_the_guard_would_refuse(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine " * 1000)
+    words = ["-b4K", "-w100", "-d1", "-W0", "mine.txt"]
+    done = command("run", "--dry-run", *words, cwd=tmp_path)
+    assert (done.returncode, "refused: " in done.stdout) == (2, True)
+    done = command("run", "--dry-run", "--overwrite", *words, cwd=tmp_path)
+    assert (done.returncode, "refused: " in done.stdout) == (0, False)

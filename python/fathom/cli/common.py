@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fathom.store import Store
 
 __all__ = [
+    "DryRunOption",
     "JsonOption",
     "RedactOption",
     "RunnerOption",
@@ -51,6 +52,9 @@ RunnerOption = Annotated[
         metavar="fio|PATH",
         help="Measure with another tool: fio, or the DiskSpd at this path.",
     ),
+]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
 ]
 RedactOption = Annotated[
     bool,

@@ -48,6 +48,7 @@ __all__ = [
     "RepeatPolicy",
     "Repeater",
     "Repetition",
+    "asked_run_s",
     "begin_repeat",
     "repeat",
     "resume_repeat",

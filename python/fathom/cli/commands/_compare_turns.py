@@ -57,12 +57,16 @@ class Turns:
     permission: Permission
     as_json: bool
     verdict: str | None = None
+    dry_run: bool = False
 
 
 def in_turns(wish: Turns, where: str | None) -> None:
     """Measure and compare, go on with what was ended, or compare again what was measured."""
     try:
         plan = None if wish.run is None else _plan(wish.run, wish)
+        if wish.dry_run and plan is not None:
+            _show_forecast(plan, as_json=wish.as_json, is_asked=True)
+            return
         with opened_store(where, make=plan is not None) as store:
             found = _found(store, wish, plan)
             _show(store, found, as_json=wish.as_json)
@@ -129,8 +133,11 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
         return resume_in_turns(store, experiment_id, runner, on_progress=tell)
 
 
-def _show_forecast(plan: TurnsPlan) -> None:
+def _show_forecast(plan: TurnsPlan, *, as_json: bool = False, is_asked: bool = False) -> None:
     found = plan.forecast()
+    if as_json:
+        typer.echo(json.dumps({**asdict(found), "plan": asdict(plan)}))
+        return
     times = [clock_words(one) for one in (found.least_s, found.most_s)]
     more = found.most_runs - found.least_runs
     words = f"{found.least_runs} runs in turns, about {times[0]}"
@@ -139,7 +146,7 @@ def _show_forecast(plan: TurnsPlan) -> None:
             f"; the spread of these pairs tells how many more there will be, at most {more} "
             f"({times[1]} in all)"
         )
-    typer.echo(words, err=True)
+    typer.echo(words, err=not is_asked)
 
 
 def _again(store: Store, wish: Turns) -> TurnsComparison:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 import fathom
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
-from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_WORSE
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
 from fathom.experiments import run_workload
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.runners.measure import measure
 from fathom.tools.choose import foreign_runner
+from fathom.units import clock_words, size_words
 from fathom.workloads import run_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fathom import EventCallback, Result
     from fathom._permission import Permission
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from fathom.store import Store
     from fathom.workloads import Workload
 
-__all__ = ["Wish", "parse_limit", "run_again", "run_new"]
+__all__ = ["Wish", "foresee_run", "parse_limit", "run_again", "run_new"]
 
 
 class Wish(NamedTuple):
@@ -169,6 +170,47 @@ def _steps(
         words = "; ".join(f"{step}: {why}" if step else why for step, why in done.failures.items())
         fail(words, EXIT_FAILED)
     _require(results, wish)
+
+
+def foresee_run(workload: Workload | None, wish: Wish) -> None:
+    """Say what runs would do, and whether the guard would let them; nothing is written or made.
+
+    Raises
+    ------
+    FathomError
+        As ``fathom.explain``.
+
+    """
+    told = [
+        fathom.explain(
+            one,
+            overwrite=wish.permission.overwrite,
+            allow_write=wish.permission.allow_write,
+        )
+        for one in _requests(workload, wish)
+    ]
+    if wish.as_json:
+        typer.echo(json.dumps(told if len(told) > 1 else told[0], indent=2))
+    else:
+        seconds = clock_words(sum(one["duration_s"] for one in told))
+        typer.echo(f"{len(told)} run{'s' * (len(told) > 1)}, about {seconds}")
+        for words in dict.fromkeys(words for one in told for words in _explained(one)):
+            typer.echo(words)
+    if not all(one["would_run"] for one in told):
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _explained(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.
+    """Return a line for each file that is made and each target, refused or not."""
+    for file in told["files"]:
+        yield f"{file['path']}: {file['fate']}, {size_words(file['write_bytes'])} written before"
+    for target in told["targets"]:
+        does = "written and read" if target["is_written"] else "only read"
+        yield f"{target['path']}: {does}"
+        verdict = target["verdict"]
+        if verdict["is_refused"]:
+            yield f"  refused: {verdict['reason']}; {verdict['remedy']}"
+    yield from told["notes"]
 
 
 def _requests(workload: Workload | None, wish: Wish) -> list[Request]:

@@ -10,7 +10,7 @@ import typer
 import fathom
 from fathom._permission import Permission
 from fathom.cli.commands._resumed import refuse_what_a_plan_has
-from fathom.cli.common import JsonOption, StoreOption, exit_code, fail
+from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.assess import failure_words
 
@@ -49,9 +49,7 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
             metavar="SECONDS", help="Also go on until steady, at most so long; 20s at least."
         ),
     ] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
-    ] = False,
+    dry_run: DryRunOption = False,
     resume: Annotated[
         str | None,
         typer.Option(

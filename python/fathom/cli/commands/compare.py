@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom._permission import typed
-from fathom.cli.common import JsonOption, RunnerOption, StoreOption, fail, opened_store
+from fathom.cli.common import (
+    DryRunOption,
+    JsonOption,
+    RunnerOption,
+    StoreOption,
+    fail,
+    opened_store,
+)
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.comparison import judge, show_comparison
 
@@ -66,6 +73,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         int, typer.Option(help="With --run: pairs whose spread decides how many there will be.")
     ] = 10,
     most: Annotated[int, typer.Option(help="With --run: never more pairs than this.")] = 60,
+    dry_run: DryRunOption = False,
     resume: Annotated[
         str | None, typer.Option(help="Go on with a --run: its experiment, such as e7, or last.")
     ] = None,
@@ -100,6 +108,8 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     if not 0 < confidence < 100:  # noqa: PLR2004 - Percent.
         fail(f"a confidence is between 0 and 100 %, not {confidence:g}", EXIT_INVALID)
     names, permission = typed(context.args)
+    if dry_run and run is None:
+        fail("--dry-run needs --run: saved runs are only read", EXIT_INVALID)
     if run is not None or resume is not None or len(names) == 1:
         from fathom.cli.commands._compare_turns import Turns, in_turns  # noqa: PLC0415 - Seldom needed.
 
@@ -116,6 +126,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
             permission,
             as_json,
             verdict,
+            dry_run,
         )
         in_turns(wish, store)
         return

@@ -14,6 +14,7 @@ from fathom._permission import typed
 from fathom.cli.commands._resumed import named_experiment, resumed_permission, resumed_runner
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import (
+    DryRunOption,
     JsonOption,
     RunnerOption,
     StoreOption,
@@ -25,6 +26,7 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, text_table
+from fathom.units import clock_words
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
@@ -52,6 +54,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         str, typer.Option(help="What is done to the targets first: none, wipc or wdpc.")
     ] = "none",
     yes: Annotated[bool, typer.Option("--yes", help="Precondition without asking.")] = False,
+    dry_run: DryRunOption = False,
     resume: Annotated[
         str | None, typer.Option(help="Go on with one: its experiment, such as e7, or last.")
     ] = None,
@@ -64,7 +67,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
 
     The arguments are DiskSpd's, or a workload of one run and a target, as for fathom run.
     """
-    from fathom.experiments.repeat import RepeatPolicy  # noqa: PLC0415 - Loads NumPy.
+    from fathom.experiments.repeat import RepeatPolicy, asked_run_s  # noqa: PLC0415 - Loads NumPy.
 
     arguments, permission = typed(context.args)
     if (resume is None) != bool(arguments):
@@ -75,7 +78,13 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         policy = RepeatPolicy(metric, precision / 100, confidence / 100, pilot, most)
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
+    if dry_run and resume is not None:
+        fail("--dry-run: a repetition is resumed as it was planned", EXIT_INVALID)
     try:
+        if dry_run:
+            one_s = asked_run_s(single_step(arguments)[0], runner or "fathom")
+            _foresee(policy, one_s, as_json=as_json)
+            return
         with opened_store(store, make=resume is None) as opened:
             if resume is None:
                 wish = _Wish(policy, label, precondition, yes, chosen_runner(runner))
@@ -93,6 +102,19 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         fail(error, exit_code(error))
     if found.failure is not None:
         fail(found.failure, EXIT_FAILED)
+
+
+def _foresee(policy: RepeatPolicy, one_s: float, *, as_json: bool) -> None:
+    """Say how many runs there are, and how long they take; nothing is opened."""
+    least_s, most_s = policy.pilot * one_s, policy.most * one_s
+    if as_json:
+        runs = {"least_runs": policy.pilot, "most_runs": policy.most}
+        typer.echo(json.dumps({**runs, "least_s": least_s, "most_s": most_s}))
+        return
+    typer.echo(
+        f"{policy.pilot} runs, about {clock_words(least_s)}; their spread tells how many more "
+        f"there will be, at most {policy.most - policy.pilot} ({clock_words(most_s)} in all)"
+    )
 
 
 class _Wish(NamedTuple):

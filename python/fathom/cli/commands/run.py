@@ -12,6 +12,7 @@ from fathom._own_stores import note_store
 from fathom._permission import typed
 from fathom.cli.commands._workload_argument import named_workload, single_step
 from fathom.cli.common import (
+    DryRunOption,
     JsonOption,
     RunnerOption,
     StoreOption,
@@ -20,6 +21,7 @@ from fathom.cli.common import (
     fail,
     opened_store,
 )
+from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.store.references import requested_run_number
 
 __all__ = ["run"]
@@ -38,6 +40,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             "'p99<5ms', 'iops>=10000'. May stand several times."
         ),
     ] = None,
+    dry_run: DryRunOption = False,
     runner: RunnerOption = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Do not save the run.")] = False,
     as_json: JsonOption = False,
@@ -55,6 +58,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     """
     from fathom.cli.commands._run_do import (  # noqa: PLC0415 - Loads NumPy.
         Wish,
+        foresee_run,
         parse_limit,
         run_again,
         run_new,
@@ -65,6 +69,8 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         limits = tuple(parse_limit(one) for one in require or ())
         if number := _stored_run(arguments, runner):
             wish = Wish(arguments, permission, label, None, as_json, limits)
+            if dry_run:
+                fail("--dry-run: fathom show lists what a stored run asked for", EXIT_INVALID)
             with opened_store(store, make=False) as opened:
                 run_again(opened, number, wish, no_save=no_save)
             return
@@ -75,6 +81,9 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             label = label or name
         workload = None if other else named_workload(arguments)
         wish = Wish(arguments, permission, label or "", other.get("runner"), as_json, limits)
+        if dry_run:
+            foresee_run(workload, wish)
+            return
         if no_save:
             # It is not opened, and yet holds what was measured before.
             note_store(store)

@@ -17,6 +17,7 @@ from fathom.cli.commands._resumed import (
     resumed_runner,
 )
 from fathom.cli.common import (
+    DryRunOption,
     JsonOption,
     RunnerOption,
     StoreOption,
@@ -70,9 +71,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         ),
     ] = -1.0,
     seed: Annotated[int, typer.Option(help="Of the order of the cells.")] = 0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
-    ] = False,
+    dry_run: DryRunOption = False,
     resume: Annotated[
         str | None,
         typer.Option(

@@ -18,6 +18,7 @@ from fathom.cli.commands._resumed import (
     resumed_runner,
 )
 from fathom.cli.common import (
+    DryRunOption,
     JsonOption,
     RunnerOption,
     StoreOption,
@@ -69,9 +70,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             help="Widen a range (twice as far, twice at most) where the best lies at its end."
         ),
     ] = True,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would do and how long it would take.")
-    ] = False,
+    dry_run: DryRunOption = False,
     resume: Annotated[
         str | None,
         typer.Option(help="Go on with a tuning that was ended: e7, its experiment, or last."),

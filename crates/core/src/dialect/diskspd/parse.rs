@@ -125,8 +125,11 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
         return Ok(match instead {
             Instead::Usage => Invocation::Usage,
             Instead::Version => Invocation::Version,
-            Instead::Disks => Invocation::ListDisks,
-            Instead::Doctor => Invocation::Doctor(doctor(draft, targets)?),
+            Instead::Disks => {
+                nothing_beside("--list", &["-list"], &options, &draft)?;
+                Invocation::ListDisks
+            }
+            Instead::Doctor => Invocation::Doctor(doctor(draft, &options, targets)?),
             Instead::System(_) if args.len() > 1 => {
                 return Err("-Rs must be the only parameter".to_owned().into());
             }
@@ -149,7 +152,12 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
     finish(draft, targets, command_line, outside)
 }
 
-fn doctor(draft: Draft, targets: &[String]) -> Result<DoctorRequest, ParseError> {
+fn doctor(
+    draft: Draft,
+    options: &[Result<Switch<'_>, ParseError>],
+    targets: &[String],
+) -> Result<DoctorRequest, ParseError> {
+    nothing_beside("--doctor", &["R", "-json", "-doctor"], options, &draft)?;
     let format = draft.overrides.format.unwrap_or_default();
     if format == ResultFormat::Xml {
         return Err("--doctor has no XML form: use -Rjson".to_owned().into());
@@ -162,16 +170,25 @@ fn only_shown(
     options: &[Result<Switch<'_>, ParseError>],
     draft: &Draft,
 ) -> Result<ResultFormat, ParseError> {
+    let allowed = ["R", "-json", "-io-timeout", "-verify-only"];
+    nothing_beside("--verify-only", &allowed, options, draft)?;
+    Ok(draft.overrides.format.unwrap_or(draft.profile.format))
+}
+
+/// Refuses what a mode without a run would ignore.
+fn nothing_beside(
+    mode: &str,
+    allowed: &[&str],
+    options: &[Result<Switch<'_>, ParseError>],
+    draft: &Draft,
+) -> Result<(), ParseError> {
     let others = options.iter().flatten();
     let other = others
-        .filter(|option| !["R", "-json", "-io-timeout", "-verify-only"].contains(&option.flag.name))
+        .filter(|option| !allowed.contains(&option.flag.name))
         .map(|option| option.argument)
         .chain(draft.profile_only.then_some("-Rp"))
         .next();
-    match other {
-        Some(other) => Err(format!("'{other}' cannot be used with --verify-only").into()),
-        None => Ok(draft.overrides.format.unwrap_or(draft.profile.format)),
-    }
+    other.map_or(Ok(()), |other| Err(format!("'{other}' cannot be used with {mode}").into()))
 }
 
 /// All options come before the first target, and before `--`, behind which all are targets. `/` never begins
@@ -392,4 +409,52 @@ fn check_runnable(profile: &Profile) -> Result<(), ParseError> {
     }
     errors.dedup();
     if errors.is_empty() { Ok(()) } else { Err(ParseError { errors, warnings: Vec::new() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    fn parsed(args: &[&str]) -> Result<Invocation, ParseError> {
+        let missing = |_: &Path| Err(Error::from(ErrorKind::NotFound));
+        let args: Vec<_> = args.iter().map(|&arg| arg.to_owned()).collect();
+        parse(&args, &Outside { read_file: &missing, fresh_seed: 1 })
+    }
+
+    /// Those that ask for something else than a run; the first of them is done.
+    const OTHER_MODES: [&str; 7] =
+        ["?", "-help", "-version", "-list", "-doctor", "-verify-only", "ye"];
+
+    #[test]
+    fn no_option_is_ignored_beside_a_mode_without_a_run() {
+        let modes: [(&str, &[&str]); 3] = [
+            ("--verify-only=x.journal", &["R", "-json", "-io-timeout"]),
+            // Of -R, its example is XML, which a diagnosis has not.
+            ("--doctor", &["-json"]),
+            ("--list", &[]),
+        ];
+        for (mode, taken) in modes {
+            let mut tried = 0;
+            for flag in flags::all().filter(|flag| !OTHER_MODES.contains(&flag.name)) {
+                let Some(example) = flag.example.split_whitespace().next() else { continue };
+                // What is no option of a line by itself is refused for that, or asks for a host.
+                if !example.starts_with('-') || example.starts_with("-Rs") || example == "-R" {
+                    continue;
+                }
+                tried += 1;
+                let found = parsed(&[mode, example]);
+                let is_taken = taken.contains(&flag.name) && !example.starts_with("-Rp");
+                assert_eq!(found.is_ok(), is_taken, "{mode} {example}: {found:?}");
+            }
+            assert!(tried > 50, "{mode}: {tried} options were tried");
+        }
+    }
+
+    #[test]
+    fn a_lease_beside_a_verification_is_refused_by_its_name() {
+        let error = parsed(&["--lease=10", "--verify-only=x.journal"]).unwrap_err();
+        assert_eq!(error.errors, ["'--lease=10' cannot be used with --verify-only"]);
+    }
 }
