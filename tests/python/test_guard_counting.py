@@ -174,8 +174,10 @@ def test_a_table_that_is_a_part_of_an_io_and_meets_it_at_both_ends_is_not_lost(
 
 
 def test_a_table_over_a_stamp_does_not_make_the_sector_one_that_merely_counts(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The journal is kept where one works.
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "t.dat"
     _written(path, "-b4K")
     _written(path, "-b8K", "--verify")
