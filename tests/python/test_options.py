@@ -280,6 +280,17 @@ def test_a_dry_run_tells_the_time_and_makes_nothing(
     assert "there is no store" in command("list").stdout
 
 
+def test_a_dry_run_of_preconditioning_makes_no_store(tmp_path: Path) -> None:
+    (tmp_path / "x.dat").write_bytes(b"1" * (1 << 20))
+    words = ["prepare", "condition", "--wipc", "--dry-run", "--rate", "100"]
+    done = command(*words, "x.dat", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "WIPC of " in done.stdout
+    done = command(*words, "--json", "x.dat", cwd=tmp_path)
+    assert json.loads(done.stdout)["done"] == []
+    assert "there is no store" in command("list").stdout
+
+
 def test_a_dry_run_tells_what_the_guard_would_refuse(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine " * 1000)
     words = ["-b4K", "-w100", "-d1", "-W0", "mine.txt"]

@@ -17,6 +17,7 @@ from fathom.cli.exit_codes import (
     EXIT_REFUSED,
 )
 from fathom.store.errors import NoStoreError, NotFoundError, NotSavedError
+from fathom.store.where import store_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ __all__ = [
     "StoreOption",
     "chosen_runner",
     "fail",
+    "is_there",
     "listed_store",
     "opened_store",
 ]
@@ -81,6 +83,12 @@ def chosen_runner(name: str | None) -> dict[str, str]:
 
     found = foreign_runner(name, None)
     return {} if found is None else {"runner": name, "tool_version": found.name}
+
+
+def is_there(where: str | None) -> bool:
+    """Whether there is a store already; a server's database is taken to be one."""
+    file = store_file(where)
+    return file is None or file.exists()
 
 
 def fail(error: BaseException | str, code: int) -> NoReturn:

@@ -151,9 +151,9 @@ class Conditioning:
     """Preconditioning, from the user's words to the last round."""
 
     def __init__(
-        self, store: Store, permission: Permission, metrics: list[str], *, as_json: bool
+        self, store: Store | None, permission: Permission, metrics: list[str], *, as_json: bool
     ) -> None:
-        """Track these figures."""
+        """Track these figures; without a store, nothing can be done but ``foresee``."""
         self._store = store
         self._permission = permission
         self._metrics = metrics
@@ -195,9 +195,18 @@ class Conditioning:
                 typer.echo(f"  {sentence}")
 
     def _known_rate(self) -> tuple[float, str] | None:
-        if len(self._targets) > 1:
+        if len(self._targets) > 1 or self._store is None:
             return None
         return known_rate(self._store, self._targets[0].path)
+
+    def foresee(
+        self, rest: list[str], rate: float | None, tbw: float | None, *, wipc: bool, wdpc: bool
+    ) -> None:
+        """Say what it takes, and do nothing."""
+        self.plan(rest, wipc=wipc, wdpc=wdpc)
+        self.estimate(rate, tbw)
+        if self._as_json:
+            self.show_json([])
 
     def may_write(self, *, yes: bool) -> bool:
         """Ask, if more than the capacity is written."""
@@ -206,12 +215,14 @@ class Conditioning:
     def run(self) -> list[dict[str, Any]]:
         """Do what was planned, and return what was done."""
         done: list[dict[str, Any]] = []
+        store = self._store
+        assert store is not None, "without a store, it is only foreseen"  # noqa: S101 - Of ours.
         if "wipc" in self._kinds:
             for target in self._targets:
-                planned = plan_precondition(self._store, target.path, self._permission)
+                planned = plan_precondition(store, target.path, self._permission)
                 done.append(self._done(run_writing, planned))
         if "wdpc" in self._kinds:
-            planned = plan_settling(self._store, self._loads, self._metrics)
+            planned = plan_settling(store, self._loads, self._metrics)
             done.append(self._done(run_settling, planned))
         return done
 

@@ -11,7 +11,7 @@ import typer
 
 import fathom
 from fathom._permission import Permission
-from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, is_there, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.verbs import Passing
 from fathom.units import SIZES
@@ -226,6 +226,11 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
     if (resume is None) != bool(context.args):
         fail("name the target or the load, or what to --resume: one of both", EXIT_INVALID)
     try:
+        if dry_run and not is_there(store):
+            # What would be done is said without a store, too; only what was measured is not known.
+            doing = Conditioning(None, permission, metric or ["iops"], as_json=as_json)
+            doing.foresee(context.args, rate, tbw, wipc=wipc, wdpc=wdpc)
+            return
         with opened_store(store, make=resume is None) as opened:
             if resume is not None:
                 resume_any(opened, resume, permission, as_json=as_json)
