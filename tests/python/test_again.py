@@ -37,8 +37,8 @@ def kept() -> Iterator[Store]:
         (EFFORTS["quick"], {"writes": True}, "fathom assess --quick --write FILE"),
         (
             replace(EFFORTS["thorough"], seconds=90, size_bytes=64 << 20),
-            {"steady_seconds": 5},
-            "fathom assess --thorough --time 90s --size 64M --steady 5 FILE",
+            {"steady_seconds": 20},
+            "fathom assess --thorough --time 90s --size 64M --steady 20 FILE",
         ),
     ],
 )

@@ -361,7 +361,9 @@ def test_a_real_file_is_assessed_and_stays_as_it_is(own: Path) -> None:
     assert found.failures == {}
     (target,) = found.targets
     assert all(one.figures is not None for one in target.plan.done())
-    assert "working-set-small" in [one.rule for one in found.findings]
+    # Where something else than the device answered, that is the reason, and the cause of both.
+    rules = {one.rule for one in found.findings}
+    assert rules & {"working-set-small", "not-the-device"}
 
 
 def test_the_public_names_are_these() -> None:
