@@ -65,7 +65,8 @@ def _remove(folder: Path) -> None:
 
 def _locked_folder(folder: Path) -> tuple[Path, int]:
     """Return the scratch file, and the descriptor that holds the lock."""
-    made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+    # As the folder was named: from Python 3.12 on, the name that is made is absolute.
+    made = folder / Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder)).name
     try:
         lock = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
