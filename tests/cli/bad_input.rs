@@ -59,7 +59,7 @@ const COMMAND_LINES: &[(&str, &str)] = &[
     ("--json=./t.dat -c2M t.dat", "a target of this run"),
     ("--json=t.dat -c2M other.dat", "no result of this tool"),
     ("--json=t.dat --explain other.dat", "no result of this tool"),
-    ("--json=t.dat --doctor", "a target of this run"),
+    ("--json=t.dat --doctor", "cannot be used with --doctor"),
     ("--verify-only=nosuch.journal", "'-d1' cannot be used"),
     ("-b", "-b"),
     ("-b0", "-b0"),
@@ -278,6 +278,13 @@ fn folder() -> tempfile::TempDir {
     std::fs::write(folder.path().join("t.dat"), vec![7; 1 << 20]).unwrap();
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     folder
+}
+
+#[test]
+fn a_diagnosis_is_not_written_over_its_target() {
+    let folder = folder();
+    let args = ["--json=t.dat", "--doctor", "t.dat"];
+    must_fail(folder.path(), &args, "a target of this run").unwrap();
 }
 
 #[test]
