@@ -56,7 +56,8 @@ def documents() -> dict[str, list[str]]:
 def lines_of_a_page(page: Path) -> list[str]:
     """Return the lines of a page that measure, but for those that show a refusal."""
     text = "".join(block for refused, block in _FENCED.findall(page.read_text()) if not refused)
-    lines = re.findall(r"^(?:\$ )?((?:diskspd|fathom run) [^\n|>#]+)", text, re.MULTILINE)
+    words = r"""(?:'[^'\n]*'|[^\n|>#'])+"""
+    lines = re.findall(rf"^(?:\$ )?((?:diskspd|fathom run) {words})", text, re.MULTILINE)
     return [line.strip() for line in lines]
 
 

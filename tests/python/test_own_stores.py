@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,8 +37,10 @@ def stores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         "environment": tmp_path / "named.sqlite",
         "other": tmp_path / "other.sqlite",
     }
-    for path in found.values():
-        assert command("list", "--store", str(path)).returncode == 0
+    code = (
+        "import sys\nfrom fathom.store import Store\nfor path in sys.argv[1:]: Store(path).close()"
+    )
+    subprocess.run([sys.executable, "-c", code, *map(str, found.values())], check=True)
     monkeypatch.setenv("FATHOM_STORE", str(found["environment"]))
     return found
 
