@@ -8,7 +8,7 @@ use fathom_sys::transfer::Operation;
 
 use crate::address::{Address, Scheme};
 use crate::facts::Facts;
-use crate::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind, errno};
 use crate::iscsi;
 use crate::nbd;
 use crate::settings::Settings;
@@ -69,6 +69,9 @@ pub struct Connection {
     session: Session,
     server: String,
     timeout: Duration,
+    /// What completes without the server.
+    refused: Vec<Done>,
+    lost: Option<Fault>,
 }
 
 impl Connection {
@@ -85,7 +88,7 @@ impl Connection {
             }
         };
         let session = session.map_err(|fault| fault.at(&server))?;
-        Ok(Self { session, server, timeout: settings.timeout })
+        Ok(Self { session, server, timeout: settings.timeout, refused: Vec::new(), lost: None })
     }
 
     /// What the server says of the target.
@@ -102,13 +105,36 @@ impl Connection {
     /// If the tag is in flight.
     #[inline]
     pub fn submit(&mut self, request: Request) {
-        each!(&mut self.session, it => it.submit(request));
+        match self.refusal(&request) {
+            Some(errno) => self.refused.push(Done { tag: request.tag, result: -errno }),
+            None => each!(&mut self.session, it => it.submit(request)),
+        }
+    }
+
+    /// The error number of what is not sent, if it is not.
+    #[inline]
+    fn refusal(&self, request: &Request) -> Option<i32> {
+        if self.lost.is_some() { Some(errno::ENOTCONN) } else { self.facts().refusal(request) }
     }
 
     /// Sends what there is room for, takes what is there, and appends what has completed.
     #[inline]
     pub fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
-        each!(&mut self.session, it => it.advance(slots, done));
+        done.append(&mut self.refused);
+        if self.lost.is_some() {
+            return;
+        }
+        if let Err(fault) = each!(&mut self.session, it => it.exchange(slots, done)) {
+            self.lose(fault);
+            done.append(&mut self.refused);
+        }
+    }
+
+    /// Gives the connection up: what is in flight ends with the fault's error at the next advance.
+    fn lose(&mut self, fault: Fault) {
+        let errno = fault.kind.errno();
+        each!(&mut self.session, it => it.fail_all(errno, &mut self.refused));
+        self.lost.get_or_insert(fault);
     }
 
     /// What to wait for when [`Connection::advance`] has completed nothing.
@@ -122,14 +148,14 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        each!(&self.session, it => it.in_flight())
+        each!(&self.session, it => it.in_flight()) + self.refused.len()
     }
 
     /// Why the connection is over, if it is. All that was in flight has then completed with the fault's error
     /// number, and all that is submitted later completes with `ENOTCONN`.
     #[must_use]
     pub fn lost(&self) -> Option<Fault> {
-        each!(&self.session, it => it.lost()).map(|fault| fault.clone().at(&self.server))
+        self.lost.clone().map(|fault| fault.at(&self.server))
     }
 
     /// What the kernel knows of the connection; nothing of a unix socket.
@@ -150,7 +176,10 @@ impl Connection {
         match &mut self.session {
             Session::Nbd(_) => self.read_exact_at(0, &mut block)?,
             Session::Iscsi(session) => {
-                session.submit_no_op();
+                match self.lost {
+                    Some(_) => self.refused.push(Done { tag: 0, result: -errno::ENOTCONN }),
+                    None => session.submit_no_op(),
+                }
                 self.wait_until_done("no-op", &mut block)?;
             }
         }
@@ -183,7 +212,9 @@ impl Connection {
     /// Ends the connection as the protocol wants it; waits for nobody. Who leaves with I/Os in flight makes a
     /// server throw their answers away, and nbdkit 1.32 has been seen to abort at that.
     pub fn close(self) {
-        each!(self.session, it => it.close());
+        if self.lost.is_none() {
+            each!(self.session, it => it.close());
+        }
     }
 
     fn in_pieces(
@@ -224,7 +255,7 @@ impl Connection {
             }
             if let Err(fault) = wait(self.interest(), deadline) {
                 // The late answer would belong to nobody.
-                each!(&mut self.session, it => it.lose(fault.clone()));
+                self.lose(fault.clone());
                 self.advance(&mut OneSlot(buffer), &mut done);
                 return Err(fault.at(&self.server));
             }

@@ -48,9 +48,6 @@ pub(crate) struct Session {
     incoming: Incoming,
     /// What the server's window has no room for yet.
     waiting: VecDeque<Request>,
-    /// What completes without the server.
-    refused: Vec<Done>,
-    lost: Option<Fault>,
     timeout: Duration,
 }
 
@@ -72,8 +69,6 @@ impl Session {
             outgoing: Outgoing::default(),
             incoming: Incoming::new(),
             waiting: VecDeque::new(),
-            refused: Vec::new(),
-            lost: None,
             timeout: settings.timeout,
         };
         session.learn()?;
@@ -168,10 +163,7 @@ impl Session {
         self.command(tag, flags, bytes, cdb, &[], 0);
         let mut done = Vec::with_capacity(1);
         loop {
-            self.advance(&mut OneSlot(into), &mut done);
-            if let Some(fault) = &self.lost {
-                return Err(fault.clone());
-            }
+            self.exchange(&mut OneSlot(into), &mut done)?;
             if let Some(done) = done.pop() {
                 return Ok(usize::try_from(done.result).map_err(|_| -done.result));
             }
@@ -203,14 +195,7 @@ impl Session {
     }
 
     pub(crate) fn submit(&mut self, request: Request) {
-        match self.refusal(&request) {
-            Some(errno) => self.refused.push(Done { tag: request.tag, result: -errno }),
-            None => self.waiting.push_back(request),
-        }
-    }
-
-    fn refusal(&self, request: &Request) -> Option<i32> {
-        if self.lost.is_some() { Some(errno::ENOTCONN) } else { self.facts.refusal(request) }
+        self.waiting.push_back(request);
     }
 
     /// Queues what the server's window has room for.
@@ -246,18 +231,12 @@ impl Session {
         }
     }
 
-    pub(crate) fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
-        done.append(&mut self.refused);
-        if self.lost.is_some() {
-            return;
-        }
-        if let Err(fault) = self.exchange(slots, done) {
-            self.lose(fault);
-            done.append(&mut self.refused);
-        }
-    }
-
-    fn exchange(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) -> Result<(), Fault> {
+    /// Sends what there is room for, and takes what is there.
+    pub(crate) fn exchange(
+        &mut self,
+        slots: &mut impl Slots,
+        done: &mut Vec<Done>,
+    ) -> Result<(), Fault> {
         self.release();
         let sent = self.send(slots);
         self.incoming.receive(&mut self.stream, &mut self.tasks, slots, done)?;
@@ -315,23 +294,17 @@ impl Session {
 
     /// Queues the protocol's own no-op, which completes as an I/O does.
     pub(crate) fn submit_no_op(&mut self) {
-        if self.lost.is_some() {
-            self.refused.push(Done { tag: 0, result: -errno::ENOTCONN });
-            return;
-        }
         let tag = self.tasks.enter(0, 0, 0, false);
         let head = self.nop(tag);
         self.outgoing.push(&head.0, 0, 0..0);
     }
 
-    /// Gives the session up: what is in flight ends with the fault's error at the next advance.
-    pub(crate) fn lose(&mut self, fault: Fault) {
+    /// Ends what is in flight, or waits for its turn, with an error number.
+    pub(crate) fn fail_all(&mut self, errno: i32, done: &mut Vec<Done>) {
         self.outgoing.clear();
-        let errno = fault.kind.errno();
-        self.tasks.fail_all(errno, &mut self.refused);
+        self.tasks.fail_all(errno, done);
         let waiting = self.waiting.drain(..);
-        self.refused.extend(waiting.map(|request| Done { tag: request.tag, result: -errno }));
-        self.lost.get_or_insert(fault);
+        done.extend(waiting.map(|request| Done { tag: request.tag, result: -errno }));
     }
 
     pub(crate) fn interest(&self) -> Interest {
@@ -339,11 +312,7 @@ impl Session {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.tasks.count + self.waiting.len() + self.refused.len()
-    }
-
-    pub(crate) fn lost(&self) -> Option<&Fault> {
-        self.lost.as_ref()
+        self.tasks.count + self.waiting.len()
     }
 
     pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
@@ -352,7 +321,7 @@ impl Session {
 
     /// Logs out, if the socket has room for it; dropping closes.
     pub(crate) fn close(mut self) {
-        if self.lost.is_none() && self.outgoing.is_empty() {
+        if self.outgoing.is_empty() {
             let head = Head::new(opcode::LOGOUT | opcode::IMMEDIATE, flag::FINAL, 0, 0x7fff_0000)
                 .with(24, self.command_number)
                 .with(28, self.tasks.status_number);

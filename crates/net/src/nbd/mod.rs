@@ -15,7 +15,7 @@ use self::wire::command;
 use crate::address::Address;
 use crate::connection::{Done, Request, Slots};
 use crate::facts::Facts;
-use crate::fault::{Fault, errno};
+use crate::fault::Fault;
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::settings::Settings;
@@ -29,9 +29,6 @@ pub(crate) struct Session {
     replies: Replies,
     outgoing: Outgoing,
     incoming: Incoming,
-    /// What completes without the server.
-    refused: Vec<Done>,
-    lost: Option<Fault>,
 }
 
 impl Session {
@@ -43,8 +40,6 @@ impl Session {
             replies: Replies::new(negotiated.is_structured),
             outgoing: Outgoing::default(),
             incoming: Incoming::new(),
-            refused: Vec::new(),
-            lost: None,
         })
     }
 
@@ -54,10 +49,6 @@ impl Session {
 
     #[inline]
     pub(crate) fn submit(&mut self, request: Request) {
-        if let Some(errno) = self.refusal(&request) {
-            self.refused.push(Done { tag: request.tag, result: -errno });
-            return;
-        }
         let command = match request.operation {
             Operation::Read => command::READ,
             Operation::Write => command::WRITE,
@@ -72,24 +63,12 @@ impl Session {
         self.outgoing.push(&head, request.tag, 0..data_bytes);
     }
 
-    /// What a client must not send, by the protocol, has its error here.
-    #[inline]
-    fn refusal(&self, request: &Request) -> Option<i32> {
-        if self.lost.is_some() { Some(errno::ENOTCONN) } else { self.facts.refusal(request) }
-    }
-
-    pub(crate) fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
-        done.append(&mut self.refused);
-        if self.lost.is_some() {
-            return;
-        }
-        if let Err(fault) = self.exchange(slots, done) {
-            self.lose(fault);
-            done.append(&mut self.refused);
-        }
-    }
-
-    fn exchange(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) -> Result<(), Fault> {
+    /// Sends what there is room for, and takes what is there.
+    pub(crate) fn exchange(
+        &mut self,
+        slots: &mut impl Slots,
+        done: &mut Vec<Done>,
+    ) -> Result<(), Fault> {
         let pending = &mut self.replies.pending;
         let sent = self.outgoing.send(&mut self.stream, slots, |tag| pending.mark_sent(tag));
         // A server that ends the connection may have answered before: what came counts.
@@ -97,11 +76,10 @@ impl Session {
         sent
     }
 
-    /// Gives the connection up: what is in flight ends with the fault's error at the next advance.
-    pub(crate) fn lose(&mut self, fault: Fault) {
+    /// Ends what is in flight with an error number.
+    pub(crate) fn fail_all(&mut self, errno: i32, done: &mut Vec<Done>) {
         self.outgoing.clear();
-        self.replies.pending.fail_all(fault.kind.errno(), &mut self.refused);
-        self.lost.get_or_insert(fault);
+        self.replies.pending.fail_all(errno, done);
     }
 
     pub(crate) fn interest(&self) -> Interest {
@@ -110,11 +88,7 @@ impl Session {
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.replies.pending.count() + self.refused.len()
-    }
-
-    pub(crate) fn lost(&self) -> Option<&Fault> {
-        self.lost.as_ref()
+        self.replies.pending.count()
     }
 
     pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
@@ -123,7 +97,7 @@ impl Session {
 
     /// Tells the server, if the socket has room for it; dropping closes.
     pub(crate) fn close(mut self) {
-        if self.lost.is_none() && self.outgoing.is_empty() {
+        if self.outgoing.is_empty() {
             let head = wire::request(0, command::DISCONNECT, 0, 0, 0);
             let _ = self.stream.send(&[IoSlice::new(&head)]);
             let _ = self.stream.send_kept();
