@@ -18,6 +18,8 @@ from fathom.store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from simulated_storage import SimulatedStorage
+
 # The server refuses to run as root; Debian's package makes the first of these.
 _UNPRIVILEGED = ("postgres", "nobody")
 _numbers = count()
@@ -123,3 +125,16 @@ def store(address: str) -> Iterator[Store]:
 def _own_store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from the user's own store."""
     monkeypatch.setenv("FATHOM_STORE", str(tmp_path_factory.mktemp("own") / "store.sqlite"))
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
+    """Return simulated storage with a store, which the command uses too."""
+    # Not above: NumPy is to see how many threads it may have.
+    from fathom import runners  # noqa: PLC0415
+    from simulated_storage import SimulatedStorage  # noqa: PLC0415
+
+    with Store(os.environ["FATHOM_STORE"]) as opened:
+        made = SimulatedStorage(opened)
+        monkeypatch.setattr(runners, "NativeRunner", lambda *_store, **_more: made)
+        yield made

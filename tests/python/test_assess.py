@@ -25,7 +25,6 @@ from fathom.store import Store
 from simulated_storage import SimulatedStorage, Truth
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from fathom.experiments.assess import Assessment, Effort
@@ -33,15 +32,6 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)
 SERVERS = 16
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
-    """Return simulated storage with a store, which the command uses too."""
-    with Store(os.environ["FATHOM_STORE"]) as store:
-        made = SimulatedStorage(store)
-        monkeypatch.setattr(runners, "NativeRunner", lambda *_store, **_more: made)
-        yield made
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import command
-from fathom import runners
 from fathom.cli import main
 from fathom.cli.views import heartbeat as beating
 from fathom.cli.views.heartbeat import Heartbeat, heartbeat
@@ -26,26 +25,15 @@ from fathom.experiments.assess import (
     outcome_of,
     resume_assess,
 )
-from fathom.store import Store
-from simulated_storage import SimulatedStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from fathom.experiments.progress import Progress
+    from simulated_storage import SimulatedStorage
 
 MIB = 1 << 20
 QUICK = replace(EFFORTS["quick"], size_bytes=64 * MIB)
-
-
-@pytest.fixture
-def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimulatedStorage]:
-    """Return simulated storage with a store, which the command uses too."""
-    with Store(os.environ["FATHOM_STORE"]) as store:
-        made = SimulatedStorage(store)
-        monkeypatch.setattr(runners, "NativeRunner", lambda *_store, **_more: made)
-        yield made
 
 
 @pytest.fixture
@@ -97,7 +85,7 @@ def test_what_was_interrupted_goes_on_to_what_it_would_have_been(
             assert mine["figures"]["iops"] == pytest.approx(theirs["figures"]["iops"], rel=0.01)
     assert outcome["verdicts"][0]["headline"] == expected["verdicts"][0]["headline"]
     assert outcome["partial"] is None
-    # The scratch file was made anew, of the same size, by the first run of the session.
+    # The scratch file was made again, of the same size, by the first run of the session.
     created = [asked["create_bytes"] for asked in device.asked[began:]]
     assert created == [64 * MIB] + [None] * (len(created) - 1)
     kept = store.experiments.get(number)
@@ -234,7 +222,7 @@ def test_all_targets_that_cannot_be_assessed_are_named(own: Path, tmp_path: Path
 def test_the_time_that_was_predicted_is_the_time_that_it_takes(
     seconds: float, steady: int, device: SimulatedStorage, own: Path
 ) -> None:
-    """On a clock of its own: what is told first holds, and so does each later limit."""
+    """On a clock of its own: what is said first holds, and so does each later limit."""
     effort = replace(QUICK, seconds=seconds)
     told: list[Progress] = []
     assert device.store is not None
