@@ -162,17 +162,19 @@ class State:
         """Note that a run has ended well."""
         self.is_summed = self.is_like_tables() or 0 < self.step < PIECE
 
+    def edge(self) -> int:
+        """Return what all I/Os began and ended at multiples of, also those that were cut short."""
+        if self.is_mixed or (self.is_torn and self.is_mapped):
+            return 1
+        return math.gcd(self.step, SECTOR) if self.is_torn else self.step
+
     def is_like_tables(self) -> bool:
         """Tell whether a table may look like what our runs left."""
-        step = math.gcd(self.step, SECTOR) if self.is_torn else self.step
-        if self.is_mixed or (self.is_torn and self.is_mapped):
-            step = 1
-        return self.is_counted and 0 < step < TABLE_MOST
+        return self.is_counted and 0 < self.edge() < TABLE_MOST
 
     def tells_order(self) -> bool:
         """Tell whether parts of what a file fed show whether one I/O has written them so."""
-        step = math.gcd(self.step, SECTOR) if self.is_torn else self.step
-        return step >= TABLE_MOST and not self.is_mixed and not self.is_mapped
+        return self.edge() >= TABLE_MOST and not self.is_mapped
 
     def is_provable_beside_tables(self) -> bool:
         """Tell whether the data show whose they are, but for what looks like a table."""
