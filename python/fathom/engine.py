@@ -161,7 +161,7 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
         raise RunInterrupted(result) from interruption
     if interruption is not None:
         raise interruption
-    return _checked(result, failures) if check else result
+    return checked(result, failures) if check else result
 
 
 def checked_result(text: str, failures: Sequence[str], *, check: bool) -> Result:
@@ -169,10 +169,11 @@ def checked_result(text: str, failures: Sequence[str], *, check: bool) -> Result
     from fathom.result import Result  # noqa: PLC0415 - Not needed for help, and slow to import.
 
     result = Result.from_json(text)
-    return _checked(result, failures) if check else result
+    return checked(result, failures) if check else result
 
 
-def _checked(result: Result, failures: Sequence[str]) -> Result:
+def checked(result: Result, failures: Sequence[str]) -> Result:
+    """Return a result, unless it is none without what failed."""
     if result.faulty_blocks:
         words = f"verification found {result.faulty_blocks} faulty blocks"
         raise DataFaultError("; ".join([words, *failures]), result)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom import _fathom
 from fathom._signals import let_through
-from fathom.engine import checked_result, permitted_job
+from fathom.engine import checked, checked_result, permitted_job
 from fathom.errors import RunInterrupted
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class WriteGrant:
         if interruption is not None:
             self.close()
             raise interruption
-        checked_result(text, failures, check=True)
+        checked(self.result, failures)
 
     def written_by(self, session: int) -> None:
         """Give it back: whoever wrote has ended, and had this session (``setsid(2)``) of its own.
