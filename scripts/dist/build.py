@@ -314,7 +314,7 @@ def tell(work: Work, artefact: Path) -> None:
 
 
 def keep(out: Path, artefact: Path, line: str) -> None:
-    """Keep what is told of an artefact beside their folder, for table.py."""
+    """Keep the lines on an artefact beside their folder, for table.py."""
     log = out.with_name(f"{out.name}.log")
     before = log.read_text().splitlines(keepends=True) if log.exists() else []
     kept = [one for one in before if f"  dist: {artefact.name}: " not in one]

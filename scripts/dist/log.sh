@@ -1,4 +1,4 @@
-# What is told of artefacts is kept for scripts/dist/table.py; other scripts read this file and name the log.
+# The lines on artefacts are kept for scripts/dist/table.py; other scripts read this file and name the log.
 log=$(cd "${1:-target/dist}" && pwd).log
 
 forget() { # WORDS: the lines of earlier times that begin so.

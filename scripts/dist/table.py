@@ -116,7 +116,7 @@ class Told:
 
 
 def read(folder: Path) -> Told:
-    """Return what is told of the files of this folder as they are now."""
+    """Return the lines on the files of this folder as they are now."""
     names = sorted(one.name for one in folder.iterdir() if one.is_file())
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
     lines: dict[str, list[str]] = {name: [] for name in names}

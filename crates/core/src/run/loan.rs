@@ -65,7 +65,7 @@ impl Runner<'_> {
             Ok(()) => Ending::Complete,
             Err(error) => Ending::Failed(error.into()),
         };
-        // What lies beneath is told; nothing is counted, as the load is not ours.
+        // The layers beneath stand in the result; nothing is counted, as the load is not ours.
         watch.look(Edge::BeforeLoad);
         watch.look(Edge::AfterLoad);
         let beneath = Some(watch.take());

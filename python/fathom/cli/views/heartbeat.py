@@ -53,7 +53,7 @@ class Heartbeat:
     def _beat(self) -> None:
         with self._changed:
             while not self._is_ended:
-                # What was said meanwhile begins the time anew.
+                # What was said meanwhile begins the time again.
                 is_said = self._changed.wait(self._every_s)
                 if is_said or not self._words:
                     continue

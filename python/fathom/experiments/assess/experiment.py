@@ -111,7 +111,7 @@ def resume_assess(  # noqa: PLR0913 - All but the first three have defaults and 
 ) -> Assessment:
     """Go on with an assessment that was ended; cells that failed are tried again.
 
-    A scratch file is made anew, of the same size. A steady state that was not found yet begins
+    A scratch file is made again, of the same size. A steady state that was not found yet begins
     again, as a pause is no part of it.
 
     Raises
