@@ -1,11 +1,12 @@
-"""Limits on the figures of one run, such as ``p99<5ms``: kept, broken, or not to be told.
+"""Limits on figures, such as ``p99<5ms``: kept, broken, or not to be told.
 
 >>> limit = parse_limit("p99 < 5ms")
 >>> (str(limit), limit.metric, limit.value)
 ('p99<5ms', 'p99', 5000000.0)
 
 One run tells what it measured, and nothing of how runs differ: ``fathom repeat`` does, and
-``fathom compare --fail-if`` judges a change.
+``fathom compare --fail-if`` judges a change. Their one grammar is here (``read_limit``): a figure,
+a sign, a number and its unit, which is ``%`` of what limits a change.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import operator
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fathom._tails import are_few, few_words
 from fathom.errors import InvalidRequestError
@@ -27,15 +28,29 @@ if TYPE_CHECKING:
     from fathom.request import Request
     from fathom.result import Direction, Result, TimeSpan
 
-__all__ = ["Judgement", "Limit", "check_measured", "judge_limits", "parse_limit"]
+__all__ = [
+    "PERCENT",
+    "Decision",
+    "Judgement",
+    "Limit",
+    "ReadLimit",
+    "check_measured",
+    "judge_limits",
+    "parse_limit",
+    "read_limit",
+]
 
 Decision = Literal["kept", "broken", "cannot tell"]
+PERCENT = "%"
 _LIMIT = re.compile(
-    r"\s*([A-Za-z0-9_.]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*(?:/s)?)\s*", re.ASCII
+    r"\s*([A-Za-z0-9_.]+)\s*(<=|>=|<|>)\s*([+-]?\d+(?:\.\d+)?)\s*([A-Za-z]*(?:/s)?|%)\s*",
+    re.ASCII,
 )
 _HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _WORDS = {"<": "less than", "<=": "at most", ">": "more than", ">=": "at least"}
 _UNIT_OF_RATE = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+# What may stand before the unit of a rate: ``50k`` or ``50kIOPS``.
+_THOUSANDS = {"k": 1e3, "K": 1e3, "M": 1e6}
 _MEANT = "such as 'p99<5ms', 'iops>=10000' or 'read.mean<500us'"
 
 
@@ -105,6 +120,40 @@ class Judgement:
     words: str
 
 
+class ReadLimit(NamedTuple):
+    """What is written: figure, sign, number with its sign, unit, and all of it without spaces."""
+
+    metric: str
+    sign: str
+    number: str
+    unit: str
+    text: str
+
+
+def read_limit(text: str, meant: str = _MEANT) -> ReadLimit:
+    """Read a figure, a sign, a number and a unit, which may be missing.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is no limit, which ``meant`` shows an example of, or names no metric.
+
+    """
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise InvalidRequestError(f"{text!r} is no limit {meant}")
+    metric, sign, number, unit = found.groups()
+    try:
+        metric_column(metric)
+    except ValueError as error:
+        near = get_close_matches(metric, METRICS, n=1, cutoff=0.5)
+        words = f": did you mean {near[0]}?" if near else ""
+        raise InvalidRequestError(
+            f"{str(error).partition(';')[0]}{words or _rest(error)}"
+        ) from error
+    return ReadLimit(metric, sign, number, unit, re.sub(r"\s", "", text))
+
+
 def parse_limit(text: str) -> Limit:
     """Read ``p99<5ms``.
 
@@ -114,27 +163,32 @@ def parse_limit(text: str) -> Limit:
         If it is no limit, names no metric, or has no unit or another than its metric's.
 
     """
-    found = _LIMIT.fullmatch(text)
-    if found is None:
-        raise InvalidRequestError(f"{text!r} is no limit {_MEANT}")
-    metric, sign, number, unit = found.groups()
-    try:
-        metric_column(metric)
-    except ValueError as error:
-        near = get_close_matches(metric, METRICS, n=1, cutoff=0.5)
-        meant = f": did you mean {near[0]}?" if near else ""
+    found = read_limit(text)
+    if found.number.startswith(("+", "-")):
+        change = "; a change against a baseline is in percent, as 'iops>-5%'"
+        raise InvalidRequestError(f"{text!r} is no limit {_MEANT}{change}")
+    if found.unit == PERCENT:
         raise InvalidRequestError(
-            f"{str(error).partition(';')[0]}{meant or _rest(error)}"
-        ) from error
-    name = metric.rpartition(".")[2]
-    if name in _UNIT_OF_RATE:
-        scale = 1.0 if unit.lower() in ("", _UNIT_OF_RATE[name].lower()) else None
-        needed = f"{_UNIT_OF_RATE[name]}, or nothing"
+            f"{text!r}: a percentage is a change, which needs a baseline: fathom gate has one"
+        )
+    return Limit(found.metric, found.sign, float(found.number) * _scale(found), found.text)
+
+
+def _scale(found: ReadLimit) -> float:
+    """Return what a number counts: nanoseconds, or I/Os and MiB per second."""
+    name = found.metric.rpartition(".")[2]
+    scale: float | None
+    if name not in _UNIT_OF_RATE:
+        scale, needed = LATENCY_UNITS.get(found.unit), ", ".join(LATENCY_UNITS)
     else:
-        scale, needed = LATENCY_UNITS.get(unit), ", ".join(LATENCY_UNITS)
+        thousands = _THOUSANDS.get(found.unit[:1]) if name == "iops" else None
+        rest = found.unit if thousands is None else found.unit[1:]
+        is_known = rest.lower() in ("", _UNIT_OF_RATE[name].lower())
+        scale = (thousands or 1.0) if is_known else None
+        needed = f"{'k, M, ' * (name == 'iops')}{_UNIT_OF_RATE[name]}, or nothing"
     if scale is None:
-        raise InvalidRequestError(f"{text!r}: the unit of {metric} is one of {needed}")
-    return Limit(metric, sign, float(number) * scale, re.sub(r"\s", "", text))
+        raise InvalidRequestError(f"{found.text!r}: the unit of {found.metric} is one of {needed}")
+    return scale
 
 
 def _rest(error: ValueError) -> str:

@@ -33,6 +33,7 @@ INSIDE_FUNCTIONS = {
     "cli/commands/assess.py": 2,
     "cli/commands/compare.py": 4,
     "cli/commands/export.py": 4,
+    "cli/commands/gate.py": 1,
     "cli/commands/import_.py": 1,
     "cli/commands/plot.py": 4,
     "cli/commands/prepare.py": 10,

@@ -124,6 +124,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, WholeTab
             ("list", "--experiments"),
             ("baseline", "set", "b" * 90, "1"),
             ("baseline", "list"),
+            ("gate", "1", "--baseline", "1", "--any-load", "--require", "iops>1"),
             ("workloads",),
             ("translate",),
             ("run", "--overwrite", *measured),

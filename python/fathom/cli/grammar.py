@@ -88,6 +88,7 @@ class _Kind(NamedTuple):
 
 # What follows an option, wherever it stands.
 KINDS: Mapping[str, _Kind] = {
+    "--baseline": _Kind("REFERENCE"),
     "--block": _Kind("RANGE"),
     "--choose": _Kind("NAME=VALUE"),
     "--compress": _Kind("FACTOR"),
@@ -97,14 +98,18 @@ KINDS: Mapping[str, _Kind] = {
     "--device": _Kind("WORDS"),
     "--duration": _Kind("TIME", "whole_seconds"),
     "--fail-if": _Kind("CONDITION"),
+    "--file": _Kind("FILE"),
     "--from": _Kind("FORM"),
+    "--junit": _Kind("FILE"),
     "--label": _Kind("WORDS"),
     "--limit": _Kind("NUMBER"),
     "--longest": _Kind("TIME", "whole_seconds"),
     "--lose": _Kind("NAME"),
+    "--markdown": _Kind("FILE"),
     "--mean": _Kind("TIME"),
     "--metric": _Kind("FIGURE"),
     "--most": _Kind("NUMBER"),
+    "--only": _Kind("NAME"),
     "--output": _Kind("FILE"),
     "--p99": _Kind("TIME"),
     "--pilot": _Kind("NUMBER"),
@@ -183,6 +188,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "prepare look": ("fathom prepare look x.dat",),
     "prepare fill": ("fathom prepare fill --size 1G new.dat",),
     "compare": ("fathom compare 1,2 3,4", "fathom compare 1,2,3 4,5,6 --fail-if 'iops<-5%'"),
+    "gate": (
+        "fathom gate 7,8,9 --require 'iops>500' --require 'p99<5s'",
+        "fathom gate 7,8,9,10,11 --baseline 2,3,4,5,6 --require 'iops>-5%' --junit gate.xml",
+    ),
     "translate": ("fathom translate --to fio -b8K -r -o32 -d30 -Sh x.dat",),
     "workloads": ("fathom workloads sql-oltp-70",),
     "list": ("fathom list --label 'oltp*' --limit 10", "fathom list --experiments --format csv"),

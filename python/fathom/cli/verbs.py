@@ -120,6 +120,12 @@ VERBS: Mapping[str, Verb] = {
         experiments=True,
         takes_up=True,
     ),
+    "gate": Verb(
+        "gate",
+        "gate",
+        "Judge saved runs by limits, and end with an exit code for a pipeline.",
+        tables=_OWN,
+    ),
     "translate": Verb(
         "translate",
         "translate",

@@ -168,7 +168,7 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
             )
         except ValueError as error:
             fail(str(error), EXIT_INVALID)
-    if any("load" in one for one in found.differences) and not any_load:
+    if not found.is_of_one_load and not any_load:
         fail(
             " ".join([*found.differences, "Add --any-load to compare all the same."]), EXIT_INVALID
         )

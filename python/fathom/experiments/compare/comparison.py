@@ -57,6 +57,11 @@ class RunComparison:
         found = (rule for one in self.claims for rule in (*one.forbidden_by, *one.weakened_by))
         return [*dict.fromkeys(found)]
 
+    @property
+    def is_of_one_load(self) -> bool:
+        """Whether no difference of the loads stands among ``differences``."""
+        return not any("load" in one for one in self.differences)
+
     def word(self, metric: str, margin: float = EQUAL_MARGIN) -> str:
         """Return ``better``, ``worse``, ``equal`` (within the margin) or ``cannot tell``."""
         one = self.metrics[metric]

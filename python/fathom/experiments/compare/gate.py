@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from fathom.metrics import metric_column
+from fathom.errors import InvalidRequestError
+from fathom.limits import PERCENT, read_limit
 
 if TYPE_CHECKING:
     from fathom.experiments.compare._figures import ComparedFigures
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Decision", "FailCondition", "Verdict", "parse_condition", "verdict"]
 
 Decision = Literal["fails", "passes", "cannot tell"]
-_CONDITION = re.compile(r"\s*([a-z0-9_.]+)\s*([<>])\s*([+-]?\d+(?:\.\d+)?)\s*%\s*")
 _MEANT = "such as 'p99>+5%' or 'iops<-3%'"
 
 
@@ -45,12 +44,14 @@ def parse_condition(text: str) -> FailCondition:
         If the text is no condition, or names no metric.
 
     """
-    match = _CONDITION.fullmatch(text)
-    if match is None:
+    try:
+        found = read_limit(text, _MEANT)
+    except InvalidRequestError as error:
+        words = str(error).replace("is no limit", "is no condition")
+        raise ValueError(words) from error
+    if found.unit != PERCENT or found.sign not in ("<", ">"):
         raise ValueError(f"{text!r} is no condition {_MEANT}")
-    metric, side, percent = match.groups()
-    metric_column(metric)
-    return FailCondition(metric, side == ">", float(percent) / 100)
+    return FailCondition(found.metric, found.sign == ">", float(found.number) / 100)
 
 
 @dataclass(frozen=True)

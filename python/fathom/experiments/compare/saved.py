@@ -35,6 +35,7 @@ __all__ = [
     "compare_drawn_pairs",
     "compare_runs",
     "parse_condition",
+    "pilot_of",
 ]
 
 DEFAULT_METRICS = ("iops", "mib_per_s", "mean", "p99", "p999")
@@ -84,7 +85,7 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
 
     """
     a, b = (_complete(store, reference) for reference in (a_reference, b_reference))
-    pilots = (_pilot(store, a), _pilot(store, b))
+    pilots = (pilot_of(store, a), pilot_of(store, b))
     pairing = _Pairing(in_turns=_in_turns(a, b))
     found = _compared((a, b), pilots, pairing, metrics, confidence, conditions)
     return with_claims(found, (a, b))
@@ -187,7 +188,7 @@ def _complete(store: Store, reference: str) -> list[StoredRun]:
     return sorted(complete, key=lambda run: (run.summary.started_at_unix_s, run.summary.id))
 
 
-def _pilot(store: Store, runs: Sequence[StoredRun]) -> int | None:
+def pilot_of(store: Store, runs: Sequence[StoredRun]) -> int | None:
     """Return the pilot of the one experiment that all runs are of, if it was one of repeating."""
     ids = {run.summary.experiment_id for run in runs}
     (only,) = ids if len(ids) == 1 else (None,)

@@ -1,0 +1,30 @@
+"""Gates: limits on saved runs, judged together, for a pipeline that needs one answer.
+
+>>> from fathom.gates import gate_of, judge_gate
+>>> gate = gate_of(["p99<2ms", "iops>-5%"], baseline="golden")
+>>> judge_gate(store, gate, "e7").decision  # doctest: +SKIP
+'kept'
+"""
+
+from fathom.gates.gate import ChangeLimit, Gate, NoWorse, gate_of
+from fathom.gates.judged import Check, JudgedGate, worst
+from fathom.gates.junit import junit_xml
+from fathom.gates.plan import find_gate_file, read_gates
+from fathom.gates.pull_request import gates_markdown
+from fathom.gates.verdict import judge_gate, runs_of_gate
+
+__all__ = [
+    "ChangeLimit",
+    "Check",
+    "Gate",
+    "JudgedGate",
+    "NoWorse",
+    "find_gate_file",
+    "gate_of",
+    "gates_markdown",
+    "judge_gate",
+    "junit_xml",
+    "read_gates",
+    "runs_of_gate",
+    "worst",
+]

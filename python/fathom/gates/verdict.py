@@ -1,0 +1,258 @@
+"""Judging runs of the store by the limits of a gate.
+
+A figure of one run is judged as it is. Of ten runs and more the interval of their mean decides, at
+the confidence of the gate, which all limits share (Bonferroni); where the runs carry no interval,
+and of fewer runs, all of them have to agree. A change is judged as ``fathom compare`` judges it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.errors import InvalidRequestError
+from fathom.experiments.compare.claims import change_words
+from fathom.experiments.compare.saved import compare_runs, pilot_of
+from fathom.experiments.told_runs import told_runs
+from fathom.gates.gate import ChangeLimit, NoWorse
+from fathom.gates.judged import Check, JudgedGate
+from fathom.limits import judge_limits
+from fathom.metrics import quantile_of, run_buckets, run_value
+from fathom.stats import Histograms, runs_mean, runs_percentile
+from fathom.stats.noise import LEAST_RUNS
+from fathom.store import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.experiments.compare.comparison import RunComparison
+    from fathom.experiments.compare.gate import Verdict
+    from fathom.gates.gate import Gate
+    from fathom.limits import Decision, Limit
+    from fathom.stats import RunsEstimate
+    from fathom.store import Store, StoredRun
+
+__all__ = ["judge_gate", "judge_outcome", "runs_of_gate"]
+
+_BY_OUTCOME: dict[str, Decision] = {"equal": "kept", "better": "kept", "worse": "broken"}
+
+
+def runs_of_gate(store: Store, gate: Gate) -> str:
+    """Return a reference to the newest runs with a gate's label: an experiment, or a run.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the gate has no label.
+    NotFoundError
+        If no run has it.
+
+    """
+    if gate.label is None:
+        raise InvalidRequestError(
+            f"gate {gate.name} has no label to find its runs by: name runs, or add "
+            "label = 'nightly'"
+        )
+    newest = store.runs.list(label=gate.label, limit=1)
+    if not newest:
+        raise NotFoundError(f"gate {gate.name}: no run in {store.name} has the label {gate.label}")
+    (run,) = newest
+    return str(run.id) if run.experiment_id is None else f"e{run.experiment_id}"
+
+
+def judge_gate(store: Store, gate: Gate, reference: str) -> JudgedGate:
+    """Judge runs: ``12``, ``e7``, ``12,13`` or a baseline's name.
+
+    Raises
+    ------
+    NotFoundError
+        If the runs or those of the baseline are not there.
+    InvalidRequestError
+        If the runs have another load than the baseline, unless the gate lets that be.
+    FathomError
+        As ``compare_runs``.
+
+    """
+    run_ids = tuple(store.baselines.run_ids(reference))
+    if not run_ids:
+        raise NotFoundError(f"{reference} has no runs to judge")
+    found: dict[str, Check] = {}
+    if gate.absolute:
+        runs = [store.runs.get(one) for one in run_ids]
+        confidence = 1 - (1 - gate.confidence) / len(gate.absolute)
+        pilot = pilot_of(store, runs)
+        found = {str(one): _of_figure(one, runs, confidence, pilot) for one in gate.absolute}
+    notes: list[str] = []
+    baseline_ids: tuple[int, ...] = ()
+    if gate.relative and gate.baseline is not None:
+        baseline_ids = tuple(store.baselines.run_ids(gate.baseline))
+        compared = _compared(store, gate, reference)
+        found |= judge_outcome(gate, compared)
+        notes += [*compared.differences, *compared.notes]
+    doubts = told_runs(store, run_ids)
+    for forbids in (True, False):
+        notes += [
+            f"{one.title} ({one.confidence})." for one in doubts.doubts(run_ids, forbids=forbids)
+        ]
+    checks = tuple(found[str(one)] for one in gate.rules)
+    unique = tuple(dict.fromkeys(notes))
+    return JudgedGate(gate.name, run_ids, gate.baseline, baseline_ids, checks, unique)
+
+
+def _compared(store: Store, gate: Gate, reference: str) -> RunComparison:
+    found = compare_runs(
+        store,
+        gate.baseline or "",
+        reference,
+        metrics=[*dict.fromkeys(one.metric for one in gate.relative)],
+        confidence=gate.confidence,
+        conditions=[one.condition for one in gate.relative if isinstance(one, ChangeLimit)],
+    )
+    if not found.is_of_one_load and not gate.any_load:
+        words = " ".join(found.differences)
+        raise InvalidRequestError(
+            f"gate {gate.name}: {words} Judge runs of the same load, or set any_load = true"
+        )
+    return found
+
+
+def judge_outcome(gate: Gate, compared: RunComparison) -> dict[str, Check]:
+    """Return a check for each limit on a change, by its text."""
+    verdicts = {one.condition: one for one in compared.verdicts}
+    # Both kinds of limits at once are two families, each of which may fail by half of the chance.
+    share = 2 if any(isinstance(one, NoWorse) for one in gate.relative) else 1
+    return {
+        str(one): (
+            _no_worse(one, gate, compared)
+            if isinstance(one, NoWorse)
+            else _of_change(one, gate, compared, verdicts[str(one.condition)], share)
+        )
+        for one in gate.relative
+    }
+
+
+def _no_worse(rule: NoWorse, gate: Gate, compared: RunComparison) -> Check:
+    if rule.metric not in compared.metrics:
+        return _unknown(rule.metric, rule.metric, compared.missing[rule.metric])
+    outcome = compared.word(rule.metric)
+    return _change_check(
+        str(rule), rule.metric, _BY_OUTCOME.get(outcome, "cannot tell"), gate, compared
+    )
+
+
+def _of_change(
+    rule: ChangeLimit, gate: Gate, compared: RunComparison, verdict: Verdict, share: int
+) -> Check:
+    if rule.metric not in compared.metrics:
+        why = verdict.why_not or compared.missing.get(rule.metric) or ", ".join(verdict.doubts)
+        return _unknown(str(rule), rule.metric, why)
+    level = (1 - gate.confidence) / share
+    decision: Decision = "cannot tell"
+    if verdict.p_value is not None and verdict.p_value < level:
+        decision = "broken"
+    elif verdict.decision == "passes":
+        decision = "kept"
+    return _change_check(str(rule), rule.metric, decision, gate, compared)
+
+
+def _change_check(
+    limit: str, metric: str, decision: Decision, gate: Gate, compared: RunComparison
+) -> Check:
+    one = compared.metrics[metric]
+    outcome = compared.word(metric)
+    change = change_words(compared, metric).removeprefix("B against A, ")
+    why = f"; {', '.join(one.doubts)}" if decision == "cannot tell" and one.doubts else ""
+    if decision == "cannot tell":
+        why += f"; {one.b_runs} runs against {one.a_runs}: measure more, best in turns"
+    return Check(
+        limit,
+        decision,
+        f"{limit}: {decision}: against {gate.baseline}, {change}: {outcome}{why}",
+        metric,
+        measured=one.b_mean,
+        change=one.change,
+        change_low=one.low,
+        change_high=one.high,
+        outcome=outcome,
+    )
+
+
+def _unknown(limit: str, metric: str, why: str) -> Check:
+    words = f"{limit}: cannot tell: {why}"
+    return Check(limit, "cannot tell", words, metric, outcome="cannot tell")
+
+
+def _of_figure(
+    limit: Limit, runs: Sequence[StoredRun], confidence: float, pilot: int | None
+) -> Check:
+    judged = [_of_run(limit, run) for run in runs]
+    unknown = [
+        (run, one) for run, one in zip(runs, judged, strict=True) if one.decision == "cannot tell"
+    ]
+    if unknown:
+        run, first = unknown[0]
+        why = first.words.removeprefix(f"{limit}: cannot tell: ")
+        words = f"{limit}: cannot tell: run {run.summary.id}: {why}"
+        return Check(str(limit), "cannot tell", words, limit.metric)
+    if len(judged) == 1:
+        return judged[0]
+    values = [one.measured or 0.0 for one in judged]
+    if len(values) >= LEAST_RUNS:
+        found = _estimate(limit, runs, values, confidence, pilot)
+        if found.can_tell:
+            return _by_interval(limit, found)
+    return _by_all(limit, judged, values)
+
+
+def _of_run(limit: Limit, run: StoredRun) -> Check:
+    """Return what one run says; of an imported one, what its source tells."""
+    if run.imported is None:
+        (found,) = judge_limits(run.result, [limit])
+        return Check(str(limit), found.decision, found.words, limit.metric, found.measured)
+    value = run_value(run.summary, limit.metric)
+    if value is None or run.summary.outcome != "complete":
+        words = f"{limit}: cannot tell: the source of run {run.summary.id} does not tell it"
+        return Check(str(limit), "cannot tell", words, limit.metric)
+    decision: Decision = "kept" if limit.is_kept_by(value) else "broken"
+    words = f"{limit}: {decision}: {limit.words(value)} measured; the limit is {limit.bound}"
+    return Check(str(limit), decision, words, limit.metric, value)
+
+
+def _estimate(
+    limit: Limit,
+    runs: Sequence[StoredRun],
+    values: Sequence[float],
+    confidence: float,
+    pilot: int | None,
+) -> RunsEstimate:
+    quantile = quantile_of(limit.metric)
+    if quantile is not None:
+        found = [run_buckets(run.result, limit.metric) for run in runs if run.imported is None]
+        buckets = [one for one in found if one]
+        if len(buckets) == len(runs):
+            return runs_percentile(Histograms(buckets), quantile, confidence=confidence)
+    return runs_mean(values, confidence=confidence, pilot=pilot)
+
+
+def _by_interval(limit: Limit, found: RunsEstimate) -> Check:
+    low, high = found.low or 0.0, found.high or 0.0
+    both = {limit.is_kept_by(low), limit.is_kept_by(high)}
+    decision: Decision = "cannot tell"
+    if len(both) == 1:
+        decision = "kept" if True in both else "broken"
+    words = (
+        f"{limit}: {decision}: {limit.words(found.mean)} is the mean of {found.runs} runs "
+        f"({limit.words(low)} to {limit.words(high)}); the limit is {limit.bound}"
+    )
+    return Check(str(limit), decision, words, limit.metric, found.mean, low, high)
+
+
+def _by_all(limit: Limit, judged: Sequence[Check], values: Sequence[float]) -> Check:
+    kept = sum(one.decision == "kept" for one in judged)
+    decision: Decision = "cannot tell"
+    if kept in (0, len(judged)):
+        decision = "kept" if kept else "broken"
+    words = (
+        f"{limit}: {decision}: {kept} of {len(judged)} runs keep it, with "
+        f"{limit.words(min(values))} to {limit.words(max(values))}; the limit is {limit.bound}"
+    )
+    return Check(str(limit), decision, words, limit.metric, sum(values) / len(values))
