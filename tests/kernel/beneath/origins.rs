@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{answered_by, evidence, fill, is_told, measure, warnings};
-use crate::bench::{Bench, ios, skip};
+use crate::bench::{Bench, has_ram_disk, ios, skip};
 use crate::devices::turn;
 use crate::prepare::support::{Loop, Mount, run, wait_until_gone};
 use crate::stalling::Stalling;
@@ -135,13 +135,12 @@ fn the_null_engine_touches_no_storage() {
 
 #[test]
 fn a_ram_disk_is_memory() {
-    if run("dd", &["if=/dev/zram0", "of=/dev/null", "bs=64M", "count=1", "iflag=fullblock"]) {
-        let result = Bench::new().measure("-b4K -r -o1 -Su -f64M /dev/zram0");
-        assert_eq!(answered_by(&result), "memory");
-        assert!(evidence(&result, "not_the_device").contains("zram0, compressed in memory"));
-    } else {
-        skip("there is no RAM disk at /dev/zram0");
+    if !has_ram_disk() {
+        return;
     }
+    let result = Bench::new().measure("-b4K -r -o1 -Su -f64M /dev/zram0");
+    assert_eq!(answered_by(&result), "memory");
+    assert!(evidence(&result, "not_the_device").contains("zram0, compressed in memory"));
 }
 
 /// A file system on a loop device past the page cache, so that a disk is beneath it.
