@@ -9,7 +9,6 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::RangeInclusive;
-use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,7 +42,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn from_os(bytes: &OsStr) -> String {
     let mut text = String::new();
-    for chunk in bytes.as_bytes().utf8_chunks() {
+    for chunk in bytes.as_encoded_bytes().utf8_chunks() {
         text.push_str(chunk.valid());
         let strays = chunk.invalid().iter().map(|byte| STRAY_BYTES.start() + u32::from(*byte));
         text.extend(strays.filter_map(char::from_u32));
@@ -207,6 +206,8 @@ pub fn in_json(json: String) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 
-use fathom_sys::clock;
+use fathom_sys::{clock, process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +45,7 @@ pub fn measure() -> MeasuredCost {
         batched_ns_per_io: null_engine(128),
         single_ns_per_io: null_engine(1),
         clock_read_ns: repeat(clock::now_ns),
-        // The C library keeps no copy of the parent's number: each question is a system call.
-        system_call_ns: repeat(|| u64::from(std::os::unix::process::parent_id())),
+        system_call_ns: repeat(|| u64::from(process::parent())),
         timer_late_ns: timer_late_ns(),
     }
 }

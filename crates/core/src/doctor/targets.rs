@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use std::os::unix::fs::MetadataExt;
-
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::{self, PathKind};
 use fathom_sys::holders::device_number;
 
@@ -86,7 +85,7 @@ fn disk_of(tree: &Tree, target: &str) -> Option<String> {
     let metadata = std::fs::metadata(existing).ok()?;
     let facts = device::look(existing).ok()?;
     let is_device = facts.kind == PathKind::BlockDevice;
-    let number = if is_device { metadata.rdev() } else { metadata.dev() };
+    let number = if is_device { metadata.represented_device() } else { metadata.number().0 };
     let (major, minor) = device_number(number);
     whole_disk(tree, &format!("sys/dev/block/{major}:{minor}"))
 }

@@ -5,9 +5,9 @@
 //! (`/proc/PID/fdinfo` and `mountinfo`, proc(5)). A hard link has a place of its own, and the kernel tells no
 //! other: a file with several names is refused where one of them may lie below.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::mounts::{self, Mount};
 use fathom_sys::held::{Directory, Held};
 use fathom_sys::identity::Identity;
@@ -111,7 +111,7 @@ impl Regions {
         };
         self.below(&spot).or_else(|| {
             let found = held.metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-            if found.nlink() > 1 { self.beside(&spot, found.nlink()) } else { None }
+            if found.name_count() > 1 { self.beside(&spot, found.name_count()) } else { None }
         })
     }
 

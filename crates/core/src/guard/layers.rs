@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::device::mounts::Mount;
 use fathom_sys::identity::{self, Identity};
 
@@ -148,5 +148,5 @@ fn below(overlay: &Mount, path: &Path) -> Option<PathBuf> {
 
 /// What tells a directory from others.
 fn number(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+    fs::metadata(path).ok().map(|found| found.number())
 }

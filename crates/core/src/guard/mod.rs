@@ -34,11 +34,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_sys::blkid;
+use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::held::Held;
 use fathom_sys::holders::Claim;
 use fathom_sys::identity::Identity;
@@ -235,15 +235,12 @@ impl<'a> Guard<'a> {
             Found::Unreadable(_, why) => return Some(Finding::Unreadable(why.clone())),
             Found::There(held) => held,
         };
-        let looked = held.metadata(target.path).and_then(|metadata| {
-            let kind = metadata.file_type();
-            if kind.is_file() {
-                self.examine_file(held, target.path, metadata.len())
-            } else if kind.is_block_device() && target.intent == Intent::Write {
+        let looked = held.metadata(target.path).and_then(|metadata| match metadata.kind() {
+            FileKind::File => self.examine_file(held, target.path, metadata.len()),
+            FileKind::BlockDevice if target.intent == Intent::Write => {
                 self.examine_device(held, target.path, claims)
-            } else {
-                Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind))))
             }
+            kind => Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind)))),
         });
         let found = looked.unwrap_or_else(|error| Some(Finding::Unreadable(error.to_string())));
         found.map(|found| self.policy.applied(found))

@@ -2,9 +2,9 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::held::Held;
 use serde_json::Value;
 
@@ -171,14 +171,14 @@ fn read(place: &Path) -> Result<Option<String>, String> {
 
 fn trusted(found: &Metadata, subject: &str) -> Result<(), String> {
     const OTHERS_WRITE: u32 = 0o022;
-    if found.uid() != 0 {
-        return Err(format!("{subject} belongs to account {} instead of root", found.uid()));
+    if found.owner() != 0 {
+        return Err(format!("{subject} belongs to account {} instead of root", found.owner()));
     }
     if found.mode() & OTHERS_WRITE != 0 {
         return Err(format!("{subject} may be written by others than root (chmod go-w)"));
     }
-    let kind = found.file_type();
-    if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() || kind.is_socket() {
+    // Of a folder it is asked, too: nobody else may put a policy there.
+    if !matches!(found.kind(), FileKind::File | FileKind::Folder) {
         return Err(format!("{subject} is not a regular file"));
     }
     Ok(())
@@ -227,7 +227,7 @@ fn without_comment(line: &str) -> &str {
 
 /// Whether a path lies below a directory, or is it, by whatever name.
 fn lies_below(path: &Path, folder: &Path) -> bool {
-    let number = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let number = |path: &Path| fs::metadata(path).ok().map(|found| found.number());
     let Some(wanted) = number(folder) else { return path.starts_with(folder) };
     let real = real_path(path);
     let parent = fs::canonicalize(folder_of(&real)).unwrap_or_else(|_| folder_of(&real).to_owned());
@@ -289,7 +289,7 @@ mod tests {
         fs::set_permissions(&place, fs::Permissions::from_mode(0o666)).expect("a mode");
         assert!(Policy::at(&place).fault.is_some());
         fs::set_permissions(&place, fs::Permissions::from_mode(0o644)).expect("a mode");
-        let is_root = fs::metadata(&place).expect("metadata").uid() == 0;
+        let is_root = fs::metadata(&place).expect("metadata").owner() == 0;
         assert_eq!(Policy::at(&place).fault.is_none(), is_root);
     }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::identity::Identity;
 
 use super::blocks::Blocks;
@@ -259,8 +259,7 @@ impl Protected {
 
 /// Whether two paths lie in the same directory.
 fn is_beside(one: &Path, other: &Path) -> bool {
-    let number =
-        |path: &Path| fs::metadata(folder_of(path)).ok().map(|found| (found.dev(), found.ino()));
+    let number = |path: &Path| fs::metadata(folder_of(path)).ok().map(|found| found.number());
     number(one).is_some_and(|found| number(other) == Some(found))
 }
 

@@ -9,7 +9,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+
+use fathom_sys::contract::file::PositionedIo;
 
 use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, mix, unmix};
 use crate::plan::Reduction;

@@ -1,9 +1,9 @@
 //! Files that drawn runs have left: no byte of ours is somebody's, and no table of characters is ours.
 
-use std::os::unix::fs::FileExt;
-
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use fathom_sys::contract::file::PositionedIo;
 
 use super::counted::{Torn, Writes};
 use super::proof::{self, Hints};

@@ -7,11 +7,11 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::residency;
 
 use super::content::{BLOCK_BYTES, Content};

@@ -272,7 +272,7 @@ pub(super) fn remove(file: &File) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
+    use fathom_sys::contract::file::PositionedIo;
 
     use super::super::counted::Torn;
     use super::*;

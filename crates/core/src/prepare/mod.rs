@@ -31,10 +31,10 @@ mod tests;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::held::{Directory, Held, Removal, replaced};
 use fathom_sys::identity;
 use fathom_sys::{extents, space};
@@ -196,21 +196,21 @@ fn open_existing(path: &Path, held: &Held) -> Result<File, PrepareError> {
     let metadata = held.metadata(path).map_err(|error| refused(path, "look at the file", error))?;
     // Asked before it is opened: opening a pipe or a device may itself have effects.
     if !metadata.is_file() {
-        let kind = kind_in_words(metadata.file_type());
+        let kind = kind_in_words(metadata.kind());
         return Err(PrepareError::NotAFile { path: path.to_owned(), kind });
     }
     held.open_to_write(path).map_err(|error| refused(path, "open the file for writing", error))
 }
 
 /// What a file that is no regular file is, with article.
-pub(crate) fn kind_in_words(kind: fs::FileType) -> &'static str {
-    match () {
-        () if kind.is_dir() => "a directory",
-        () if kind.is_block_device() => "a block device",
-        () if kind.is_char_device() => "a character device",
-        () if kind.is_fifo() => "a named pipe",
-        () if kind.is_socket() => "a socket",
-        () => "not a regular file",
+pub(crate) fn kind_in_words(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Folder => "a directory",
+        FileKind::BlockDevice => "a block device",
+        FileKind::CharacterDevice => "a character device",
+        FileKind::Pipe => "a named pipe",
+        FileKind::Socket => "a socket",
+        FileKind::File | FileKind::Link | FileKind::Other => "not a regular file",
     }
 }
 
@@ -230,7 +230,7 @@ fn is_still_ours(file: &File, alone: &Alone) -> bool {
     let is_clean = || identity::of_open(file).is_ok_and(|made| alone.is_untouched(made));
     let look = || {
         let found = file.metadata()?;
-        if found.blocks().saturating_mul(512) > LOOKED_BYTES_MAX {
+        if found.allocated_bytes() > LOOKED_BYTES_MAX {
             return Ok(is_clean());
         }
         let held = proof::look(file, found.len(), Mark::of(file).hints(file)?)?;
@@ -305,7 +305,7 @@ impl Making<'_> {
         alone: &Alone,
     ) -> Result<Created, PrepareError> {
         self.go_on()?;
-        room::check(self.path, self.size_bytes, metadata.blocks().saturating_mul(512))?;
+        room::check(self.path, self.size_bytes, metadata.allocated_bytes())?;
         // A size that the file system cannot hold is refused here, while the old data stand.
         if self.size_bytes > metadata.len() {
             let grown = file.set_len(self.size_bytes);

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::{extents, residency};
 
 use super::compressed;

@@ -1,9 +1,10 @@
 //! A file that fed the writes of a run, as the mark of the file that was written tells it.
 
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use fathom_sys::contract::file::FileFacts;
 
 /// Behind each file that fed the writes; no path has it.
 pub(super) const END: char = '\0';
@@ -22,7 +23,7 @@ impl Source {
     /// A file that is to feed writes, as it is now; none if it is not there.
     pub(super) fn new(path: &Path, bytes: u64) -> Option<Self> {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        let changed_ns = changed_ns(&path.metadata().ok()?);
+        let changed_ns = path.metadata().ok()?.changed_ns();
         Some(Self { path, bytes, changed_ns })
     }
 
@@ -45,11 +46,7 @@ impl Source {
         let (Ok(found), target) = (self.path.metadata(), target.metadata()?) else {
             return Ok(false);
         };
-        let is_other = (found.dev(), found.ino()) != (target.dev(), target.ino());
-        Ok(found.is_file() && is_other && changed_ns(&found) == self.changed_ns)
+        let is_other = found.number() != target.number();
+        Ok(found.is_file() && is_other && found.changed_ns() == self.changed_ns)
     }
-}
-
-fn changed_ns(found: &Metadata) -> i64 {
-    found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec())
 }

@@ -85,7 +85,7 @@ impl Sum {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
+    use fathom_sys::contract::file::PositionedIo;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::space::Space;
 
 use super::{PrepareError, real_path, room};
@@ -55,9 +55,9 @@ fn want(systems: &mut BTreeMap<u64, Wanted>, path: PathBuf, size_bytes: u64) {
     let (Ok(place), Ok(room)) = (fs::metadata(directory), room::at(directory)) else {
         return;
     };
-    let held_bytes = fs::metadata(&path).map_or(0, |found| i128::from(found.blocks()) * 512);
+    let held_bytes = fs::metadata(&path).map_or(0, |found| i128::from(found.allocated_bytes()));
     let blocks = i128::from(size_bytes.div_ceil(room.block_bytes));
-    let wanted = systems.entry(place.dev());
+    let wanted = systems.entry(place.number().0);
     let wanted = wanted.or_insert_with(|| Wanted { paths: Vec::new(), bytes: 0, room });
     wanted.bytes += blocks * i128::from(room.block_bytes) - held_bytes;
     wanted.paths.push(path);

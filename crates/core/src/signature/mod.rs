@@ -10,9 +10,9 @@ mod volumes;
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 
 use fathom_sys::blkid;
+use fathom_sys::contract::file::PositionedIo;
 
 pub use samples::{Part, Samples};
 

@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+
+use fathom_sys::contract::file::PositionedIo;
 
 use crate::units::{KIB, MIB};
 

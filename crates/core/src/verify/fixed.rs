@@ -1,7 +1,8 @@
 //! The first bytes of a journal, which have a fixed place.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+
+use fathom_sys::contract::file::PositionedIo;
 
 const MAGIC: [u8; 8] = *b"FathomVJ";
 const VERSION: u32 = 2;

@@ -14,9 +14,9 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::held::Directory;
 use fathom_sys::identity;
 use fathom_sys::space;

@@ -5,12 +5,12 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fathom_sys::buffers::{Buffers, PageKind};
+use fathom_sys::contract::file::{FileFacts, FileKind};
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
 use thiserror::Error;
 
@@ -184,8 +184,7 @@ impl<'a> Reading<'a> {
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };
         let kind =
             fs::metadata(path).map_err(|error| wrong(format!("cannot be found: {error}")))?;
-        let kind = kind.file_type();
-        if !kind.is_file() && !kind.is_block_device() {
+        if !matches!(kind.kind(), FileKind::File | FileKind::BlockDevice) {
             return Err(wrong("is neither a regular file nor a block device".to_owned()));
         }
         let (file, is_direct) =

@@ -16,6 +16,7 @@ pub mod event;
 pub mod extents;
 pub mod file;
 pub mod file_state;
+mod files;
 pub mod hand_off;
 pub mod held;
 pub mod holders;

@@ -16,6 +16,13 @@ pub fn sees_all_processes() -> Option<bool> {
     Some(link.as_os_str() == INITIAL_PID_NAMESPACE)
 }
 
+/// The number of the process that started this one. The C library keeps no copy of it: each question is a
+/// system call.
+#[must_use]
+pub fn parent() -> u32 {
+    std::os::unix::process::parent_id()
+}
+
 /// Whether two threads have one table of open files; nothing where the kernel does not tell.
 #[must_use]
 pub fn share_open_files(one: u32, other: u32) -> Option<bool> {

@@ -70,10 +70,26 @@ pub fn check(file: &File) -> Vec<String> {
         let faults_of_line = long_line(line).into_iter().chain(banned(&file.name, line));
         faults.extend(faults_of_line.map(|fault| format!("{}:{}: {fault}", file.name, index + 1)));
     }
+    faults.extend(asks_one_system(file));
     if must_forbid_unsafe(&file.name) && !file.text.contains("#![forbid(unsafe_code)]") {
         faults.push(format!("{}:1: `#![forbid(unsafe_code)]` is missing", file.name));
     }
     faults
+}
+
+/// Where the core asks one operating system instead of all. Tests may: they make links and odd names.
+fn asks_one_system(file: &File) -> Vec<String> {
+    let name = &file.name;
+    let is_test =
+        name.ends_with("tests.rs") || name.contains("/tests/") || name.ends_with("/fake.rs");
+    if !name.starts_with("crates/core/src/") || is_test {
+        return Vec::new();
+    }
+    let (code, _) = file.text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((&file.text, ""));
+    let found = code.lines().enumerate().filter(|(_, line)| line.contains("std::os::"));
+    found
+        .map(|(index, _)| format!("{name}:{}: ask through fathom_sys::contract", index + 1))
+        .collect()
 }
 
 /// Catalogues that no longer exist, so that the list does not outlive its reasons.
@@ -175,5 +191,16 @@ mod tests {
         assert_eq!(faults("crates/new/src/lib.rs", "#![forbid(unsafe_code)]\n"), [""; 0]);
         assert_eq!(faults("crates/sys/src/lib.rs", ""), [""; 0]);
         assert_eq!(faults("crates/new/src/other.rs", ""), [""; 0]);
+    }
+
+    #[test]
+    fn the_core_asks_no_single_operating_system() {
+        let asks = "use std::os::unix::fs::FileExt;\n";
+        let fault = ["crates/core/src/a.rs:1: ask through fathom_sys::contract"];
+        assert_eq!(faults("crates/core/src/a.rs", asks), fault);
+        let tests = format!("#[cfg(test)]\nmod tests {{\n    {asks}}}\n");
+        assert_eq!(faults("crates/core/src/a.rs", &tests), [""; 0]);
+        assert_eq!(faults("crates/core/src/a/tests.rs", asks), [""; 0]);
+        assert_eq!(faults("crates/sys/src/a.rs", asks), [""; 0]);
     }
 }

@@ -1,6 +1,6 @@
 //! Blocks of files that came or went while they were measured.
 
-use std::os::unix::fs::MetadataExt;
+use fathom_sys::contract::file::FileFacts;
 
 use super::super::{Warning, WarningKind};
 use super::number;
@@ -19,7 +19,7 @@ pub fn allocated(span: &SpanPlan, sink: EventSink<'_>) -> Vec<Option<u64>> {
         let doing = format!("look at the blocks of '{}'", target.name);
         let is_file = target.kind == TargetKind::File;
         let metadata = is_file.then(|| within(sink, doing, || target.path.metadata().ok()));
-        metadata.flatten().map(|metadata| metadata.blocks().saturating_mul(512))
+        metadata.flatten().map(|metadata| metadata.allocated_bytes())
     };
     span.targets.iter().map(ask).collect()
 }

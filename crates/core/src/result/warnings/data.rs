@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::{extents, residency};
 
 use super::super::{Warning, WarningKind};

@@ -1,8 +1,8 @@
 //! Targets whose path led elsewhere after the load: they were deleted, or others took their place.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use fathom_sys::contract::file::FileFacts;
 use fathom_sys::identity::{self, Identity};
 
 use super::super::{Warning, WarningKind};
@@ -26,7 +26,7 @@ struct Place {
 fn place(path: &Path) -> Option<Place> {
     let identity = identity::of(path).ok()?;
     let found = std::fs::metadata(path).ok()?;
-    Some(Place { identity, size_bytes: found.len(), held_bytes: found.blocks() * 512 })
+    Some(Place { identity, size_bytes: found.len(), held_bytes: found.allocated_bytes() })
 }
 
 /// What the path of each target leads to now; nothing for those that lie on nothing. Each look that may hang

@@ -1,7 +1,8 @@
 //! Doubts about what real files hold.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+
+use fathom_sys::contract::file::PositionedIo;
 
 use super::{Case, direction, has, lacks};
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
