@@ -42,6 +42,7 @@ INSIDE_FUNCTIONS = {
     "cli/commands/run.py": 1,
     "cli/commands/sweep.py": 6,
     "cli/commands/translate.py": 8,
+    "cli/commands/trend.py": 1,
     "cli/commands/tune.py": 6,
     "cli/commands/workloads.py": 1,
     "cli/common.py": 3,

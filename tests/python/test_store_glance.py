@@ -11,7 +11,7 @@ import pytest
 from fathom._own_stores import own_stores
 from fathom.cli import app
 from fathom.store import Store
-from fathom.store._runs import summaries
+from fathom.store._summaries import summaries
 from fathom.store._tables import runs
 from fathom.store.glance import QUESTION, newest_runs
 from sqlalchemy.dialects import sqlite

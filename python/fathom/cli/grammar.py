@@ -192,6 +192,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "fathom gate 7,8,9 --require 'iops>500' --require 'p99<5s'",
         "fathom gate 7,8,9,10,11 --baseline 2,3,4,5,6 --require 'iops>-5%' --junit gate.xml",
     ),
+    "trend": ("fathom trend", "fathom trend 12 --baseline golden -o trend.svg"),
     "translate": ("fathom translate --to fio -b8K -r -o32 -d30 -Sh x.dat",),
     "workloads": ("fathom workloads sql-oltp-70",),
     "list": ("fathom list --label 'oltp*' --limit 10", "fathom list --experiments --format csv"),

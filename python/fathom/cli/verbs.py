@@ -126,6 +126,12 @@ VERBS: Mapping[str, Verb] = {
         "Judge saved runs by limits, and end with an exit code for a pipeline.",
         tables=_OWN,
     ),
+    "trend": Verb(
+        "trend",
+        "trend",
+        "Find where one load on one target changed over time.",
+        tables=_OWN,
+    ),
     "translate": Verb(
         "translate",
         "translate",

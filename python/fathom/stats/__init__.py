@@ -7,6 +7,7 @@
 """
 
 from fathom.stats.autocorrelation import Neighbours, neighbours
+from fathom.stats.change_points import ChangePoint, find_change_points
 from fathom.stats.compare import Comparison, compare_means
 from fathom.stats.distribution import DistributionComparison, compare_distributions
 from fathom.stats.groups import PooledSpread, pooled_spread
@@ -41,6 +42,7 @@ from fathom.stats.transient import Transient, find_transient
 
 __all__ = [
     "GREATEST_ERROR",
+    "ChangePoint",
     "Comparison",
     "DistributionComparison",
     "Drift",
@@ -62,6 +64,7 @@ __all__ = [
     "coefficient_of_variation",
     "compare_distributions",
     "compare_means",
+    "find_change_points",
     "find_drift",
     "find_knee",
     "find_outliers",

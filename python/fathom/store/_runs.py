@@ -13,20 +13,21 @@ from fathom.imported.view import result_view
 from fathom.result import Result
 from fathom.store._imports import add_imported, drop_unused_sources
 from fathom.store._rows import add_run
+from fathom.store._series import newest_of_each, series_of
+from fathom.store._summaries import summaries
 from fathom.store._tables import (
     NATIVE,
     baselines,
-    import_sources,
-    provenances,
     run_targets,
     runs,
 )
 from fathom.store.damage import run_damage_told
 from fathom.store.errors import NotFoundError, StoreInUseError
-from fathom.store.records import BULKY, StoredRun, run_summary, unpack_json
+from fathom.store.records import StoredRun, run_summary, unpack_json
 from fathom.store.summary import provenance_row, run_row, target_rows
 
 if TYPE_CHECKING:
+    import builtins
     from collections.abc import Collection, Sequence
 
     from sqlalchemy.engine import Connection, RowMapping
@@ -34,9 +35,8 @@ if TYPE_CHECKING:
     from fathom.store._database import Database
     from fathom.store.records import RunSummary
 
-__all__ = ["Runs", "summaries"]
+__all__ = ["Runs"]
 
-_LISTED = [column for column in runs.c if column.name not in BULKY]
 # More in one statement than any database takes as parameters is asked for in pieces.
 _PIECE = 500
 
@@ -131,6 +131,30 @@ class Runs:
         with self._database.reading() as connection:
             return [run_summary(row) for row in connection.execute(query).mappings()]
 
+    def series(self, run_id: int, *, limit: int | None = None) -> builtins.list[RunSummary]:
+        """Return the complete runs of one run's load on its target and host, the oldest first.
+
+        Not more than the newest ``limit``. What was imported has no load to go by, and is a series
+        of its own.
+
+        Raises
+        ------
+        NotFoundError
+            If the store has no such run.
+
+        """
+        with self._database.reading() as connection:
+            return series_of(connection, run_id, limit, self._database.name)
+
+    def newest_of_each_series(self, *, limit: int) -> builtins.list[tuple[RunSummary, int]]:
+        """Return the newest complete run of each series with its number of runs.
+
+        Those with the newest runs come first; loads that differ in what no column of a list has
+        are one series here.
+        """
+        with self._database.reading() as connection:
+            return newest_of_each(connection, limit)
+
     def get(self, run_id: int) -> StoredRun:
         """Return one run, whole.
 
@@ -203,20 +227,6 @@ def _stored(row: RowMapping, targets: tuple[dict[str, Any], ...]) -> StoredRun:
 
 def _imported(packed: bytes) -> ImportedResult:
     return ImportedResult.from_dict(json_of(unpack_json(packed)))
-
-
-def summaries() -> sa.Select[Any]:
-    """Return the question for all that a list of runs has; `glance` has the same in words."""
-    first = sa.and_(run_targets.c.run_id == runs.c.id, run_targets.c.position == 0)
-    beneath = [
-        column.label(f"target_{column.name}") if "device" not in column.name else column
-        for column in run_targets.c
-        if column.name not in ("run_id", "position")
-    ]
-    host = [column for column in provenances.c if column.name != "run_id"]
-    joined = runs.outerjoin(provenances).outerjoin(run_targets, first).outerjoin(import_sources)
-    source = import_sources.c.name.label("source_name")
-    return sa.select(*_LISTED, *host, *beneath, source).select_from(joined)
 
 
 def _on_device(words: str) -> sa.Select[Any]:

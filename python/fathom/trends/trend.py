@@ -1,0 +1,364 @@
+"""A series of runs as levels with changes between them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from fathom._claims import Claim
+from fathom._digits import interval_words, known_words
+from fathom._p_values import p_equation
+from fathom.errors import InvalidRequestError
+from fathom.experiments.compare.claims import FIGURES
+from fathom.experiments.compare.comparison import EQUAL_MARGIN
+from fathom.experiments.told_runs import told_runs
+from fathom.metrics import higher_is_better, metric_column, run_value
+from fathom.stats import compare_means, find_change_points
+from fathom.stats.change_points import LEAST_LEVEL
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom._claims import Evidence, Unit
+    from fathom.stats import Comparison
+    from fathom.stats.floats import FloatArray
+    from fathom.store import RunSummary, Store
+
+__all__ = ["DEFAULT_METRIC", "MOST_RUNS", "Band", "Level", "Trend", "find_trend"]
+
+DEFAULT_METRIC = "iops"
+MOST_RUNS = 2000
+"""More runs of a series are not looked at; the newest count."""
+
+_CONFIDENCE = 0.95
+# So many normal runs of a hundred lie outside of a band.
+_BAND = 0.99
+# Of the median of absolute deviations to a standard deviation of normal values.
+_TO_DEVIATION = 1.4826
+# Runs on either side of a change, of which it is said what differs.
+_BESIDE = 3
+_MACHINE = {
+    "kernel": "the kernel",
+    "tool_version": "the tool",
+    "cpu_model": "the processor",
+    "cpu_count": "the number of CPUs",
+    "cpu_governor": "the frequency governor",
+    "memory_bytes": "the memory",
+    "device_model": "the device's model",
+    "device_serial": "the device",
+    "device_firmware": "the firmware",
+    "device_scheduler": "the scheduler",
+    "device_write_cache": "the write cache",
+    "target_file_system": "the file system",
+    "target_mount_options": "the mount options",
+    "target_size_bytes": "the target's size",
+}
+Outcome = Literal["better", "worse", "equal", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """Runs between two changes.
+
+    Attributes
+    ----------
+    first, last
+        Which runs of the series, from 0; both are of it.
+    mean
+        Of the figure, in ns, IOPS or MiB/s (geometric).
+    change, low, high
+        From the level before, as a share, with its interval at 95 %; None of the first one.
+    outcome
+        ``better`` or ``worse``; None of the first one.
+    p_value
+        The probability of such a change by chance.
+    differences
+        What else changed with it, in words.
+
+    """
+
+    first: int
+    last: int
+    mean: float
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    outcome: Outcome | None = None
+    p_value: float | None = None
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Band:
+    """Where single runs of a baseline lie, at 99 %; ``outcome`` is that of the newest level."""
+
+    name: str
+    low: float
+    mean: float
+    high: float
+    outcome: Outcome
+    outside: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A series and what was found in it.
+
+    Attributes
+    ----------
+    metric
+        The figure.
+    runs, values
+        In the order of time; values in ns, IOPS or MiB/s.
+    levels
+        At least one.
+    band
+        Of the baseline, if one was named.
+    claims
+        What it says, the headline first.
+    left_out
+        Runs that do not have the figure.
+
+    """
+
+    metric: str
+    runs: tuple[RunSummary, ...]
+    values: tuple[float, ...]
+    levels: tuple[Level, ...]
+    band: Band | None
+    claims: tuple[Claim, ...]
+    left_out: int
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the newest level is: against the baseline, or against the level before it."""
+        if self.band is not None:
+            return self.band.outcome
+        if len(self.values) < 2 * LEAST_LEVEL:
+            return "cannot tell"
+        return self.levels[-1].outcome or "equal"
+
+
+class _Series(NamedTuple):
+    """A figure of runs in the order of time, with its levels."""
+
+    metric: str
+    runs: Sequence[RunSummary]
+    values: Sequence[float]
+    levels: Sequence[Level]
+
+
+def find_trend(
+    store: Store,
+    reference: str,
+    *,
+    metric: str = DEFAULT_METRIC,
+    baseline: str | None = None,
+    most: int = MOST_RUNS,
+) -> Trend:
+    """Find where the series of a run changed its level.
+
+    Parameters
+    ----------
+    store
+        Where the runs are.
+    reference
+        A run of the series: ``12``, or the first one of an experiment or a baseline.
+    metric
+        The figure, such as ``p99``.
+    baseline
+        Runs whose band is drawn, and with which the newest level is compared.
+    most
+        Only so many of the newest runs.
+
+    Raises
+    ------
+    NotFoundError
+        If there are no such runs.
+    InvalidRequestError
+        If no run of the series has the figure, or the baseline is of another series.
+
+    """
+    ids = store.baselines.run_ids(reference)
+    if not ids:
+        raise InvalidRequestError(f"{reference} has no runs")
+    metric_column(metric)
+    found = store.runs.series(ids[-1], limit=most)
+    pairs = [(run, value) for run in found if (value := run_value(run, metric)) is not None]
+    if not pairs:
+        raise InvalidRequestError(
+            f"no complete run of this series has {metric}: latencies are measured with -L"
+        )
+    runs, values = zip(*pairs, strict=True)
+    levels = _levels(metric, runs, np.array(values))
+    series = _Series(metric, runs, values, levels)
+    band = None if baseline is None else _band(store, baseline, series)
+    claims = _claims(store, series, band)
+    left_out = len(found) - len(runs)
+    return Trend(metric, runs, values, levels, band, claims, left_out)
+
+
+def _levels(metric: str, runs: Sequence[RunSummary], values: FloatArray) -> tuple[Level, ...]:
+    points = find_change_points(values)
+    starts = [0, *(one.index for one in points)]
+    ends = [*starts[1:], len(values)]
+    levels: list[Level] = []
+    for at, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        mean = float(np.exp(np.log(values[start:end]).mean()))
+        level = Level(start, end - 1, mean)
+        if at:
+            changed = compare_means([*values[starts[at - 1] : start]], [*values[start:end]])
+            level = Level(
+                start,
+                end - 1,
+                mean,
+                changed.change,
+                changed.low,
+                changed.high,
+                _direction(metric, changed.change),
+                points[at - 1].p_value,
+                _differences(runs[:start], runs[start:]),
+            )
+        levels.append(level)
+    return tuple(levels)
+
+
+def _direction(metric: str, change: float) -> Outcome:
+    return "better" if (change > 0) == higher_is_better(metric) else "worse"
+
+
+def _differences(before: Sequence[RunSummary], after: Sequence[RunSummary]) -> tuple[str, ...]:
+    """Return what the last runs before a change and the first behind it have of different kind."""
+    found = []
+    for column, words in _MACHINE.items():
+        old = {one.columns[column] for one in before[-_BESIDE:]}
+        new = {one.columns[column] for one in after[:_BESIDE]}
+        if len(old) == len(new) == 1 and old != new:
+            (was,), (is_now,) = old, new
+            found.append(f"{words} from {was or 'unknown'} to {is_now or 'unknown'}")
+    return tuple(found)
+
+
+def _band(store: Store, baseline: str, series: _Series) -> Band:
+    metric, runs, _, levels = series
+    values = np.array(series.values)
+    of_baseline = {*store.baselines.run_ids(baseline)}
+    own = [at for at, run in enumerate(runs) if run.id in of_baseline]
+    if not own:
+        raise InvalidRequestError(
+            f"no run of {baseline} is of this series: it has another load, target or host"
+        )
+    logs = np.log(values)
+    deviations = np.concatenate(
+        [logs[one.first : one.last + 1] - math.log(one.mean) for one in levels]
+    )
+    freedom = max(len(values) - len(levels), 1)
+    # Single runs that stand far apart are to be seen outside, and must not make the band wider.
+    spread = _TO_DEVIATION * float(np.median(np.abs(deviations)))
+    mean = float(logs[own].mean())
+    half = float(stdtrit(freedom, (1 + _BAND) / 2)) * spread * math.sqrt(1 + 1 / len(own))
+    low, high = (math.exp(mean + sign * half) for sign in (-1, 1))
+    outside = tuple(at for at, one in enumerate(values) if not low <= one <= high)
+    newest = [at for at in range(levels[-1].first, levels[-1].last + 1) if at not in own]
+    outcome = _against(metric, values[own], values[newest])
+    if not newest and levels[-1].first <= own[-1]:
+        outcome = "equal"
+    return Band(baseline, low, math.exp(mean), high, outcome, outside)
+
+
+def _against(metric: str, old: FloatArray, new: FloatArray) -> Outcome:
+    """Return the verdict on the newest level; too few runs on either side tell nothing."""
+    if min(len(old), len(new)) < LEAST_LEVEL:
+        return "cannot tell"
+    found: Comparison = compare_means([*old], [*new], confidence=_CONFIDENCE)
+    if found.is_equal(EQUAL_MARGIN):
+        return "equal"
+    return _direction(metric, found.change) if found.is_different else "cannot tell"
+
+
+def _claims(store: Store, series: _Series, band: Band | None) -> tuple[Claim, ...]:
+    """Return the sentences; only runs beside changes and the newest are read whole."""
+    metric, runs, values, levels = series
+    beside = {at for one in levels[1:] for at in (one.first - 1, one.first)} | {len(runs) - 1}
+    told = told_runs(store, [runs[at].id for at in sorted(beside)])
+    units: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+    unit = units.get(metric.rpartition(".")[2], "ns")
+
+    def evidence(places: Sequence[int]) -> list[Evidence]:
+        column = metric_column(metric)
+        return [told.evidence(runs[at].id, column, values[at], unit) for at in places]
+
+    claims = [
+        told.claim(
+            "change",
+            f"{change_words(metric, runs, one)}: {one.outcome}{_also(one)}.",
+            evidence((one.first - 1, one.first)),
+            plain=f"{change_words(metric, runs, one)}{_also(one)}.",
+        )
+        for one in levels[1:]
+    ]
+    if band is not None:
+        claims.append(Claim("baseline", _band_words(runs, band)))
+    judged = _headline(metric, runs, levels)
+    head = told.headline(judged, judged.rpartition(":")[0] or judged, evidence([len(runs) - 1]))
+    return (head, *claims)
+
+
+def _headline(metric: str, runs: Sequence[RunSummary], levels: Sequence[Level]) -> str:
+    name = figure_words(metric)
+    if len(runs) < 2 * LEAST_LEVEL:
+        return (
+            f"{len(runs)} runs are too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}"
+        )
+    if len(levels) == 1:
+        return f"{name[:1].upper()}{name[1:]}: no change is shown in {len(runs)} runs"
+    count = len(levels) - 1
+    times = {1: "once", 2: "twice"}.get(count, f"{count} times")
+    last = levels[-1]
+    head = f"{name[:1].upper()}{name[1:]} changed {times} in {len(runs)} runs"
+    return f"{head}; at last {change_words(metric, runs, last)}: {last.outcome}"
+
+
+def figure_words(metric: str) -> str:
+    """Return the name of a figure within a sentence."""
+    kind, _, name = metric.rpartition(".")
+    return f"{kind} {FIGURES.get(name, name)}".strip()
+
+
+def change_words(metric: str, runs: Sequence[RunSummary], level: Level) -> str:
+    """Return when a level began, between which runs, and by how much it differs."""
+    low, high = 100 * (level.low or 0.0), 100 * (level.high or 0.0)
+    change = known_words(100 * (level.change or 0.0), low, high, sign=True)
+    before, after = runs[level.first - 1], runs[level.first]
+    return (
+        f"between run {before.id} and run {after.id} ({day_words(after)}), {figure_words(metric)} "
+        f"{change} % ({interval_words(low, high, sign=True)} %, p {p_equation(level.p_value or 0)})"
+    )
+
+
+def day_words(run: RunSummary) -> str:
+    """Return the day of a run on this machine's calendar."""
+    if run.started_at_unix_s is None:
+        return "at a time that is not known"
+    return datetime.fromtimestamp(run.started_at_unix_s).astimezone().strftime("%Y-%m-%d")
+
+
+def _also(level: Level) -> str:
+    return f"; with it changed {', '.join(level.differences)}" if level.differences else ""
+
+
+def _band_words(runs: Sequence[RunSummary], band: Band) -> str:
+    count = len(band.outside)
+    newest = f", the newest is run {runs[band.outside[-1]].id}" if count else ""
+    level = "it cannot be told how the newest level is"
+    if band.outcome != "cannot tell":
+        level = f"the newest level is {band.outcome}"
+    return (
+        f"Against {band.name}, {level}; {count} of {len(runs)} runs are "
+        f"outside of its band, in which 99 % of runs like it lie{newest}."
+    )

@@ -1,0 +1,231 @@
+"""``fathom trend``: changes of a series are found, and chance makes none."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from commands import command
+from fabricated import fabricated
+from fathom.errors import InvalidRequestError
+from fathom.stats import find_change_points
+from fathom.store import Store
+from fathom.trends import find_trend, trend_figure
+from simulated import autoregressive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
+    from fathom.stats.floats import FloatArray
+
+    Noise = Callable[[np.random.Generator, int], FloatArray]
+
+RUNS, SHIFT = 500, 0.05
+DAY_S = 86400.0
+
+
+def _stalls(random: np.random.Generator, count: int) -> FloatArray:
+    return 0.01 * random.standard_normal(count) - 0.2 * (random.random(count) < 0.03)
+
+
+NOISES: dict[str, Noise] = {
+    "independent": lambda random, count: 0.015 * random.standard_normal(count),
+    "memory": lambda random, count: 0.015 * autoregressive(random, 0.5, (count,)),
+    "lognormal": lambda random, count: 0.02 * np.exp(0.5 * random.standard_normal(count)),
+    "heavy tail": lambda random, count: 0.01 * random.standard_t(3, count),
+    "stalls": _stalls,
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_history_without_changes_has_none_in_95_percent(noise: str) -> None:
+    random = np.random.default_rng(22)
+    histories = 60
+    false = sum(
+        bool(find_change_points(np.exp(NOISES[noise](random, RUNS)))) for _ in range(histories)
+    )
+    assert false / histories <= 0.05
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_of_three_shifts_of_5_percent_in_500_runs_95_percent_are_found(noise: str) -> None:
+    random = np.random.default_rng(23)
+    histories, near = 12, 10
+    found = false = 0
+    for _ in range(histories):
+        ends = np.sort(random.choice(np.arange(1, 10), 3, replace=False)) * 50
+        logs = NOISES[noise](random, RUNS)
+        for end in ends:
+            logs[end:] += random.choice([-SHIFT, SHIFT])
+        told = np.array([one.index for one in find_change_points(np.exp(logs))])
+        distances = np.abs(told[:, None] - ends[None, :])
+        found += int((distances.min(axis=0) <= near).sum()) if told.size else 0
+        false += bool((distances.min(axis=1) > near).any()) if told.size else False
+    assert found / (3 * histories) >= 0.95
+    assert false <= 1
+
+
+def test_one_run_that_stands_far_apart_is_no_change_and_hides_none() -> None:
+    random = np.random.default_rng(24)
+    logs = 0.01 * random.standard_normal(200)
+    logs[100:] -= SHIFT
+    logs[40] = -5.0
+    (point,) = find_change_points(np.exp(logs))
+    assert abs(point.index - 100) <= 2
+    assert point.p_value < 0.005
+
+
+def test_a_drop_in_the_newest_five_runs_is_found() -> None:
+    logs = 0.01 * np.random.default_rng(25).standard_normal(300)
+    logs[-5:] -= 0.2
+    assert [one.index for one in find_change_points(np.exp(logs))] == [295]
+
+
+def test_equal_values_and_few_have_no_change() -> None:
+    assert find_change_points(np.full(100, 7.0)) == ()
+    assert find_change_points([1.0, 2.0, 1.0]) == ()
+    with pytest.raises(ValueError, match="above 0"):
+        find_change_points(np.arange(20.0))
+    # Two levels without any noise.
+    (point,) = find_change_points(np.repeat([100.0, 95.0], 20))
+    assert point.index == 20
+
+
+@pytest.fixture
+def kept() -> Iterator[Store]:
+    with Store(os.environ["FATHOM_STORE"]) as opened:
+        yield opened
+
+
+def save(store: Store, rates: Iterable[float], *, depth: int = 1, path: str = "x.dat") -> list[int]:
+    """Save a run a day, and return their numbers."""
+    ids = [
+        store.runs.save(
+            fabricated(rates=float(rate), latency_ns=200.0, depth=depth, path=path),
+            [f"-o{depth}", path],
+            label="nightly",
+        )
+        for rate in rates
+    ]
+    with sqlite3.connect(store.name) as connection:
+        connection.execute("UPDATE runs SET started_at_unix_s = 1.7e9 + id * ?", (DAY_S,))
+    connection.close()
+    return ids
+
+
+def history(seed: int = 1, change: float = -0.1) -> FloatArray:
+    random = np.random.default_rng(seed)
+    rates = 10_000 * np.exp(0.01 * random.standard_normal(60))
+    rates[30:] *= 1 + change
+    return np.asarray(rates)
+
+
+def test_a_series_is_of_one_load_on_one_target(kept: Store) -> None:
+    own = save(kept, [1000, 1001])
+    save(kept, [1000], depth=8)
+    save(kept, [1000], path="y.dat")
+    kept.runs.save(fabricated(path="x.dat"), ["-o1", "--rate=500", "x.dat"])
+    kept.runs.save(fabricated(path="x.dat"), ["-o1", "x.dat"], failures=["it broke"])
+    again = kept.runs.save(fabricated(path="x.dat"), ["-o1", "--json=r.json", "x.dat"])
+    assert {run.id for run in kept.runs.series(own[0])} == {again, *own}
+    assert len(kept.runs.series(own[0], limit=2)) == 2
+    listed = kept.runs.newest_of_each_series(limit=10)
+    assert sorted(count for _run, count in listed) == [1, 1, 4]
+
+
+def test_a_trend_tells_when_by_how_much_and_what_changed_with_it(kept: Store) -> None:
+    ids = save(kept, history())
+    with sqlite3.connect(kept.name) as connection:
+        connection.execute("UPDATE provenances SET kernel = 'Linux 6.6' WHERE run_id > 30")
+    connection.close()
+    found = find_trend(kept, str(ids[0]))
+    assert [one.first for one in found.levels] == [0, 30]
+    last = found.levels[1]
+    assert last.low is not None
+    assert last.high is not None
+    assert last.low < -0.1 < last.high
+    assert found.outcome == last.outcome == "worse"
+    (difference,) = last.differences
+    assert difference == "the kernel from Linux 6.1 to Linux 6.6"
+    change = next(one for one in found.claims if one.key == "change")
+    assert "between run 30 and run 31 (2023-12-15), IOPS -" in change.text
+    assert "with it changed the kernel from" in change.text
+    assert [one.run_id for one in change.evidence] == [30, 31]
+    assert find_trend(kept, str(ids[0]), metric="mean").outcome == "equal"
+
+
+def test_findings_stand_in_the_claims_of_a_trend(kept: Store) -> None:
+    warning = ("page_cache", "all reads")
+    for rate in history():
+        result = fabricated(rates=float(rate), latency_ns=200.0, warnings=[warning])
+        kept.runs.save(result, ["x.dat"])
+    found = find_trend(kept, "1")
+    assert found.claims[0].text.startswith("No verdict on a device")
+    assert all("page-cache" in one.forbidden_by for one in found.claims)
+
+
+def test_a_baseline_is_a_band_with_a_verdict(kept: Store) -> None:
+    save(kept, history())
+    found = find_trend(kept, "1", baseline=",".join(map(str, range(1, 13))))
+    band = found.band
+    assert band is not None
+    assert band.low < 10_000 < band.high
+    assert band.outcome == found.outcome == "worse"
+    # By 1 % of noise, all runs of the new level are outside, and hardly one of the old.
+    assert 28 <= len(band.outside) <= 33
+    other = save(kept, [1000], depth=8)
+    with pytest.raises(InvalidRequestError, match="is of this series"):
+        find_trend(kept, "1", baseline=str(other[0]))
+    with pytest.raises(InvalidRequestError, match=r"write\.iops: latencies"):
+        find_trend(kept, "1", metric="write.iops")
+
+
+def test_few_runs_say_so(kept: Store) -> None:
+    save(kept, [1000, 1001, 1002])
+    found = find_trend(kept, "1")
+    assert found.outcome == "cannot tell"
+    assert found.claims[0].text.startswith("3 runs are too few to tell a change of IOPS")
+
+
+def test_the_picture_has_all_runs_levels_and_changes(kept: Store) -> None:
+    save(kept, history())
+    figure = trend_figure(find_trend(kept, "1", baseline="1,2,3,4,5"))
+    layers = figure.spec["layer"]
+    assert len(figure.spec["data"]["values"]) == len(figure.table.rows) == 60
+    assert layers[0]["mark"]["type"] == "rect"
+    assert [len(one["data"]["values"]) for one in layers[2:]] == [2, 1]
+
+
+def test_the_command_lists_shows_draws_and_alerts(kept: Store, tmp_path: Path) -> None:
+    save(kept, history())
+    listed = json.loads(command("trend", "--json").stdout)
+    assert [(one["newest_run"], one["runs"]) for one in listed] == [(60, 60)]
+    done = command("trend", "60", "-o", "t.svg", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("IOPS changed once in 60 runs; at last between run 30 and run 31")
+    assert b"<svg" in (tmp_path / "t.svg").read_bytes()
+    assert command("trend", "60", "--alert").returncode == 5
+    assert command("trend", "60", "--alert", "--metric", "mean").returncode == 0
+    assert command("trend", "60", "--alert", "--limit", "3").returncode == 7
+    told = json.loads(command("trend", "60", "--baseline", "1,2,3", "--json").stdout)
+    assert (told["outcome"], len(told["runs"]), len(told["levels"])) == ("cannot tell", 60, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["99"], "is no run"),
+        (["1", "--metric", "p98"], "there is no metric 'p98'"),
+        (["1", "-o", "x.gif"], "end the name with"),
+        (["1", "--baseline", "no"], "is no run"),
+    ],
+)
+def test_what_is_wrong_is_told(words: list[str], told: str, kept: Store) -> None:
+    save(kept, [1000])
+    done = command("trend", *words)
+    assert (done.returncode, told in done.stderr) == (3, True)
