@@ -68,6 +68,17 @@ def test_only_what_fathom_made_is_replaced(tmp_path: Path) -> None:
     assert place.read_text().startswith("<!-- Made by Fathom -->2\n")
 
 
+def test_a_figure_as_json_is_json_and_known_as_ours(tmp_path: Path) -> None:
+    place = tmp_path / "f.json"
+    write(place, b'{\n "a": 1\n}\n')
+    assert json.loads(place.read_text())["a"] == 1
+    write(place, b'{\n "a": 2\n}\n')
+    assert json.loads(place.read_text())["a"] == 2
+    place.write_text(place.read_text().replace("2", "3", 1))
+    with pytest.raises(ReportError, match="--overwrite"):
+        write(place, b'{\n "a": 4\n}\n')
+
+
 def test_the_command_writes_each_form_and_says_what_it_cannot(
     kept: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,6 +132,12 @@ VERBS: Mapping[str, Verb] = {
         "Find where one load on one target changed over time.",
         tables=_OWN,
     ),
+    "schedule": Verb(
+        "schedule",
+        "app",
+        "Write systemd timers and cron lines for a measurement that repeats.",
+        tables=("list",),
+    ),
     "translate": Verb(
         "translate",
         "translate",

@@ -21,6 +21,7 @@ _SEAL = f"{MADE_BY}, sha256 "
 _PNG = b"\x89PNG\r\n\x1a\n"
 # The last chunk of a PNG image has no data.
 _PNG_END_BYTES = 12
+_JSON_END = b"}\n"
 _MOST_MIB = 1024
 _PNG_HEADER_BYTES = 33
 
@@ -67,7 +68,12 @@ def sealed(content: bytes) -> bytes:
 def _parted(content: bytes) -> tuple[bytes, bytes]:
     """Return what stands before a seal, and what stands behind it."""
     at = len(content) - (_PNG_END_BYTES if content.startswith(_PNG) else 0)
+    at -= len(_JSON_END) if _is_json(content) else 0
     return content[:at], content[at:]
+
+
+def _is_json(content: bytes) -> bool:
+    return content.startswith(b"{") and content.endswith(_JSON_END)
 
 
 def _seal(content: bytes) -> bytes:
@@ -77,6 +83,9 @@ def _seal(content: bytes) -> bytes:
         return _png_text(words)
     if content.startswith(b"%PDF"):
         return f"\n% {words}\n".encode()
+    if _is_json(content):
+        # JSON has no comments: one key more, of the outermost object.
+        return f', "$comment": "{words}"\n'.encode()
     return f"\n<!-- {words} -->\n".encode()
 
 

@@ -1,0 +1,155 @@
+"""``fathom schedule``: timers of systemd and lines of cron for a measurement that repeats."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fathom
+from fathom.cli.common import JsonOption, exit_code, fail
+from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.verbs import VERBS
+from fathom.cli.views.runs import console, text_table
+from fathom.schedule import (
+    cron_line,
+    plan_schedule,
+    remove_schedule,
+    service_text,
+    timer_text,
+    unit_folder,
+    unit_name,
+    write_schedule,
+    written_schedules,
+)
+
+if TYPE_CHECKING:
+    from fathom.schedule import Schedule
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Write systemd timers and cron lines for a measurement that repeats.",
+    no_args_is_help=True,
+)
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="A word for it, such as nightly.")]
+_Folder = Annotated[
+    Path | None,
+    typer.Option(
+        help="The folder of the units; otherwise the user's, or the system's for root.",
+        show_default=False,
+    ),
+]
+
+
+@app.command("add")
+def add(  # noqa: PLR0913 - Each is an option of the command.
+    name: _Name,
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="-- VERB...", help="What to run: a verb with its arguments."),
+    ],
+    *,
+    when: Annotated[
+        str,
+        typer.Option(
+            help="When: hourly, daily, weekly, monthly, 03:30, 'mon 03:30', or a calendar event of "
+            "systemd."
+        ),
+    ] = "daily",
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Print the units, and write nothing.")
+    ] = False,
+    cron: Annotated[
+        bool, typer.Option("--cron", help="Print the line of a crontab, and write nothing.")
+    ] = False,
+    folder: _Folder = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a schedule of this name.")
+    ] = False,
+) -> None:
+    """Write a service and its timer, which are then enabled with the commands that are printed.
+
+    The command runs in the current folder, with the store that is in use now. What has to be typed
+    for one run, such as --allow-write, is refused.
+    """
+    try:
+        plan = _plan(name, when, command)
+        if cron:
+            typer.echo(cron_line(plan))
+            return
+        if only_print:
+            for kind, text in (("service", service_text(plan)), ("timer", timer_text(plan))):
+                typer.echo(f"# {unit_name(name, kind)}\n{text}")
+            return
+        place = folder or unit_folder()
+        for path in write_schedule(plan, place, overwrite=overwrite):
+            typer.echo(f"wrote {path}")
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    control = _control()
+    typer.echo("to begin, and to end:")
+    typer.echo(f"  {control} daemon-reload && {control} enable --now {_shown_timer(name)}")
+    undo = f"fathom schedule remove {shlex.quote(name)}"
+    typer.echo(f"  {control} disable --now {_shown_timer(name)} && {undo}")
+
+
+@app.command("list")
+def list_(*, folder: _Folder = None, as_json: JsonOption = False) -> None:
+    """List the schedules that are written."""
+    found = written_schedules(folder or unit_folder())
+    if as_json:
+        rows = [{**one._asdict(), "timer": str(one.timer)} for one in found]
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    rows_ = [[one.timer.name, one.calendar, one.command] for one in found]
+    console().print(text_table("", ("timer~", "when", "command~"), rows_))
+
+
+@app.command("remove")
+def remove(name: _Name, *, folder: _Folder = None) -> None:
+    """Remove the units of a schedule; what it has measured stays."""
+    try:
+        for path in remove_schedule(name, folder or unit_folder()):
+            typer.echo(f"removed {path}")
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    typer.echo(f"if it was enabled: {_control()} disable --now {_shown_timer(name)}")
+
+
+def _plan(name: str, when: str, command: list[str]) -> Schedule:
+    verb = command[0]
+    if verb not in VERBS or verb == "schedule":
+        near = get_close_matches(verb, VERBS, n=1)
+        meant = f": did you mean {near[0]}?" if near else ""
+        fail(f"there is no verb {verb!r} to schedule{meant}", EXIT_INVALID)
+    environment = {}
+    if store := os.environ.get("FATHOM_STORE"):
+        environment["FATHOM_STORE"] = store if "://" in store else str(Path(store).absolute())
+    return plan_schedule(
+        name, when, command, program=_program(), folder=Path.cwd(), environment=environment
+    )
+
+
+def _program() -> list[str]:
+    """Return what starts this Fathom."""
+    beside = Path(sys.executable).parent / "fathom"
+    if beside.is_file():
+        return [str(beside)]
+    found = shutil.which("fathom")
+    return [found] if found else [sys.executable, "-c", "from fathom.cli import main; main()"]
+
+
+def _control() -> str:
+    return "systemctl" if os.geteuid() == 0 else "systemctl --user"
+
+
+def _shown_timer(name: str) -> str:
+    return shlex.quote(unit_name(name, "timer"))

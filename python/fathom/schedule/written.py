@@ -1,0 +1,124 @@
+"""The units of a schedule on this machine: written, listed, and taken away again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from fathom._files import read_text, replacing
+from fathom.errors import FathomError, InvalidRequestError
+from fathom.schedule.names import unit_name
+from fathom.schedule.units import MADE, service_text, timer_text
+
+if TYPE_CHECKING:
+    from fathom.schedule.plan import Schedule
+
+__all__ = ["Written", "remove_schedule", "unit_folder", "write_schedule", "written_schedules"]
+
+_MOST_MIB = 1
+
+
+class Written(NamedTuple):
+    """A schedule whose units are there."""
+
+    timer: Path
+    calendar: str
+    command: str
+
+
+def unit_folder() -> Path:
+    """Return where units of this user are; those of root are the system's (systemd.unit(5))."""
+    if os.geteuid() == 0:
+        return Path("/etc/systemd/system")
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "systemd/user"
+
+
+def write_schedule(schedule: Schedule, folder: Path, *, overwrite: bool = False) -> list[Path]:
+    """Write the service and then the timer, and return both; neither is enabled.
+
+    Raises
+    ------
+    InvalidRequestError
+        If a unit of this name is there that ``fathom schedule`` did not make, or one that it made
+        and ``overwrite`` is false.
+    FathomError
+        If they cannot be written.
+
+    """
+    texts = {
+        folder / unit_name(schedule.name, "service"): service_text(schedule),
+        folder / unit_name(schedule.name, "timer"): timer_text(schedule),
+    }
+    for path in texts:
+        if path.is_symlink() or path.exists():
+            _check_ours(path)
+            if not overwrite:
+                raise InvalidRequestError(f"{path} is there: add --overwrite to replace it")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in texts.items():
+            with replacing(path) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FathomError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    return [*texts]
+
+
+def remove_schedule(name: str, folder: Path) -> list[Path]:
+    """Remove the units of a schedule, and return what was removed.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there are none, or others than ours.
+    FathomError
+        If they cannot be removed.
+
+    """
+    paths = [folder / unit_name(name, kind) for kind in ("timer", "service")]
+    found = [one for one in paths if one.is_symlink() or one.exists()]
+    if not found:
+        raise InvalidRequestError(f"there is no schedule {name} in {folder}")
+    for path in found:
+        _check_ours(path)
+    try:
+        for path in found:
+            path.unlink()
+    except OSError as error:
+        raise FathomError(f"{folder}: cannot be removed: {error.strerror or error}") from error
+    return found
+
+
+def written_schedules(folder: Path) -> list[Written]:
+    """Return the schedules of a folder, by name."""
+    found = []
+    for timer in sorted(folder.glob("fathom-*.timer")):
+        if _is_ours(timer):
+            calendar = _value(timer, "OnCalendar=")
+            found.append(
+                Written(timer, calendar, _value(timer.with_suffix(".service"), "ExecStart="))
+            )
+    return found
+
+
+def _check_ours(path: Path) -> None:
+    if not _is_ours(path):
+        raise InvalidRequestError(f"{path} was not made by fathom schedule, and is left alone")
+
+
+def _is_ours(path: Path) -> bool:
+    return not path.is_symlink() and _text(path).startswith(f"{MADE}\n")
+
+
+def _value(path: Path, key: str) -> str:
+    lines = (one for one in _text(path).splitlines() if one.startswith(key))
+    return next(lines, key).removeprefix(key)
+
+
+def _text(path: Path) -> str:
+    try:
+        return read_text(path, most_mib=_MOST_MIB)
+    except (OSError, UnicodeDecodeError):
+        return ""

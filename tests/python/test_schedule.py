@@ -1,0 +1,188 @@
+"""``fathom schedule``: units and cron lines hold any name and word, and are undone."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from commands import command
+from fathom.errors import InvalidRequestError
+from fathom.schedule import (
+    Schedule,
+    cron_line,
+    escaped_name,
+    plan_schedule,
+    remove_schedule,
+    service_text,
+    timer_text,
+    unit_name,
+    write_schedule,
+    written_schedules,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ANALYZE, ESCAPE = map(shutil.which, ("systemd-analyze", "systemd-escape"))
+EVIL = "a b/%n$HOME \"q\" 'r' \\ ; `id` {x} ü*\\"
+
+
+def planned(folder: Path, name: str = "nightly", when: str = "03:30", *words: str) -> Schedule:
+    shown = "/bin/echo"
+    return plan_schedule(name, when, words, program=[shown], folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("when", "calendar", "cron"),
+    [
+        ("daily", "daily", "0 0 * * *"),
+        ("Hourly", "hourly", "0 * * * *"),
+        ("3:05", "*-*-* 03:05:00", "5 3 * * *"),
+        ("monday 23:59", "Mon *-*-* 23:59:00", "59 23 * * 1"),
+        ("sun 00:00", "Sun *-*-* 00:00:00", "0 0 * * 7"),
+        ("*-*-1..7 18:00", "*-*-1..7 18:00", None),
+    ],
+)
+def test_times_are_said_to_systemd_and_to_cron(
+    when: str, calendar: str, cron: str | None, tmp_path: Path
+) -> None:
+    plan = planned(tmp_path, "x", when, "run")
+    assert (plan.calendar, plan.cron) == (calendar, cron)
+    if cron is None:
+        with pytest.raises(InvalidRequestError, match="cron has no words"):
+            cron_line(plan)
+    if ANALYZE:
+        done = subprocess.run(
+            [ANALYZE, "calendar", plan.calendar], capture_output=True, check=False
+        )
+        assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "when", "words", "told"),
+    [
+        ("", "daily", ["run"], "1 to 64 characters"),
+        ("x" * 65, "daily", ["run"], "1 to 64 characters"),
+        ("\u6e2c" * 60, "daily", ["run"], "too long for a unit"),
+        ("x\ny", "daily", ["run"], "control characters"),
+        ("x", "daily\nExecStart=/bin/sh", ["run"], "is no time"),
+        ("x", "25:00;rm", ["run"], "is no time"),
+        ("x", "", ["run"], "is no time"),
+        ("x", "daily", ["run", "a\nb"], "control characters"),
+        ("x", "daily", ["run", "\udcff"], "no UTF-8"),
+        ("x", "daily", ["run", "--overwrite"], "typed for one run"),
+        ("x", "daily", ["run", "--allow-write=abc"], "typed for one run"),
+        ("x", "daily", ["run", "--store", "postgresql://me:secret@db/lab"], "has a password"),
+    ],
+)
+def test_what_cannot_be_written_safely_is_refused(
+    name: str, when: str, words: list[str], told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidRequestError, match=told) as error:
+        planned(tmp_path, name, when, *words)
+    assert "secret" not in str(error.value)
+
+
+def test_names_are_escaped_as_systemd_does_and_no_two_alike() -> None:
+    assert escaped_name("a b") == "a\\x20b"
+    names = ["a/b", "a-b", "a\\x2fb", "../a", "a b", "%i", "a@b"]
+    found = {unit_name(one, "timer") for one in names}
+    assert len(found) == len(names)
+    assert not any("/" in one or "%" in one or "@" in one for one in found)
+    if ESCAPE:
+        for one in ("a b", "%n$x", 'q"\\', "\u00fc*;"):
+            done = subprocess.run([ESCAPE, "--", one], capture_output=True, text=True, check=True)
+            assert done.stdout.strip() == escaped_name(one)
+
+
+def test_systemd_takes_the_units_with_any_words(tmp_path: Path) -> None:
+    folder = tmp_path / (EVIL.replace("/", "") + " ")
+    folder.mkdir()
+    plan = plan_schedule(
+        EVIL, "daily", ["run", EVIL, "-", ""], program=["/bin/echo"], folder=folder,
+        environment={"FATHOM_STORE": f"/x/{EVIL}"},
+    )  # fmt: skip
+    assert [len(one.splitlines()) for one in (service_text(plan), timer_text(plan))] == [9, 11]
+    paths = write_schedule(plan, tmp_path / "units")
+    if ANALYZE is None:
+        pytest.skip("systemd-analyze is not installed")
+    done = subprocess.run([ANALYZE, "verify", *paths], capture_output=True, text=True, check=False)
+    # Other units of the machine are not our subject.
+    assert not [line for line in done.stderr.splitlines() if "fathom-" in line], done.stderr
+
+
+def test_a_shell_runs_the_line_of_cron_with_the_same_words(tmp_path: Path) -> None:
+    plan = plan_schedule(
+        "x", "daily", ["run", EVIL], program=["/usr/bin/printf", "[%s]"], folder=tmp_path,
+        environment={"V": EVIL},
+    )  # fmt: skip
+    line = cron_line(plan)
+    assert "\n" not in line
+    assert line.startswith("0 0 * * * cd ")
+    # cron itself takes the backslash before a percent sign away.
+    shell = line.removeprefix("0 0 * * * ").replace("\\%", "%")
+    assert "%" not in line.replace("\\%", "")
+    done = subprocess.run(["/bin/sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stdout == f"[run][{EVIL}]"
+
+
+def test_what_was_written_is_listed_replaced_and_removed(tmp_path: Path) -> None:
+    plan = planned(tmp_path, "nightly", "03:30", "run", "x.dat")
+    service, timer = write_schedule(plan, tmp_path)
+    (listed,) = written_schedules(tmp_path)
+    assert (listed.timer, listed.calendar) == (timer, "*-*-* 03:30:00")
+    assert listed.command == "/bin/echo run x.dat"
+    with pytest.raises(InvalidRequestError, match="--overwrite"):
+        write_schedule(plan, tmp_path)
+    write_schedule(plan, tmp_path, overwrite=True)
+    assert remove_schedule("nightly", tmp_path) == [timer, service]
+    assert [*tmp_path.iterdir()] == []
+    with pytest.raises(InvalidRequestError, match="no schedule nightly"):
+        remove_schedule("nightly", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_units_of_others_are_left_alone(kind: str, tmp_path: Path) -> None:
+    units = tmp_path / "units"
+    units.mkdir()
+    place = units / "fathom-nightly.timer"
+    mine = tmp_path / "mine"
+    mine.write_text("[Timer]\n")
+    if kind == "file":
+        place.write_text("[Timer]\n")
+    elif kind == "link":
+        place.symlink_to(mine)
+    else:
+        place.mkdir()
+    plan = planned(tmp_path, "nightly", "daily", "run")
+    with pytest.raises(InvalidRequestError, match="left alone"):
+        write_schedule(plan, units, overwrite=True)
+    with pytest.raises(InvalidRequestError, match="left alone"):
+        remove_schedule("nightly", units)
+    assert written_schedules(units) == []
+    assert mine.read_text() == "[Timer]\n"
+    assert [one.name for one in units.iterdir()] == [place.name]
+
+
+def test_the_command_prints_writes_lists_and_removes(tmp_path: Path) -> None:
+    given = ["nightly", "--when", "03:30", "--folder", "units"]
+    measured = ["--", "run", "-c1M", "-d1", "x y.dat"]
+    done = command("schedule", "add", *given, "--print", *measured, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"x y.dat"' in done.stdout
+    assert f"WorkingDirectory={tmp_path}" in done.stdout
+    assert not (tmp_path / "units").exists()
+    done = command("schedule", "add", *given, "--cron", *measured, cwd=tmp_path)
+    words = shlex.split(done.stdout)
+    assert words[:5] == ["30", "3", "*", "*", "*"]
+    assert words[-4:] == ["run", "-c1M", "-d1", "x y.dat"]
+    done = command("schedule", "add", *given, *measured, cwd=tmp_path)
+    assert "enable --now fathom-nightly.timer" in done.stdout
+    assert "03:30" in command("schedule", "list", "--folder", "units", cwd=tmp_path).stdout
+    done = command("schedule", "remove", "nightly", "--folder", "units", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("removed")) == (0, 2)
+    done = command("schedule", "add", "x", "--print", "--", "rnu", cwd=tmp_path)
+    assert (done.returncode, "did you mean run?" in done.stderr) == (3, True)
