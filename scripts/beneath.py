@@ -15,14 +15,17 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fuse_folder import served
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 FILE_BYTES = 48 * MIB
 IMAGE_BYTES = 400 * MIB
+EDGE_BYTES = 10 * 16 << 10
+"""What may be in flight at the edges of a load."""
 DEVICES = ("/dev/loop11", "/dev/loop12")
 CACHING = {
     "past the cache": "-Su",
@@ -38,7 +43,17 @@ CACHING = {
     "mapped": "-Sm",
 }
 DATA = ("random", "zero", "constant", "compressible", "sparse")
-LOADS = {"reads": "-w0", "writes": "-w100 -Zr --overwrite"}
+LOADS = ("reads", "writes")
+WRITTEN = {
+    "random": "-Zr",
+    "zero": "-Z",
+    "constant": "",
+    "compressible": "--compress=75",
+    "sparse": "-Zr",
+}
+"""How what is written gets each kind of data; into what is sparse, random data."""
+MORE_WRITES = {"past the cache", "page cache"}
+"""The ways in which data that are not random are written, too."""
 ORIGINS = {"not_the_device", "device_unseen", "page_cache"}
 THIN = {"all_zero_data", "constant_data", "unwritten_extents", "extents_changed"}
 
@@ -68,11 +83,15 @@ class Cell:
     said: tuple[str, ...]
     is_device: bool
     """Each layer saw at least nine tenths of the bytes."""
+    sentence: str = ""
+    untrue: str = ""
+    """What the sentence says that the counters do not."""
 
     @property
     def is_wrong(self) -> bool:
-        """A figure that is not the device's, and no word."""
-        return not self.is_device and not self.said
+        """A figure that is not the device's, and no word; or a sentence that is not so."""
+        is_silent = not self.is_device and not self.said
+        return bool(self.untrue) or is_silent or "no word" in "".join(self.said)
 
 
 def main() -> int:
@@ -92,7 +111,7 @@ def main() -> int:
         print(f"{name}: {left_out.get(name, 'measured')}", file=sys.stderr, flush=True)
     wrong = [cell for cell in cells if cell.is_wrong]
     for cell in wrong:
-        print(f"no word: {cell}", file=sys.stderr)
+        print(f"wrong: {cell}", file=sys.stderr)
     page = _page(cells, left_out)
     if options.page:
         options.page.write_text(page)
@@ -123,6 +142,11 @@ class Place:
     device: Path | None = None
     more: str = ""
     """Further options of the load."""
+    data: tuple[str, ...] = DATA
+    loads: tuple[str, ...] = LOADS
+    source: Path | None = None
+    """Where the files are filled, if not in the folder."""
+    is_filled: bool = field(default=True)
 
 
 @contextmanager
@@ -212,12 +236,11 @@ def _two_loops(stack: ExitStack) -> Place:
 
 
 def _served(stack: ExitStack) -> Place:
-    if shutil.which("bindfs") is None:
-        raise LeftOutError("there is no bindfs")
+    if not Path("/dev/fuse").exists():
+        raise LeftOutError("there is no FUSE")
     below, folder = _disk_folder(stack), _disk_folder(stack)
-    _run("bindfs", str(below), str(folder))
-    stack.callback(_run, "umount", str(folder))
-    return Place(folder)
+    stack.enter_context(served(below, folder))
+    return Place(folder, source=below)
 
 
 def _null(stack: ExitStack) -> Place:
@@ -225,17 +248,61 @@ def _null(stack: ExitStack) -> Place:
 
 
 def _zram(stack: ExitStack) -> Place:
+    control = Path("/sys/class/zram-control")
+    if not control.exists():
+        raise LeftOutError("this kernel has no zram")
+    number = (control / "hot_add").read_text().strip()
+    stack.callback((control / "hot_remove").write_text, number)
+    Path(f"/sys/block/zram{number}/disksize").write_text(str(2 * FILE_BYTES))
+    device = Path(f"/dev/zram{number}")
+    more = f"-f{FILE_BYTES} --allow-write={device}:{2 * FILE_BYTES}"
+    return Place(device=device, more=more)
+
+
+def _image_of(make: str, kind: str, *more: str) -> Callable[[ExitStack], Place]:
+    """Return a place that is a file system for reading alone, made of a folder."""
+
+    def place(stack: ExitStack) -> Place:
+        if shutil.which(make) is None:
+            raise LeftOutError(f"there is no {make}")
+        files = Place(_disk_folder(stack))
+        for data in DATA:
+            _prepare(files, data)
+        image = _disk_folder(stack) / "image"
+        paths = (files.folder, image) if make == "mksquashfs" else (image, files.folder)
+        _run(make, *map(str, paths), *more)
+        device = stack.enter_context(_loop(image, direct=True))
+        folder = stack.enter_context(_mounted("-t", kind, "-o", "ro", str(device)))
+        return Place(folder, loads=("reads",), is_filled=False)
+
+    return place
+
+
+def _whole_disk(stack: ExitStack) -> Place:
     del stack
-    if not Path("/sys/block/zram0/disksize").exists():
-        raise LeftOutError("there is no zram")
-    if int(Path("/sys/block/zram0/disksize").read_text()) < FILE_BYTES:
-        raise LeftOutError("/dev/zram0 has no size")
-    return Place(device=Path("/dev/zram0"), more=f"-f{FILE_BYTES}")
+    number = Path("target").stat().st_dev
+    found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not found.exists():
+        raise LeftOutError("this checkout lies on no disk")
+    device, more = Path("/dev") / found.resolve().name, f"-f{FILE_BYTES}"
+    return Place(device=device, more=more, data=("as it is",), loads=("reads",), is_filled=False)
+
+
+def _kernel_has(word: str, file: str, name: str) -> Callable[[ExitStack], Place]:
+    """Return a place that this script cannot make, with the reason."""
+
+    def place(stack: ExitStack) -> Place:
+        del stack
+        has = word in Path(file).read_text().split()
+        raise LeftOutError(f"not measured by this script: {name}" if has else f"no {name} here")
+
+    return place
 
 
 PLACES: dict[str, Callable[[ExitStack], Place]] = {
     "file system of this checkout": _on_disk,
     "ext4 on a loop device": _file_system("ext4"),
+    "ext3 on a loop device": _file_system("ext3"),
     "ext2 on a loop device": _file_system("ext2"),
     "xfs on a loop device": _file_system("xfs"),
     "btrfs on a loop device": _file_system("btrfs"),
@@ -250,31 +317,39 @@ PLACES: dict[str, Callable[[ExitStack], Place]] = {
     "loop device over a file in tmpfs": _loop_device(direct=False, in_memory=True),
     "tmpfs": _in_memory("tmpfs"),
     "ramfs": _in_memory("ramfs"),
-    "FUSE (bindfs)": _served,
+    "squashfs": _image_of("mksquashfs", "squashfs", "-quiet", "-no-progress"),
+    "erofs": _image_of("mkfs.erofs", "erofs"),
+    "erofs with compression": _image_of("mkfs.erofs", "erofs", "-zlz4"),
+    "folder served over FUSE": _served,
     "zram": _zram,
+    "disk with its partitions": _whole_disk,
     "null engine": _null,
+    "device mapper": _kernel_has("device-mapper", "/proc/misc", "device mapper in this kernel"),
+    "md": _kernel_has("md", "/proc/devices", "md in this kernel"),
+    "NFS": _kernel_has("nfs", "/proc/filesystems", "NFS in this kernel"),
+    "SMB": _kernel_has("cifs", "/proc/filesystems", "SMB in this kernel"),
 }
 
 
 def _cells(name: str, place: Place, options: argparse.Namespace) -> Iterator[Cell]:
-    for data in DATA if place.device is None or "zram" not in place.device.name else ("as it is",):
+    for data in place.data:
         target = _prepare(place, data)
-        for caching, flag in CACHING.items():
-            if flag == "-Sm" and place.device:
-                continue
-            for load in LOADS:
-                if load == "writes" and (data != "random" or "zram" in str(place.device)):
-                    continue
-                run = Run(name, caching, data, load)
-                yield _measure(run, place, target, options.diskspd)
+        # Reads first: what is written is no longer sparse.
+        for load in place.loads:
+            for caching in CACHING:
+                is_more = load == "writes" and data != "random"
+                if not is_more or caching in MORE_WRITES:
+                    yield _measure(Run(name, caching, data, load), place, target, options.diskspd)
 
 
 def _prepare(place: Place, data: str) -> Path:
     """Make the file, or fill the device, with data of a kind, past the page cache."""
-    if place.device is not None and "zram" in place.device.name:
-        return place.device
-    target = place.device or (place.folder or Path()) / f"{data}.dat"
-    with target.open("r+b" if place.device else "wb") as file:
+    folder = place.folder or Path()
+    target = place.device or folder / f"{data}.dat"
+    if not place.is_filled:
+        return target
+    source = place.device or (place.source or folder) / target.name
+    with source.open("r+b" if place.device else "wb") as file:
         if place.device is None:
             file.truncate(FILE_BYTES)
         if data != "sparse":
@@ -312,12 +387,12 @@ def _seen(beneath: dict[str, Any], direction: str) -> tuple[int | None, int]:
 
 
 def _measure(run: Run, place: Place, target: Path, diskspd: Path) -> Cell:
-    words = [CACHING[run.caching], *LOADS[run.load].split(), *place.more.split()]
+    load = f"-w100 --overwrite {WRITTEN[run.data]}" if run.load == "writes" else "-w0"
+    words = [CACHING[run.caching], *load.split(), *place.more.split()]
     command = [str(diskspd), "-W0", "-d1", "-b16K", "-r", "-o4", "-Rjson", *words, str(target)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - Ours.
     if done.returncode:
-        refusal = done.stderr.strip().splitlines()[-1:] or ["?"]
-        return Cell(run, "-", "-", "refused", (f"refused: {refusal[0][:60]}",), is_device=False)
+        return Cell(run, "-", "-", "refused", (_refusal(done, target),), is_device=False)
     result = json.loads(done.stdout)
     beneath = result["time_spans"][0]["beneath"]
     origin = beneath["targets"][0]
@@ -332,7 +407,47 @@ def _measure(run: Run, place: Place, target: Path, diskspd: Path) -> Cell:
         origin["answered_by"],
         tuple(kind for kind in kinds if kind in ORIGINS | THIN),
         is_device=least >= 0.9 * asked and asked > 0,
+        sentence=origin["sentence"].replace(str(target), "it"),
+        untrue=_untrue(beneath, direction),
     )
+
+
+def _refusal(done: subprocess.CompletedProcess[str], target: Path) -> str:
+    """Return the first sentence of a refusal, without the name of the file."""
+    told = [line for line in done.stderr.splitlines() if line.strip()]
+    if not told and done.stdout:
+        told = [str(one["message"]) for one in json.loads(done.stdout)["failures"]]
+    words = told[0] if told else f"exit code {done.returncode}, no word"
+    return f"refused: {words.replace(str(target), '...').replace('|', '/').split(';')[0][:150]}"
+
+
+def _untrue(beneath: dict[str, Any], direction: str) -> str:
+    """Compute what a sentence says from the counters again; what differs."""
+    origin, name = beneath["targets"][0], f"{direction}_bytes"
+    sentence, asked = origin["sentence"], origin["asked"]
+    found = re.match(r"(?:all )?of ([\d,]+) (?:reads|writes)", sentence)
+    if found and int(found[1].replace(",", "")) != asked[f"{direction}_ios"]:
+        return f"{found[0]}, but {asked[f'{direction}_ios']} were asked for"
+    counted = [layer["seen"][name] for layer in beneath["layers"] if layer["seen"] is not None]
+    own = beneath["process"][name] if beneath["process"] and direction == "read" else None
+    if "came from any device" in sentence:
+        told = re.search(r"\), (.+?) came from", sentence)
+        return "" if told and told[1] == _size(own or 0) else f"{sentence}, but it was {own}"
+    if told := re.search(r"\), (?:[\d,]+ \()?([\d.]+ \w+)\)? reached", sentence):
+        sizes = {_size(one) for one in counted}
+        return "" if told[1] in sizes else f"{sentence}, but the layers saw {sizes}"
+    known = [*counted, *([] if own is None else [own])]
+    if sentence.startswith("all of") and min(known) + EDGE_BYTES < 0.85 * asked[name]:
+        return f"{sentence}, but a layer saw {min(known)}"
+    return ""
+
+
+def _size(count: int) -> str:
+    """Spell a size as the engine does."""
+    for unit, name in ((1 << 30, "GiB"), (MIB, "MiB"), (1 << 10, "KiB")):
+        if count >= unit:
+            return f"{count // unit} {name}" if count % unit == 0 else f"{count / unit:.1f} {name}"
+    return f"{count} bytes"
 
 
 def _page(cells: list[Cell], left_out: dict[str, str]) -> str:
@@ -344,7 +459,8 @@ def _page(cells: list[Cell], left_out: dict[str, str]) -> str:
                 said = ", ".join(f"`{word}`" if " " not in word else word for word in cell.said)
                 run = cell.run
                 row = (run.data, run.load, run.caching, cell.asked, cell.seen, cell.answered_by)
-                lines.append(f"| {' | '.join(row)} | {said} |")
+                told = "; ".join(part for part in (cell.sentence, said) if part)
+                lines.append(f"| {' | '.join(row)} | {told} |")
         lines.append("")
     if left_out:
         lines += ["## Left out", ""]
@@ -362,10 +478,13 @@ says. `scripts/beneath.py --page docs/beneath.md` measures all of it again (as r
 devices 11 and 12 free) and fails if a figure is not the device's and no word says so. This page was
 made on Linux {kernel}.
 
-`answered_by` is a field of each target in the JSON result (`beneath`), the last column has the
-kinds of its warnings. Loads are 16 KiB at random places of {size} MiB, four at a time, for a
-second. Where the disk saw more than was asked, others used it, or more was read than asked for;
-what lies in the data (`all_zero_data`, `constant_data`, `unwritten_extents`) is told of reads."""
+`answered_by` and the sentence in the last column are fields of each target in the JSON result
+(`beneath`); the kinds of its warnings stand behind. The script computes the numbers of each
+sentence again from the counters of the layers, and fails if one is not so. Loads are 16 KiB at
+random places of {size} MiB, four at a time, for a second. Where the disk saw more than was asked,
+others used it, or more was read than asked for; what lies in the data (`all_zero_data`,
+`constant_data`, `unwritten_extents`) is told of reads. Data that are not random are written past
+the page cache and through it; into what is sparse, random data are."""
 PREFACE = PREFACE.replace("{size}", str(FILE_BYTES // MIB))
 
 

@@ -28,13 +28,23 @@ pub struct Stalling {
 impl Stalling {
     /// Mounts it on a folder; nothing if this kernel or this user cannot.
     pub fn mount(folder: &Path, at_read: u64, stall: Duration) -> Option<Self> {
+        let reads = AtomicU64::new(0);
+        Self::serve(folder, OneFile { reads, at_read, stall, is_cached: false })
+    }
+
+    /// Mounts one whose reads go through the page cache, which each opening empties.
+    pub fn mount_cached(folder: &Path) -> Option<Self> {
+        let (reads, stall) = (AtomicU64::new(0), Duration::ZERO);
+        Self::serve(folder, OneFile { reads, at_read: u64::MAX, stall, is_cached: true })
+    }
+
+    fn serve(folder: &Path, files: OneFile) -> Option<Self> {
         if !Path::new("/dev/fuse").exists() {
             skip("there is no /dev/fuse");
             return None;
         }
         let mut config = Config::default();
         config.mount_options = vec![MountOption::RO, MountOption::FSName("stalling".to_owned())];
-        let files = OneFile { reads: AtomicU64::new(0), at_read, stall };
         match fuser::spawn_mount(files, folder, &config) {
             Ok(session) => Some(Self { folder: folder.to_owned(), _session: session }),
             Err(error) => {
@@ -70,6 +80,7 @@ struct OneFile {
     reads: AtomicU64,
     at_read: u64,
     stall: Duration,
+    is_cached: bool,
 }
 
 fn attributes(inode: INodeNo) -> FileAttr {
@@ -112,9 +123,11 @@ impl Filesystem for OneFile {
         reply.attr(&FOREVER, &attributes(inode));
     }
 
-    /// Every read comes here: the page cache is bypassed.
+    /// Every read comes here where the page cache is bypassed.
     fn open(&self, _request: &Request, _inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+        let past =
+            if self.is_cached { FopenFlags::empty() } else { FopenFlags::FOPEN_DIRECT_IO };
+        reply.opened(FileHandle(0), past);
     }
 
     fn read(

@@ -123,6 +123,23 @@ fn a_file_system_that_a_process_serves_shows_no_device() {
     assert_eq!(answered_by(&result), "unseen");
     let told = evidence(&result, "device_unseen");
     assert!(told.contains("fuse, served by a process"), "{told}");
+    assert!(!is_told(&result, "page_cache"));
+}
+
+/// FUSE empties the cache of a file when it is opened: a look that opened it behind the load found nothing,
+/// and 6 GiB of reads a second from the cache of 48 MiB passed for those of whoever serves the file.
+#[test]
+fn a_served_file_is_told_as_cached_although_opening_it_empties_the_cache() {
+    let (bench, folder) = (Bench::new(), tempfile::tempdir().unwrap());
+    let Some(served) = Stalling::mount_cached(folder.path()) else { return };
+    for through in ["-Sb", "-Sm"] {
+        let result = measure(&bench, &format!("-b4K -r -o1 {through}"), &served.file());
+        assert_eq!(answered_by(&result), "unseen");
+        let told = evidence(&result, "page_cache");
+        assert!(told.contains("which held"), "{told}");
+    }
+    let result = measure(&bench, "-b4K -r -o1 -Su", &served.file());
+    assert!(!is_told(&result, "page_cache"), "past the cache");
 }
 
 #[test]

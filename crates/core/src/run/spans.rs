@@ -136,6 +136,7 @@ impl Runner<'_> {
         self.record.of().warnings.extend(found);
         let places = warnings::places(span, self.sink);
         let blocks = warnings::allocated(span, self.sink);
+        let cached = warnings::cached_targets(span, self.sink);
         let measurements = self.measure(span);
         let found = warnings::cpus(span, &measurements).into_iter();
         let found = found.chain(warnings::stood_still(span, &measurements));
@@ -143,14 +144,17 @@ impl Runner<'_> {
         let is_complete = measurements.ending == Ending::Complete;
         let hangs = !measurements.outstanding.is_empty();
         self.record.of().spans.push(measurements);
-        // A target that hangs may not be looked at either.
-        if !hangs {
+        if hangs {
+            // A target that hangs may not be looked at, nor closed.
+            std::mem::forget(cached);
+        } else {
+            // Before anything opens the file, which may empty the cache.
+            let found = warnings::residency(span, cached, self.sink);
+            self.record.of().residency.extend(found);
             let found = warnings::replaced(span, &places, self.sink);
             self.record.of().warnings.extend(found);
             let found = warnings::lost(span, &blocks, &warnings::allocated(span, self.sink));
             self.record.of().warnings.extend(found);
-            let found = warnings::residency(span, self.sink);
-            self.record.of().residency.extend(found);
         }
         is_complete
     }

@@ -29,35 +29,58 @@ pub struct TargetResidency {
     pub memory_bytes: u64,
 }
 
-/// How much of each target of a time span the page cache holds now.
+/// The targets of a time span, open for [`residency()`], in order.
+pub type CachedTargets = Vec<Option<File>>;
+
+/// Opens each target that is used through the page cache, before the load.
+///
+/// Some file systems (FUSE, those of networks) empty the cache of a file when it is opened, so that a look
+/// that opens it behind the load finds nothing. Each opening that may hang is told to `sink`.
+#[must_use]
+pub fn cached_targets(span: &SpanPlan, sink: EventSink<'_>) -> CachedTargets {
+    let open = |target: &TargetPlan| {
+        if target.kind == TargetKind::Virtual || is_past_the_cache(target) {
+            return None;
+        }
+        let doing = format!("open '{}' to look what the page cache holds of it", target.name);
+        within(sink, doing, || File::open(&target.path).ok())
+    };
+    span.targets.iter().map(open).collect()
+}
+
+fn is_past_the_cache(target: &TargetPlan) -> bool {
+    target.open.direct && !target.open.mapped
+}
+
+/// How much of each target of a time span that is used through the page cache this holds now.
 ///
 /// Targets that cannot be asked are left out. Each look that may hang is told to `sink`.
 #[must_use]
-pub fn residency(span: &SpanPlan, sink: EventSink<'_>) -> Vec<TargetResidency> {
+pub fn residency(
+    span: &SpanPlan,
+    targets: CachedTargets,
+    sink: EventSink<'_>,
+) -> Vec<TargetResidency> {
     let memory_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
-    let ask = |(index, target): (usize, &TargetPlan)| {
-        if target.kind == TargetKind::Virtual {
-            return None;
-        }
+    let ask = |(index, (target, file)): (usize, (&TargetPlan, Option<File>))| {
+        let file = file?;
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
         let range_bytes = range.end.checked_sub(range.start)?;
         let doing = format!("look how much of '{}' the page cache holds", target.name);
-        let resident_bytes = within(sink, doing, || {
-            let file = File::open(&target.path).ok()?;
-            pages::resident_bytes(&file, range).ok()
-        });
+        // The file is closed in there, too, which may hang as well.
+        let resident_bytes = within(sink, doing, move || pages::resident_bytes(&file, range).ok());
         let resident_bytes = resident_bytes?.min(range_bytes);
         let (time_span, target) = (number(span.index), number(index));
         Some(TargetResidency { time_span, target, range_bytes, resident_bytes, memory_bytes })
     };
-    span.targets.iter().enumerate().filter_map(ask).collect()
+    span.targets.iter().zip(targets).enumerate().filter_map(ask).collect()
 }
 
 /// Doubts about reads that the page cache served, and writes that ended there.
 pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, target) in seen.real_targets() {
-        if target.open.direct && !target.open.mapped {
+        if is_past_the_cache(target) {
             continue;
         }
         let counts = seen.counts(index);

@@ -27,7 +27,7 @@ use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 pub use blocks::{allocated, lost};
-pub use caching::{TargetResidency, residency};
+pub use caching::{CachedTargets, TargetResidency, cached_targets, residency};
 pub use cpus::cpus;
 pub use replaced::{Places, places, replaced};
 pub use still::stood_still;
