@@ -48,6 +48,8 @@ def few_words(quantile: float, ios: int | None) -> str:
         if math.ceil(quantile * ios * (1 - 1e-12)) >= ios
         else f"fewer than {needed_ios(quantile)}"
     )
+    if ios == 1:
+        return "of 1 I/O, which carries no interval"
     return f"of {ios:,} I/Os, {what}: they carry no interval"
 
 

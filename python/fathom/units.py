@@ -43,11 +43,16 @@ TIMES_S = {
 """Seconds by the unit."""
 
 _LARGE = 100
+_TINY = 1e-4
+_LEAST_TOLD = 1e-7
 _MINUTE_S = 60
 
 
 def rate_words(value: float) -> str:
     """Return a rate as a whole number; of a small one, three digits: ``85,312`` or ``7.25``."""
+    if 0 < value < _TINY:
+        # Never as a power of ten, which is no figure to read.
+        return f"{value:.7f}".rstrip("0") if value >= _LEAST_TOLD else f"below {_LEAST_TOLD:.7f}"
     return f"{value:,.0f}" if value >= _LARGE else f"{value:.3g}"
 
 

@@ -20,6 +20,7 @@ from contradictions_captions import Captions
 from contradictions_drawn import drawn_figures, hold, number_in
 from contradictions_experiments import Experiments
 from contradictions_repeat import Noticing, Repeats
+from contradictions_stored import StoredOnes
 from fathom._claims import FORBIDDING, WEAKENING
 from fathom.experiments.assess import (
     EFFORTS,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 EFFORT = replace(EFFORTS["quick"], depths=(4, 16, 64))
+STORED = 0.05
+"""The share of sets that go through a store, a comparison and a page, which takes longest."""
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 
@@ -115,7 +118,7 @@ class Judge:
 
     def _evidence(self) -> None:
         for claim in self.verdict.claims:
-            hold(not re.search(r"\bnan\b|\binf\b|-\d", claim.text), claim.text)
+            hold(not re.search(r"\bnan\b|\binf\b|-\d|\de[-+]\d", claim.text), claim.text)
             for one in claim.evidence:
                 known = self.runs[one.run_id].figures
                 hold(getattr(known, one.name) == one.value, claim)
@@ -230,11 +233,12 @@ def judge_side_by_side(
                 hold(least <= between[1] / factor * (1 + 1e-9), figure, own, yardstick)
                 hold(between[1] / factor <= widest * (1 + 1e-9), figure, own, yardstick)
                 hold(abs(between[0] * between[1] / factor**2 - 1) < 1e-9, figure)
-    pattern = r"\(([\d.e+]+) (?:times as long|% of the best), ([\d.e+]+) to ([\d.e+]+)"
-    for value, low, high in re.findall(pattern, " ".join(found.sentences)):
-        hold(float(low) <= float(value) <= float(high), found.sentences)
+    pattern = r"\(([\d.,]+) (?:times as long|% of the best), ([\d.,]+) to ([\d.,]*\d)"
+    for told in re.findall(pattern, " ".join(found.sentences)):
+        value, low, high = (float(one.replace(",", "")) for one in told)
+        hold(low <= value <= high, found.sentences)
     for text in (found.headline, *found.sentences, *found.notes):
-        hold(not re.search(r"\bnan\b|\binf\b|(?<![\w-])-\d", text), text)
+        hold(not re.search(r"\bnan\b|\binf\b|(?<![\w-])-\d|\de[-+]\d", text), text)
     judge_headline(found, names, barred)
     for plan in plans:
         judge_conditions(found, plan)
@@ -289,6 +293,8 @@ def judge_one(draw: random.Random) -> None:
     experiments.judge_compare()
     Repeats(draw).judge()
     Noticing(draw).judge()
+    if draw.random() < STORED:
+        StoredOnes(draw).judge()
 
 
 def judge_many(count: int, seed: int) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ContradictionError", "drawn_figures", "hold", "number_in"]
 
+ORDINARY = 0.9
+"""The share of figures that are those of storage as it is meant to be."""
 NUMBER = re.compile(r"(?<![\w.,])-?\d+(?:,\d{3})*(?:\.\d+)?(?![\d,.]*\d)")
 
 
@@ -26,15 +28,15 @@ def hold(condition: object, *told: object) -> None:
 
 
 def drawn_figures(draw: random.Random, block_bytes: int) -> Figures:
-    """Return figures of a run, over all that storage does: 1 to 10 million IOPS."""
-    iops = 10 ** draw.uniform(0, 7)
-    mean_ns = 10 ** draw.uniform(2.5, 10)
+    """Return figures of a run: 1 to 10 million IOPS, or one I/O in minutes, exact or not at all."""
+    iops = 10 ** (draw.uniform(0, 7) if draw.random() < ORDINARY else draw.uniform(-2.5, 0))
+    mean_ns = 10 ** (draw.uniform(2.5, 10) if draw.random() < ORDINARY else draw.uniform(10, 11.5))
     p99_ns = mean_ns * 10 ** draw.uniform(-0.5, 2)
     return Figures(
         iops=iops,
         mib_per_s=iops * block_bytes / (1 << 20),
         relative_half_width=draw.choice(
-            (None, draw.uniform(0, 0.4), draw.uniform(0, 1.5), float("inf"))
+            (None, 0.0, draw.uniform(0, 0.4), draw.uniform(0, 1.5), float("inf"))
         ),
         measured_s=draw.uniform(0.1, 30),
         latency_mean_ns=draw.choice((mean_ns, mean_ns, mean_ns, None)),

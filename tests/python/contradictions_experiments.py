@@ -59,7 +59,7 @@ class Experiments:
     def judge_claims(self, claims: Sequence[Claim]) -> None:
         """Hold what is true of every claim: its evidence is the run's, and doubts stand in it."""
         for claim in claims:
-            hold(not re.search(r"\bnan\b|\binf\b|\bNone\b", claim.text), claim.text)
+            hold(not re.search(r"\bnan\b|\binf\b|\bNone\b|\de[-+]\d", claim.text), claim.text)
             ids = {one.run_id for one in claim.evidence}
             for one in claim.evidence:
                 run = self.told[one.run_id or 0]

@@ -29,7 +29,7 @@ __all__ = ["Noticing", "Repeats"]
 
 COLUMNS = [metric_column(one) for one in TRACKED]
 GIB = 1 << 30
-NO_NUMBER = re.compile(r"\bnan\b|\binf\b|\bNone\b|(?<![\w-])-\d")
+NO_NUMBER = re.compile(r"\bnan\b|\binf\b|\bNone\b|(?<![\w-])-\d|\de[-+]\d|\b1 I/Os\b")
 
 
 @dataclass

@@ -193,6 +193,7 @@ MAKERS = {
     "experiments/assess/verdict.py",
     "experiments/assess/side_by_side.py",
     "experiments/compare/claims.py",
+    "experiments/repeat_claims.py",
     "experiments/sweep/claims.py",
     "experiments/tune/claims.py",
     # What becomes the evidence and the reasons of a tuning's claims, and of repetitions.

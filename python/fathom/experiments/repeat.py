@@ -12,7 +12,9 @@ from fathom._permission import NOTHING, Permission, typed
 from fathom.experiments._run_histograms import RunHistograms
 from fathom.experiments._run_times import asked_run_s, further_run_s
 from fathom.experiments.noise_words import estimate_sentences
+from fathom.experiments.repeat_claims import KnownRate, repeat_claims
 from fathom.experiments.session import Forecast, Observation, Session, Step, Strategy
+from fathom.experiments.told_runs import told_runs
 from fathom.metrics import metric_column, quantile_of, run_value
 from fathom.runners import NativeRunner
 from fathom.stats import (
@@ -38,6 +40,7 @@ from fathom.tools.choose import foreign_runner
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from fathom._claims import Claim
     from fathom.engine import EventCallback
     from fathom.experiments.progress import Progress
     from fathom.result import Result
@@ -147,6 +150,8 @@ class Repetition(Tabular):
         Why it ended before its time, if it did.
     sentences
         What is to be said of the intervals: why there is none, and what they take for granted.
+    claims
+        The rate of the runs, and which findings speak against it; none without a rate.
 
     """
 
@@ -159,6 +164,7 @@ class Repetition(Tabular):
     is_precise: bool
     failure: str | None
     sentences: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
 
     def _rows(self, _table: str) -> Iterator[Row]:
         for name, one in self.metrics.items():
@@ -418,12 +424,30 @@ def _concluded(
         and judged.estimate.relative_half_width <= policy.relative_half_width * _ROUNDING
     )
     sentences = estimate_sentences({name: one.estimate for name, one in metrics.items()})
-    outcome = {
+    outcome: dict[str, object] = {
         "metrics": {name: asdict(one) for name, one in metrics.items()},
         "is_steady": None if steady is None else steady.is_steady,
         "is_precise": precise,
         "sentences": sentences,
     }
+    claims = _claims(store, runs, metrics)
+    if claims:
+        outcome["claims"] = [asdict(one) for one in claims]
     session.finish(outcome, failure, is_failed=failure is not None)
     ids = [run.id for run in runs]
-    return Repetition(session.experiment_id, ids, metrics, steady, precise, failure, sentences)
+    return Repetition(
+        session.experiment_id, ids, metrics, steady, precise, failure, sentences, claims
+    )
+
+
+def _claims(
+    store: Store, runs: Sequence[RunSummary], metrics: Mapping[str, MetricSummary]
+) -> tuple[Claim, ...]:
+    """Return what the runs together say, if they have a rate."""
+    if "iops" not in metrics:
+        return ()
+    rates = [(one.id, float(one.columns["total_iops"] or 0)) for one in runs]
+    told = told_runs(store, [one.id for one in runs])
+    found = metrics["iops"].estimate
+    known = KnownRate(found.mean, found.low, found.high, found.confidence)
+    return repeat_claims(rates, known, told)

@@ -37,7 +37,8 @@ class Noticed:
     """What a rule noticed: a sentence with numbers and units, and what to do about it.
 
     ``runs`` are those of which it is so; none if it is so of all together. ``weight`` is how bad
-    it is beside what else this rule noticed.
+    it is beside what else this rule noticed. ``title`` says more precisely what it is than the
+    rule's own, if anything does.
     """
 
     evidence: str
@@ -45,6 +46,7 @@ class Noticed:
     confidence: Confidence
     runs: Sequence[Observed] = ()
     weight: float = 0.0
+    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,12 @@ def apply(evidence: TargetEvidence, rules: Sequence[Rule] = RULES) -> list[Findi
     return [_finding(rule, noticed, evidence) for rule, noticed in pairs if noticed]
 
 
+def _title(rule: Rule, noticed: Sequence[Noticed]) -> str:
+    """Return what all that was noticed is, if it is the same; else what the rule calls it."""
+    titles = {one.title or rule.title for one in noticed}
+    return titles.pop() if len(titles) == 1 else rule.title
+
+
 def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -> Finding:
     """Return all that a rule noticed as one finding, which tells the worst of it."""
     ordered = sorted(noticed, key=lambda one: (CONFIDENCES.index(one.confidence), -one.weight))
@@ -69,7 +75,7 @@ def _finding(rule: Rule, noticed: Iterable[Noticed], evidence: TargetEvidence) -
         cases.setdefault(one.evidence, {}).update(dict.fromkeys(ids))
     return Finding(
         rule=rule.name,
-        title=rule.title,
+        title=_title(rule, ordered),
         target=evidence.target,
         evidence=worst.evidence,
         remedy=worst.remedy,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from fathom._p_values import p_equation
 from fathom.stats.floats import as_values
 from fathom.stats.mean import LEAST_VALUES
 from fathom.stats.spread import find_drift, find_outliers
@@ -132,7 +133,7 @@ def _trend(shares: FloatArray) -> Steadiness | None:
         "not steady",
         "trend",
         f"the rate {words} by {_PERCENT * abs(rise):.1f} % over {shares.size} rounds "
-        f"(p = {p_value:.2g}), and may go on by {_PERCENT * away:.0f} %",
+        f"(p {p_equation(p_value)}), and may go on by {_PERCENT * away:.0f} %",
     )
 
 

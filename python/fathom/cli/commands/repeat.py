@@ -215,7 +215,7 @@ def _row(name: str, one: MetricSummary) -> list[str]:
 
 
 def _sentences(found: Repetition) -> list[str]:
-    sentences = []
+    sentences = [claim.text for claim in found.claims]
     for name, one in found.metrics.items():
         for outlier in one.outliers:
             run_id = found.run_ids[outlier.index]

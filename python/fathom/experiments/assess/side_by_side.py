@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fathom._claims import FORBIDDING, WEAKENING
+from fathom._digits import known_words
 from fathom.experiments.assess.key_figure import KeyFigure, key_figures, value_of, value_words
 from fathom.experiments.assess.verdict import suited_for
 from fathom.units import size_words, time_words
@@ -250,14 +251,21 @@ def _sentence(names: Sequence[str], figure: ComparedFigure) -> list[str]:
     return [f"{figure.label}: {', '.join(parts)}{shown}."]
 
 
+def _three_digits(value: float) -> str:
+    return known_words(value, None, None)
+
+
 def _factor_words(factor: float, unit: Unit, between: tuple[float, float] | None) -> str:
     """Return a factor in words, with its interval where that is known."""
     if unit == "ns":
-        words = f"{factor:.3g} times as long"
-        return words if between is None else f"{words}, {between[0]:.3g} to {between[1]:.3g}"
+        words = f"{_three_digits(factor)} times as long"
+        if between is None:
+            return words
+        return f"{words}, {_three_digits(between[0])} to {_three_digits(between[1])}"
     if between is not None:
         low, high = 100 / between[1], 100 / between[0]
-        return f"{100 / factor:.3g} % of the best, {low:.3g} to {high:.3g} %"
+        of_best = f"{_three_digits(100 / factor)} % of the best"
+        return f"{of_best}, {_three_digits(low)} to {_three_digits(high)} %"
     share = f"1/{factor:.0f}" if factor >= 10 else f"{100 / factor:.0f} %"  # noqa: PLR2004 - Legible.
     return f"{share} of the best"
 

@@ -13,6 +13,7 @@ from fathom.stats.distribution import distribution_deviations
 from fathom.stats.doubt import doubts
 from fathom.stats.family import family_p_values
 from fathom.stats.percentiles import TooFewIos
+from fathom.units import time_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -126,7 +127,7 @@ def _why_not(a: Sequence[Values] | TooFewIos | str, b: Sequence[Values] | TooFew
     words = [
         f"{name} has {one.ios:,} I/Os and needs more than {one.needed:,}"
         + (
-            f" (its value is the greatest of all latencies, {one.value_ns / 1e6:.3g} ms)"
+            f" (its value is the greatest of all latencies, {time_words(one.value_ns)})"
             if one.is_greatest
             else ""
         )

@@ -182,7 +182,7 @@ def _outlier_sentence(name: str, side: str, index: int, change: float) -> str:
     which = f"Pair {index + 1}" if side == "pair" else f"Run {index + 1} of {side}"
     return (
         f"{which} is an outlier of {name}; it is counted. Without it the change would be "
-        f"{100 * change:+.2g} %. Of drawn pairs, signs decide then."
+        f"{known_words(100 * change, None, None, sign=True)} %. Of drawn pairs, signs decide then."
     )
 
 
@@ -204,7 +204,8 @@ def _latency_sentence(latency: DistributionComparison) -> str:
 def _apart_words(log_shift: float) -> str:
     """Return a distance on a logarithmic scale; percent would mislead where it is large."""
     factor = math.exp(log_shift)
-    return f"{100 * (factor - 1):.1f} %" if factor < _FACTOR_FROM else f"a factor of {factor:.3g}"
+    told = known_words(factor, None, None)
+    return f"{100 * (factor - 1):.1f} %" if factor < _FACTOR_FROM else f"a factor of {told}"
 
 
 def _few_pairs(figures: Collection[Comparison]) -> list[str]:

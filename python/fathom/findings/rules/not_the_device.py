@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import Rule
@@ -14,10 +15,15 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE"]
 
+_NAMED = ("Memory and no device answered", "No storage was touched")
+"""How the engine's sentence begins where it is known who answered: headlines name it."""
+
 
 def _look(evidence: TargetEvidence) -> Iterable[Noticed]:
     """Take the engine's word for it: it read the counters of every layer."""
-    return evidence.warned("certain", "not_the_device")
+    for one in evidence.warned("certain", "not_the_device"):
+        known = (title for title in _NAMED if one.evidence.startswith(title))
+        yield replace(one, title=next(known, ""))
 
 
 RULE = Rule(

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from fathom._claims import ToldRuns
-from fathom._digits import known_words
+from fathom._claims import ToldRuns, doubts_of
 from fathom._tails import few_words
+from fathom.experiments.repeat_claims import KnownRate, rate_sentence
 from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
 from fathom.report._words import time_words, with_micro
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fathom.report.material import ReportedRun
 
 __all__ = [
+    "NOT_THE_DEVICES",
+    "OTHERS_LEFT_OUT",
     "advice_of",
     "device_facts",
     "is_judged",
@@ -36,9 +38,10 @@ __all__ = [
     "tool_of",
 ]
 
-_LEAST_PERCENT = 0.01
-_PERCENT = 100
 _LEAST_ROUNDS = 5
+OTHERS_LEFT_OUT = "without the runs whose figures are not the device's"
+NOT_THE_DEVICES = "not the device's"
+"""What stands beside a best figure where not all runs have those of the device."""
 _BENEATH = {
     "path": "Target",
     "kind": "Kind",
@@ -183,6 +186,7 @@ def is_judged(runs: Sequence[ReportedRun]) -> bool:
 
 def runs_side(name: str, runs: Sequence[ReportedRun]) -> Side:
     """Return the side of one run, or of several that nobody planned together."""
+    runs = [_with_marks(one) for one in runs]
     first = runs[0]
     told = tuple(_run_claim(one).text for one in runs)
     verdict = Verdict(name, told[0], told[1:])
@@ -219,9 +223,24 @@ def _run_claim(run: ReportedRun) -> Claim:
     return told.headline(words, words, [told.evidence(number, "iops", run.point.iops, "IOPS")])
 
 
+def _with_marks(run: ReportedRun) -> ReportedRun:
+    """Return a run with the findings that speak against its figures: the marks of its row."""
+    if run.marks or not _is_own(run):
+        return run
+    marks = tuple(dict.fromkeys(told_run(run.result, run.run_id).rules))
+    return replace(run, marks=marks, point=replace(run.point, marks=marks))
+
+
 def _run_words(run: ReportedRun) -> str:
     point = run.point
-    words = f"{run.label}: {rate_words(point.iops)} IOPS, {rate_words(point.mib_per_s)} MiB/s"
+    spans = run.result.time_spans
+    if spans and spans[0].failure is not None and not point.iops:
+        # No rate of nothing.
+        return f"{run.label}: {spans[0].failure}"
+    early = "" if all(one.complete for one in spans) else ", not to its end"
+    words = (
+        f"{run.label}{early}: {rate_words(point.iops)} IOPS, {rate_words(point.mib_per_s)} MiB/s"
+    )
     if point.mean_ns is not None:
         words += f", {time_words(point.mean_ns)} on average"
     if point.p99_ns is not None:
@@ -253,15 +272,21 @@ def _time_number(label: str, time_ns: float | None) -> KeyNumber:
 
 
 def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
-    points = [one.point for one in runs]
+    """Return the best of the figures that are a device's; where none is, of all, and so named."""
+    own = [one.point for one in runs if not doubts_of(one.marks)[1]]
+    points = own or [one.point for one in runs]
+    of = "" if len(own) == len(runs) else OTHERS_LEFT_OUT if own else NOT_THE_DEVICES
     iops, rate = max(one.iops for one in points), max(one.mib_per_s for one in points)
     means = [one.mean_ns for one in points if one.mean_ns is not None]
     tails = carried_tails_ns(points)
-    return (
+    numbers = (
         KeyNumber("Most IOPS", rate_words(iops), iops),
         KeyNumber("Greatest throughput", f"{rate_words(rate)} MiB/s", rate),
         _time_number("Least mean latency", min(means, default=None)),
         _time_number("Least 99th percentile", min(tails, default=None)),
+    )
+    return (
+        *(replace(one, conditions=of) for one in numbers),
         KeyNumber("Runs", f"{len(runs)}", len(runs)),
     )
 
@@ -294,6 +319,7 @@ def repeat_side(
     name: str, outcome: Mapping[str, Any] | None, runs: Sequence[ReportedRun], command: str = ""
 ) -> Side:
     """Return the side of repetitions of one run."""
+    runs = [_with_marks(one) for one in runs]
     metrics = (outcome or {}).get("metrics", {})
     rates = tuple(one.point.iops for one in runs)
     rounds = (
@@ -326,16 +352,10 @@ def _repeat_sentences(
     if not outcome or "iops" not in outcome.get("metrics", {}):
         return f"{len(runs)} runs, of which nothing was concluded.", ()
     found = outcome["metrics"]["iops"]
-    estimate = found["estimate"]
-    low, high = estimate["low"], estimate["high"]
-    rate = known_words(estimate["mean"], low, high)
-    level = f"at {100 * estimate['confidence']:g} % confidence"
-    first = (
-        f"{len(runs)} runs gave {rate} IOPS, of which no interval can be told."
-        if low is None or high is None or not estimate["mean"]
-        else f"{len(runs)} runs gave {rate} IOPS, known to within "
-        f"{_share_words(50 * (high - low) / estimate['mean'])} % {level}."
-    )
+    claims = outcome.get("claims")
+    names = ("mean", "low", "high", "confidence")
+    known = KnownRate(*(found["estimate"][name] for name in names))
+    first = str(claims[0]["text"]) if claims else rate_sentence(len(runs), known)
     more = [f"From run to run the rate varied by {100 * found['coefficient_of_variation']:.1f} %."]
     steady = outcome.get("is_steady")
     if steady is not None:
@@ -349,13 +369,6 @@ def _repeat_sentences(
         more.append(f"Far from the others: run {words}.")
     more += outcome.get("sentences", ())
     return first, tuple(more)
-
-
-def _share_words(percent: float) -> str:
-    """Return how well a mean is known, with no digits that nobody needs."""
-    if percent < _LEAST_PERCENT:
-        return f"less than {_LEAST_PERCENT:g}"
-    return f"{percent:.2g}" if percent < _PERCENT - 1 else f"{percent:,.0f}"
 
 
 def _repeat_numbers(metrics: Mapping[str, Any], count: int) -> tuple[KeyNumber, ...]:
