@@ -416,7 +416,10 @@ def _refusal(done: subprocess.CompletedProcess[str], target: Path) -> str:
     """Return the first sentence of a refusal, without the name of the file."""
     told = [line for line in done.stderr.splitlines() if line.strip()]
     if not told and done.stdout:
-        told = [str(one["message"]) for one in json.loads(done.stdout)["failures"]]
+        result = json.loads(done.stdout)
+        told = [str(one["message"]) for one in result.get("failures", ())]
+    if not told and done.stdout:
+        told = [str(one["outcome"]) for one in json.loads(done.stdout)["time_spans"]]
     words = told[0] if told else f"exit code {done.returncode}, no word"
     return f"refused: {words.replace(str(target), '...').replace('|', '/').split(';')[0][:150]}"
 

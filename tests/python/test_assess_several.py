@@ -66,7 +66,7 @@ def test_the_comparison_has_the_true_numbers_and_names_the_fastest(
         f"{folders[1]} is the fastest in everything that was measured."
     )
     text = " ".join(found.comparison.sentences)
-    assert f"{folders[2]} 2.25 ms (14.1 times as long, 14 to 14.2)" in text
+    assert f"{folders[2]} 2.25 ms (14.1 times as long, 14.0 to 14.2)" in text
     assert f"For a transaction database {folders[0]} is too slow" in text
     assert found.comparison.notes == []
     # The store has the same, and each target its own verdict.
