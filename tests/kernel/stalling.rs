@@ -125,8 +125,7 @@ impl Filesystem for OneFile {
 
     /// Every read comes here where the page cache is bypassed.
     fn open(&self, _request: &Request, _inode: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        let past =
-            if self.is_cached { FopenFlags::empty() } else { FopenFlags::FOPEN_DIRECT_IO };
+        let past = if self.is_cached { FopenFlags::empty() } else { FopenFlags::FOPEN_DIRECT_IO };
         reply.opened(FileHandle(0), past);
     }
 
