@@ -294,7 +294,7 @@ def _kernel_has(word: str, file: str, name: str) -> Callable[[ExitStack], Place]
     def place(stack: ExitStack) -> Place:
         del stack
         has = word in Path(file).read_text().split()
-        raise LeftOutError(f"not measured by this script: {name}" if has else f"no {name} here")
+        raise LeftOutError(f"not measured by this script: {name}" if has else f"there is no {name}")
 
     return place
 

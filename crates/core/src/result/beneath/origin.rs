@@ -154,6 +154,11 @@ impl Case<'_> {
                 (ri + one.read_ios, rb + one.read_bytes, wi + one.write_ios, wb + one.write_bytes)
             });
         }
+        // What did not come through a loop device did not reach the device either, whatever others did there.
+        let written = |(ios, bytes): (u64, u64)| {
+            let fewer = self.narrowest_writes(lowest).filter(|&(_, least)| least < bytes);
+            fewer.map_or((Some(ios), bytes), |(_, least)| (None, least))
+        };
         // The window may be shorter than the measured time by what the coordinator came late.
         let late = self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64;
         let at_devices = seen.map_or((0, 0), |(_, read, _, written)| (read, written));
@@ -174,7 +179,7 @@ impl Case<'_> {
             (None, None) => return None,
         };
         let writes = match (seen, process) {
-            (Some((.., ios, bytes)), _) => (Some(ios), bytes),
+            (Some((.., ios, bytes)), _) => written((ios, bytes)),
             (None, Some(own)) => (None, own.write_bytes),
             (None, None) => return None,
         };
@@ -182,6 +187,16 @@ impl Case<'_> {
             direction("reads", asked.read_ios, asked.read_bytes, reads.0, reads.1),
             direction("writes", asked.write_ios, asked.write_bytes, writes.0, writes.1),
         ])
+    }
+
+    /// The writes of the loop device of a single chain that saw the fewest bytes.
+    fn narrowest_writes(&self, lowest: &[u32]) -> Option<(u64, u64)> {
+        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
+        let is_chain = lowest.len() == 1 && layers.clone().all(|layer| layer.below.len() <= 1);
+        let loops = layers.filter(|layer| layer.kind == LayerKind::Loop);
+        let writes =
+            loops.filter_map(|layer| layer.seen).map(|seen| (seen.write_ios, seen.write_bytes));
+        writes.min_by_key(|&(_, bytes)| bytes).filter(|_| is_chain)
     }
 
     /// What was asked of all targets that lie on any of these devices.
@@ -249,7 +264,10 @@ impl Direction {
             }
             // I/Os were divided on their way: bytes tell.
             Some(_) => format!("{asked}, {} reached {names}", size(seen_bytes)),
-            None => format!("{asked}, {} came from any device", size(seen_bytes)),
+            None if name == "reads" => {
+                format!("{asked}, {} came from any device", size(seen_bytes))
+            }
+            None => format!("{asked}, {} reached any device", size(seen_bytes)),
         }
     }
 }

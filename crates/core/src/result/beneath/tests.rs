@@ -240,6 +240,33 @@ fn writes_that_stay_in_the_page_cache_are_told_beside_reads_that_reach_the_disk(
     assert_eq!(origin.sentence, "of 10,000 writes (39.1 MiB), 11 (44 KiB) reached sdb");
 }
 
+/// Btrfs compressed 3.2 MiB of writes to 0.8 MiB before a loop device, and what others wrote to the disk below
+/// passed for the rest.
+#[test]
+fn others_on_the_disk_do_not_stand_in_for_writes_that_shrank_above_a_loop_device() {
+    let fake = Fake::new();
+    fake.write("a.img", "x");
+    fake.loop_over(2, "/a.img", true);
+    let span = plan(&["/dev/loop2"]);
+    let written = |bytes| {
+        fake.counts("loop2", [0; 4]);
+        fake.counts("sda", [0; 4]);
+        let observed = fake.observe(&span, |fake| {
+            fake.counts("loop2", [0, 0, READS, bytes]);
+            fake.counts("sda", [0, 0, 50_000, 500 * MIB]);
+        });
+        let result = result(&span, observed, &[(0, READS)]);
+        let origin = &beneath(&result).targets[0];
+        (origin.answered_by, origin.sentence.clone())
+    };
+    let (answered_by, sentence) = written(BYTES / 4);
+    assert_eq!(answered_by, AnsweredBy::PartlyDevice);
+    assert_eq!(sentence, "of 10,000 writes (39.1 MiB), 9.8 MiB reached any device");
+    let (answered_by, sentence) = written(2 * BYTES);
+    assert_eq!(answered_by, AnsweredBy::Device);
+    assert_eq!(sentence, "all of 10,000 writes (39.1 MiB) reached sda");
+}
+
 /// Ten ordinary loads, none of which is warned about.
 #[test]
 fn clean_neighbours_raise_no_doubt() {
@@ -278,7 +305,7 @@ fn clean_neighbours_raise_no_doubt() {
         let span = plan(&[path]);
         let lowest = bottoms(path);
         let parts = lowest.len() as u64;
-        for device in ["sda", "sdb", "sdc", "nvme0n1"] {
+        for device in ["sda", "sdb", "sdc", "nvme0n1", "loop2"] {
             fake.counts(device, [0; 4]);
         }
         fake.fetched(0);
@@ -287,6 +314,8 @@ fn clean_neighbours_raise_no_doubt() {
                 let part = [READS / parts, BYTES / parts, READS / parts, BYTES / parts];
                 fake.counts(device, part);
             }
+            let above = if path == "/dev/loop2" { [READS, BYTES, READS, BYTES] } else { [0; 4] };
+            fake.counts("loop2", above);
             fake.fetched(BYTES);
         });
         let result = result(&span, observed, &[(READS, READS)]);
