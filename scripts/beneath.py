@@ -407,7 +407,7 @@ def _measure(run: Run, place: Place, target: Path, diskspd: Path) -> Cell:
         origin["answered_by"],
         tuple(kind for kind in kinds if kind in ORIGINS | THIN),
         is_device=least >= 0.9 * asked and asked > 0,
-        sentence=origin["sentence"].replace(str(target), "it"),
+        sentence=re.sub(r"/\S+/image", "image", origin["sentence"].replace(str(target), "it")),
         untrue=_untrue(beneath, direction),
     )
 

@@ -240,8 +240,8 @@ fn writes_that_stay_in_the_page_cache_are_told_beside_reads_that_reach_the_disk(
     assert_eq!(origin.sentence, "of 10,000 writes (39.1 MiB), 11 (44 KiB) reached sdb");
 }
 
-/// Btrfs compressed 3.2 MiB of writes to 0.8 MiB before a loop device, and what others wrote to the disk below
-/// passed for the rest.
+/// Btrfs compressed 3.2 MiB of writes to 0.8 MiB before a loop device, and what others wrote to the disk
+/// below passed for the rest.
 #[test]
 fn others_on_the_disk_do_not_stand_in_for_writes_that_shrank_above_a_loop_device() {
     let fake = Fake::new();
