@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::intents::{Intent, intents};
 use super::machine::Machine;
-use super::{Checked, Claims, DeviceLabel, Finding, Guard, Refusal, look, places, spare};
+use super::{Checked, Claims, DeviceLabel, Finding, Guard, Refusal, look, places};
 use crate::measure::EventSink;
-use crate::plan::Plan;
+use crate::plan::{Plan, limits};
 use crate::request::Permission;
 
 /// What the guard says of one path that would be written.
@@ -35,7 +35,8 @@ pub struct Judgement {
 pub fn judge(plan: &Plan, permission: &Permission) -> Judgement {
     let machine = Machine::this();
     let intents = intents(plan);
-    let (mut checked, mut claims) = (Checked::with_descriptors(spare(plan)), Claims::default());
+    let (mut checked, mut claims) =
+        (Checked::with_descriptors(limits::spare_now(plan)), Claims::default());
     let found = look(&mut checked, &intents, &|_| {});
     let guard = Guard::new(&machine, &found, permission, &|_| {});
     let verdicts = found.iter().map(|target| {

@@ -90,7 +90,7 @@ pub fn check(
 ) -> Result<WriteGrant, Refusals> {
     let machine = Machine::this();
     let intents = intents(plan);
-    let mut checked = Checked::with_descriptors(spare(plan)).watched();
+    let mut checked = Checked::with_descriptors(limits::spare_now(plan)).watched();
     let mut claims = Claims::default();
     let found = look(&mut checked, &intents, sink);
     let guard = Guard {
@@ -132,13 +132,6 @@ fn look<'a>(
         Target { path, intent: *intent, found }
     };
     intents.iter().map(&mut take).collect()
-}
-
-/// How many descriptors may be kept beside those that the plan opens; nothing if that cannot be told.
-fn spare(plan: &Plan) -> Option<u64> {
-    let limit = fathom_sys::limits::raise_open_files().ok()?;
-    let open = fathom_sys::limits::open_files().ok()?;
-    Some(limits::spare(plan, limit.saturating_sub(open)))
 }
 
 /// The claims that were taken, each device once.

@@ -26,8 +26,15 @@ pub fn check_open_files(plan: &Plan, left: u64) -> Result<(), TooManyFiles> {
     if needed <= left { Ok(()) } else { Err(TooManyFiles { needed, left }) }
 }
 
+/// How many files may be kept open now beside those that the plan opens; nothing if that is unknown.
+pub(crate) fn spare_now(plan: &Plan) -> Option<u64> {
+    let limit = fathom_sys::limits::raise_open_files().ok()?;
+    let open = fathom_sys::limits::open_files().ok()?;
+    Some(spare(plan, limit.saturating_sub(open)))
+}
+
 /// How many of so many more open files the plan leaves over.
-pub(crate) fn spare(plan: &Plan, left: u64) -> u64 {
+fn spare(plan: &Plan, left: u64) -> u64 {
     /// Files that are open for a moment: a look at what other processes have open, a journal, a library.
     const MOMENTARY: u64 = 32;
     left.saturating_sub(needed(plan).saturating_add(MOMENTARY))

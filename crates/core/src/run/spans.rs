@@ -136,7 +136,7 @@ impl Runner<'_> {
         self.record.of().warnings.extend(found);
         let places = warnings::places(span, self.sink);
         let blocks = warnings::allocated(span, self.sink);
-        let cached = warnings::cached_targets(span, self.sink);
+        let cached = warnings::cached_targets(self.plan, span, self.sink);
         let measurements = self.measure(span);
         let found = warnings::cpus(span, &measurements).into_iter();
         let found = found.chain(warnings::stood_still(span, &measurements));

@@ -8,7 +8,7 @@ use super::super::{Warning, WarningKind};
 use super::words::{either, percent, size};
 use super::{Counts, Seen, number};
 use crate::measure::EventSink;
-use crate::plan::{SpanPlan, TargetKind, TargetPlan};
+use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan, limits};
 use crate::supervise::within;
 
 /// With a smaller share than this in the cache, in percent, it served next to nothing.
@@ -29,23 +29,28 @@ pub struct TargetResidency {
     pub memory_bytes: u64,
 }
 
-/// The targets of a time span, open for [`residency()`], in order.
+/// The targets of a time span, open for [`residency()`] where the limit of open files has room, in order.
 pub type CachedTargets = Vec<Option<File>>;
 
 /// Opens each target that is used through the page cache, before the load.
 ///
 /// Some file systems (FUSE, those of networks) empty the cache of a file when it is opened, so that a look
-/// that opens it behind the load finds nothing. Each opening that may hang is told to `sink`.
+/// that opens it behind the load finds nothing. Where the limit of open files has no room beside what the
+/// load opens, that look has to do. Each opening that may hang is told to `sink`.
 #[must_use]
-pub fn cached_targets(span: &SpanPlan, sink: EventSink<'_>) -> CachedTargets {
-    let open = |target: &TargetPlan| {
-        if target.kind == TargetKind::Virtual || is_past_the_cache(target) {
-            return None;
-        }
-        let doing = format!("open '{}' to look what the page cache holds of it", target.name);
-        within(sink, doing, || File::open(&target.path).ok())
-    };
-    span.targets.iter().map(open).collect()
+pub fn cached_targets(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> CachedTargets {
+    let room =
+        limits::spare_now(plan).map_or(usize::MAX, |left| left.try_into().unwrap_or(usize::MAX));
+    span.targets.iter().take(room).map(|target| open(target, sink)).collect()
+}
+
+/// Opens a target, unless nothing of it can be in the page cache.
+fn open(target: &TargetPlan, sink: EventSink<'_>) -> Option<File> {
+    if target.kind == TargetKind::Virtual || is_past_the_cache(target) {
+        return None;
+    }
+    let doing = format!("open '{}' to look what the page cache holds of it", target.name);
+    within(sink, doing, || File::open(&target.path).ok())
 }
 
 fn is_past_the_cache(target: &TargetPlan) -> bool {
@@ -62,8 +67,9 @@ pub fn residency(
     sink: EventSink<'_>,
 ) -> Vec<TargetResidency> {
     let memory_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
-    let ask = |(index, (target, file)): (usize, (&TargetPlan, Option<File>))| {
-        let file = file?;
+    let mut kept = targets.into_iter();
+    let ask = |(index, target): (usize, &TargetPlan)| {
+        let file = kept.next().flatten().or_else(|| open(target, sink))?;
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
         let range_bytes = range.end.checked_sub(range.start)?;
         let doing = format!("look how much of '{}' the page cache holds", target.name);
@@ -73,7 +79,7 @@ pub fn residency(
         let (time_span, target) = (number(span.index), number(index));
         Some(TargetResidency { time_span, target, range_bytes, resident_bytes, memory_bytes })
     };
-    span.targets.iter().zip(targets).enumerate().filter_map(ask).collect()
+    span.targets.iter().enumerate().filter_map(ask).collect()
 }
 
 /// Doubts about reads that the page cache served, and writes that ended there.
