@@ -10,10 +10,10 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fathom.engine import EventCallback, explain, parse, run, version
+from fathom._fathom import version
+from fathom._later import later
 from fathom.errors import (
     DataFaultError,
     ExperimentInterrupted,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         sweep,
         tune,
     )
+    from fathom.engine import EventCallback, explain, parse, run
     from fathom.grant import WriteGrant
     from fathom.handle import RunEvent, RunHandle
     from fathom.merging import merge
@@ -101,35 +102,6 @@ __all__ = [
     "version",
 ]
 
-# Where each name is that is not imported before it is asked for: help needs none of them.
-_LATER = {
-    "Request": "fathom.request",
-    "RunEvent": "fathom.handle",
-    "RunHandle": "fathom.handle",
-    "Store": "fathom.store",
-    "merge": "fathom.merging",
-    "WriteGrant": "fathom.grant",
-    **dict.fromkeys(
-        (
-            "Report",
-            "assess",
-            "compare",
-            "compare_interleaved",
-            "prepare",
-            "repeat",
-            "sweep",
-            "tune",
-        ),
-        "fathom.api",
-    ),
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import experiments, requests and the types of results when one is asked for (PEP 562)."""
-    # Submodules are asked for here too, so that only what stands in __all__ may import anything.
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(_LATER.get(name, "fathom.result")), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:
+    # Help needs none of these, and all of them are slow to import.
+    __getattr__ = later(__name__)

@@ -10,6 +10,7 @@ import json
 import re
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from fathom import _packages
 from fathom._extras import install_line
 from fathom._files import replacing
 from fathom.errors import FathomError
@@ -130,8 +131,7 @@ def _json_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
 
 def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
     try:
-        import pyarrow as pa  # noqa: PLC0415 - An extra of the package.
-        from pyarrow import parquet  # noqa: PLC0415 - The same.
+        pa, parquet = _packages.pa, _packages.parquet
     except ImportError as error:
         raise ExportError(f"Parquet needs pyarrow: {install_line('parquet')}") from error
     names = _columns(rows)
@@ -142,15 +142,14 @@ def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
 
 def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
     try:
-        from openpyxl import Workbook  # noqa: PLC0415 - An extra of the package.
-        from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415 - The same.
+        workbook, cell_of = _packages.openpyxl.Workbook, _packages.WriteOnlyCell
     except ImportError as error:
         raise ExportError(f"Excel needs openpyxl: {install_line('xlsx')}") from error
     if len(rows) >= _XLSX_ROWS:
         raise ExportError(
             f"Excel holds {_XLSX_ROWS - 1:,} rows, not {len(rows):,}: export Parquet or CSV"
         )
-    book = Workbook(write_only=True)
+    book = workbook(write_only=True)
     sheet = book.create_sheet("fathom")
     sheet.freeze_panes = "A2"
     names = _columns(rows)
@@ -158,7 +157,7 @@ def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
     def cell(value: object) -> object:
         if not isinstance(value, str):
             return value
-        text = WriteOnlyCell(sheet, _NO_XML.sub("\ufffd", value)[:_XLSX_CHARACTERS])
+        text = cell_of(sheet, _NO_XML.sub("\ufffd", value)[:_XLSX_CHARACTERS])
         # A name that begins with "=" is no formula.
         text.data_type = "s"
         return text

@@ -11,6 +11,7 @@ import os
 import re
 from pathlib import Path
 
+from fathom import _packages
 from fathom.errors import RefusedError
 
 __all__ = [
@@ -40,9 +41,7 @@ _noted: dict[str, None] = {}
 
 def default_store() -> Path:
     """Return the file that is used if nothing else is asked for."""
-    import platformdirs  # noqa: PLC0415 - Only needed where no store is named.
-
-    return Path(platformdirs.user_data_dir("fathom", appauthor=False)) / "runs.sqlite"
+    return Path(_packages.platformdirs.user_data_dir("fathom", appauthor=False)) / "runs.sqlite"
 
 
 def is_nearly_an_address(asked: str) -> bool:
@@ -100,12 +99,10 @@ def _file(address: str) -> Path | None:
         return None
     if "://" not in address:
         return Path(address).expanduser().absolute()
-    from sqlalchemy.engine import make_url  # noqa: PLC0415 - Slow to import.
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - The same.
 
     try:
-        url = make_url(address)
-    except (ArgumentError, ValueError):
+        url = _packages.make_url(address)
+    except (_packages.ArgumentError, ValueError):
         return None
     is_file = url.drivername == "sqlite" and url.database not in {None, "", ":memory:"}
     return Path(str(url.database)).absolute() if is_file else None

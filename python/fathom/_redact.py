@@ -18,7 +18,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from fathom.result import Result
+import fathom
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -139,8 +139,8 @@ class Pseudonyms:
         """Return texts, lists, dictionaries and dataclasses of any depth without it."""
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, Result):
-            return Result.from_json(json.dumps(self.data(dict(value.raw))))
+        if isinstance(value, fathom.Result):
+            return fathom.Result.from_json(json.dumps(self.data(dict(value.raw))))
         if isinstance(value, Mapping):
             # Names of fields stay; a place that is a key is a place all the same.
             return {

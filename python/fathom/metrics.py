@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from fathom import _packages
 from fathom.units import MIB, NS_PER_S
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def imported_series(imported: ImportedResult, metric: str) -> FloatArray | None:
     what = "latency_ns" if name == "mean" else name
     for series in imported.series:
         if (series.what, series.direction) == (what, kind or "total") and series.interval_s:
-            return np.array([value for _end_s, value in series.points], float)
+            return _packages.np.array([value for _end_s, value in series.points], float)
     return None
 
 
@@ -110,17 +109,17 @@ def interval_series(result: Result, metric: str) -> FloatArray | None:
     if not whole:
         return None
     kinds = (kind,) if kind in ("read", "write") else ("read", "write")
-    sums = np.zeros((3, whole))
+    sums = _packages.np.zeros((3, whole))
     for thread in span["threads"]:
         for target in thread["targets"]:
             for one in kinds:
                 cells = target[one]["series"]["cells"][:whole]
                 table = [(cell["ios"], cell["bytes"], cell["latency_ns_sum"]) for cell in cells]
                 if table:
-                    sums[:, : len(table)] += np.array(table, float).T
+                    sums[:, : len(table)] += _packages.np.array(table, float).T
     ios, transferred, latency_ns = sums
     if name == "mean":
         busy = ios > 0
-        return np.asarray(latency_ns[busy] / ios[busy])
+        return _packages.np.asarray(latency_ns[busy] / ios[busy])
     counts = transferred / MIB if name == "mib_per_s" else ios
-    return np.asarray(counts * NS_PER_S / interval_ns)
+    return _packages.np.asarray(counts * NS_PER_S / interval_ns)

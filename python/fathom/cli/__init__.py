@@ -100,8 +100,10 @@ def _code() -> int | str | None:
         typer.echo("error: ended by the user", err=True)
         code = EXIT_INTERRUPTED
     except fathom.FathomError as error:
+        # 20 ms more for each `fathom --help`, as it knows the store's errors.
+        from fathom.cli.common import exit_code  # noqa: PLC0415
+
         # Raised behind what a verb expects, such as a report's place that holds something else.
-        from fathom.cli.common import exit_code  # noqa: PLC0415 - Slow to import.
 
         typer.echo(f"error: {error}", err=True)
         code = exit_code(error)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import fathom
+from fathom import store as stores
+from fathom import tools
 from fathom.cli.exit_codes import (
     EXIT_FAILED,
     EXIT_FAULTY,
@@ -22,7 +24,6 @@ from fathom.store.where import store_file
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fathom.store import Store
 
 __all__ = [
     "DryRunOption",
@@ -79,9 +80,8 @@ def chosen_runner(name: str | None) -> dict[str, str]:
     """
     if name is None:
         return {}
-    from fathom.tools.choose import foreign_runner  # noqa: PLC0415 - Loads NumPy.
 
-    found = foreign_runner(name, None)
+    found = tools.foreign_runner(name, None)
     return {} if found is None else {"runner": name, "tool_version": found.name}
 
 
@@ -112,28 +112,24 @@ def exit_code(error: BaseException) -> int:
 
 
 @contextmanager
-def opened_store(where: str | None, *, make: bool = True) -> Iterator[Store]:
+def opened_store(where: str | None, *, make: bool = True) -> Iterator[stores.Store]:
     """Return the store; whatever of Fathom's goes wrong with it ends the command in words."""
-    from fathom.store import Store  # noqa: PLC0415 - Slow to import.
-
     try:
-        with Store(where, make=make) as store:
+        with stores.Store(where, make=make) as store:
             yield store
     except fathom.FathomError as error:
         fail(error, exit_code(error))
 
 
 @contextmanager
-def listed_store(where: str | None, *, as_json: bool = False) -> Iterator[Store]:
+def listed_store(where: str | None, *, as_json: bool = False) -> Iterator[stores.Store]:
     """Return a store that is listed; where there is none yet, say so, list nothing, and end well.
 
     Who only reads makes no store: ``opened_store(where, make=False)`` ends as for what is not
     found, since something in it was asked for.
     """
-    from fathom.store import Store  # noqa: PLC0415 - Slow to import.
-
     try:
-        store = Store(where, make=False)
+        store = stores.Store(where, make=False)
     except NoStoreError as error:
         if as_json:
             typer.echo("[]")

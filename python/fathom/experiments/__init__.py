@@ -4,6 +4,32 @@
 and ``prepare`` are the verbs of these names.
 """
 
-from fathom.experiments.workload import WorkloadRuns, run_workload
+from __future__ import annotations
 
-__all__ = ["WorkloadRuns", "run_workload"]
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.experiments.axes import Grid, parse_axes
+    from fathom.experiments.ending import end_noted
+    from fathom.experiments.noise_words import shown_figure, unit_of
+    from fathom.experiments.repeat import RepeatPolicy, asked_run_s, begin_repeat, resume_repeat
+    from fathom.experiments.workload import WorkloadRuns, run_workload
+
+__all__ = [
+    "Grid",
+    "RepeatPolicy",
+    "WorkloadRuns",
+    "asked_run_s",
+    "begin_repeat",
+    "end_noted",
+    "parse_axes",
+    "resume_repeat",
+    "run_workload",
+    "shown_figure",
+    "unit_of",
+]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

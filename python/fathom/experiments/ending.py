@@ -6,6 +6,7 @@ import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from fathom import store as stores
 from fathom._signals import held_back
 from fathom.errors import ExperimentInterrupted, FathomError
 
@@ -19,9 +20,7 @@ __all__ = ["end_noted", "is_of_the_store"]
 
 def is_of_the_store(error: BaseException) -> bool:
     """Whether the store failed, so that no further run could be saved either."""
-    from fathom.store import StoreError  # noqa: PLC0415 - Slow to import, and seldom needed.
-
-    return isinstance(error, StoreError)
+    return isinstance(error, stores.StoreError)
 
 
 @contextmanager

@@ -10,9 +10,16 @@ is one finding, with the evidence of the worst case in numbers, a confidence and
 True
 """
 
-from fathom.findings.finding import Case, Confidence, Finding, Noticed, Rule
-from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level
-from fathom.findings.search import RULES, find
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.findings.finding import Case, Confidence, Finding, Noticed, Rule
+    from fathom.findings.observed import Load, Observed, TargetEvidence, raid_level
+    from fathom.findings.search import RULES, find
 
 __all__ = [
     "RULES",
@@ -27,3 +34,6 @@ __all__ = [
     "find",
     "raid_level",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

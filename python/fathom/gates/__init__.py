@@ -6,12 +6,19 @@
 'kept'
 """
 
-from fathom.gates.gate import ChangeLimit, Gate, NoWorse, gate_of
-from fathom.gates.judged import Check, JudgedGate, worst
-from fathom.gates.junit import junit_xml
-from fathom.gates.plan import find_gate_file, read_gates
-from fathom.gates.pull_request import gates_markdown
-from fathom.gates.verdict import judge_gate, runs_of_gate
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.gates.gate import ChangeLimit, Gate, NoWorse, gate_of
+    from fathom.gates.judged import Check, JudgedGate, worst
+    from fathom.gates.junit import junit_xml
+    from fathom.gates.plan import find_gate_file, read_gates
+    from fathom.gates.pull_request import change_cell, gates_markdown, measured_cell
+    from fathom.gates.verdict import judge_gate, runs_of_gate
 
 __all__ = [
     "ChangeLimit",
@@ -19,12 +26,17 @@ __all__ = [
     "Gate",
     "JudgedGate",
     "NoWorse",
+    "change_cell",
     "find_gate_file",
     "gate_of",
     "gates_markdown",
     "judge_gate",
     "junit_xml",
+    "measured_cell",
     "read_gates",
     "runs_of_gate",
     "worst",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

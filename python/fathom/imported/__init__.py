@@ -8,21 +8,28 @@ in the shape of a measured one (``view``): documented rates, latencies only wher
 histogram, and neither threads nor warnings.
 """
 
-from fathom.imported.errors import ImportFormatError, UnknownFormatError
-from fathom.imported.model import (
-    ImportedCpu,
-    ImportedDirection,
-    ImportedLatency,
-    ImportedLoad,
-    ImportedResult,
-    ImportedRow,
-    ImportedSeries,
-    ImportedTarget,
-    OwnRun,
-    Reading,
-    UnparsedLine,
-)
-from fathom.imported.view import result_view
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.imported.errors import ImportFormatError, UnknownFormatError
+    from fathom.imported.model import (
+        ImportedCpu,
+        ImportedDirection,
+        ImportedLatency,
+        ImportedLoad,
+        ImportedResult,
+        ImportedRow,
+        ImportedSeries,
+        ImportedTarget,
+        OwnRun,
+        Reading,
+        UnparsedLine,
+    )
+    from fathom.imported.view import result_view
 
 __all__ = [
     "ImportFormatError",
@@ -40,3 +47,6 @@ __all__ = [
     "UnparsedLine",
     "result_view",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

@@ -8,16 +8,23 @@
 '<!DOCTYPE html>'
 """
 
-from fathom.report.collect.gather import ReportError, gather
-from fathom.report.figure import Column, Figure, LeftOut, Table, View
-from fathom.report.figures import figures_of
-from fathom.report.material import Material
-from fathom.report.render.images import ImageFormat, Theme, picture
-from fathom.report.render.markdown import markdown
-from fathom.report.render.page import html_page
-from fathom.report.render.pdf import pdf_pages
-from fathom.report.render.write import write
-from fathom.report.style import drawn
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.report.collect.gather import ReportError, gather
+    from fathom.report.figure import Column, Figure, LeftOut, Table, View
+    from fathom.report.figures import figures_of
+    from fathom.report.material import Material
+    from fathom.report.render.images import ImageFormat, Theme, picture
+    from fathom.report.render.markdown import markdown
+    from fathom.report.render.page import html_page
+    from fathom.report.render.pdf import pdf_pages
+    from fathom.report.render.write import write
+    from fathom.report.style import drawn
 
 __all__ = [
     "Column",
@@ -38,3 +45,6 @@ __all__ = [
     "picture",
     "write",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

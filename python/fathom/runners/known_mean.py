@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom import stats
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -25,13 +26,11 @@ def known_mean(
     transient is looked for, since the warm-up is the tool's own. None where there are fewer than 8
     intervals.
     """
-    from fathom.stats import series_mean  # noqa: PLC0415 - Loads SciPy.
-
     if len(series) < LEAST_INTERVALS or not any(series):
         return None
     rule = span["stop"]["confidence"] or {}
     level = rule.get("level_milli", _LEVEL_PERCENT * _MILLI) / _MILLI
-    found = series_mean(series, confidence=level / 100)
+    found = stats.series_mean(series, confidence=level / 100)
     return {
         "cause": "duration",
         "interval_ns": interval_ms * NS_PER_MS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fathom import store as stores
 from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
 from fathom.engine import run_kept
@@ -57,9 +58,8 @@ def noted_override(
         return []
     if store is not None:
         return store.overrides.note(permission, arguments, experiment_id, request)
-    from fathom.store import Store as Opened  # noqa: PLC0415 - Seldom needed.
 
-    with Opened() as usual:
+    with stores.Store() as usual:
         usual.overrides.note(permission, arguments, experiment_id, request)
     return []
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from fathom import stats
 from fathom._permission import NOTHING, Permission
+from fathom.metrics import interval_series
 from fathom.runners.known_mean import LEAST_INTERVALS
 from fathom.runners.measure import measure
 from fathom.runners.runner import Figures, RunOutcome
@@ -110,15 +112,12 @@ def stored_figures(result: Result) -> Figures:
 
 def _series_half_width(result: Result) -> float | None:
     """Return what the series of a run without rules (``-D``) tells of its mean."""
-    from fathom.metrics import interval_series  # noqa: PLC0415 - Loads NumPy.
-    from fathom.stats import series_mean  # noqa: PLC0415 - Loads SciPy.
-
     if result.time_spans[0].stop is not None:
         return None
     series = interval_series(result, "iops")
     if series is None or series.size < LEAST_INTERVALS or not series.any():
         return None
-    return series_mean(series).relative_half_width
+    return stats.series_mean(series).relative_half_width
 
 
 def _quantile(direction: Direction, quantile: float) -> float | None:

@@ -9,9 +9,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from fathom._later import later
 from fathom.store.errors import (
     NoStoreError,
     NotAStoreError,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fathom.store.copying import Copied, copy_store
     from fathom.store.overrides import Override
     from fathom.store.store import Store
+    from fathom.store.summary import provenance_row, run_row
 
 __all__ = [
     "Baseline",
@@ -57,21 +58,10 @@ __all__ = [
     "StoreTooNewError",
     "StoredRun",
     "copy_store",
+    "provenance_row",
+    "run_row",
 ]
 
-# SQLAlchemy takes longer to import than a list takes to be read (`glance`).
-_LATER = {
-    "Copied": "copying",
-    "Override": "overrides",
-    "Store": "store",
-    "copy_store": "copying",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Import what needs the database when it is asked for (PEP 562)."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:
+    # SQLAlchemy takes longer to import than a list takes to be read (`glance`).
+    __getattr__ = later(__name__)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from fathom._extras import install_line
+from fathom._extras import install_line, missing_of
 from fathom._files import check_regular
 from fathom._text import without_secrets
 from fathom.store._revision import VERSION_TABLE
@@ -160,12 +160,10 @@ class Database:
         return engine
 
     def _postgresql(self, url: URL) -> Engine:
-        try:
-            import psycopg  # noqa: F401, PLC0415 - An extra of the package.
-        except ImportError as error:
+        if missing_of("postgresql"):
             raise StoreError(
                 f"a store in PostgreSQL needs the driver: {install_line('postgresql')}"
-            ) from error
+            )
         milliseconds = round(self.wait_s * 1000)
         query = dict(url.query)
         options = f"-c lock_timeout={milliseconds} {query.pop('options', '')}".strip()

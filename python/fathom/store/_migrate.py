@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from fathom import _packages
 from fathom.store._database import no_store
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata
 from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
 
 if TYPE_CHECKING:
-    from alembic.config import Config
     from sqlalchemy.engine import Connection
 
     from fathom.store._database import Database
@@ -62,20 +62,17 @@ def _migrate(database: Database) -> None:
             _upgrade(connection, database)
 
 
-def alembic_config(connection: Connection) -> Config:
+def alembic_config(connection: Connection) -> _packages.Config:
     """Return Alembic's configuration for our migrations over an open connection."""
-    from alembic.config import Config  # noqa: PLC0415 - Slow to import, and seldom needed.
-
-    config = Config()
+    config = _packages.Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
 
 def _upgrade(connection: Connection, database: Database) -> None:
-    from alembic import command  # noqa: PLC0415 - Slow to import, and seldom needed.
 
-    command.upgrade(alembic_config(connection), REVISION)
+    _packages.command.upgrade(alembic_config(connection), REVISION)
     if database.is_sqlite:
         connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")
 

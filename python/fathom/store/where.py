@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom import _packages
 from fathom._own_stores import ENVIRONMENT, default_store, is_nearly_an_address
 from fathom._text import is_secret, secrets_of, without_secrets
 from fathom.store.errors import StoreError
@@ -46,7 +47,7 @@ def _asked(where: str | os.PathLike[str] | None) -> str:
     return os.fspath(where) if where else os.environ.get(ENVIRONMENT, "")
 
 
-def store_url(where: str | os.PathLike[str] | None = None) -> URL:
+def store_url(where: str | os.PathLike[str] | None = None) -> _packages.URL:
     """Return the address of a store: a file's path, ``sqlite:///path`` or ``postgresql://...``.
 
     Raises
@@ -55,15 +56,12 @@ def store_url(where: str | os.PathLike[str] | None = None) -> URL:
         If the address is of another kind.
 
     """
-    from sqlalchemy.engine import URL, make_url  # noqa: PLC0415 - Slow to import.
-    from sqlalchemy.exc import ArgumentError  # noqa: PLC0415 - The same.
-
     file, asked = store_file(where), _asked(where)
     if file is not None:
-        return URL.create("sqlite", database=str(file))
+        return _packages.URL.create("sqlite", database=str(file))
     try:
-        url = make_url(asked)
-    except (ArgumentError, ValueError) as error:
+        url = _packages.make_url(asked)
+    except (_packages.ArgumentError, ValueError) as error:
         raise StoreError(
             f"{_kind(asked)}... is not the address of a store: {_told(error)}"
         ) from None

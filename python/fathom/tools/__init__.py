@@ -14,19 +14,30 @@ line that no rule knows. It touches no machine and no store.
 1
 """
 
-from fathom.tools.diskspd.write import to_arguments
-from fathom.tools.diskspd.write_xml import to_xml
-from fathom.tools.fio.job_file import FioJob, job_file, read_fio_arguments, read_job_file
-from fathom.tools.fio.load import FioLoads, from_fio
-from fathom.tools.fio.names import files_of, is_plain
-from fathom.tools.fio.write import to_fio
-from fathom.tools.iometer.load import IometerLoads, from_iometer, looks_like_icf
-from fathom.tools.iometer.write import iometer_terms
-from fathom.tools.load import Load, read_load
-from fathom.tools.notes import Note, Notes
-from fathom.tools.terms import TERMS, Term, terms_table
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.tools.choose import foreign_runner, names_a_program, runner_named
+    from fathom.tools.diskspd.write import to_arguments
+    from fathom.tools.diskspd.write_xml import to_xml
+    from fathom.tools.fio.job_file import FioJob, job_file, read_fio_arguments, read_job_file
+    from fathom.tools.fio.load import FioLoads, from_fio
+    from fathom.tools.fio.names import files_of, is_plain
+    from fathom.tools.fio.write import to_fio
+    from fathom.tools.formats import FORMATS, MAX_BYTES, read_source
+    from fathom.tools.iometer.load import IometerLoads, from_iometer, looks_like_icf
+    from fathom.tools.iometer.write import iometer_terms
+    from fathom.tools.load import Load, read_load
+    from fathom.tools.notes import Note, Notes
+    from fathom.tools.terms import TERMS, Term, terms_table
 
 __all__ = [
+    "FORMATS",
+    "MAX_BYTES",
     "TERMS",
     "FioJob",
     "FioLoads",
@@ -36,17 +47,24 @@ __all__ = [
     "Notes",
     "Term",
     "files_of",
+    "foreign_runner",
     "from_fio",
     "from_iometer",
     "iometer_terms",
     "is_plain",
     "job_file",
     "looks_like_icf",
+    "names_a_program",
     "read_fio_arguments",
     "read_job_file",
     "read_load",
+    "read_source",
+    "runner_named",
     "terms_table",
     "to_arguments",
     "to_fio",
     "to_xml",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from fathom import _packages
 from fathom.workloads.workload import Workload, WorkloadError, read_workload
 
 __all__ = ["ENVIRONMENT", "all_workloads", "find_workload", "user_folder", "workload_names"]
@@ -18,9 +19,8 @@ def user_folder() -> Path:
     asked = os.environ.get(ENVIRONMENT)
     if asked:
         return Path(asked)
-    import platformdirs  # noqa: PLC0415 - Only needed where no folder is named.
 
-    return Path(platformdirs.user_config_dir("fathom", appauthor=False)) / "workloads"
+    return Path(_packages.platformdirs.user_config_dir("fathom", appauthor=False)) / "workloads"
 
 
 def _files() -> dict[str, Path]:

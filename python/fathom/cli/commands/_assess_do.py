@@ -15,13 +15,7 @@ from fathom.cli.views.assess import show_assessment, show_foreseen
 from fathom.cli.views.experiment_line import left_words
 from fathom.cli.views.heartbeat import heartbeat
 from fathom.cli.views.progress import live_progress
-from fathom.experiments.assess import (
-    AssessmentInterrupted,
-    assess,
-    foresee,
-    outcome_of,
-    resume_assess,
-)
+from fathom.experiments import assess as assessing
 from fathom.units import MIB
 
 if TYPE_CHECKING:
@@ -52,7 +46,7 @@ def begun(wish: Wish, where: str | None) -> Assessment:
     """Assess, and show it."""
 
     def run(store: Store, runner: Any, **told: Any) -> Assessment:  # noqa: ANN401 - Handed on.
-        return assess(
+        return assessing.assess(
             store,
             runner,
             wish.names,
@@ -78,7 +72,9 @@ def resumed(
         resumed_permission(store, experiment_id, permission)
 
         def run(store: Store, runner: Any, **told: Any) -> Assessment:  # noqa: ANN401 - Handed on.
-            return resume_assess(store, experiment_id, runner, permission=permission, **told)
+            return assessing.resume_assess(
+                store, experiment_id, runner, permission=permission, **told
+            )
 
         return _shown(store, run, as_json=as_json)
 
@@ -89,7 +85,7 @@ def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> As
         runner = runners.NativeRunner(store, on_event=on_event)
         try:
             found = run(store, runner, on_progress=tell, on_abandoned=_tell_abandoned)
-        except AssessmentInterrupted as interruption:
+        except assessing.AssessmentInterrupted as interruption:
             _show(store, interruption.assessment, as_json=as_json)
             raise
     _show(store, found, as_json=as_json)
@@ -121,13 +117,15 @@ def _tell_abandoned(path: Path, size_bytes: int) -> None:
 
 def show_plan_of(wish: Wish) -> None:
     """Show what it would do."""
-    found = foresee(wish.names, wish.effort, writes=wish.writes, steady_seconds=wish.steady)
+    found = assessing.foresee(
+        wish.names, wish.effort, writes=wish.writes, steady_seconds=wish.steady
+    )
     show_foreseen(found, as_json=wish.as_json)
 
 
 def _show(store: Store, found: Assessment, *, as_json: bool) -> None:
     if as_json:
-        whole = {"experiment_id": found.experiment_id} | outcome_of(found)
+        whole = {"experiment_id": found.experiment_id} | assessing.outcome_of(found)
         typer.echo(json.dumps(whole, indent=2))
         return
     show_assessment(found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import fathom
+from fathom import tools
 from fathom._permission import refuse_permissions
 from fathom.cli.commands._resumed import (
     refuse_what_a_plan_has,
@@ -22,14 +23,7 @@ from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.comparison import judge, show_comparison
 from fathom.cli.views.experiment_line import experiment_line
-from fathom.experiments.compare.interleaved import (
-    TurnsPlan,
-    compare_in_turns,
-    compared_in_turns,
-    resume_in_turns,
-)
-from fathom.experiments.compare.saved import DEFAULT_METRICS
-from fathom.tools.choose import runner_named
+from fathom.experiments import compare as comparing
 from fathom.units import clock_words
 
 if TYPE_CHECKING:
@@ -81,23 +75,23 @@ def in_turns(wish: Turns, where: str | None) -> None:
         judge(found.comparison, wish.verdict)
 
 
-def _plan(run: tuple[str, str], wish: Turns) -> TurnsPlan:
+def _plan(run: tuple[str, str], wish: Turns) -> comparing.TurnsPlan:
     if wish.resume is not None:
         fail("--run begins a comparison, and --resume goes on with one: give one", EXIT_INVALID)
     a, b = (_side_arguments(text, wish.rest) for text in run)
     if a == b:
         typer.echo("A and B are the same: what differs is chance.", err=True)
     try:
-        plan = TurnsPlan(
+        plan = comparing.TurnsPlan(
             tuple(a),
             tuple(b),
-            tuple(wish.metrics) or DEFAULT_METRICS,
+            tuple(wish.metrics) or comparing.DEFAULT_METRICS,
             tuple(wish.conditions),
             *wish.sizes,
         )
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
-    return TurnsPlan.from_dict({**asdict(plan), **chosen_runner(wish.runner)})
+    return comparing.TurnsPlan.from_dict({**asdict(plan), **chosen_runner(wish.runner)})
 
 
 def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
@@ -114,13 +108,15 @@ def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
     return arguments
 
 
-def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison:
+def _found(store: Store, wish: Turns, plan: comparing.TurnsPlan | None) -> TurnsComparison:
     if plan is not None:
         if not wish.as_json:
             _show_forecast(plan)
         with experiment_line("runs", quiet=wish.as_json) as tell:
-            runner = runner_named(plan.runner, store, wish.permission)
-            return compare_in_turns(store, runner, plan, label=wish.label or "", on_progress=tell)
+            runner = tools.runner_named(plan.runner, store, wish.permission)
+            return comparing.compare_in_turns(
+                store, runner, plan, label=wish.label or "", on_progress=tell
+            )
     if wish.resume is None:
         return _again(store, wish)
     asked = {"metric": wish.metrics, "fail-if": wish.conditions, "label": wish.label}
@@ -129,11 +125,13 @@ def _found(store: Store, wish: Turns, plan: TurnsPlan | None) -> TurnsComparison
     planned = resumed_runner(store, experiment_id, wish.runner)
     resumed_permission(store, experiment_id, wish.permission)
     with experiment_line("runs", quiet=wish.as_json) as tell:
-        runner = runner_named(planned, store, wish.permission)
-        return resume_in_turns(store, experiment_id, runner, on_progress=tell)
+        runner = tools.runner_named(planned, store, wish.permission)
+        return comparing.resume_in_turns(store, experiment_id, runner, on_progress=tell)
 
 
-def _show_forecast(plan: TurnsPlan, *, as_json: bool = False, is_asked: bool = False) -> None:
+def _show_forecast(
+    plan: comparing.TurnsPlan, *, as_json: bool = False, is_asked: bool = False
+) -> None:
     found = plan.forecast()
     if as_json:
         typer.echo(json.dumps({**asdict(found), "plan": asdict(plan)}))
@@ -154,7 +152,7 @@ def _again(store: Store, wish: Turns) -> TurnsComparison:
     if not (name[:1] == "e" and name[1:].isdecimal()):
         fail(f"name A and B: {name} alone has nothing to be compared with", EXIT_INVALID)
     try:
-        found = compared_in_turns(store, int(name[1:]), wish.metrics, wish.conditions)
+        found = comparing.compared_in_turns(store, int(name[1:]), wish.metrics, wish.conditions)
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     return found

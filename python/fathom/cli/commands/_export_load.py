@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom import tools
 from fathom._files import replacing
 from fathom.cli.commands.translate import FormChoice as LoadForm
 from fathom.cli.commands.translate import show_notes, written
@@ -32,15 +33,13 @@ def export_load(
         If there is no run, if the runs have several loads, or if the load is none of DiskSpd's.
 
     """
-    from fathom.tools import read_load  # noqa: PLC0415 - Seldom needed.
-
     found = list({json.dumps(run.arguments): run for run in runs}.values())
     if not found:
         raise InvalidRequestError("there is no run to export")
     if len(found) > 1:
         names = ", ".join(str(run.summary.id) for run in found)
         raise InvalidRequestError(f"runs {names} have different loads: name one of them")
-    text, notes = written(read_load(found[0].arguments), form)
+    text, notes = written(tools.read_load(found[0].arguments), form)
     if output is None:
         typer.echo(text, nl=False)
     else:

@@ -12,21 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 import fathom
+from fathom import gates as gating
+from fathom import report as reports
 from fathom.cli.common import fail, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, text_table
-from fathom.gates import (
-    find_gate_file,
-    gate_of,
-    gates_markdown,
-    judge_gate,
-    junit_xml,
-    read_gates,
-    runs_of_gate,
-    worst,
-)
-from fathom.gates.pull_request import change_cell, measured_cell
-from fathom.report import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,9 +56,12 @@ def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | N
     except fathom.FathomError as error:
         fail(error, EXIT_INVALID)
     with opened_store(store, make=False) as opened:
-        judged = [judge_gate(opened, one, runs or runs_of_gate(opened, one)) for one in gates]
+        judged = [
+            gating.judge_gate(opened, one, runs or gating.runs_of_gate(opened, one))
+            for one in gates
+        ]
         _write(judged, outputs)
-    decision = worst(one.decision for one in judged)
+    decision = gating.worst(one.decision for one in judged)
     if outputs.as_json:
         told = [{**asdict(one), "decision": one.decision} for one in judged]
         typer.echo(json.dumps({"decision": decision, "gates": told}, indent=2))
@@ -81,19 +74,19 @@ def _gates(asked: Asked) -> list[Gate]:
     if asked.limits:
         if asked.file is not None or asked.only:
             fail("--require takes the place of the file: leave out --file and --only", EXIT_INVALID)
-        gate = gate_of(
+        gate = gating.gate_of(
             asked.limits,
             baseline=asked.baseline,
             confidence=asked.confidence_percent / 100,
             any_load=asked.any_load,
         )
         return [gate]
-    path = asked.file or find_gate_file(Path.cwd())
+    path = asked.file or gating.find_gate_file(Path.cwd())
     if path is None:
         fail("there is no fathom.toml here: add --require 'p99<2ms', or --file", EXIT_INVALID)
     if asked.baseline or asked.any_load or asked.confidence_percent != DEFAULT_PERCENT:
         fail(f"{path} says baseline, confidence and any_load itself: change it there", EXIT_INVALID)
-    gates = read_gates(path)
+    gates = gating.read_gates(path)
     missing = {*asked.only} - {one.name for one in gates}
     if missing:
         names = ", ".join(one.name for one in gates)
@@ -103,10 +96,12 @@ def _gates(asked: Asked) -> list[Gate]:
 
 def _write(judged: Sequence[JudgedGate], outputs: Outputs) -> None:
     if outputs.junit is not None:
-        made = junit_xml(judged, at_unix_s=time.time(), host_name=platform.node())
-        write(outputs.junit, made, force=outputs.overwrite)
+        made = gating.junit_xml(judged, at_unix_s=time.time(), host_name=platform.node())
+        reports.write(outputs.junit, made, force=outputs.overwrite)
     if outputs.markdown is not None:
-        write(outputs.markdown, gates_markdown(judged).encode(), force=outputs.overwrite)
+        reports.write(
+            outputs.markdown, gating.gates_markdown(judged).encode(), force=outputs.overwrite
+        )
 
 
 def _show(judged: Sequence[JudgedGate]) -> None:
@@ -117,8 +112,8 @@ def _show(judged: Sequence[JudgedGate]) -> None:
             [
                 check.limit,
                 check.decision,
-                measured_cell(check) or "-",
-                change_cell(check) or "-",
+                gating.measured_cell(check) or "-",
+                gating.change_cell(check) or "-",
                 check.outcome or "-",
             ]
             for check in one.checks

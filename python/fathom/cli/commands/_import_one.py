@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import fathom.store as stores
+from fathom import imported, tools
+from fathom._files import check_regular
 
 if TYPE_CHECKING:
     from fathom.imported import ImportedResult, OwnRun, Reading
@@ -36,8 +38,6 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
     """
     told: dict[str, Any] = {"file": name, "runs": [], "before": [], "unparsed": []}
     told |= {"error": None, "skipped": None, "titles": [], "configurations": {}}
-    from fathom.imported import UnknownFormatError  # noqa: PLC0415 - Only here.
-    from fathom.tools.formats import read_source  # noqa: PLC0415 - Only here.
 
     try:
         if name != STDIN and _is_store(name):
@@ -45,9 +45,9 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
         content = _content(name)
         if not again and (before := store.imports.run_ids(content)):
             return told | {"before": before}
-        reading = read_source(content, form, name)
+        reading = tools.read_source(content, form, name)
         return told | _saved(store, reading, content, name, label, again=again)
-    except UnknownFormatError as error:
+    except imported.UnknownFormatError as error:
         return told | {"error" if is_named else "skipped": f"{error}"}
     except OSError as error:
         return told | {"error": f"it cannot be read: {error.strerror or error}"}
@@ -97,11 +97,9 @@ def _saved(  # noqa: PLR0913 - All but the first three are the command's options
     }
 
 
-def _title(one: ImportedResult | OwnRun) -> str:
+def _title(one: ImportedResult | imported.OwnRun) -> str:
     """Return the tool, and what tells the result from others: name, command, target or place."""
-    from fathom.imported import OwnRun  # noqa: PLC0415 - Only needed to import.
-
-    if isinstance(one, OwnRun):
+    if isinstance(one, imported.OwnRun):
         return f"Fathom: {one.label or one.command_line}"
     words = f"{one.tool} {one.tool_version}".strip()
     place = f"lines {one.lines[0]} to {one.lines[1]}" if one.lines else ""
@@ -111,18 +109,14 @@ def _title(one: ImportedResult | OwnRun) -> str:
 
 def _content(name: str) -> bytes:
     """Return a file, but not more of it than can be imported: its refusal tells its size."""
-    from fathom._files import check_regular  # noqa: PLC0415 - Only needed to import.
-    from fathom.imported import ImportFormatError  # noqa: PLC0415 - The same.
-    from fathom.tools.formats import MAX_BYTES  # noqa: PLC0415 - The same.
-
     if name == STDIN:
-        return sys.stdin.buffer.read(MAX_BYTES + 1)
+        return sys.stdin.buffer.read(tools.MAX_BYTES + 1)
     path = Path(name)
     size = check_regular(path)
-    if size > MAX_BYTES:
-        raise ImportFormatError(
-            f"it has {size >> 20:,} MiB, more than the {MAX_BYTES >> 20} MiB that an import reads: "
-            "split it"
+    if size > tools.MAX_BYTES:
+        raise imported.ImportFormatError(
+            f"it has {size >> 20:,} MiB, more than the {tools.MAX_BYTES >> 20} MiB that an import "
+            "reads: split it"
         )
     with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
+        return file.read(tools.MAX_BYTES + 1)

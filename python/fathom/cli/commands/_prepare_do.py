@@ -23,22 +23,9 @@ from fathom.cli.views.prepare import (
     show_written,
     writing_progress,
 )
-from fathom.experiments.prepare import (
-    Estimate,
-    Meter,
-    TargetFacts,
-    estimate_settling,
-    estimate_writing,
-    known_rate,
-    plan_fill,
-    plan_precondition,
-    plan_settling,
-    precondition,
-    settle,
-    target_facts,
-)
-from fathom.experiments.prepare import fill as fill_target
+from fathom.experiments import prepare as preparing
 from fathom.runners import NativeRunner
+from fathom.workloads import run_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,9 +55,9 @@ def _told_how_to_resume(experiment_id: int) -> Iterator[None]:
 
 def _metered(
     store: Store, tell: Callable[[Progress], None], permission: Permission
-) -> tuple[Meter, NativeRunner]:
+) -> tuple[preparing.Meter, NativeRunner]:
     """Return a runner, and what counts the bytes of its runs."""
-    meter = Meter(time.monotonic, tell)
+    meter = preparing.Meter(time.monotonic, tell)
     return meter, NativeRunner(store, on_event=meter.on_event, permission=permission)
 
 
@@ -78,13 +65,13 @@ def run_fill(store: Store, target: str, asked: Asked, *, as_json: bool) -> None:
     """Plan and fill."""
     if asked.only_missing and not as_json:
         typer.echo(f"reading {target} for what is empty", err=True)
-    _fill(store, plan_fill(store, target, asked), asked.permission, as_json=as_json)
+    _fill(store, preparing.plan_fill(store, target, asked), asked.permission, as_json=as_json)
 
 
 def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:
     with writing_progress("filling", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
         meter, runner = _metered(store, tell, permission)
-        found = fill_target(store, runner, experiment_id, meter)
+        found = preparing.fill(store, runner, experiment_id, meter)
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
     else:
@@ -101,7 +88,7 @@ def run_writing(
     path = plan["target"]["path"]
     with writing_progress("writing", quiet=as_json) as tell, _told_how_to_resume(experiment_id):
         meter, runner = _metered(store, tell, permission)
-        found = precondition(store, runner, experiment_id, meter)
+        found = preparing.precondition(store, runner, experiment_id, meter)
     if found.failure is not None:
         raise fathom.FathomError(f"{found.failure}\n{_resume_words(experiment_id)}")
     if not as_json:
@@ -120,7 +107,7 @@ def run_settling(
             typer.echo(f"round {number}: the SNIA's rule is {words}", err=True)
 
     with _told_how_to_resume(experiment_id):
-        found = settle(
+        found = preparing.settle(
             store, NativeRunner(store, permission=permission), experiment_id, on_round=tell
         )
     if found.failure is not None:
@@ -159,8 +146,8 @@ class Conditioning:
         self._metrics = metrics
         self._as_json = as_json
         self._loads: list[tuple[str, list[str]]] = []
-        self._targets: list[TargetFacts] = []
-        self._estimates: dict[str, Estimate] = {}
+        self._targets: list[preparing.TargetFacts] = []
+        self._estimates: dict[str, preparing.Estimate] = {}
         self._kinds: list[str] = []
 
     def plan(self, rest: list[str], *, wipc: bool, wdpc: bool) -> None:
@@ -174,18 +161,18 @@ class Conditioning:
             if options:
                 fail(f"{options[0]}: --wipc alone takes targets, no load", EXIT_INVALID)
             paths = rest
-        self._targets = [target_facts(path) for path in paths]
+        self._targets = [preparing.target_facts(path) for path in paths]
 
     def estimate(self, rate: float | None, tbw: float | None) -> None:
         """Say what it takes."""
         for kind in self._kinds:
             if kind == "wipc":
                 known = (rate, "as given") if rate is not None else self._known_rate()
-                found = estimate_writing(self._targets, known, tbw)
+                found = preparing.estimate_writing(self._targets, known, tbw)
             else:
                 loads = [arguments for _, arguments in self._loads]
                 known = (rate, "as given") if rate is not None else None
-                found = estimate_settling(self._targets, loads, known, tbw)
+                found = preparing.estimate_settling(self._targets, loads, known, tbw)
             self._estimates[kind] = found
         if self._as_json:
             return
@@ -197,7 +184,7 @@ class Conditioning:
     def _known_rate(self) -> tuple[float, str] | None:
         if len(self._targets) > 1 or self._store is None:
             return None
-        return known_rate(self._store, self._targets[0].path)
+        return preparing.known_rate(self._store, self._targets[0].path)
 
     def foresee(
         self, rest: list[str], rate: float | None, tbw: float | None, *, wipc: bool, wdpc: bool
@@ -219,10 +206,10 @@ class Conditioning:
         assert store is not None, "without a store, it is only foreseen"  # noqa: S101 - Of ours.
         if "wipc" in self._kinds:
             for target in self._targets:
-                planned = plan_precondition(store, target.path, self._permission)
+                planned = preparing.plan_precondition(store, target.path, self._permission)
                 done.append(self._done(run_writing, planned))
         if "wdpc" in self._kinds:
-            planned = plan_settling(store, self._loads, self._metrics)
+            planned = preparing.plan_settling(store, self._loads, self._metrics)
             done.append(self._done(run_settling, planned))
         return done
 
@@ -235,7 +222,7 @@ class Conditioning:
         typer.echo(json.dumps({"estimates": data, "done": done}, indent=2))
 
 
-def confirmed(estimates: list[Estimate]) -> bool:
+def confirmed(estimates: list[preparing.Estimate]) -> bool:
     """Ask whether more may be written than the capacity; what is less needs no question."""
     if not any(one.exceeds_capacity for one in estimates):
         return True
@@ -254,7 +241,6 @@ def _loads(rest: list[str]) -> list[tuple[str, list[str]]]:
     workload = named_workload(rest)
     if workload is None:
         return [("", rest)]
-    from fathom.workloads import run_arguments  # noqa: PLC0415 - Seldom needed.
 
     wishes, targets = split_rest(rest)
     return [

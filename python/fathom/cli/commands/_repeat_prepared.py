@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING
 import typer
 
 import fathom
+from fathom import experiments
 from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli.views.prepare import estimate_sentences
-from fathom.experiments.ending import end_noted
-from fathom.experiments.prepare import (
-    estimate_settling,
-    estimate_writing,
-    known_rate,
-    plan_precondition,
-    plan_settling,
-    target_facts,
-)
+from fathom.experiments import prepare as preparing
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
@@ -48,12 +41,12 @@ def agree_to_prepare(
             "--precondition needs targets that stay as they are: make them with fathom prepare "
             "fill, and leave out -c"
         )
-    targets = [target_facts(path) for path in load_targets([arguments])]
+    targets = [preparing.target_facts(path) for path in load_targets([arguments])]
     if kind == "wipc":
-        rate = known_rate(store, targets[0].path) if len(targets) == 1 else None
-        found = estimate_writing(targets, rate)
+        rate = preparing.known_rate(store, targets[0].path) if len(targets) == 1 else None
+        found = preparing.estimate_writing(targets, rate)
     else:
-        found = estimate_settling(targets, [arguments], None)
+        found = preparing.estimate_settling(targets, [arguments], None)
     if not as_json:
         for sentence in estimate_sentences(found):
             typer.echo(f"{kind.upper()}: {sentence}", err=True)
@@ -63,7 +56,7 @@ def agree_to_prepare(
 
 def prepare_for(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:
     """Do what of an experiment's preconditioning is not done yet."""
-    with end_noted(store, experiment_id):
+    with experiments.end_noted(store, experiment_id):
         _prepare_for(store, experiment_id, permission, as_json=as_json)
 
 
@@ -82,14 +75,14 @@ def _prepare_for(
     states = {one.id: one.state for one in mine}
     if kind == "wdpc":
         ids = [one.id for one in mine] or [
-            plan_settling(store, [("", arguments)], for_experiment=experiment_id)
+            preparing.plan_settling(store, [("", arguments)], for_experiment=experiment_id)
         ]
     else:
         known = {one.plan["target"]["path"]: one.id for one in mine}
         paths = [str(Path(path).absolute()) for path in load_targets([arguments])]
         ids = [
             known.get(path)
-            or plan_precondition(store, path, permission, for_experiment=experiment_id)
+            or preparing.plan_precondition(store, path, permission, for_experiment=experiment_id)
             for path in paths
         ]
     run = run_writing if kind == "wipc" else run_settling

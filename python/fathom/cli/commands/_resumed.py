@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from fathom import tools
 from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_REFUSED
 from fathom.store.references import experiment_number
@@ -51,13 +52,11 @@ def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str |
 
     A store may be shared, and what somebody else wrote into it is data, never a command.
     """
-    from fathom.tools.choose import names_a_program  # noqa: PLC0415 - Loads NumPy.
-
     planned: str | None = store.experiments.get(experiment_id).plan.get("runner")
     if given not in (None, planned):
         own = "Fathom's own engine" if planned is None else planned
         fail(f"e{experiment_id} goes on with {own}: leave out --runner", EXIT_INVALID)
-    if given is None and names_a_program(planned):
+    if given is None and tools.names_a_program(planned):
         fail(
             f"e{experiment_id} is measured with the program {planned}, which the store alone does "
             f"not start: if that is right, add --runner {shlex.quote(str(planned))}",

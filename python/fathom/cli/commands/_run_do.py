@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import typer
 
 import fathom
+from fathom import experiments, tools
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
-from fathom.experiments import run_workload
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.runners.measure import measure
-from fathom.tools.choose import foreign_runner
 from fathom.units import clock_words, size_words
 from fathom.workloads import run_arguments
 
@@ -112,7 +111,7 @@ def _single(
         else:
             show_result(result)
 
-    other = foreign_runner(wish.runner, store, wish.permission)
+    other = tools.foreign_runner(wish.runner, store, wish.permission)
     if other is None:
         done = measure(
             store,
@@ -146,7 +145,7 @@ def _steps(
             typer.echo(f"{workload.title}{': ' if step else ''}{step}")
             show_result(result)
 
-    done = run_workload(
+    done = experiments.run_workload(
         store,
         workload,
         wishes,

@@ -5,24 +5,25 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from fathom import report as reports
+from fathom import trends
 from fathom.cli.common import fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, local_time, plain_text, text_table
 from fathom.metrics import metric_column
-from fathom.report import ImageFormat, drawn, picture, write
-from fathom.trends import Trend, find_trend, trend_figure
 from fathom.units import block_words, rate_words, time_words
 
 if TYPE_CHECKING:
+    from fathom.report import ImageFormat
     from fathom.store import RunSummary
 
 __all__ = ["Asked", "list_series", "show_trend"]
 
-_FORMS: dict[str, ImageFormat] = {one: one for one in get_args(ImageFormat)}
+_FORMS: dict[str, ImageFormat] = {one: one for one in ("png", "svg", "pdf")}
 _WIDTH = 900
 _CODES = {"worse": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
 
@@ -84,7 +85,7 @@ def show_trend(asked: Asked, store: str | None) -> None:
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     with opened_store(store, make=False) as opened:
-        found = find_trend(
+        found = trends.find_trend(
             opened,
             asked.run,
             metric=asked.metric,
@@ -92,7 +93,7 @@ def show_trend(asked: Asked, store: str | None) -> None:
             most=asked.limit,
         )
         if asked.output is not None:
-            write(asked.output, _drawn(found, form), force=asked.overwrite)
+            reports.write(asked.output, _drawn(found, form), force=asked.overwrite)
     if asked.as_json:
         typer.echo(json.dumps(_as_dict(found), indent=2))
     else:
@@ -101,15 +102,15 @@ def show_trend(asked: Asked, store: str | None) -> None:
         raise typer.Exit(_CODES.get(found.outcome, 0))
 
 
-def _drawn(found: Trend, form: str) -> bytes:
-    figure = trend_figure(found)
+def _drawn(found: trends.Trend, form: str) -> bytes:
+    figure = trends.trend_figure(found)
     (view,) = figure.views
     if form == "json":
-        return (json.dumps(drawn(view.spec, "light", _WIDTH), indent=1) + "\n").encode()
-    return picture(view, _FORMS[form], width=_WIDTH, comment=figure.title)
+        return (json.dumps(reports.drawn(view.spec, "light", _WIDTH), indent=1) + "\n").encode()
+    return reports.picture(view, _FORMS[form], width=_WIDTH, comment=figure.title)
 
 
-def _as_dict(found: Trend) -> dict[str, object]:
+def _as_dict(found: trends.Trend) -> dict[str, object]:
     return {
         "metric": found.metric,
         "outcome": found.outcome,
@@ -124,7 +125,7 @@ def _as_dict(found: Trend) -> dict[str, object]:
     }
 
 
-def _show(found: Trend) -> None:
+def _show(found: trends.Trend) -> None:
     terminal = console()
     terminal.print(plain_text(found.claims[0].text), soft_wrap=True)
     is_rate = found.metric.rpartition(".")[2] in ("iops", "mib_per_s")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.workloads import find_workload, run_arguments, workload_names
 
 if TYPE_CHECKING:
     from fathom.workloads import Workload
@@ -22,7 +23,6 @@ def named_workload(arguments: list[str]) -> Workload | None:
     """Return the workload that the first argument names, if it names one."""
     if not arguments or arguments[0].startswith("-"):
         return None
-    from fathom.workloads import find_workload, workload_names  # noqa: PLC0415 - Seldom needed.
 
     name = arguments[0]
     if name not in workload_names():
@@ -62,7 +62,6 @@ def single_step(arguments: list[str]) -> tuple[list[str], str]:
         return arguments, ""
     if len(workload.steps) > 1:
         fail(f"{workload.name} has {len(workload.steps)} runs: name one load", EXIT_INVALID)
-    from fathom.workloads import run_arguments  # noqa: PLC0415 - Seldom needed.
 
     wishes, targets = split_rest(arguments)
     return run_arguments(workload, workload.steps[0], wishes, targets), workload.name

@@ -9,10 +9,12 @@ import typer
 
 import fathom
 from fathom._permission import Permission
+from fathom.cli.commands._assess_do import Wish, begun, resumed, show_plan_of
 from fathom.cli.commands._resumed import refuse_what_a_plan_has
 from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.assess import failure_words
+from fathom.experiments import assess as assessing
 
 if TYPE_CHECKING:
     from fathom.experiments.assess import Effort
@@ -66,13 +68,6 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     In a folder, and where nothing has the name yet, a scratch file is made and removed again. What
     exists is only read, unless --write says otherwise.
     """
-    from fathom.cli.commands._assess_do import (  # noqa: PLC0415 - Loads NumPy.
-        Wish,
-        begun,
-        resumed,
-        show_plan_of,
-    )
-
     effort = _effort(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
     permission = Permission(overwrite, tuple(allow_write or ()))
     _check(targets or [], resume, permission, writes=write)
@@ -118,13 +113,12 @@ def _check(names: list[str], resume: str | None, permission: Permission, *, writ
 
 
 def _effort(*, quick: bool, thorough: bool, seconds: float | None, size_mib: int | None) -> Effort:
-    from fathom.experiments.assess import EFFORTS  # noqa: PLC0415 - Loads NumPy.
 
     if quick and thorough:
         fail("--quick and --thorough exclude each other", EXIT_INVALID)
     if seconds is not None and seconds < 10:  # noqa: PLR2004 - As the help says.
         fail("--time is at least 10s", EXIT_INVALID)
-    effort = EFFORTS["quick" if quick else "thorough" if thorough else "default"]
+    effort = assessing.EFFORTS["quick" if quick else "thorough" if thorough else "default"]
     if seconds is not None:
         effort = replace(effort, seconds=seconds)
     return replace(effort, size_bytes=size_mib << 20) if size_mib is not None else effort

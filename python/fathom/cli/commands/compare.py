@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom._permission import typed
+from fathom.cli.commands._compare_turns import Turns, in_turns
 from fathom.cli.common import (
     DryRunOption,
     JsonOption,
@@ -19,6 +20,8 @@ from fathom.cli.common import (
 )
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.comparison import judge, show_comparison
+from fathom.experiments import compare as comparing
+from fathom.metrics import metric_column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,18 +94,12 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     fathom compare --run -o8 -o32 -c1G -b8K -r -L x.dat. Its experiment alone is compared again:
     fathom compare e7.
     """
-    from fathom.experiments.compare.saved import (  # noqa: PLC0415 - Loads NumPy.
-        DEFAULT_METRICS,
-        parse_condition,
-    )
-    from fathom.metrics import metric_column  # noqa: PLC0415 - As above.
-
     try:
-        conditions = [parse_condition(one) for one in fail_if or []]
+        conditions = [comparing.parse_condition(one) for one in fail_if or []]
         if verdict is not None:
             metric_column(verdict)
             # What goes on has its plan's figures.
-            metric = metric if resume else [*(metric or DEFAULT_METRICS), verdict]
+            metric = metric if resume else [*(metric or comparing.DEFAULT_METRICS), verdict]
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     if not 0 < confidence < 100:  # noqa: PLR2004 - Percent.
@@ -111,8 +108,6 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     if dry_run and run is None:
         fail("--dry-run needs --run: saved runs are only read", EXIT_INVALID)
     if run is not None or resume is not None or len(names) == 1:
-        from fathom.cli.commands._compare_turns import Turns, in_turns  # noqa: PLC0415 - Seldom needed.
-
         sizes = (precision / 100, confidence / 100, pilot, most)
         wish = Turns(
             run,
@@ -151,15 +146,11 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
     *,
     any_load: bool,
 ) -> RunComparison:
-    from fathom.experiments.compare.saved import (  # noqa: PLC0415 - Loads NumPy.
-        DEFAULT_METRICS,
-        compare_runs,
-    )
 
-    wanted = [*(metric or DEFAULT_METRICS), *(one.metric for one in conditions)]
+    wanted = [*(metric or comparing.DEFAULT_METRICS), *(one.metric for one in conditions)]
     with opened_store(store, make=False) as opened:
         try:
-            found = compare_runs(
+            found = comparing.compare_runs(
                 opened,
                 *names,
                 metrics=[*dict.fromkeys(wanted)],

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from fathom._export import ExportError, format_of, write_file, write_text
+from fathom._redact import pseudonyms_of
+from fathom._tables import cells_of, rows_of
 from fathom.cli.commands._export_load import LoadForm, export_load
 from fathom.cli.commands._export_store import export_store
 from fathom.cli.commands._resumed import named_experiment
@@ -100,9 +103,6 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
     store: StoreOption = None,
 ) -> None:
     """Export runs as csv, json, parquet or xlsx; or their load for another tool."""
-    from fathom._export import ExportError, format_of, write_file, write_text  # noqa: PLC0415
-    from fathom._tables import rows_of  # noqa: PLC0415
-
     with opened_store(store, make=False) as opened:
         if form is Form.STORE or (form is None and output and output.suffix == ".sqlite"):
             export_store(opened, references or [], output, redact=redact)
@@ -134,8 +134,6 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
 
 def _cells(store: Store, references: list[str]) -> list[dict[str, Any]]:
     """Return the cells of sweeps: of those that are named, or of all."""
-    from fathom._tables import cells_of  # noqa: PLC0415 - Seldom needed.
-
     sweeps = [one.id for one in store.experiments.list(verb="sweep")]
     if references:
         wanted = [named_experiment(one) for one in references]
@@ -147,7 +145,6 @@ def _cells(store: Store, references: list[str]) -> list[dict[str, Any]]:
 
 
 def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:
-    from fathom._redact import pseudonyms_of  # noqa: PLC0415 - Seldom needed.
 
     names = pseudonyms_of(run.columns for run in store.runs.list())
     for run in runs:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fathom.cli.commands._gate_do import Asked, Outputs, judge_gates
 from fathom.cli.common import JsonOption, StoreOption
 
 __all__ = ["gate"]
@@ -63,7 +64,5 @@ def gate(  # noqa: PLR0913 - Each is an option of the command.
     It ends with 0 if all limits are kept, with 5 if one is broken, and with 7 if of one neither can
     be told. Limits stand in fathom.toml of the repository, or behind --require.
     """
-    from fathom.cli.commands._gate_do import Asked, Outputs, judge_gates  # noqa: PLC0415 - NumPy.
-
     asked = Asked(require or [], baseline, file, only or [], confidence, any_load)
     judge_gates(runs, asked, Outputs(junit, markdown, overwrite, as_json), store)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fathom import tools
 from fathom.cli.commands._import_one import STDIN, import_one
 from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
@@ -48,13 +49,13 @@ def import_(  # noqa: PLR0913 - Each is an option of the command.
     Those of Fathom on another machine are imported whole. All results of a file are taken. Lines
     that are not understood are shown with their numbers.
     """
-    from fathom.tools.formats import FORMATS  # noqa: PLC0415 - Only needed to import.
-
     if form == "?":
-        typer.echo("\n".join(FORMATS))
+        typer.echo("\n".join(tools.FORMATS))
         return
-    if form is not None and form not in FORMATS:
-        fail(f"there is no format {form!r}: the formats are {', '.join(FORMATS)}", EXIT_INVALID)
+    if form is not None and form not in tools.FORMATS:
+        fail(
+            f"there is no format {form!r}: the formats are {', '.join(tools.FORMATS)}", EXIT_INVALID
+        )
     names = _names(files)
     told: list[dict[str, Any]] = []
     with opened_store(store) as opened:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from fathom import report as reports
 from fathom.cli.commands.report import ForceOption, ReportReferences, ThemeChoice, ThemeOption
 from fathom.cli.common import StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
 
 if TYPE_CHECKING:
-    from fathom.report import Figure, ImageFormat, LeftOut, View
+    from fathom.report import Figure, LeftOut, View
 
 __all__ = ["plot"]
 
@@ -46,15 +48,13 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
     store: StoreOption = None,
 ) -> None:
     """Draw one figure of a report to a file."""
-    from fathom.report import figures_of, gather  # noqa: PLC0415 - Slow to import.
-
     place = output or Path(f"{figure}.png")
     form = place.suffix.lower().removeprefix(".")
     if figure != "list" and form not in ("png", "svg", "pdf", "json"):
         fail(f"{place}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
     with opened_store(store, make=False) as opened:
-        material = gather(opened, references or [])
-        figures, left_out = figures_of(material)
+        material = reports.gather(opened, references or [])
+        figures, left_out = reports.figures_of(material)
         if figure == "list":
             _list(figures, left_out)
             return
@@ -102,17 +102,13 @@ def _chosen(figure: Figure, choices: list[str]) -> View:
 
 
 def _content(view: View, form: str, theme: ThemeChoice, width: int, comment: str) -> bytes:
-    import json  # noqa: PLC0415 - Only needed here.
-
-    from fathom.report import ImageFormat, drawn, picture  # noqa: PLC0415 - Slow to import.
 
     if form == "json":
-        return (json.dumps(drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
-    kinds: dict[str, ImageFormat] = {one: one for one in get_args(ImageFormat)}
-    return picture(view, kinds[form], theme=theme.value, width=width, comment=comment)
+        return (json.dumps(reports.drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
+    kinds: dict[str, reports.ImageFormat] = {one: one for one in get_args(reports.ImageFormat)}
+    return reports.picture(view, kinds[form], theme=theme.value, width=width, comment=comment)
 
 
 def _written(place: Path, content: bytes, *, force: bool) -> None:
-    from fathom.report import write  # noqa: PLC0415 - Slow to import.
 
-    write(place, content, force=force)
+    reports.write(place, content, force=force)

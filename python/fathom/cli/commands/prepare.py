@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 import fathom
 from fathom._permission import Permission
+from fathom.cli.commands._prepare_do import Conditioning, resume_any, run_fill
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, is_there, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.verbs import Passing
+from fathom.cli.views.prepare import show_look
+from fathom.experiments import prepare as preparing
 from fathom.units import SIZES
-
-if TYPE_CHECKING:
-    from fathom.experiments.prepare import Asked
 
 __all__ = ["app"]
 
@@ -56,14 +58,10 @@ def look(
     Holes, unwritten and zero parts, and how far the rest compresses and repeats. Nothing is
     written.
     """
-    from fathom.cli.views.prepare import show_look  # noqa: PLC0415 - Loads Rich.
-    from fathom.experiments.prepare import look as look_at  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.prepare import look_data  # noqa: PLC0415 - The same.
-
     found, failed = [], []
     for target in targets:
         try:
-            found.append(look_at(target, samples=samples, whole=whole))
+            found.append(preparing.look(target, samples=samples, whole=whole))
         except fathom.FathomError as error:
             failed.append(error)
     if found:
@@ -72,9 +70,11 @@ def look(
                 plan = {"kind": "look", "target": one.target.as_dict()}
                 name = f"look {one.target.path}"
                 experiment_id = opened.experiments.begin("prepare", name, plan)
-                opened.experiments.finish(experiment_id, "complete", outcome=look_data(one))
+                opened.experiments.finish(
+                    experiment_id, "complete", outcome=preparing.look_data(one)
+                )
     if as_json:
-        typer.echo(json.dumps([look_data(one) for one in found], indent=2))
+        typer.echo(json.dumps([preparing.look_data(one) for one in found], indent=2))
     else:
         for one in found:
             show_look(one)
@@ -114,9 +114,6 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
 
     What is killed or interrupted goes on with --resume.
     """
-    from fathom.cli.commands._prepare_do import resume_any, run_fill  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.prepare import Asked  # noqa: PLC0415 - The same.
-
     permission = Permission(overwrite, tuple(allow_write or ()))
     if (target is None) == (resume is None):
         fail("name the target, or what to --resume: one of both", EXIT_INVALID)
@@ -125,7 +122,7 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
             if resume is not None:
                 resume_any(opened, resume, permission, as_json=as_json)
                 return
-            asked: Asked = Asked(
+            asked: preparing.Asked = preparing.Asked(
                 size_bytes=None if size is None else _bytes(size),
                 compress_ratio=compress,
                 dedupe_ratio=dedupe,
@@ -155,16 +152,10 @@ def adopt(
     Says what it holds, and asks for its name. Not a byte of it is written; runs may write it from
     then on, without --overwrite, until somebody else changes it.
     """
-    import sys  # noqa: PLC0415 - Only here.
-    from pathlib import Path  # noqa: PLC0415 - The same.
-
-    from fathom.experiments.prepare import adopt as make_scratch  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.prepare import described, seen  # noqa: PLC0415 - The same.
-
     try:
-        reason = described(target)
+        reason = preparing.described(target)
         # Held from before it is shown: what is written meanwhile was seen by nobody.
-        shown = seen(target)
+        shown = preparing.seen(target)
         status = Path(target).stat()
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))
         typer.echo(f"{target}: {status.st_size:,} bytes, changed {when}; {reason or 'not refused'}")
@@ -172,7 +163,7 @@ def adopt(
             fail("nobody can be asked here: give its name with --lose NAME", EXIT_INVALID)
         if lose is None:
             lose = typer.prompt("Its data may be lost from now on. Type its name to agree")
-        make_scratch(target, lose=lose, shown=shown)
+        preparing.adopt(target, lose=lose, shown=shown)
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     typer.echo(f"{target} is a scratch file now")
@@ -218,8 +209,6 @@ def condition(  # noqa: PLR0913 - Each is an option of the command.
     --wipc takes targets, --wdpc the load that will be measured: DiskSpd's arguments, or a workload
     and a target. Both may be given with a load. A purge (secure erase, format) before it is yours.
     """
-    from fathom.cli.commands._prepare_do import Conditioning, resume_any  # noqa: PLC0415 - Loads NumPy.
-
     permission = Permission(overwrite, tuple(allow_write or ()))
     if resume is None and not (wipc or wdpc):
         fail("say what: --wipc, --wdpc, or --resume", EXIT_INVALID)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import fathom
+from fathom import experiments
 from fathom._digits import known_words, last_place, place_words
 from fathom._permission import typed
+from fathom.cli.commands._repeat_prepared import agree_to_prepare, prepare_for
 from fathom.cli.commands._resumed import named_experiment, resumed_permission, resumed_runner
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import (
@@ -67,22 +69,20 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
 
     The arguments are DiskSpd's, or a workload of one run and a target, as for fathom run.
     """
-    from fathom.experiments.repeat import RepeatPolicy, asked_run_s  # noqa: PLC0415 - Loads NumPy.
-
     arguments, permission = typed(context.args)
     if (resume is None) != bool(arguments):
         fail("name the run, or the repetition to --resume: one of both", EXIT_INVALID)
     if precondition not in ("none", "wipc", "wdpc"):
         fail(f"--precondition is none, wipc or wdpc, not {precondition}", EXIT_INVALID)
     try:
-        policy = RepeatPolicy(metric, precision / 100, confidence / 100, pilot, most)
+        policy = experiments.RepeatPolicy(metric, precision / 100, confidence / 100, pilot, most)
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     if dry_run and resume is not None:
         fail("--dry-run: a repetition is resumed as it was planned", EXIT_INVALID)
     try:
         if dry_run:
-            one_s = asked_run_s(single_step(arguments)[0], runner or "fathom")
+            one_s = experiments.asked_run_s(single_step(arguments)[0], runner or "fathom")
             _foresee(policy, one_s, as_json=as_json)
             return
         with opened_store(store, make=resume is None) as opened:
@@ -126,15 +126,12 @@ class _Wish(NamedTuple):
 
 
 def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
-    from fathom.experiments.repeat import begin_repeat  # noqa: PLC0415 - Loads NumPy.
 
     arguments, name = single_step(rest)
     fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
     if wish.precondition != "none":
-        from fathom.cli.commands._repeat_prepared import agree_to_prepare  # noqa: PLC0415 - Seldom needed.
-
         agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
-    return begin_repeat(
+    return experiments.begin_repeat(
         store,
         arguments,
         wish.policy,
@@ -147,13 +144,10 @@ def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
 def _repeated(
     store: Store, experiment_id: int, permission: Permission, *, as_json: bool
 ) -> Repetition:
-    from fathom.experiments.repeat import resume_repeat  # noqa: PLC0415 - Loads NumPy.
 
     experiment = store.experiments.get(experiment_id)
     unfinished = experiment.verb == "repeat" and experiment.state != "complete"
     if unfinished and experiment.plan.get("precondition", "none") != "none":
-        from fathom.cli.commands._repeat_prepared import prepare_for  # noqa: PLC0415 - Seldom needed.
-
         prepare_for(store, experiment_id, permission, as_json=as_json)
 
     def on_run(done: int, planned: int | None) -> None:
@@ -162,7 +156,7 @@ def _repeated(
             typer.echo(f"run {done} {of}", err=True)
 
     with live_progress(quiet=as_json) as on_event:
-        return resume_repeat(
+        return experiments.resume_repeat(
             store, experiment_id, on_event=on_event, on_run=on_run, permission=permission
         )
 
@@ -192,17 +186,13 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
 
 
 def _row(name: str, one: MetricSummary) -> list[str]:
-    from fathom.experiments.noise_words import (  # noqa: PLC0415 - Loads NumPy.
-        shown_figure,
-        unit_of,
-    )
 
-    unit, words = unit_of(name)
+    unit, words = experiments.unit_of(name)
     found = one.estimate
     place = last_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
     return [
         f"{name}{words}",
-        *shown_figure(name, found),
+        *experiments.shown_figure(name, found),
         _two_digits(100 * found.relative_half_width) if found.can_tell else "-",
         place_words(one.median / unit, place)
         if found.can_tell

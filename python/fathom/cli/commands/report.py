@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from fathom import report as reports
+from fathom._redact import pseudonyms_of
 from fathom.cli.common import JsonOption, RedactOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.views.report import show_report
+from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
     from fathom.report import Material
@@ -78,12 +82,9 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     store: StoreOption = None,
 ) -> None:
     """Report on what was measured: one page with figures, findings and all that repeats it."""
-    from fathom.report import gather  # noqa: PLC0415 - Slow to import.
-    from fathom.store.damage import damage_told  # noqa: PLC0415 - The same.
-
     wanted = references or []
     with opened_store(store, make=False) as opened:
-        material = gather(opened, wanted)
+        material = reports.gather(opened, wanted)
         if redact:
             material = _redacted(opened, material)
             # Not even the name of the file tells what was reported on.
@@ -92,8 +93,6 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
         if as_json:
             typer.echo(json.dumps(_as_dict(material), indent=2))
         elif terminal:
-            from fathom.cli.views.report import show_report  # noqa: PLC0415 - Slow to import.
-
             show_report(material)
         else:
             _save(material, wanted, output, form, theme, force=force)
@@ -105,8 +104,6 @@ def _end(form: FormChoice) -> str:
 
 def _redacted(store: Store, material: Material) -> Material:
     """Return the report without hosts, serial numbers, paths and users."""
-    from fathom._redact import pseudonyms_of  # noqa: PLC0415 - Seldom needed.
-
     names = pseudonyms_of(run.columns for run in store.runs.list())
     for _, run in material.runs:
         for one in (dict(run.facts), [dict(row) for row in run.beneath], dict(run.result.raw)):
@@ -117,9 +114,7 @@ def _redacted(store: Store, material: Material) -> Material:
 
 def _as_dict(material: Material) -> dict[str, object]:
     """Return the words and the tables of a report."""
-    from fathom.report import figures_of  # noqa: PLC0415 - Slow to import.
-
-    figures, left_out = figures_of(material)
+    figures, left_out = reports.figures_of(material)
     sides = [
         {
             "name": side.name,
@@ -170,9 +165,8 @@ def _save(  # noqa: PLR0913 - What the command was told.
     if str(place) == "-":
         typer.get_binary_stream("stdout").write(content)
         return
-    from fathom.report import write  # noqa: PLC0415 - Slow to import.
 
-    write(place, content, force=force)
+    reports.write(place, content, force=force)
     typer.echo(f"{place}: {len(content) / (1 << 20):.2f} MiB", err=True)
 
 
@@ -197,11 +191,10 @@ def _default_place(references: list[str], form: FormChoice) -> Path:
 
 
 def _content(material: Material, form: FormChoice) -> bytes:
-    from fathom.report import html_page, markdown, pdf_pages  # noqa: PLC0415 - Slow to import.
 
     if form is FormChoice.PDF:
-        return pdf_pages(material)
-    text = html_page(material) if form is FormChoice.HTML else markdown(material)
+        return reports.pdf_pages(material)
+    text = reports.html_page(material) if form is FormChoice.HTML else reports.markdown(material)
     return text.encode()
 
 
@@ -209,20 +202,20 @@ def _save_pictures(
     material: Material, folder: Path, form: FormChoice, theme: ThemeChoice, *, force: bool
 ) -> None:
     """Write one picture for each figure into a folder."""
-    from fathom.report import ReportError, figures_of, picture, write  # noqa: PLC0415 - As above.
-
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise ReportError(f"{folder} is no folder for pictures: {error.strerror}") from error
-    figures, left_out = figures_of(material)
+        raise reports.ReportError(
+            f"{folder} is no folder for pictures: {error.strerror}"
+        ) from error
+    figures, left_out = reports.figures_of(material)
     for figure in figures:
         view = figure.views[0]
         comment = f"{material.title}: {figure.title} {view.label}"
         kind: Literal["png", "svg"] = "png" if form is FormChoice.PNG else "svg"
-        content = picture(view, kind, theme=theme.value, comment=comment)
+        content = reports.picture(view, kind, theme=theme.value, comment=comment)
         place = folder / f"{figure.name}.{kind}"
-        write(place, content, force=force)
+        reports.write(place, content, force=force)
         typer.echo(str(place), err=True)
     for one in left_out:
         typer.echo(f"{one.title}: {one.why}", err=True)

@@ -10,6 +10,7 @@ import typer
 import fathom
 from fathom._own_stores import note_store
 from fathom._permission import typed
+from fathom.cli.commands._run_do import Wish, foresee_run, parse_limit, run_again, run_new
 from fathom.cli.commands._workload_argument import named_workload, single_step
 from fathom.cli.common import (
     DryRunOption,
@@ -56,14 +57,6 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     Or @12: what run 12 of the store asked for, whole. Only --overwrite and --allow-write may stand
     behind it, since what was allowed then is not allowed again.
     """
-    from fathom.cli.commands._run_do import (  # noqa: PLC0415 - Loads NumPy.
-        Wish,
-        foresee_run,
-        parse_limit,
-        run_again,
-        run_new,
-    )
-
     arguments, permission = typed(context.args)
     try:
         limits = tuple(parse_limit(one) for one in require or ())

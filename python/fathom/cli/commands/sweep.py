@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import experiments, tools
 from fathom._permission import typed
 from fathom.cli.commands._resumed import (
     refuse_what_a_plan_has,
@@ -29,6 +30,7 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_FAILED
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.sweep import show_forecast, show_sweep
+from fathom.experiments import sweep as sweeps
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
@@ -89,9 +91,6 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
     is read at random past the cache. Cells are measured in an order by chance until their mean is
     known; those that the others tell are interpolated, and marked so.
     """
-    from fathom.experiments.axes import parse_axes  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.sweep.plan import plan_sweep  # noqa: PLC0415 - The same.
-
     arguments, permission = typed(context.args)
     try:
         named = {"block": block, "threads": threads, "depth": depth, "write": write}
@@ -105,11 +104,13 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
             refuse_what_a_plan_has("sweep", arguments, {**named, **more})
             _resume(resume, store, runner, permission, as_json=as_json)
             return
-        axes = parse_axes({name: one for name, one in named.items() if one is not None}, vary or [])
+        axes = experiments.parse_axes(
+            {name: one for name, one in named.items() if one is not None}, vary or []
+        )
         other = chosen_runner(runner)
         # Another tool does not end by itself once a mean is known.
         fixed = duration is not None or bool(other)
-        plan, forecast = plan_sweep(
+        plan, forecast = sweeps.plan_sweep(
             arguments,
             axes,
             mode="fixed" if fixed else "adaptive",
@@ -141,15 +142,17 @@ def _begin(
     *,
     as_json: bool,
 ) -> None:
-    from fathom.experiments.sweep.experiment import sweep as run_sweep  # noqa: PLC0415 - Loads NumPy.
-    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
 
     plan, forecast = planned
     if not as_json:
         show_forecast(plan, forecast, short=True)
     with experiment_line("cells", quiet=as_json) as tell:
-        found = run_sweep(
-            store, runner_named(plan.runner, store, permission), plan, label=label, on_progress=tell
+        found = sweeps.sweep(
+            store,
+            tools.runner_named(plan.runner, store, permission),
+            plan,
+            label=label,
+            on_progress=tell,
         )
     _end(store, found, as_json=as_json)
 
@@ -162,16 +165,14 @@ def _resume(
     *,
     as_json: bool,
 ) -> None:
-    from fathom.experiments.sweep.experiment import resume_sweep  # noqa: PLC0415 - Loads NumPy.
-    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
 
     with opened_store(where, make=False) as store:
         experiment_id = resumed_id(store, "sweep", reference)
         planned = resumed_runner(store, experiment_id, given)
         resumed_permission(store, experiment_id, permission)
         with experiment_line("cells", quiet=as_json) as tell:
-            runner = runner_named(planned, store, permission)
-            found = resume_sweep(store, experiment_id, runner, on_progress=tell)
+            runner = tools.runner_named(planned, store, permission)
+            found = sweeps.resume_sweep(store, experiment_id, runner, on_progress=tell)
         _end(store, found, as_json=as_json)
 
 

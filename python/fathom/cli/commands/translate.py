@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import tools
 from fathom._files import read_text
+from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.views.runs import console, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,55 +91,47 @@ def written(load: Load, form: FormChoice) -> tuple[str, list[Note]]:
         If the form cannot hold it at all.
 
     """
-    from fathom import tools as other  # noqa: PLC0415 - Seldom needed.
-
     if form is FormChoice.FIO:
-        jobs, notes = other.to_fio(load)
-        return other.job_file(jobs, notes), notes
+        jobs, notes = tools.to_fio(load)
+        return tools.job_file(jobs, notes), notes
     if form is FormChoice.IOMETER:
-        return other.iometer_terms(load)
+        return tools.iometer_terms(load)
     if form is FormChoice.XML:
-        return other.to_xml(load)
-    lines, notes = other.to_arguments(load)
+        return tools.to_xml(load)
+    lines, notes = tools.to_arguments(load)
     return "".join(f"{shlex.join(['diskspd', *line])}\n" for line in lines), notes
 
 
 def _read(arguments: list[str]) -> tuple[list[Load], list[Note], bool]:
     """Return the loads, notes on how they were read, and whether they are fio's."""
-    from fathom import tools as other  # noqa: PLC0415 - Seldom needed.
-
     first, rest = Path(arguments[0]), arguments[1:]
     tool = "" if first.is_file() and not rest else first.name.removesuffix(".exe")
     if tool == "fio" and len(rest) == 1 and not rest[0].startswith("-"):
-        return _of_jobs(other.read_job_file(_text(Path(rest[0]))))
+        return _of_jobs(tools.read_job_file(_text(Path(rest[0]))))
     if tool == "fio" or any(one.startswith(("--rw=", "--readwrite=")) for one in arguments):
-        return _of_jobs(other.read_fio_arguments(rest if tool == "fio" else arguments))
+        return _of_jobs(tools.read_fio_arguments(rest if tool == "fio" else arguments))
     if not rest and first.is_file():
         return _of_file(first)
-    return [other.read_load(_of_diskspd(arguments, tool))], [], False
+    return [tools.read_load(_of_diskspd(arguments, tool))], [], False
 
 
 def _of_diskspd(arguments: list[str], tool: str) -> list[str]:
-    from fathom.cli.commands._workload_argument import single_step  # noqa: PLC0415 - Seldom needed.
 
     return arguments[1:] if tool == "diskspd" else single_step(arguments)[0]
 
 
 def _of_jobs(jobs: Sequence[FioJob]) -> tuple[list[Load], list[Note], bool]:
-    from fathom import tools as other  # noqa: PLC0415 - Seldom needed.
 
-    found = other.from_fio(jobs)
-    loads = [other.read_load(line) for line in found.command_lines]
+    found = tools.from_fio(jobs)
+    loads = [tools.read_load(line) for line in found.command_lines]
     return loads, [*found.notes], True
 
 
 def _of_file(path: Path) -> tuple[list[Load], list[Note], bool]:
     """Read a file by its content: DiskSpd's XML, Iometer's configuration, or fio's sections."""
-    from fathom import tools as other  # noqa: PLC0415 - Seldom needed.
-
     text = _text(path)
     if text.lstrip(_BEFORE_TEXT).startswith("<"):
-        return [other.read_load([f"-X{path}"])], [], False
+        return [tools.read_load([f"-X{path}"])], [], False
     found = loads_of_text(text)
     if found is None:
         raise fathom.InvalidRequestError(
@@ -156,15 +151,13 @@ def loads_of_text(text: str) -> tuple[list[Load], list[Note], bool] | None:
         If it is one that is damaged, or asks for what DiskSpd cannot do at all.
 
     """
-    from fathom import tools as other  # noqa: PLC0415 - Seldom needed.
-
     text = text.lstrip(_BEFORE_TEXT)
-    if other.looks_like_icf(text):
-        told = other.from_iometer(text)
-        return [other.read_load(line) for line in told.command_lines], [*told.notes], True
+    if tools.looks_like_icf(text):
+        told = tools.from_iometer(text)
+        return [tools.read_load(line) for line in told.command_lines], [*told.notes], True
     lines = (line.strip() for line in text.splitlines())
     if any(line.startswith("[") and line.endswith("]") for line in lines):
-        return _of_jobs(other.read_job_file(text))
+        return _of_jobs(tools.read_job_file(text))
     return None
 
 
@@ -194,12 +187,10 @@ def show_notes(notes: Sequence[Note]) -> None:
 
 
 def _show_terms(*, as_json: bool) -> None:
-    from fathom.cli.views.runs import console, text_table  # noqa: PLC0415 - Loads Rich.
-    from fathom.tools import TERMS  # noqa: PLC0415 - Seldom needed.
 
     if as_json:
-        typer.echo(json.dumps([asdict(one) for one in TERMS], indent=2))
+        typer.echo(json.dumps([asdict(one) for one in tools.TERMS], indent=2))
         return
     columns = ("", "DiskSpd", "fio", "Iometer", "")
-    rows = [[*asdict(one).values()] for one in TERMS]
+    rows = [[*asdict(one).values()] for one in tools.TERMS]
     console().print(text_table("", columns, rows))

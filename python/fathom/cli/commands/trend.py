@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from fathom.cli.commands._trend_do import Asked, list_series, show_trend
 from fathom.cli.common import JsonOption, StoreOption
 
 __all__ = ["trend"]
@@ -59,8 +60,6 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
     A series are the complete runs of the same load on the same target of the same host, the oldest
     first. Its levels, their changes and what changed with them are told: fathom trend 12
     """
-    from fathom.cli.commands._trend_do import Asked, list_series, show_trend  # noqa: PLC0415 - NumPy.
-
     if run is None:
         list_series(store, limit, as_json=as_json)
         return

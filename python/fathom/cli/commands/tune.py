@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import tools
 from fathom._permission import typed
 from fathom.cli.commands._resumed import (
     refuse_what_a_plan_has,
@@ -30,11 +31,11 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.tune import show_tune, show_tune_forecast
+from fathom.experiments import tune as tuning
 from fathom.units import LATENCY_UNITS
 
 if TYPE_CHECKING:
     from fathom._permission import Permission
-    from fathom.experiments.tune.knee_search import Goal
     from fathom.experiments.tune.plan import TunePlan
     from fathom.experiments.tune.result import Tuning
     from fathom.store import Store
@@ -86,8 +87,6 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
     keeps the limit. The rest are DiskSpd's arguments, of which -t or -o fix one of both, or a
     target alone, which is read at random.
     """
-    from fathom.experiments.tune.plan import plan_tune  # noqa: PLC0415 - Loads NumPy.
-
     arguments, permission = typed(context.args)
     try:
         if resume is not None:
@@ -95,7 +94,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
             refuse_what_a_plan_has("tune", arguments, {**named, "dry-run": dry_run})
             _resume(resume, store, runner, permission, as_json=as_json)
             return
-        plan = plan_tune(
+        plan = tuning.plan_tune(
             arguments,
             threads or f"1..{min(2 * (os.cpu_count() or 1), _MOST_THREADS)}",
             depth,
@@ -120,15 +119,13 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
 def _begin(
     store: Store, plan: TunePlan, label: str, permission: Permission, *, as_json: bool
 ) -> None:
-    from fathom.experiments.tune.experiment import tune as run_tune  # noqa: PLC0415 - Loads NumPy.
-    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
 
     if not as_json:
         show_tune_forecast(plan, plan.forecast(), short=True)
     with experiment_line("runs", quiet=as_json) as tell:
-        found = run_tune(
+        found = tuning.tune(
             store,
-            runner_named(plan.runner, store, permission),
+            tools.runner_named(plan.runner, store, permission),
             plan,
             label=label,
             on_progress=tell,
@@ -144,18 +141,16 @@ def _resume(
     *,
     as_json: bool,
 ) -> None:
-    from fathom.experiments.tune.experiment import resume_tune  # noqa: PLC0415 - Loads NumPy.
-    from fathom.tools.choose import runner_named  # noqa: PLC0415 - The same.
 
     with opened_store(where, make=False) as store:
         experiment_id = resumed_id(store, "tune", reference)
         planned = resumed_runner(store, experiment_id, given)
         resumed_permission(store, experiment_id, permission)
         with experiment_line("runs", quiet=as_json) as tell:
-            found = resume_tune(
+            found = tuning.resume_tune(
                 store,
                 experiment_id,
-                runner_named(planned, store, permission),
+                tools.runner_named(planned, store, permission),
                 on_progress=tell,
             )
         _end(store, found, as_json=as_json)
@@ -173,14 +168,13 @@ def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
         fail("no load will do" if made else f"no run could be made: {why}", EXIT_FAILED)
 
 
-def _goal(p99: str | None, mean: str | None) -> Goal:
-    from fathom.experiments.tune.knee_search import Goal  # noqa: PLC0415 - Loads NumPy.
+def _goal(p99: str | None, mean: str | None) -> tuning.Goal:
 
     if p99 is not None and mean is not None:
         fail("give one limit: --p99 or --mean", EXIT_INVALID)
     if p99 is not None:
-        return Goal("p99", _time_ns(p99))
-    return Goal("mean", None if mean is None else _time_ns(mean))
+        return tuning.Goal("p99", _time_ns(p99))
+    return tuning.Goal("mean", None if mean is None else _time_ns(mean))
 
 
 def _time_ns(text: str) -> float:

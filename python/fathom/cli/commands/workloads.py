@@ -13,6 +13,7 @@ import fathom
 from fathom.cli.common import JsonOption, fail
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.runs import console, text_table
+from fathom.workloads import all_workloads, find_workload, user_folder
 
 if TYPE_CHECKING:
     from fathom.workloads import Workload
@@ -26,8 +27,6 @@ def workloads(
     as_json: JsonOption = False,
 ) -> None:
     """List the workloads: those of Fathom, and your own in the folder that is named below."""
-    from fathom.workloads import all_workloads, find_workload, user_folder  # noqa: PLC0415
-
     try:
         found = all_workloads() if name is None else [find_workload(name)]
     except fathom.FathomError as error:

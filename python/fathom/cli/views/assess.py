@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom import _packages
 from fathom.cli.views.claims import legend_of, row_mark
 from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, local_time, plain_text
 from fathom.cli.views.table_format import write_table
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.experiments import assess as assessing
 from fathom.units import clock_words, size_words, time_words
 
 if TYPE_CHECKING:
@@ -137,7 +139,6 @@ def failure_words(found: Assessment) -> str:
 
 
 def _show_verdict(one: TargetAssessment) -> None:
-    from fathom.experiments.assess import key_figures  # noqa: PLC0415 - Loads NumPy.
 
     verdict = one.verdict
     _title(f"Verdict on {verdict.target}")
@@ -147,7 +148,7 @@ def _show_verdict(one: TargetAssessment) -> None:
     typer.echo()
     if not one.plan.done():
         return
-    figures = key_figures(one.plan)
+    figures = assessing.key_figures(one.plan)
     if verdict.partial is not None:
         figures = [figure for figure in figures if figure.value is not None]
     rows = [(f"  {one.label}", f" {one.text}", f" {one.conditions}") for one in figures]
@@ -213,17 +214,13 @@ def _row(one: AssessedCell) -> list[str]:
 
 def _marks(one: AssessedCell) -> str:
     """Return a letter for each finding that this run alone gives against its figures."""
-    from fathom.experiments.assess import marks_of  # noqa: PLC0415 - Loads NumPy.
-
-    return row_mark(marks_of(one))
+    return row_mark(assessing.marks_of(one))
 
 
 def _show_legend(one: TargetAssessment) -> None:
     """Say what the letters of the rows mean: those that stand there, and no others."""
-    from fathom.experiments.assess import marks_of  # noqa: PLC0415 - As above.
-
     done = [cell for cell in one.plan.cells if cell.state == "done"]
-    words = legend_of(rule for cell in done for rule in marks_of(cell))
+    words = legend_of(rule for cell in done for rule in assessing.marks_of(cell))
     if words:
         _write(words, "")
 
@@ -315,12 +312,11 @@ def _columns() -> int:
 
 def _print(table: WholeTable) -> None:
     # Also where the output goes to a file or another program: it is made for reading.
-    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
 
     if write_table(table):
         return
     # Without colours and bold type, which would be spelt out as what others want of the terminal.
-    terminal = Console(file=unguarded(sys.stdout), width=_columns(), color_system=None)
+    terminal = _packages.Console(file=unguarded(sys.stdout), width=_columns(), color_system=None)
     with terminal.capture() as captured:
         terminal.print(table, crop=False)
     for line in captured.get().splitlines():

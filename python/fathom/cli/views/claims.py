@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom import findings
 from fathom._claims import MARKS, mark_of
 
 if TYPE_CHECKING:
@@ -23,10 +24,8 @@ def row_mark(rules: Collection[str]) -> str:
 
 def legend_of(rules: Iterable[str]) -> str:
     """Return what the letters mean: those of these rules, and no others."""
-    from fathom.findings import RULES  # noqa: PLC0415 - Loads NumPy.
-
     shown = {*rules}
-    titles = {rule.name: rule.title for rule in RULES}
+    titles = {rule.name: rule.title for rule in findings.RULES}
     parts = [f"[{mark}] {titles[rule]}" for rule, mark in MARKS.items() if rule in shown]
     return f"{'; '.join(parts)}." if parts else ""
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
+from fathom import _packages
+from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.units import clock_words
 
@@ -42,16 +44,12 @@ class ExperimentLine:
 
         ``noun`` is what is counted, such as ``cells``.
         """
-        from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
-
-        from fathom.cli.views.whole_progress import whole_progress  # noqa: PLC0415 - Help draws nothing.
-
-        terminal = Console(file=unguarded(sys.stderr))
+        terminal = _packages.Console(file=unguarded(sys.stderr))
         self._noun = noun
         self._told = 0
         self._bars: Bars | None = None
         if terminal.is_terminal:
-            self._bars = whole_progress(terminal)
+            self._bars = drawing.whole_progress(terminal)
             self._task = self._bars.add_task("the first", total=None, figures=[])
 
     def __enter__(self) -> Self:

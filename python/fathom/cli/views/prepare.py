@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom import _packages
+from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.units import MIB, clock_words, size_words
 
@@ -52,18 +54,14 @@ def _progress_parts(one: Progress) -> list[str]:
 @contextmanager
 def writing_progress(what: str, *, quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Return what draws how far writing is: a bar, or a line for each tenth of it."""
-    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
-
-    from fathom.cli.views.whole_progress import whole_progress  # noqa: PLC0415 - Help draws nothing.
-
-    terminal = Console(file=unguarded(sys.stderr))
+    terminal = _packages.Console(file=unguarded(sys.stderr))
     if quiet:
         yield lambda _progress: None
         return
     if not terminal.is_terminal:
         yield _Lines(what).tell
         return
-    with whole_progress(terminal) as bars:
+    with drawing.whole_progress(terminal) as bars:
         task = bars.add_task(plain(what), total=None, figures=[])
         yield lambda one: bars.update(
             task, total=one.total_bytes, completed=one.done_bytes, figures=_progress_parts(one)

@@ -6,6 +6,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fathom import _packages
+from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.units import MIB, NS_PER_MS, NS_PER_S
 
@@ -27,15 +29,11 @@ def live_progress(*, quiet: bool = False) -> Iterator[EventCallback | None]:
 
     It draws on the error output, so that the result alone goes to the standard output.
     """
-    from rich.console import Console  # noqa: PLC0415 - Help draws nothing.
-
-    from fathom.cli.views.whole_progress import whole_progress  # noqa: PLC0415 - Help draws nothing.
-
-    terminal = Console(file=unguarded(sys.stderr))
+    terminal = _packages.Console(file=unguarded(sys.stderr))
     if quiet or not terminal.is_terminal:
         yield None
         return
-    with whole_progress(terminal, tells_time=True) as progress:
+    with drawing.whole_progress(terminal, tells_time=True) as progress:
         yield RunProgress(progress)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom import report as reports
 from fathom.cli.views.runs import console, facts_table, plain_text, text_table
 
 if TYPE_CHECKING:
@@ -41,13 +42,11 @@ _CHARTS: dict[str, tuple[str | None, tuple[str, ...]]] = {
 
 def show_report(material: Material) -> None:
     """Print a report; bars are drawn in a terminal only: other programs get plain tables."""
-    from fathom.report import figures_of  # noqa: PLC0415 - Slow to import.
-
     terminal = console()
     _compared(terminal, material)
     for side in material.sides:
         _side(terminal, side)
-    figures, left_out = figures_of(material)
+    figures, left_out = reports.figures_of(material)
     for figure in figures:
         if figure.name in _CHARTS:
             _figure(terminal, figure)

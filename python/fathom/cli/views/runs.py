@@ -6,7 +6,9 @@ import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from fathom import _packages
 from fathom._text import without_secrets
+from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from rich.console import Console
-    from rich.text import Text
 
     from fathom import Direction, Latency, Result, TimeSpan
     from fathom.store import RunSummary
@@ -39,18 +40,14 @@ _WIDTH_OF_A_PIPE = 10_000
 
 def console() -> Console:
     """Return the terminal, or a wide one in its place."""
-    from fathom.cli.views.whole_console import WholeConsole  # noqa: PLC0415 - Help draws nothing.
-
     file = unguarded(sys.stdout)
-    found = WholeConsole(file=file)
-    return found if found.is_terminal else WholeConsole(file=file, width=_WIDTH_OF_A_PIPE)
+    found = drawing.WholeConsole(file=file)
+    return found if found.is_terminal else drawing.WholeConsole(file=file, width=_WIDTH_OF_A_PIPE)
 
 
-def plain_text(words: str, style: str = "") -> Text:
+def plain_text(words: str, style: str = "") -> _packages.Text:
     """Return words in which nothing is markup, nor a command to the terminal."""
-    from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
-
-    return Text(plain(without_secrets(words)), style=style)
+    return _packages.Text(plain(without_secrets(words)), style=style)
 
 
 def text_table(

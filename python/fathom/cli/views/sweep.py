@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fathom import experiments
 from fathom._tails import FEW, are_few
 from fathom.cli.views.claims import row_mark, show_legend
 from fathom.cli.views.runs import console, local_time, text_table
@@ -32,9 +33,7 @@ def show_forecast(
     plan: SweepPlan, forecast: Forecast, *, short: bool = False, as_json: bool = False
 ) -> None:
     """Say how many cells there are, in which order, until when, and what is written."""
-    from fathom.experiments.axes import Grid  # noqa: PLC0415 - Loads NumPy.
-
-    grid = Grid(plan.axes)
+    grid = experiments.Grid(plan.axes)
     order = [grid.label(cell) for cell in plan.order(len(grid))]
     if as_json:
         typer.echo(json.dumps({**asdict(forecast), "plan": plan.as_dict(), "order": order}))

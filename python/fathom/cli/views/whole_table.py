@@ -12,12 +12,12 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fathom import _packages
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 __all__ = ["LEAST_BAR", "WholeColumn", "WholeTable", "fitting", "shortened"]
 
@@ -125,19 +125,17 @@ class WholeTable:
     def _edges(self, count: int) -> int:
         return 3 * count + 1 if self.is_boxed else self.gap * max(count - 1, 0)
 
-    def _table(self, kept: Sequence[int], width: int) -> Table:
-        from rich.table import Table  # noqa: PLC0415 - Help draws nothing.
-        from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
+    def _table(self, kept: Sequence[int], width: int) -> _packages.Table:
 
         has_titles = any(self.columns[at].title for at in kept)
-        table = Table(show_edge=self.is_boxed, show_header=has_titles)
+        table = _packages.Table(show_edge=self.is_boxed, show_header=has_titles)
         if not self.is_boxed:
             table.box, table.pad_edge, table.padding = None, False, (0, self.gap, 0, 0)
         widths = self._widths(kept, width)
         for at, column_width in zip(kept, widths, strict=True):
             column = self.columns[at]
             table.add_column(
-                Text(column.title),
+                _packages.Text(column.title),
                 justify="right" if column.is_number else "left",
                 width=column_width,
                 overflow="fold",
@@ -145,7 +143,7 @@ class WholeTable:
         for number, row in enumerate(self.rows):
             style = "bold" if number in self.headings else ""
             cells = [
-                Text(self.columns[at].shown(row[at], wide), style=style)
+                _packages.Text(self.columns[at].shown(row[at], wide), style=style)
                 for at, wide in zip(kept, widths, strict=True)
             ]
             table.add_row(*cells)
@@ -183,9 +181,7 @@ class WholeTable:
 
 def _cells(text: str) -> int:
     """Return how many columns of a terminal a text takes."""
-    from rich.cells import cell_len  # noqa: PLC0415 - Help draws nothing.
-
-    return cell_len(text)
+    return _packages.cell_len(text)
 
 
 def shortened(word: str, width: int) -> str:
@@ -216,10 +212,8 @@ def fitting(parts: Sequence[str], room: int, gap: str = "  ") -> str:
     return line
 
 
-def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> Text:
+def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> _packages.Text:
     """Return text that folds at spaces alone; a word that is too long is left to the terminal."""
-    from rich.text import Text  # noqa: PLC0415 - Help draws nothing.
-
     lines = textwrap.wrap(
         words,
         max(width, 1),
@@ -228,7 +222,7 @@ def _wrapped(words: str, width: int, indent: str = "", style: str = "") -> Text:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return Text("\n".join(lines), style=style, overflow="ignore", no_wrap=True)
+    return _packages.Text("\n".join(lines), style=style, overflow="ignore", no_wrap=True)
 
 
 def _longest_word(text: str) -> int:

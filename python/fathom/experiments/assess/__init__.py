@@ -7,19 +7,26 @@
 ['default', 'quick', 'thorough']
 """
 
-from fathom.experiments.assess._steady import STEADY_LEAST_S
-from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
-from fathom.experiments.assess.claim_maker import marks_of
-from fathom.experiments.assess.experiment import AssessmentInterrupted, assess, resume_assess
-from fathom.experiments.assess.foreseen import Foreseen, foresee
-from fathom.experiments.assess.key_figure import KeyFigure, key_figures
-from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
-from fathom.experiments.assess.plan import plan_cells
-from fathom.experiments.assess.scratch import TargetError
-from fathom.experiments.assess.session import AssessedCell, TargetCells
-from fathom.experiments.assess.side_by_side import SideBySide
-from fathom.experiments.assess.target import AssessedTarget, opened_target
-from fathom.experiments.assess.verdict import Verdict, verdict_of
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.experiments.assess._steady import STEADY_LEAST_S
+    from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
+    from fathom.experiments.assess.claim_maker import marks_of
+    from fathom.experiments.assess.experiment import AssessmentInterrupted, assess, resume_assess
+    from fathom.experiments.assess.foreseen import Foreseen, foresee
+    from fathom.experiments.assess.key_figure import KeyFigure, key_figures
+    from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
+    from fathom.experiments.assess.plan import plan_cells
+    from fathom.experiments.assess.scratch import TargetError
+    from fathom.experiments.assess.session import AssessedCell, TargetCells
+    from fathom.experiments.assess.side_by_side import SideBySide
+    from fathom.experiments.assess.target import AssessedTarget, opened_target
+    from fathom.experiments.assess.verdict import Verdict, verdict_of
 
 __all__ = [
     "EFFORTS",
@@ -47,3 +54,6 @@ __all__ = [
     "resume_assess",
     "verdict_of",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

@@ -8,20 +8,25 @@ has it. What writes is planned first, as an experiment of the store, and can be 
 
 from __future__ import annotations
 
-from fathom.experiments.prepare.adopting import adopt, described, seen
-from fathom.experiments.prepare.conditioning import (
-    Estimate,
-    estimate_settling,
-    estimate_writing,
-    known_rate,
-    plan_precondition,
-    precondition,
-)
-from fathom.experiments.prepare.filling import Asked, Filled, fill, plan_fill
-from fathom.experiments.prepare.looking import Look, look, look_data
-from fathom.experiments.prepare.settling import Settled, plan_settling, settle
-from fathom.experiments.prepare.target import TargetFacts, target_facts
-from fathom.experiments.prepare.write import Meter, Progress, Written
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.experiments.prepare.adopting import adopt, described, seen
+    from fathom.experiments.prepare.conditioning import (
+        Estimate,
+        estimate_settling,
+        estimate_writing,
+        known_rate,
+        plan_precondition,
+        precondition,
+    )
+    from fathom.experiments.prepare.filling import Asked, Filled, fill, plan_fill
+    from fathom.experiments.prepare.looking import Look, look, look_data
+    from fathom.experiments.prepare.settling import Settled, plan_settling, settle
+    from fathom.experiments.prepare.target import TargetFacts, target_facts
+    from fathom.experiments.prepare.write import Meter, Progress, Written
 
 __all__ = [
     "Asked",
@@ -49,3 +54,6 @@ __all__ = [
     "settle",
     "target_facts",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

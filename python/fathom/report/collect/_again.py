@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from fathom.experiments import assess as assessing
 from fathom.tools.choose import OWN_RUNNER
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ def _percent(share: float) -> str:
 
 
 def _assess(plan: Mapping[str, Any]) -> _Words:
-    from fathom.experiments.assess import EFFORTS  # noqa: PLC0415 - Loads NumPy.
 
     effort = plan.get("effort", {})
     depths = [*effort.get("depths", ())]
-    named = next((name for name, one in EFFORTS.items() if [*one.depths] == depths), "default")
+    named = next(
+        (name for name, one in assessing.EFFORTS.items() if [*one.depths] == depths), "default"
+    )
     words = [] if named == "default" else [f"--{named}"]
-    like = EFFORTS[named]
+    like = assessing.EFFORTS[named]
     if effort.get("seconds", like.seconds) != like.seconds:
         words += ["--time", f"{effort['seconds']:g}s"]
     if effort.get("size_bytes", like.size_bytes) != like.size_bytes:

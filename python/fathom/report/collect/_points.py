@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom import store as stores
 from fathom._tails import are_few
 from fathom.report.material import Family, Point, ReportedRun
 from fathom.units import block_words
@@ -108,9 +109,7 @@ def run_of_stored(run: StoredRun, *, key: str = "", part: str = "", label: str =
 
 def run_of_result(result: Result, label: str) -> ReportedRun:
     """Return a result from a file as reports have it; what lies beneath its targets is unknown."""
-    from fathom.store.summary import provenance_row, run_row  # noqa: PLC0415 - Slow to import.
-
-    row = {**run_row(result, (), label, ()), **provenance_row(result), "id": None}
+    row = {**stores.run_row(result, (), label, ()), **stores.provenance_row(result), "id": None}
     # This machine is not the one that measured.
     row["memory_bytes"] = None
     spans = result.raw["time_spans"]

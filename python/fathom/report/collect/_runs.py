@@ -7,11 +7,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from fathom import findings
 from fathom._claims import ToldRuns, doubts_of
 from fathom._tails import few_words
 from fathom.experiments.repeat_claims import KnownRate, rate_sentence
 from fathom.experiments.told_runs import told_run
 from fathom.findings.finding import numbers_words
+from fathom.metrics import interval_series
 from fathom.report._words import time_words, with_micro
 from fathom.report.collect._points import carried_tails_ns, families_of
 from fathom.report.material import Advice, KeyNumber, Rounds, Side, Verdict
@@ -143,11 +145,9 @@ def run_command(run: ReportedRun) -> str:
 
 def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
     """Return the findings about runs, by the rules that an assessment uses."""
-    from fathom.findings import find  # noqa: PLC0415 - Loads NumPy.
-
     # Rules look at what was asked for and at intervals, which imported runs do not tell.
     own = [one for one in runs if _is_own(one)]
-    found = find([one.result for one in own], [one.run_id for one in own])
+    found = findings.find([one.result for one in own], [one.run_id for one in own])
     several = len({one.target for one in found}) > 1
     return tuple(advice_of_finding(one, about_target=several) for one in found)
 
@@ -293,8 +293,6 @@ def _best_numbers(runs: Sequence[ReportedRun]) -> tuple[KeyNumber, ...]:
 
 def _stop_rounds(run: ReportedRun) -> Iterable[Rounds]:
     """Return the intervals by which a stop rule judged, from the series, if that was kept."""
-    from fathom.metrics import interval_series  # noqa: PLC0415 - Loads NumPy.
-
     stop = run.result.time_spans[0].stop if run.result.time_spans else None
     if stop is None or stop.steady is None:
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fathom._files import read_text
 from fathom._text import json_of
 from fathom.errors import FathomError
+from fathom.experiments import compare as comparing
 from fathom.report.collect._again import again
 from fathom.report.collect._assess import assess_sides, planned_cells, targets_compared
 from fathom.report.collect._compare import changes_of, compare_sides, told_changes
@@ -207,11 +208,10 @@ def _runs(
 
 
 def _of_compare(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
-    from fathom.experiments.compare.interleaved import compared_in_turns  # noqa: PLC0415 - Loads SciPy.
 
     runs = _runs(store, experiment, complete)
     by_id = {one.run_id: one for one in runs if one.run_id is not None}
-    return [*compare_sides(experiment, compared_in_turns(store, experiment.id), by_id)]
+    return [*compare_sides(experiment, comparing.compared_in_turns(store, experiment.id), by_id)]
 
 
 def _of_repeat(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
@@ -293,10 +293,9 @@ def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
         return _changes_in_turns(store, references[0])
     if len(references) != _PAIR:
         return (), (), ()
-    from fathom.experiments.compare.saved import compare_runs  # noqa: PLC0415 - Loads SciPy.
 
     try:
-        found = compare_runs(store, *references)
+        found = comparing.compare_runs(store, *references)
     except FathomError:
         return (), (), ()
     if any("load" in one for one in found.differences):
@@ -308,9 +307,8 @@ def _changes_in_turns(store: Store, reference: str) -> _Changed:
     experiment = _experiment(store, reference)
     if experiment is None or experiment.verb != "compare":
         return (), (), ()
-    from fathom.experiments.compare.interleaved import compared_in_turns  # noqa: PLC0415 - As above.
 
-    found = compared_in_turns(store, experiment.id).comparison
+    found = comparing.compared_in_turns(store, experiment.id).comparison
     if found is None:
         return (), (), ()
     # Its sentences are those of side A.

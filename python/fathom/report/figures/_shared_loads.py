@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fathom import stats
 from fathom.report.material import GridCell
 
 if TYPE_CHECKING:
@@ -123,13 +124,11 @@ def overall(compared: Compared, loads: Sequence[SharedLoad]) -> tuple[int, Diffe
 
     Its interval is that by which they vary.
     """
-    from fathom.stats import independent_mean  # noqa: PLC0415 - Loads SciPy.
-
     found = [compared.difference(one) for one in loads]
     logs = [math.log1p(one.percent / _PERCENT) for one in found if one is not None]
     if len(logs) < _LEAST_FOR_INTERVAL:
         return None
-    mean = independent_mean(logs)
+    mean = stats.independent_mean(logs)
     return len(logs), Difference(*(_percent(one) for one in (mean.mean, mean.low, mean.high)))
 
 

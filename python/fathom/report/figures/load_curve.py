@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from fathom import stats
 from fathom.report import style
 from fathom.report._words import time_words
 from fathom.report.figure import Figure, LeftOut, Table, View
@@ -106,13 +107,11 @@ def _spec_of_all(curves: Mapping[str, Sequence[Point]]) -> dict[str, Any]:
 
 def knee_of(points: Sequence[Point]) -> Point:
     """Return the knee of loads whose latency is known."""
-    from fathom.stats import LoadPoint, find_knee  # noqa: PLC0415 - Loads SciPy.
-
     by_load = {point.outstanding: point for point in points}
     return by_load[
         int(
-            find_knee(
-                [LoadPoint(one.outstanding, one.iops, one.mean_ns or 0.0) for one in points]
+            stats.find_knee(
+                [stats.LoadPoint(one.outstanding, one.iops, one.mean_ns or 0.0) for one in points]
             ).load
         )
     ]

@@ -14,6 +14,7 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from fathom import _packages
 from fathom.report.render.images import require_pictures
 
 __all__ = ["build", "built_file", "cache_file", "javascript"]
@@ -29,9 +30,7 @@ def built_file() -> Path:
 
 def cache_file() -> Path:
     """Return where the bundle is kept."""
-    import platformdirs  # noqa: PLC0415 - Only needed here.
-
-    folder = Path(platformdirs.user_cache_dir("fathom"))
+    folder = Path(_packages.platformdirs.user_cache_dir("fathom"))
     return folder / f"vega-{_version()}.js"
 
 
@@ -63,10 +62,9 @@ def javascript() -> str:
 
 
 def _made() -> str:
-    import vl_convert  # noqa: PLC0415 - Loads a JavaScript engine.
 
     # In a page, this would end the script.
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    bundle = _packages.vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script") + _END
 
 

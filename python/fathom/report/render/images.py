@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Literal
 
+from fathom import _packages
 from fathom._extras import install_line, missing_of
 from fathom.report import style
 from fathom.report.collect.gather import ReportError
@@ -49,13 +50,12 @@ def picture(
     is kept within SVG and PNG.
     """
     require_pictures()
-    import vl_convert  # noqa: PLC0415 - Loads a JavaScript engine.
 
     spec = style.drawn(view.spec, theme, width)
     if form == "png":
-        return marked_png(vl_convert.vegalite_to_png(spec, scale=_PNG_SCALE), comment)
+        return marked_png(_packages.vl_convert.vegalite_to_png(spec, scale=_PNG_SCALE), comment)
     if form == "pdf":
-        return vl_convert.vegalite_to_pdf(spec)
+        return _packages.vl_convert.vegalite_to_pdf(spec)
     # Two hyphens would end the comment.
     words = html.escape(f"{MADE_BY}: {comment}").replace("--", "- -")
-    return f"{vl_convert.vegalite_to_svg(spec)}\n<!-- {words} -->\n".encode()
+    return f"{_packages.vl_convert.vegalite_to_svg(spec)}\n<!-- {words} -->\n".encode()

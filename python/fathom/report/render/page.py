@@ -9,7 +9,7 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from fathom import _fathom
+from fathom import _fathom, _packages
 from fathom.report import style
 from fathom.report.figures import figures_of
 from fathom.report.render._bundle import javascript
@@ -31,14 +31,12 @@ _SCRIPT = re.compile("<script>(.*?)</script>", re.DOTALL)
 
 def html_page(material: Material) -> str:
     """Return the page: style, pictures, numbers and all that draws them in one text."""
-    import jinja2  # noqa: PLC0415 - Slow to import.
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fathom.report", "page"),
+    environment = _packages.jinja2.Environment(
+        loader=_packages.jinja2.PackageLoader("fathom.report", "page"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
+        undefined=_packages.jinja2.StrictUndefined,
     )
     figures, left_out = figures_of(material)
     page = environment.get_template("page.html")

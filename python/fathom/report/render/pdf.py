@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING
 
-from fathom import _fathom
+from fathom import _fathom, _packages
 from fathom.report.figures import figures_of
 from fathom.report.render.images import picture, require_pictures
 from fathom.report.render.write import MADE_BY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from fpdf import FPDF
 
     from fathom.report.figure import Figure, Table
     from fathom.report.material import Material, Side
@@ -50,9 +48,8 @@ class _Paper:
     """Pages that are filled from top to bottom."""
 
     def __init__(self, material: Material) -> None:
-        from fpdf import FPDF  # noqa: PLC0415 - Slow to import.
 
-        self._pdf: FPDF = FPDF(format="A4")
+        self._pdf: _packages.FPDF = _packages.FPDF(format="A4")
         self._pdf.set_margin(_MARGIN_MM)
         self._pdf.set_auto_page_break(auto=True, margin=_MARGIN_MM)
         self._pdf.set_title(_plain(material.title))

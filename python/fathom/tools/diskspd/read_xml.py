@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
+from fathom import _packages
 from fathom._numbers import MOST_WHOLE, whole_number
 from fathom.imported.errors import ImportFormatError
 from fathom.imported.model import (
@@ -105,18 +106,17 @@ def _passed_over(text: str, start: int, end: int) -> list[UnparsedLine]:
 
 
 def _root(data: bytes) -> _Element:
-    from lxml import etree  # noqa: PLC0415 - Slow to import.
 
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise ImportFormatError("this XML declares a document type, which DiskSpd's never does")
-    parser = etree.XMLParser(
+    parser = _packages.etree.XMLParser(
         resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False
     )
     try:
-        return etree.fromstring(
+        return _packages.etree.fromstring(
             _UNESCAPED.sub(rb'="&lt;\1&gt;"', data.lstrip(b". \t\r\n\xef\xbb\xbf").rstrip()), parser
         )
-    except (etree.XMLSyntaxError, ValueError) as error:
+    except (_packages.etree.XMLSyntaxError, ValueError) as error:
         raise ImportFormatError(f"this XML is damaged or cut off: {error}") from error
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shutil
 import xml.etree.ElementTree as ET
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import InvalidRequestError
@@ -19,7 +20,6 @@ from fathom.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from fathom.tools._process import ToolRun
     from fathom.tools.load import Load
@@ -117,8 +117,6 @@ class DiskspdExe:
 
 
 def _absolute(path: str) -> str:
-    from pathlib import Path  # noqa: PLC0415 - The command runs in a folder of its own.
-
     return str(Path(path).absolute())
 
 
