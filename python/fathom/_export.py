@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
 from fathom import _packages
 from fathom._extras import install_line
@@ -59,7 +59,7 @@ def format_of(path: Path) -> Format:
     raise ExportError(f"{path} does not say its form: end it with .csv, .json, .parquet or .xlsx")
 
 
-def write_text(rows: Sequence[dict[str, Any]], form: Format, stream: IO[str]) -> None:
+def write_text(rows: Sequence[dict[str, object]], form: Format, stream: IO[str]) -> None:
     """Write CSV or JSON to an open stream.
 
     Raises
@@ -74,7 +74,7 @@ def write_text(rows: Sequence[dict[str, Any]], form: Format, stream: IO[str]) ->
 
 
 def write_file(
-    rows: Sequence[dict[str, Any]], form: Format, path: Path, *, overwrite: bool = False
+    rows: Sequence[dict[str, object]], form: Format, path: Path, *, overwrite: bool = False
 ) -> None:
     """Write a file, which appears only once it is whole.
 
@@ -95,11 +95,11 @@ def write_file(
         raise ExportError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
+def _columns(rows: Sequence[dict[str, object]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _csv(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:
+def _csv(rows: Sequence[dict[str, object]], stream: IO[str]) -> None:
     writer = csv.DictWriter(stream, _columns(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: no_formula(value) for name, value in row.items()} for row in rows)
@@ -114,22 +114,22 @@ def no_formula(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _json(rows: Sequence[dict[str, Any]], stream: IO[str]) -> None:
+def _json(rows: Sequence[dict[str, object]], stream: IO[str]) -> None:
     json.dump(rows, stream, indent=2)
     stream.write("\n")
 
 
-def _csv_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+def _csv_file(rows: Sequence[dict[str, object]], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
         _csv(rows, stream)
 
 
-def _json_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+def _json_file(rows: Sequence[dict[str, object]], path: Path) -> None:
     with path.open("w", encoding="utf-8") as stream:
         _json(rows, stream)
 
 
-def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+def _parquet_file(rows: Sequence[dict[str, object]], path: Path) -> None:
     try:
         pa, parquet = _packages.pa, _packages.parquet
     except ImportError as error:
@@ -140,7 +140,7 @@ def _parquet_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
     parquet.write_table(pa.table(columns), path, compression="zstd")
 
 
-def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
+def _xlsx_file(rows: Sequence[dict[str, object]], path: Path) -> None:
     try:
         workbook, cell_of = _packages.openpyxl.Workbook, _packages.WriteOnlyCell
     except ImportError as error:
@@ -168,7 +168,7 @@ def _xlsx_file(rows: Sequence[dict[str, Any]], path: Path) -> None:
     book.save(path)
 
 
-_WRITERS: dict[Format, Callable[[Sequence[dict[str, Any]], Path], None]] = {
+_WRITERS: dict[Format, Callable[[Sequence[dict[str, object]], Path], None]] = {
     "csv": _csv_file,
     "json": _json_file,
     "parquet": _parquet_file,

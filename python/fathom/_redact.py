@@ -155,7 +155,7 @@ class Pseudonyms:
         return value
 
 
-def pseudonyms_of(rows: Iterable[Mapping[str, Any]]) -> Pseudonyms:
+def pseudonyms_of(rows: Iterable[Mapping[str, object]]) -> Pseudonyms:
     """Return names for all that these rows tell: summaries of runs, and their targets."""
     found = Pseudonyms()
     for row in rows:

@@ -8,10 +8,10 @@ interval (order statistics), not even that is known whether the percentile is mo
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable
 
 __all__ = ["FEW", "are_few", "few_words", "independent_ios", "needed_ios", "tails_words"]
 
@@ -34,7 +34,7 @@ def needed_ios(quantile: float) -> int:
     return math.ceil(independent_ios(min(quantile, 1 - quantile), _CONFIDENCE))
 
 
-def are_few(quantile: float, ios: int | None) -> bool:
+def are_few(quantile: float, ios: float | None) -> bool:
     """Whether so many I/Os carry no interval; of an unknown number nothing is said."""
     return ios is not None and ios < needed_ios(quantile)
 
@@ -53,9 +53,9 @@ def few_words(quantile: float, ios: int | None) -> str:
     return f"of {ios:,} I/Os, {what}: they carry no interval"
 
 
-def tails_words(figures: Sequence[Mapping[str, Any]], *, of: str = "cells") -> str:
-    """Say for how many of these runs the 99th percentile rests on too few I/Os."""
-    few = sum(are_few(0.99, one.get("latency_ios")) for one in figures)
+def tails_words(latency_ios: Iterable[float | None], *, of: str = "cells") -> str:
+    """Say for how many runs with so many I/Os the 99th percentile rests on too few of them."""
+    few = sum(are_few(0.99, one) for one in latency_ios)
     if not few:
         return ""
     return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from contradictions_drawn import drawn_figures, hold, number_in
 from fathom._claims import FORBIDDING, WEAKENING, Claim, Doubt, Evidence, ToldRun, ToldRuns
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom._claims import Unit
+    from fathom.experiments.tune.result import TuningOutcome
 
 __all__ = ["Experiments"]
 
@@ -83,7 +84,7 @@ class Experiments:
 
     def judge_sweep(self) -> None:
         """Hold the claims of a sweep against its cells."""
-        outcome = {"cells": [self._cell(at) for at in range(self.draw.randint(1, 8))]}
+        outcome: Any = {"cells": [self._cell(at) for at in range(self.draw.randint(1, 8))]}
         claims = sweep_claims(outcome, ToldRuns(self.told))
         self.judge_claims(claims)
         texts = {one.key: one.text for one in claims}
@@ -119,7 +120,7 @@ class Experiments:
 
     def judge_tune(self) -> None:
         """Hold the claims of a tuning, and the figures of its report, against its runs."""
-        outcome = self._tuned()
+        outcome: Any = self._tuned()
         claims = tune_claims(outcome, ToldRuns(self.told))
         self.judge_claims(claims)
         stored = outcome | {"claims": [asdict(one) for one in claims]}
@@ -130,7 +131,8 @@ class Experiments:
             hold(headline == "No load will do.", headline)
             return
         threads, depth = outcome["threads"], outcome["depth"]
-        rates = [one["figures"]["iops"] for one in best_points(outcome)]
+        best_runs: list[Any] = [*best_points(cast("TuningOutcome", outcome))]
+        rates = [one["figures"]["iops"] for one in best_runs]
         mean = math.exp(sum(map(math.log, rates)) / len(rates))
         hold(f"{mean:,.0f} IOPS" in headline, headline, mean)
         hold(f"{threads} threads, depth {depth} " in headline, headline)
@@ -177,7 +179,8 @@ class Experiments:
                 "is_supported": supported,
                 "evidence": ["it was found again"],
             }
-        rates = [one["figures"]["iops"] for one in best_points(outcome)]
+        best_runs: list[Any] = [*best_points(cast("TuningOutcome", outcome))]
+        rates = [one["figures"]["iops"] for one in best_runs]
         outcome["iops"] = math.exp(sum(map(math.log, rates)) / len(rates))
         outcome["latency_ns"] = best["figures"]["latency_p99_ns"]
         return outcome

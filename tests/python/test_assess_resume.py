@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from commands import command
@@ -75,7 +75,8 @@ def test_what_was_interrupted_goes_on_to_what_it_would_have_been(
     assert (found.experiment_id, found.state) == (number, "complete")
     # What is whole in the store is not run again.
     assert len(device.asked) - began == count - at
-    expected, outcome = outcome_of(whole), outcome_of(found)
+    expected: Any = outcome_of(whole)
+    outcome: Any = outcome_of(found)
     keys = ("key", "state", "label", "part", "role")
     for mine, theirs in zip(
         outcome["targets"][0]["cells"], expected["targets"][0]["cells"], strict=True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from fathom._claims import Claim
     from fathom.experiments.compare.interleaved import TurnsComparison
-    from fathom.experiments.sweep._result import Sweep
+    from fathom.experiments.sweep.result import Sweep
     from fathom.experiments.tune.result import Tuning
 
 GIB = 1 << 30

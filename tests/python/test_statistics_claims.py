@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import numpy as np
@@ -22,6 +22,8 @@ from fathom.stats.noise import LEAST_RUNS
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from fathom.experiments.sweep.result import SweepOutcome
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -155,9 +157,10 @@ def test_what_is_taken_for_granted_is_said_in_the_output() -> None:
     assert wider["stop"] in ended
     # With and without latencies.
     latency = {"latency_p99_ns": {"value_ns": 100.0, "low_ns": 90.0, "high_ns": 120.0}}
-    for cell in ({}, {"estimated_latency": latency}):
+    cells: list[Any] = [{}, {"estimated_latency": latency}]
+    for cell in cells:
         assert wider["sweep"] in _interpolated_words([cell])
-    checks = {"checked": 10, "within": 9, "most_beyond": 0.4}
+    checks: SweepOutcome = {"checked": 10, "within": 9, "most_beyond": 0.4}
     assert notes["sweep"] in _checked_words(checks)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import fathom
 import numpy as np
@@ -159,7 +159,8 @@ def test_a_law_that_does_not_describe_the_device_is_marked(kept: Store) -> None:
     (words,) = [one for one in found.reasons if "Universal Scalability Law" in one]
     assert "does not describe" in words
     assert "IOPS" not in words
-    assert found.as_dict()["law"]["is_fitting"] is False
+    told: Any = found.as_dict()
+    assert told["law"]["is_fitting"] is False
 
     def lawful(load: Load) -> float:
         waiting = 0.1 * (load.outstanding - 1) + 1e-3 * load.outstanding * (load.outstanding - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -269,7 +269,7 @@ def begin_repeat(  # noqa: PLR0913 - All but the first three have defaults and n
     ``precondition`` is what is to be done to the targets before the first run. ``tool`` has the
     ``runner``, as ``--runner`` names it, and its ``tool_version``, where it is not our engine.
     """
-    plan: dict[str, Any] = {
+    plan: dict[str, object] = {
         "arguments": [*arguments],
         "label": label,
         "precondition": precondition,

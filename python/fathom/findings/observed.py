@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fathom._asked import asked_load
 from fathom.units import size_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from fathom.result import Result, Warning_
 
@@ -141,10 +141,11 @@ class TargetEvidence:
 
     def families(self, *free: str) -> Iterator[list[Observed]]:
         """Return sets of at least two results whose loads differ in these fields alone."""
-        grouped: dict[Load, list[Observed]] = {}
-        nothing: dict[str, Any] = dict.fromkeys(free, 0)
+        kept = [one.name for one in fields(Load) if one.name not in free]
+        grouped: dict[tuple[object, ...], list[Observed]] = {}
         for one in self.observed:
-            grouped.setdefault(replace(one.load, **nothing), []).append(one)
+            same = tuple(getattr(one.load, name) for name in kept)
+            grouped.setdefault(same, []).append(one)
         return (family for family in grouped.values() if len(family) > 1)
 
 
@@ -166,7 +167,7 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
         return None
     if len(spans[0]["targets"]) != 1 and not several:
         return None
-    asked: Mapping[str, Any] = spans[0]["targets"][0]
+    asked = spans[0]["targets"][0]
     size = result.raw["time_spans"][0]["targets"][0]["size_bytes"]
     end = min(asked["limit_bytes"] or size, size)
     load = Load(

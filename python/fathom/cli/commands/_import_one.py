@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fathom
 import fathom.store as stores
@@ -13,13 +13,49 @@ from fathom import imported, tools
 from fathom._files import check_regular
 
 if TYPE_CHECKING:
-    from fathom.imported import ImportedResult, OwnRun, Reading
+    from collections.abc import Sequence
+
+    from fathom.imported import ImportedResult, OwnRun, Reading, UnparsedLine
     from fathom.store import Store
 
-__all__ = ["STDIN", "import_one"]
+__all__ = ["STDIN", "Imported", "import_one"]
 
 STDIN = "-"
 _SQLITE = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of one file.
+
+    Attributes
+    ----------
+    file
+        Its name.
+    runs, before
+        The runs that are new, and those that were imported before.
+    unparsed
+        The lines that no rule knows.
+    error, skipped
+        Why it was not imported; ``skipped`` of a file in a folder, which nobody named.
+    titles
+        Of the new runs.
+    configurations
+        Loads that stand in it without results, as DiskSpd's arguments.
+    experiments
+        Those that another store had, and that are new.
+
+    """
+
+    file: str
+    runs: list[int] = field(default_factory=list)
+    before: list[int] = field(default_factory=list)
+    unparsed: list[UnparsedLine] = field(default_factory=list)
+    error: str | None = None
+    skipped: str | None = None
+    titles: list[str] = field(default_factory=list)
+    configurations: dict[str, Sequence[str]] = field(default_factory=dict)
+    experiments: list[int] = field(default_factory=list)
 
 
 def import_one(  # noqa: PLR0913 - All but the first two are the command's options.
@@ -30,29 +66,26 @@ def import_one(  # noqa: PLR0913 - All but the first two are the command's optio
     *,
     again: bool,
     is_named: bool,
-) -> dict[str, Any]:
+) -> Imported:
     """Import one file.
 
     Of a folder, what is of no known format is left out with the reason (``skipped``); of a file
     that ``is_named`` by the user it is an ``error``.
     """
-    told: dict[str, Any] = {"file": name, "runs": [], "before": [], "unparsed": []}
-    told |= {"error": None, "skipped": None, "titles": [], "configurations": {}}
-
     try:
         if name != STDIN and _is_store(name):
-            return told | _copied(store, name)
+            return _copied(store, name)
         content = _content(name)
         if not again and (before := store.imports.run_ids(content)):
-            return told | {"before": before}
+            return Imported(name, before=[*before])
         reading = tools.read_source(content, form, name)
-        return told | _saved(store, reading, content, name, label, again=again)
+        return _saved(store, reading, content, name, label, again=again)
     except imported.UnknownFormatError as error:
-        return told | {"error" if is_named else "skipped": f"{error}"}
+        return Imported(name, error=f"{error}") if is_named else Imported(name, skipped=f"{error}")
     except OSError as error:
-        return told | {"error": f"it cannot be read: {error.strerror or error}"}
+        return Imported(name, error=f"it cannot be read: {error.strerror or error}")
     except fathom.FathomError as error:
-        return told | {"error": f"{error}"}
+        return Imported(name, error=f"{error}")
 
 
 def _is_store(name: str) -> bool:
@@ -64,22 +97,23 @@ def _is_store(name: str) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def _copied(store: Store, name: str) -> dict[str, object]:
+def _copied(store: Store, name: str) -> Imported:
     """Copy all that another store has."""
     with stores.Store(name) as source:
         done = stores.copy_store(source, store)
         labels = {one.id: one.label for one in store.runs.list()}
-    return {
-        "runs": done.new_runs,
-        "before": [run_id for run_id in done.runs.values() if run_id not in done.new_runs],
-        "titles": [f"Fathom: {labels[run_id]}" for run_id in done.new_runs],
-        "experiments": done.new_experiments,
-    }
+    return Imported(
+        name,
+        runs=[*done.new_runs],
+        before=[run_id for run_id in done.runs.values() if run_id not in done.new_runs],
+        titles=[f"Fathom: {labels[run_id]}" for run_id in done.new_runs],
+        experiments=[*done.new_experiments],
+    )
 
 
 def _saved(  # noqa: PLR0913 - All but the first three are the command's options.
     store: Store, reading: Reading, content: bytes, name: str, label: str | None, *, again: bool
-) -> dict[str, Any]:
+) -> Imported:
     if reading.own:
         saved = store.imports.save_own(reading.own, content, name, label=label, again=again)
     else:
@@ -87,14 +121,15 @@ def _saved(  # noqa: PLR0913 - All but the first three are the command's options
         saved = [(run_id, True) for run_id in found]
     told: tuple[ImportedResult | OwnRun, ...] = (*reading.own, *reading.results)
     is_empty = not (reading.results or reading.own or reading.configurations)
-    return {
-        "runs": [run_id for run_id, is_new in saved if is_new],
-        "before": [run_id for run_id, is_new in saved if not is_new],
-        "titles": [_title(one) for one, (_id, is_new) in zip(told, saved, strict=False) if is_new],
-        "unparsed": [asdict(line) for line in reading.unparsed],
-        "configurations": dict(reading.configurations),
-        "error": "it holds no result; nothing was imported" if is_empty else None,
-    }
+    return Imported(
+        name,
+        runs=[run_id for run_id, is_new in saved if is_new],
+        before=[run_id for run_id, is_new in saved if not is_new],
+        titles=[_title(one) for one, (_id, is_new) in zip(told, saved, strict=False) if is_new],
+        unparsed=[*reading.unparsed],
+        configurations=dict(reading.configurations),
+        error="it holds no result; nothing was imported" if is_empty else None,
+    )
 
 
 def _title(one: ImportedResult | imported.OwnRun) -> str:

@@ -7,7 +7,7 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -82,7 +82,7 @@ def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: 
 
 def run_writing(
     store: Store, experiment_id: int, permission: Permission, *, as_json: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Write a target twice over as planned, and return what was done."""
     plan = store.experiments.get(experiment_id).plan
     path = plan["target"]["path"]
@@ -98,7 +98,7 @@ def run_writing(
 
 def run_settling(
     store: Store, experiment_id: int, permission: Permission, *, as_json: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run rounds as planned, and return what was found."""
 
     def tell(number: int, steady: SteadyState | None) -> None:
@@ -199,9 +199,9 @@ class Conditioning:
         """Ask, if more than the capacity is written."""
         return yes or confirmed([*self._estimates.values()])
 
-    def run(self) -> list[dict[str, Any]]:
+    def run(self) -> list[dict[str, object]]:
         """Do what was planned, and return what was done."""
-        done: list[dict[str, Any]] = []
+        done: list[dict[str, object]] = []
         store = self._store
         assert store is not None, "without a store, it is only foreseen"  # noqa: S101 - Of ours.
         if "wipc" in self._kinds:
@@ -213,10 +213,10 @@ class Conditioning:
             done.append(self._done(run_settling, planned))
         return done
 
-    def _done(self, run: Callable[..., dict[str, Any]], planned: int) -> dict[str, Any]:
+    def _done(self, run: Callable[..., dict[str, object]], planned: int) -> dict[str, object]:
         return run(self._store, planned, self._permission, as_json=self._as_json)
 
-    def show_json(self, done: list[dict[str, Any]]) -> None:
+    def show_json(self, done: list[dict[str, object]]) -> None:
         """Print estimates and what was done."""
         data = {kind: asdict(one) for kind, one in self._estimates.items()}
         typer.echo(json.dumps({"estimates": data, "done": done}, indent=2))

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -132,7 +132,7 @@ def export(  # noqa: PLR0913 - Each is an option of the command.
             write_text(rows, chosen, unguarded(sys.stdout))
 
 
-def _cells(store: Store, references: list[str]) -> list[dict[str, Any]]:
+def _cells(store: Store, references: list[str]) -> list[dict[str, object]]:
     """Return the cells of sweeps: of those that are named, or of all."""
     sweeps = [one.id for one in store.experiments.list(verb="sweep")]
     if references:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import glob
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fathom import tools
-from fathom.cli.commands._import_one import STDIN, import_one
+from fathom.cli.commands._import_one import STDIN, Imported, import_one
 from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.plain import one_line
+
+if TYPE_CHECKING:
+    from fathom.imported import UnparsedLine
 
 __all__ = ["import_"]
 
@@ -57,14 +61,14 @@ def import_(  # noqa: PLR0913 - Each is an option of the command.
             f"there is no format {form!r}: the formats are {', '.join(tools.FORMATS)}", EXIT_INVALID
         )
     names = _names(files)
-    told: list[dict[str, Any]] = []
+    told: list[Imported] = []
     with opened_store(store) as opened:
         for name, is_named in names:
             told.append(import_one(opened, name, form, label, again=again, is_named=is_named))
             if not as_json:
                 _tell(told[-1], all_lines=all_lines)
     if as_json:
-        typer.echo(json.dumps(told, indent=2))
+        typer.echo(json.dumps([asdict(one) for one in told], indent=2))
     _end(told, " ".join(files))
 
 
@@ -96,10 +100,10 @@ def _names(asked: list[str]) -> list[tuple[str, bool]]:
     return found
 
 
-def _end(told: list[dict[str, Any]], asked: str) -> None:
+def _end(told: list[Imported], asked: str) -> None:
     """End with the exit code that stands for what became of all files."""
-    failed = [one for one in told if one["error"]]
-    good = [one for one in told if one["runs"] or one["before"] or one["configurations"]]
+    failed = [one for one in told if one.error]
+    good = [one for one in told if one.runs or one.before or one.configurations]
     if failed:
         # Some were imported: the command has failed in part. None were: what was given is wrong.
         words = f"{len(failed)} of {len(told)} files were not imported"
@@ -108,23 +112,23 @@ def _end(told: list[dict[str, Any]], asked: str) -> None:
         fail(f"there is no result in {asked}; nothing was imported", EXIT_INVALID)
 
 
-def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
-    name = one_line(told["file"])
-    if told["before"]:
-        runs = ", ".join(map(str, told["before"]))
+def _tell(told: Imported, *, all_lines: bool) -> None:
+    name = one_line(told.file)
+    if told.before:
+        runs = ", ".join(map(str, told.before))
         typer.echo(f"{name}: imported before, as run {runs}; --again saves it once more")
-    for run_id, title in zip(told["runs"], told["titles"], strict=False):
+    for run_id, title in zip(told.runs, told.titles, strict=False):
         typer.echo(f"{name}: run {run_id}: {one_line(title)}")
-    for number in told.get("experiments", ()):
+    for number in told.experiments:
         typer.echo(f"{name}: experiment e{number}")
-    for load, arguments in told["configurations"].items():
+    for load, arguments in told.configurations.items():
         words = " ".join(arguments) or "several lines, which no single load of DiskSpd says"
         typer.echo(one_line(f"{name}: {load}: {words}"))
-    outside = [line for line in told["unparsed"] if not line["is_within"]]
-    for line in told["unparsed"]:
-        if line["is_within"] or all_lines:
+    outside = [line for line in told.unparsed if not line.is_within]
+    for line in told.unparsed:
+        if line.is_within or all_lines:
             typer.echo(
-                f"{name}:{line['number']}: not understood: {one_line(line['text'].strip())}",
+                f"{name}:{line.number}: not understood: {one_line(line.text.strip())}",
                 err=True,
             )
     if outside and not all_lines:
@@ -133,15 +137,15 @@ def _tell(told: dict[str, Any], *, all_lines: bool) -> None:
             "--all-lines shows them",
             err=True,
         )
-    if why := told["error"]:
+    if why := told.error:
         typer.echo(one_line(f"{name}: {why}"), err=True)
-    if why := told["skipped"]:
+    if why := told.skipped:
         typer.echo(one_line(f"{name}: left out: {why}"), err=True)
 
 
-def _ranges(lines: list[dict[str, Any]]) -> str:
+def _ranges(lines: list[UnparsedLine]) -> str:
     """Return line numbers as ``1-4, 7``."""
-    numbers = sorted({line["number"] for line in lines})
+    numbers = sorted({line.number for line in lines})
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

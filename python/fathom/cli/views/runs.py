@@ -178,7 +178,7 @@ def _run_cells(run: RunSummary) -> list[str]:
     ]
 
 
-def load_words(columns: Mapping[str, Any]) -> str:
+def load_words(columns: Mapping[str, object]) -> str:
     """Return a load in a few words, such as ``8K rand w30 t2 o8``, as far as it is known."""
     words: dict[str, Callable[[Any], str]] = {
         "block_bytes": _size,

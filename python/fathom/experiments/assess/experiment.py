@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom._hanging import must_answer
 from fathom._permission import NOTHING, Permission
@@ -190,7 +190,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - What the store keeps of it.
     names: Sequence[str],
     effort: Effort,
     plans: list[TargetCells],
-    asked: Mapping[str, Any],
+    asked: Mapping[str, object],
 ) -> int:
     plan = {"targets": [*names], "effort": asdict(effort), **asked}
     steps = [

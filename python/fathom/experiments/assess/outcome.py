@@ -58,7 +58,7 @@ parts; ``saturation`` has keys ``random-DEPTH`` and ``sequential-DEPTH`` (and ``
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fathom.experiments.assess._steady import rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import parameters_of, rules_of
@@ -140,7 +140,7 @@ class Assessment:
         return next((one.partial for one in self.verdicts if one.partial), None)
 
 
-def outcome_of(found: Assessment) -> dict[str, Any]:
+def outcome_of(found: Assessment) -> dict[str, object]:
     """Return the outcome, made of what JSON has."""
     return {
         "version": VERSION,
@@ -155,7 +155,7 @@ def outcome_of(found: Assessment) -> dict[str, Any]:
     }
 
 
-def _target(assessed: TargetAssessment) -> dict[str, Any]:
+def _target(assessed: TargetAssessment) -> dict[str, object]:
     plan, target = assessed.plan, assessed.plan.target
     return {
         "name": target.name,
@@ -176,7 +176,7 @@ def _target(assessed: TargetAssessment) -> dict[str, Any]:
     }
 
 
-def _cell(one: AssessedCell) -> dict[str, Any]:
+def _cell(one: AssessedCell) -> dict[str, object]:
     return {
         "key": one.cell.key,
         "role": one.cell.role,
@@ -192,14 +192,14 @@ def _cell(one: AssessedCell) -> dict[str, Any]:
     }
 
 
-def _steady(plan: TargetCells) -> dict[str, Any] | None:
+def _steady(plan: TargetCells) -> dict[str, object] | None:
     rounds = [one for one in plan.cells if one.cell.role == "steady_round"]
     if not rounds:
         return None
     series = rounds_of({key: one.iops for key, one in plan.figures().items()})
     found = steady_state(series)
     labels = {one.cell.key: one.cell.label.partition(": ")[2] for one in rounds}
-    points: dict[str, dict[str, Any]] = {
+    points: dict[str, dict[str, object]] = {
         point: {"label": labels.get(f"steady-1-{point}", point), "iops": iops}
         for point, iops in series.items()
     }

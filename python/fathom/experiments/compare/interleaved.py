@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments._run_times import further_run_s
@@ -73,7 +73,7 @@ class TurnsComparison:
     is_precise: bool
     failure: str | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it with the parts of the comparison beside its own."""
         own = asdict(self)
         return {**(own.pop("comparison") or {}), **own}

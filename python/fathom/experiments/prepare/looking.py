@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from fathom.experiments.prepare._extents import Layout, file_layout
 from fathom.experiments.prepare._survey import SAMPLES, Interval, Survey, survey
@@ -118,7 +118,7 @@ def look(
     return Look(target, layout, found, empty, verdict, sentences)
 
 
-def look_data(found: Look) -> dict[str, Any]:
+def look_data(found: Look) -> dict[str, object]:
     """Return a look as JSON; of the layout only the sums, for a file may have many extents."""
     layout = found.layout
     sums = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments.session import Observation, Session, Skip, Step, Strategy
@@ -82,7 +82,7 @@ def plan_settling(
     if wrong or not metrics or not loads:
         words = f"{wrong[0]} cannot be tracked" if wrong else "there is nothing to track"
         raise InvalidRequestError(f"{words}; there are {', '.join(_FIGURES)}")
-    plan: dict[str, Any] = {
+    plan: dict[str, object] = {
         "kind": "wdpc",
         "loads": [[name, [*arguments]] for name, arguments in loads],
         "metrics": [*metrics],

@@ -6,7 +6,6 @@ import os
 import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from fathom._hanging import must_answer
 from fathom._provenance import target_provenance
@@ -50,7 +49,7 @@ class TargetFacts:
     path: str
     is_device: bool
     size_bytes: int
-    identity: dict[str, Any]
+    identity: dict[str, object]
     is_direct: bool
     file_system: str | None
     device_bytes: int | None
@@ -60,7 +59,7 @@ class TargetFacts:
         """Whether there is no device beneath it, but memory."""
         return self.file_system in _IN_MEMORY
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return all of it as JSON."""
         return asdict(self)
 

@@ -57,7 +57,7 @@ class WritePlan:
     left_bytes: int = 0
     for_experiment: int | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return it as JSON."""
         return asdict(self)
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, cast
 
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
 from fathom.experiments.told_runs import told_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from fathom._claims import Evidence, Unit
-    from fathom.experiments.sweep._result import Sweep
+    from fathom.experiments.sweep.result import CellOutcome, Sweep, SweepOutcome
     from fathom.store import Store
 
 __all__ = ["sweep_claims", "told_sweep"]
 
-_UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_Rate = Literal["iops", "mib_per_s"]
+_UNITS: dict[_Rate, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 _KNOWN_RATES = "their rates are known as far as +/- % says, at 95 % or more"
 _SOURCES = ("measured", "interpolated", "failed", "pending")
 _TAIL = "latency_p99_ns"
@@ -26,7 +27,7 @@ _TAIL = "latency_p99_ns"
 
 def told_sweep(store: Store, found: Sweep) -> Sweep:
     """Return a sweep with what it says, and with the marks of its cells."""
-    plain = asdict(found)
+    plain = cast("SweepOutcome", asdict(found))
     best = [one["run_id"] for name in _UNITS if (one := _greatest(plain["cells"], name))]
     told = told_runs(store, [*best, *(cell.run_id for cell in found.cells)])
     cells = [
@@ -38,7 +39,7 @@ def told_sweep(store: Store, found: Sweep) -> Sweep:
     return replace(found, cells=cells, claims=sweep_claims(plain, told))
 
 
-def sweep_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
+def sweep_claims(outcome: SweepOutcome, told: ToldRuns) -> list[Claim]:
     """Return the claims of a sweep's outcome, the headline first."""
     cells = outcome.get("cells") or ()
     most = _greatest(cells, "iops")
@@ -59,13 +60,13 @@ def sweep_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
     return claims
 
 
-def _greatest(cells: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any] | None:
+def _greatest(cells: Sequence[CellOutcome], name: _Rate) -> CellOutcome | None:
     """Return the cell with the most; of those that are alike, one that was measured."""
     known = [one for one in cells if one.get(name) is not None]
     return max(known, key=lambda one: (one[name], one["source"] == "measured"), default=None)
 
 
-def _label(cell: Mapping[str, Any], told: ToldRuns) -> str:
+def _label(cell: CellOutcome, told: ToldRuns) -> str:
     """Return the load of a cell: what was varied, and what else its run tells of it."""
     varied = cell["parameters"]
     words = [f"{name} {value}" for name, value in varied.items()]
@@ -78,16 +79,15 @@ def _label(cell: Mapping[str, Any], told: ToldRuns) -> str:
     return label if cell["source"] == "measured" else f"{label}; interpolated"
 
 
-def _evidence(told: ToldRuns, cell: Mapping[str, Any], name: str) -> list[Evidence]:
+def _evidence(told: ToldRuns, cell: CellOutcome, name: _Rate) -> list[Evidence]:
     """Return the run of a cell; what was interpolated has none."""
-    if cell["source"] != "measured":
+    value = cell.get(name)
+    if cell["source"] != "measured" or value is None:
         return []
-    return [told.evidence(cell.get("run_id"), name, cell[name], _UNITS[name])]
+    return [told.evidence(cell.get("run_id"), name, value, _UNITS[name])]
 
 
-def _interpolation(
-    outcome: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]
-) -> list[tuple[str, str]]:
+def _interpolation(outcome: SweepOutcome, cells: Sequence[CellOutcome]) -> list[tuple[str, str]]:
     interpolated = [one for one in cells if one["source"] == "interpolated"]
     wide = sum(one.get("is_precise") is False for one in cells)
     return [
@@ -95,11 +95,16 @@ def _interpolation(
         ("checked", _checked_words(outcome) if outcome.get("checked") else ""),
         ("probed", _probed_words(outcome) if outcome.get("probed") else ""),
         ("precision", _wide_words(wide) if wide else ""),
-        ("tails", tails_words([one["figures"] for one in cells if one.get("figures")])),
+        ("tails", tails_words(_latency_ios(cells))),
     ]
 
 
-def _checked_words(outcome: Mapping[str, Any]) -> str:
+def _latency_ios(cells: Sequence[CellOutcome]) -> list[float | None]:
+    """Return the I/Os of the latencies of each cell that was measured."""
+    return [figures.get("latency_ios") for one in cells if (figures := one.get("figures"))]
+
+
+def _checked_words(outcome: SweepOutcome) -> str:
     words = (
         f"Of {outcome['checked']} cells that could have been interpolated and were measured to "
         f"check, {outcome['within']} lay within the tolerance"
@@ -113,7 +118,7 @@ def _checked_words(outcome: Mapping[str, Any]) -> str:
     )
 
 
-def _probed_words(outcome: Mapping[str, Any]) -> str:
+def _probed_words(outcome: SweepOutcome) -> str:
     return (
         f"{outcome['probed']} of the others got a short look, which finds a cell that is slow or "
         f"fast by itself: {outcome['stood_apart']} stood apart and were measured."
@@ -127,12 +132,12 @@ def _wide_words(count: int) -> str:
     )
 
 
-def _interpolated_words(interpolated: Sequence[Mapping[str, Any]]) -> str:
+def _interpolated_words(interpolated: Sequence[CellOutcome]) -> str:
     """Say what the figures of cells that were not measured are worth."""
     latencies = [
-        one["estimated_latency"][_TAIL]
+        estimated[_TAIL]
         for one in interpolated
-        if one.get("estimated_latency") and _TAIL in one["estimated_latency"]
+        if (estimated := one.get("estimated_latency")) and _TAIL in estimated
     ]
     if not latencies:
         return f"Interpolated cells were not measured: they have no latencies, and {_KNOWN_RATES}."

@@ -23,9 +23,9 @@ from fathom.experiments.session import (
 from fathom.experiments.sweep._latency import estimate_latencies
 from fathom.experiments.sweep._probe import PROBE_S, Probes, probe_arguments
 from fathom.experiments.sweep._refine import Check
-from fathom.experiments.sweep._result import Sweep, SweptCell
 from fathom.experiments.sweep.claims import told_sweep
 from fathom.experiments.sweep.plan import SweepPlan
+from fathom.experiments.sweep.result import Sweep, SweptCell
 from fathom.store.damage import damage_told
 from fathom.units import MIB
 

@@ -75,7 +75,7 @@ class SweepPlan:
         rest = {key: value for key, value in data.items() if key not in ("axes", "arguments")}
         return cls(arguments=tuple(data["arguments"]), axes=axes, **rest)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what ``from_dict`` reads."""
         return asdict(self)
 

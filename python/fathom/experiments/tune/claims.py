@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from fathom._claims import Claim, ToldRuns
 from fathom._tails import tails_words
@@ -13,8 +13,8 @@ from fathom.units import NS_PER_MS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fathom._claims import Evidence
-    from fathom.experiments.tune.result import Tuning
+    from fathom._claims import Evidence, Unit
+    from fathom.experiments.tune.result import KneeRangeOutcome, PointOutcome, Tuning, TuningOutcome
     from fathom.store import Store
 
 __all__ = ["best_points", "told_tuning", "tune_claims"]
@@ -22,7 +22,7 @@ __all__ = ["best_points", "told_tuning", "tune_claims"]
 
 def told_tuning(store: Store, found: Tuning) -> Tuning:
     """Return a tuning with what it says, and with the marks of its runs."""
-    plain = found.as_dict()
+    plain = cast("TuningOutcome", found.as_dict())
     first = [one["run_id"] for one in best_points(plain)]
     told = told_runs(store, [*first, *(one.run_id for one in found.points)])
     points = [
@@ -34,7 +34,7 @@ def told_tuning(store: Store, found: Tuning) -> Tuning:
     return replace(found, points=points, claims=tune_claims(plain, told))
 
 
-def best_points(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def best_points(outcome: TuningOutcome) -> list[PointOutcome]:
     """Return the runs that the figures of the best load are of.
 
     Those that confirmed it, as often as they were asked; of a load that none confirmed, all.
@@ -45,59 +45,63 @@ def best_points(outcome: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         for one in outcome.get("points", ())
         if (one["threads"], one["depth"]) == load and one.get("figures")
     ]
-    found = outcome.get("confirmation") or {}
-    if found.get("iops") is None or (found["threads"], found["depth"]) != load:
+    found = outcome.get("confirmation")
+    if found is None or found.get("iops") is None or (found["threads"], found["depth"]) != load:
         return mine
     rounds = [one for one in mine if one["role"] != "search"]
     return rounds[-found["rounds"] :]
 
 
-def tune_claims(outcome: Mapping[str, Any], told: ToldRuns) -> list[Claim]:
+def tune_claims(outcome: TuningOutcome, told: ToldRuns) -> list[Claim]:
     """Return the claims of a tuning's outcome, the headline first."""
     evidence = _evidence(outcome, told)
     claims = [_headline(outcome, told, evidence)]
     if outcome.get("threads") is not None:
         claims.append(told.claim("confirmation", _confirmation_words(outcome), evidence))
-    if outcome.get("knee_range"):
-        claims.append(told.claim("knee-range", _range_words(outcome), evidence))
+    where = outcome.get("knee_range")
+    if where:
+        claims.append(told.claim("knee-range", _range_words(outcome, where), evidence))
     claims += [told.claim("reason", one, evidence) for one in outcome.get("reasons", ())]
-    figures = [one["figures"] for one in outcome.get("points", ()) if one.get("figures")]
-    few = tails_words(figures, of="runs")
+    known = [figures for one in outcome.get("points", ()) if (figures := one.get("figures"))]
+    few = tails_words([one.get("latency_ios") for one in known], of="runs")
     return [*claims, Claim("tails", few)] if few else claims
 
 
-def _headline(outcome: Mapping[str, Any], told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
+def _headline(outcome: TuningOutcome, told: ToldRuns, evidence: Sequence[Evidence]) -> Claim:
     if outcome.get("threads") is None:
         return Claim("headline", "No load will do.")
     threads, depth = outcome["threads"], outcome["depth"]
     load = f"{threads} threads, depth {depth} (-t{threads} -o{depth})"
-    if outcome.get("iops") is None or outcome.get("latency_ns") is None:
+    iops, latency_ns = outcome.get("iops"), outcome.get("latency_ns")
+    if iops is None or latency_ns is None:
         return told.headline(f"Best: {load}", f"By them the best load: {load}", evidence)
-    figures = f"{outcome['iops']:,.0f} IOPS, {_metric(outcome)} {_millis(outcome['latency_ns'])}"
+    figures = f"{iops:,.0f} IOPS, {_metric(outcome)} {_millis(latency_ns)}"
     judged = f"Best: {load}: {figures}"
     return told.headline(judged, f"By them the best load: {load}: {figures}", evidence)
 
 
-def _metric(outcome: Mapping[str, Any]) -> str:
-    return str(outcome.get("goal", {}).get("metric", "mean"))
+def _metric(outcome: TuningOutcome) -> str:
+    return outcome["goal"]["metric"] if "goal" in outcome else "mean"
 
 
 def _millis(time_ns: float) -> str:
     return f"{time_ns / NS_PER_MS:.3f} ms"
 
 
-def _evidence(outcome: Mapping[str, Any], told: ToldRuns) -> list[Evidence]:
+def _evidence(outcome: TuningOutcome, told: ToldRuns) -> list[Evidence]:
     name = f"latency_{_metric(outcome)}_ns"
     found = []
     for one in best_points(outcome):
-        figures = one["figures"]
-        found.append(told.evidence(one.get("run_id"), "iops", figures["iops"], "IOPS"))
-        if figures.get(name) is not None:
-            found.append(told.evidence(one.get("run_id"), name, figures[name], "ns"))
+        figures: Mapping[str, float | None] = one["figures"] or {}
+        units: dict[str, Unit] = {"iops": "IOPS", name: "ns"}
+        for figure, unit in units.items():
+            value = figures.get(figure)
+            if value is not None:
+                found.append(told.evidence(one.get("run_id"), figure, value, unit))
     return found
 
 
-def _confirmation_words(outcome: Mapping[str, Any]) -> str:
+def _confirmation_words(outcome: TuningOutcome) -> str:
     found = outcome.get("confirmation")
     if not found:
         return "NOT confirmed: no run of its own could be made."
@@ -105,17 +109,17 @@ def _confirmation_words(outcome: Mapping[str, Any]) -> str:
     return f"{'Confirmed' if found['is_supported'] else 'NOT confirmed'}: {evidence}."
 
 
-def _range_words(outcome: Mapping[str, Any]) -> str:
-    where, goal = outcome["knee_range"], outcome["goal"]
-    noise = (outcome.get("confirmation") or {}).get("noise") or 0.0
+def _range_words(outcome: TuningOutcome, where: KneeRangeOutcome) -> str:
+    found = outcome.get("confirmation")
+    noise = (found and found.get("noise")) or 0.0
     words = (
         f"Warning: this machine is noisier (+/- {100 * noise:.0f} %) than the "
-        f"{100 * goal['share']:g} % by which the knee is told"
+        f"{100 * outcome['goal']['share']:g} % by which the knee is told"
     )
-    loads = [(where[f"{end}_threads"], where[f"{end}_depth"]) for end in ("low", "high")]
-    if loads[0] == loads[1]:
+    low_threads, low_depth = where["low_threads"], where["low_depth"]
+    high_threads, high_depth = where["high_threads"], where["high_depth"]
+    if (low_threads, low_depth) == (high_threads, high_depth):
         return f"{words}; all the same, no other load comes into question."
-    (low_threads, low_depth), (high_threads, high_depth) = loads
     return (
         f"{words}: it lies between {low_threads} threads, depth {low_depth} "
         f"({low_threads * low_depth} outstanding) and {high_threads} threads, depth {high_depth} "

@@ -88,7 +88,7 @@ class TunePlan:
         lists = {name: tuple(data[name]) for name in ("arguments", "threads", "depths")}
         return cls(**{**data, **lists, "goal": Goal(**data["goal"])})
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return what ``from_dict`` reads."""
         return asdict(self)
 

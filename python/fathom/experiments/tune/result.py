@@ -4,16 +4,80 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fathom._claims import Claim
     from fathom.experiments.tune._confirm import Confirmation
     from fathom.experiments.tune.knee_search import Estimate, Goal
     from fathom.runners import Figures
     from fathom.stats import ScalabilityLaw
 
-__all__ = ["KneeRange", "TunedLoad", "TunedPoint", "Tuning"]
+__all__ = [
+    "KneeRange",
+    "KneeRangeOutcome",
+    "PointOutcome",
+    "TunedLoad",
+    "TunedPoint",
+    "Tuning",
+    "TuningOutcome",
+]
+
+
+class PointOutcome(TypedDict):
+    """A ``TunedPoint`` as the store keeps it."""
+
+    threads: int
+    depth: int
+    role: str
+    figures: Mapping[str, float | None] | None
+    run_id: NotRequired[int | None]
+    failure: NotRequired[str | None]
+    findings: NotRequired[list[str]]
+
+
+class ConfirmationOutcome(TypedDict):
+    """A ``Confirmation`` as the store keeps it."""
+
+    threads: int
+    depth: int
+    rounds: int
+    is_supported: bool
+    evidence: list[str]
+    iops: NotRequired[float | None]
+    noise: NotRequired[float | None]
+
+
+class GoalOutcome(TypedDict):
+    """A ``Goal`` as the store keeps it."""
+
+    metric: str
+    share: NotRequired[float]
+
+
+class KneeRangeOutcome(TypedDict):
+    """A ``KneeRange`` as the store keeps it."""
+
+    low_threads: int
+    low_depth: int
+    high_threads: int
+    high_depth: int
+
+
+class TuningOutcome(TypedDict):
+    """A ``Tuning`` as the store keeps it."""
+
+    goal: NotRequired[GoalOutcome]
+    threads: NotRequired[int | None]
+    depth: NotRequired[int | None]
+    iops: NotRequired[float | None]
+    latency_ns: NotRequired[float | None]
+    confirmation: NotRequired[ConfirmationOutcome | None]
+    knee_range: NotRequired[KneeRangeOutcome | None]
+    reasons: NotRequired[list[str]]
+    points: NotRequired[list[PointOutcome]]
 
 
 @dataclass(frozen=True)
@@ -113,7 +177,7 @@ class Tuning:
         found = self.confirmation
         return found is not None and found.is_supported
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Return all of it for JSON, with what follows from it."""
         found = asdict(self) | {"is_confirmed": self.is_confirmed}
         if self.law is not None:

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fathom._asked import asked_load
 from fathom._claims import ToldRuns
@@ -24,6 +24,8 @@ from fathom.units import rate_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from fathom.experiments.sweep.result import SweepOutcome
+    from fathom.experiments.tune.result import PointOutcome, TuningOutcome
     from fathom.report.material import ReportedRun
     from fathom.store import Experiment
 
@@ -181,7 +183,9 @@ def told_sentences(claims: Sequence[Any]) -> tuple[str, tuple[str, ...]]:
 
 def sweep_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Return what a sweep says; older outcomes have no claims, so that these are made now."""
-    return told_sentences(outcome.get("claims") or sweep_claims(outcome, ToldRuns()))
+    return told_sentences(
+        outcome.get("claims") or sweep_claims(cast("SweepOutcome", outcome), ToldRuns())
+    )
 
 
 def _sweep_numbers(grid: Sequence[GridCell], points: Sequence[Point]) -> tuple[KeyNumber, ...]:
@@ -243,7 +247,7 @@ def _tuned(
 
     That of the best has the figures that the tuning told; others have the mean of their runs.
     """
-    loads: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    loads: dict[tuple[int, int], list[PointOutcome]] = {}
     for one in outcome.get("points", ()):
         if one.get("figures"):
             loads.setdefault((one["threads"], one["depth"]), []).append(one)
@@ -251,8 +255,8 @@ def _tuned(
     found = []
     for (threads, depth), mine in sorted(loads.items()):
         is_best = (threads, depth) == best
-        runs = best_points(outcome) if is_best else mine
-        figures = _mean_figures([one["figures"] for one in runs])
+        runs = best_points(cast("TuningOutcome", outcome)) if is_best else mine
+        figures = _mean_figures([one["figures"] or {} for one in runs])
         if is_best and outcome.get("iops") is not None:
             figures |= {"iops": outcome["iops"]}
             figures |= {f"latency_{outcome['goal']['metric']}_ns": outcome["latency_ns"]}
@@ -266,11 +270,12 @@ def _tuned(
     return found
 
 
-def _mean_figures(figures: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _mean_figures(figures: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
     """Return the geometric mean of each figure that all runs have."""
     names = [name for name in figures[0] if all(one.get(name) for one in figures)]
     return {
-        name: math.exp(sum(math.log(one[name]) for one in figures) / len(figures)) for name in names
+        name: math.exp(sum(math.log(one[name] or 1.0) for one in figures) / len(figures))
+        for name in names
     }
 
 
@@ -284,7 +289,9 @@ def _tuned_grid(points: Sequence[Point]) -> tuple[GridCell, ...]:
 
 def tune_sentences(outcome: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
     """Return what a tuning says, as that of a sweep."""
-    return told_sentences(outcome.get("claims") or tune_claims(outcome, ToldRuns()))
+    return told_sentences(
+        outcome.get("claims") or tune_claims(cast("TuningOutcome", outcome), ToldRuns())
+    )
 
 
 def _tune_numbers(outcome: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[KeyNumber, ...]:

@@ -3,21 +3,57 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NotRequired, TypedDict
 
 from fathom._frames import Row, Tabular
 from fathom._tables import cell_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from fathom._claims import Claim
     from fathom.experiments.sweep._latency import Latencies
     from fathom.runners import Figures
 
-__all__ = ["Source", "Sweep", "SweptCell"]
+__all__ = ["CellOutcome", "Source", "Sweep", "SweepOutcome", "SweptCell"]
 
 Source = Literal["measured", "interpolated", "failed", "pending"]
+
+
+class EstimateOutcome(TypedDict):
+    """A latency that was not measured, with its interval."""
+
+    value_ns: float
+    low_ns: float
+    high_ns: float
+
+
+class CellOutcome(TypedDict):
+    """A ``SweptCell`` as the store keeps it; what older versions did not keep may be missing."""
+
+    parameters: dict[str, str]
+    source: Source
+    iops: NotRequired[float | None]
+    mib_per_s: NotRequired[float | None]
+    iops_low: NotRequired[float | None]
+    iops_high: NotRequired[float | None]
+    is_precise: NotRequired[bool | None]
+    figures: NotRequired[Mapping[str, float | None] | None]
+    estimated_latency: NotRequired[dict[str, EstimateOutcome] | None]
+    run_id: NotRequired[int | None]
+    failure: NotRequired[str | None]
+    findings: NotRequired[list[str]]
+
+
+class SweepOutcome(TypedDict):
+    """A ``Sweep`` as the store keeps it."""
+
+    cells: NotRequired[list[CellOutcome]]
+    checked: NotRequired[int]
+    within: NotRequired[int]
+    most_beyond: NotRequired[float | None]
+    probed: NotRequired[int]
+    stood_apart: NotRequired[int]
 
 
 @dataclass(frozen=True)
