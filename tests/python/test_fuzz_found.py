@@ -16,7 +16,7 @@ from fathom.imported import ImportFormatError
 from fathom.report import ReportError, gather
 from fathom.store import Store
 from fathom.tools import from_fio, from_iometer, read_job_file, read_load
-from fathom.tools.diskspd._scanned_cpus import folded_cpus
+from fathom.tools.diskspd._scanned import folded_cpus
 from fathom.tools.formats import read_source
 from fathom.workloads.workload import WorkloadError, read_workload
 from imported import DATA, SAMPLES, check

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom.cli.verbs import VERBS
-from fathom.experiments.compare._interleaved_plan import TurnsPlan
-from fathom.experiments.compare.interleaved import compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
 from fathom.experiments.repeat import RepeatPolicy, begin_repeat
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.store import Store

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom.experiments.compare._interleaved_plan import TurnsPlan
-from fathom.experiments.compare.interleaved import compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
 from fathom.experiments.prepare import plan_settling
 from fathom.experiments.repeat import RepeatPolicy, begin_repeat
 from fathom.experiments.tune.experiment import plan_tune, tune

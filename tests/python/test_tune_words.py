@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fathom.experiments._run_times import LEAST_RUN_S, expected_run_s
 from fathom.experiments.axes import parse_axes
-from fathom.experiments.compare._interleaved_plan import TurnsPlan
+from fathom.experiments.compare.interleaved import TurnsPlan
 from fathom.experiments.sweep.plan import plan_sweep
 from fathom.experiments.tune._confirm import Confirming
 from fathom.experiments.tune._reasons import reasons

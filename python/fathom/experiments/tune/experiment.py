@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from fathom.experiments._run_times import START_S, expected_run_s
 from fathom.experiments.session import (
     Forecast,
     Observation,
@@ -14,15 +18,14 @@ from fathom.experiments.session import (
     Strategy,
     failed_words,
 )
-from fathom.experiments.tune._confirm import LEAST_ROUNDS, MOST_ATTEMPTS, Confirmation, Confirming
-from fathom.experiments.tune._left import (
-    ExpectedRuns,
-    runs_of_confirmation,
-    runs_of_search,
-    seconds_left,
+from fathom.experiments.tune._confirm import (
+    LEAST_ROUNDS,
+    MOST_ATTEMPTS,
+    MOST_ROUNDS,
+    Confirmation,
+    Confirming,
 )
 from fathom.experiments.tune._reasons import reasons
-from fathom.experiments.tune._time_kept import TimeKept
 from fathom.experiments.tune.claims import told_tuning
 from fathom.experiments.tune.plan import TunePlan, plan_tune
 from fathom.experiments.tune.result import KneeRange, TunedLoad, TunedPoint, Tuning
@@ -40,6 +43,122 @@ if TYPE_CHECKING:
     from fathom.store import Store
 
 __all__ = ["TunePlan", "TunedPoint", "Tuning", "plan_tune", "resume_tune", "tune"]
+
+# How long tuning still takes: a range, since what it finds decides what it must run.
+#
+# How much runs differ is not known before loads are run again, at the end, and decides whether a
+# confirmation takes 6 runs or 18. One number would be wrong by half as often as not.
+
+# So many loads beyond those of the design are measured at most times, of 3,200 simulated tunings
+# (docs/lab.md), and at least so many more once these are done.
+_MORE = 10
+_STILL_MORE = 3
+_LEAST_CONFIRMED = 2
+_MOST_LOADS = 3
+_DEVIATIONS = 2.0
+
+
+@dataclass(frozen=True)
+class ExpectedRuns:
+    """How many runs there will be in the end, in nine of ten cases."""
+
+    low: float = 0.0
+    high: float = 0.0
+
+
+def runs_of_search(search: KneeSearch, tried: int, confirming: int) -> ExpectedRuns:
+    """Return how many there will be while the search goes on; ``confirming`` have been."""
+    design, loads = len(search.design()), len(search.loads)
+    low = min(max(design, tried), loads)
+    high = min(max(design + _MORE, tried + _STILL_MORE), loads)
+    return ExpectedRuns(
+        low + confirming + _LEAST_CONFIRMED * LEAST_ROUNDS,
+        high + confirming + _MOST_LOADS * MOST_ROUNDS,
+    )
+
+
+def runs_of_confirmation(confirming: Confirming, before: int) -> ExpectedRuns:
+    """Return how many there will be if no other search follows."""
+    loads = len(confirming.loads)
+    return ExpectedRuns(before + loads * confirming.rounds, before + loads * MOST_ROUNDS)
+
+
+def seconds_left(
+    durations_s: Sequence[float], done: int, expected: ExpectedRuns
+) -> tuple[float, float]:
+    """Return between what the remaining time is, given how long each run took so far."""
+    taken = np.asarray(durations_s, float)
+    mean = float(taken.mean())
+    deviation = float(taken.std(ddof=1)) if taken.size > 1 else mean / 2
+
+    def off(runs: float) -> float:
+        """Return by how much the sum of so many runs may differ from what those so far tell."""
+        return _DEVIATIONS * deviation * math.sqrt(runs + runs**2 / taken.size)
+
+    low, high = (max(runs - done, 0.0) for runs in (expected.low, expected.high))
+    return max(low * mean - off(low), low * mean / 2), high * mean + off(high)
+
+
+# Keeping to the time that was foreseen, whatever the storage does.
+#
+# How much runs differ, and so how long each takes and how many there must be, is not known before
+# they are made. So what is foreseen is a budget: runs that take long are given less time the less
+# of it is left, rounds of confirmation that nobody must have are made as long as there is time, and
+# left out if there is none.
+
+# A run may take so many times its share of what is left, as most take less.
+_GENEROUS = 1.6
+# No run is cut shorter: the stop rule asks for two seconds behind the warm-up.
+_SHORTEST_S = 3
+# What must be is begun within this share of the budget.
+_MOST = 1.15
+# A first set-up that is longer makes or fills a file, which nobody can foresee.
+_SET_UP_S = 1.0
+
+
+@dataclass
+class TimeKept:
+    """What of the budget has been used; the same after a kill, but for the set-up of runs."""
+
+    plan: TunePlan
+    spent_s: float = 0.0
+    runs: int = 0
+
+    def add(self, figures: Figures | None, taken_s: float | None) -> None:
+        """Count a run; ``taken_s`` is None if it was made before a kill."""
+        measured_s = 0.0 if figures is None else figures.measured_s
+        counted_s = START_S + measured_s if taken_s is None else taken_s
+        if not self.runs:
+            counted_s = min(counted_s, measured_s + _SET_UP_S)
+        self.spent_s += counted_s
+        self.runs += 1
+
+    @property
+    def run_s(self) -> float:
+        """How long a further run takes, as far as one can tell."""
+        return expected_run_s(self.plan.typical_run_s, self.spent_s, self.runs)
+
+    def longest_s(self, runs_left: float) -> int:
+        """Return the longest time of the next run, where there will be so many."""
+        if self.plan.runner != "fathom":
+            return self.plan.longest_s
+        left_s = max(self.plan.budget_s - self.spent_s, 0.0)
+        share_s = _GENEROUS * left_s / max(runs_left, 1.0)
+        return min(max(round(share_s), _SHORTEST_S), self.plan.longest_s)
+
+    def has_room(self, runs: int) -> bool:
+        """Whether there is time for so many runs that nobody must have."""
+        return self.spent_s + runs * self.run_s <= self.plan.budget_s
+
+    def may_begin(self, runs: int) -> bool:
+        """Whether so many runs that ought to be end near enough to what was foreseen."""
+        return self.spent_s + runs * self.run_s <= _MOST * self.plan.budget_s
+
+    def bounds(self, low_s: float, high_s: float) -> tuple[float, float]:
+        """Return between what the remaining time is, given that without a budget; never nothing."""
+        left_s = max(_MOST * self.plan.budget_s - self.spent_s, self.run_s)
+        return min(low_s, left_s), max(min(high_s, left_s), self.run_s)
+
 
 _LEAST_LOADS = 4
 _MOST_GROWTHS = 2

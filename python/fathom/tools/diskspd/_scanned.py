@@ -6,27 +6,302 @@ Nothing is read by its place here but by what must hold of it (``_scanned_figure
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from fathom.imported.model import (
+    ImportedCpu,
     ImportedDirection,
+    ImportedLatency,
     ImportedResult,
     ImportedRow,
     ImportedTarget,
 )
-from fathom.tools._lines import bytes_of, normal
+from fathom.tools._lines import bytes_of, decimal, nanoseconds, normal
 from fathom.tools.diskspd._read_load import Settings, command_settings
-from fathom.tools.diskspd._scanned_cpus import folded_cpus, scrambled_cpus
-from fathom.tools.diskspd._scanned_figures import scrambled_threads, scrambled_total
+from fathom.tools.diskspd._tables import WHAT, percent_of
+from fathom.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["scrambled_results"]
+
+# Figures of a result whose cells stand out of order, found by what must hold between them.
+#
+# Bytes are I/Os times the block size; IOPS are I/Os, and MiB/s are MiB, divided by the test time;
+# the latencies stand behind the IOPS, once at least. The threads' I/Os sum up to the total's, and
+# their means, weighted by I/Os, to its mean. What no number of the text qualifies for is unknown.
+
+_PERCENTS = (25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999, 99.9999, 99.99999, 99.999999)
+_LABELS = "min 25th 50th 75th 90th 95th 99th 3-nines 4-nines 5-nines 6-nines 7-nines 8-nines max"
+_HALF_A_CENT = 0.005
+_MEAN_SLACK_MS = 0.002
+# A row stands in the table of the total and in that of the reads, and so does the total itself.
+_SHOWN = 2
+_MOST_TABLE = 1500
+
+
+def scrambled_total(text: str, block_bytes: int, measured_s: float) -> ImportedDirection | None:
+    """Return the total with its percentiles; None if its I/Os, bytes and rates are not there."""
+    pairs = _pairs(text, block_bytes)
+    found = _figures(text, max(pairs, default=0), block_bytes, measured_s)
+    return None if found is None else _with_percentiles(found, text)
+
+
+def scrambled_threads(
+    text: str, total: ImportedDirection, block_bytes: int, threads: int, measured_s: float
+) -> list[ImportedDirection]:
+    """Return the figures of each thread in order; of all or of none."""
+    pairs = _pairs(text, block_bytes)
+    if threads == 1 and len(re.findall(rf"(?<!\d){total.bytes}(?!\d)", text)) > _SHOWN:
+        # A single thread has the figures of the total, which then stand there once more.
+        latency = total.latency and replace(
+            total.latency, min_ns=None, max_ns=None, percentiles_ns={}
+        )
+        texts = {name: one for name, one in total.texts.items() if name not in _LABELS.split()}
+        return [replace(total, latency=latency, texts=texts)]
+    own = [ios for ios in pairs if ios != total.ios]
+    rows = [_figures(text, ios, block_bytes, measured_s) for ios in own]
+    whole = [row for row in rows if row is not None]
+    return whole if len(whole) == len(rows) == threads and _add_up(whole, total) else []
+
+
+def _add_up(rows: Sequence[ImportedDirection], total: ImportedDirection) -> bool:
+    means = [(row.ios or 0, row.latency and row.latency.mean_ns) for row in rows]
+    if sum(ios for ios, _mean in means) != total.ios or total.latency is None:
+        return False
+    if any(mean is None for _ios, mean in means) or total.latency.mean_ns is None:
+        return False
+    mean_ns = math.fsum(ios * (mean or 0) for ios, mean in means) / total.ios
+    return abs(mean_ns - total.latency.mean_ns) <= _MEAN_SLACK_MS * 1e6
+
+
+def _pairs(text: str, block_bytes: int) -> list[int]:
+    """Return the I/Os of which the bytes stand there too, in the order of these."""
+    tokens = [int(one) for one in re.findall(r"(?<![\d.])[1-9]\d{1,14}(?![\d.%])", text)]
+    known = set(tokens)
+    sizes = dict.fromkeys(one for one in tokens if one and one % block_bytes == 0)
+    return [one // block_bytes for one in sizes if one // block_bytes in known]
+
+
+def _figures(text: str, ios: int, block_bytes: int, measured_s: float) -> ImportedDirection | None:
+    size = ios * block_bytes
+    cents = re.findall(r"(?<![\d.])\d+\.\d\d(?![\d%s])", text)
+    iops = _nearest(cents, ios / measured_s, measured_s)
+    rate = _nearest(cents, size / MIB / measured_s, measured_s)
+    if not ios or iops is None or rate is None:
+        return None
+    # The first digit may be lost at the edge of the page; whole numbers of other columns, and the
+    # numbers of threads, may have slipped in between.
+    pattern = (
+        rf"(?<![\d.]){iops[0]}?{re.escape(iops[1:])}(?: \d+(?![\d.]))* (\d+\.\d{{3}})"
+        r"(?: \d{1,3}(?![\d.]))* (\d+\.\d{3})(?!\d)"
+    )
+    behind = re.search(pattern, text)
+    texts = {"bytes": str(size), "ios": str(ios), "mib_per_s": rate, "iops": iops}
+    if behind is None:
+        return ImportedDirection(ios, size, decimal(iops), decimal(rate), texts=texts)
+    mean, std = behind.groups()
+    latency = ImportedLatency(WHAT, ios, nanoseconds(mean), nanoseconds(std))
+    texts |= {"mean": mean, "std": std}
+    return ImportedDirection(ios, size, decimal(iops), decimal(rate), latency=latency, texts=texts)
+
+
+def _nearest(texts: Sequence[str], value: float, measured_s: float) -> str | None:
+    """Return the number that a value was printed as, if the rounding of the time explains it."""
+    slack = value * _HALF_A_CENT / measured_s + _HALF_A_CENT
+    near = [text for text in texts if abs(float(text) - value) <= slack]
+    return min(near, key=lambda text: abs(float(text) - value), default=None)
+
+
+def _with_percentiles(found: ImportedDirection, text: str) -> ImportedDirection:
+    if found.latency is None:
+        return found
+    _before, _mark, behind = text.partition("%-ile")
+    texts = _in_order(_table(behind)) or _by_label(behind[:_MOST_TABLE])
+    shares = {label: nanoseconds(one) for label, one in texts.items()}
+    percents = {
+        percent: value
+        for label, value in shares.items()
+        if value is not None and (percent := percent_of(label)) in _PERCENTS
+    }
+    latency = replace(
+        found.latency,
+        min_ns=shares.get("min"),
+        max_ns=shares.get("max"),
+        percentiles_ns=percents,
+    )
+    return replace(found, latency=latency, texts={**found.texts, **texts})
+
+
+def _in_order(table: str) -> dict[str, str]:
+    """Return all percentiles, which rise: of reads alone each stands there twice; else nothing."""
+    numbers = re.findall(r"(?<![\d.])\d+\.\d{3}(?!\d)", table)
+    # The means of tables without I/O, 0.000, may have slipped in among them.
+    values = sorted((one for one in numbers if float(one)), key=float)
+    labels = _LABELS.split()
+    if len(values) != 2 * len(labels) or values[::2] != values[1::2]:
+        return {}
+    return dict(zip(labels, values[::2], strict=True))
+
+
+def _by_label(table: str) -> dict[str, str]:
+    """Return the percentiles that stand whole behind their labels, if they rise."""
+    pattern = r"(\d\dth|\d-nines|min|max) (\d+\.\d{3}) (?:N/A (\d+\.\d{3})(?!\d)|N(?!/))"
+    found = re.findall(pattern, table)
+    # Where the line ends behind the reads, the total is lost: of reads alone it is the same.
+    texts = {label: read for label, read, both in found if both in ("", read)}
+    rising = [float(texts[label]) for label in _LABELS.split() if label in texts]
+    return texts if all(one <= other for one, other in pairwise(rising)) else {}
+
+
+def _table(text: str) -> str:
+    """Return the part that holds percentiles: up to the first words that are none of theirs."""
+    end = re.search(r"(?!nines|min|max|Read|Write|Writ|Total|tal|ms)\b[A-Za-z]{3,}\b", text)
+    return text[: end.start()] if end else text
+
+
+# Rows of the table of CPUs whose cells stand out of order.
+#
+# Cells of one row follow each other, with other words between them. A row is one if its numbers
+# hold: usage is user plus kernel time, each printed to a hundredth. A cell that has lost digits at
+# the edge of the page has no decimals, or does not fit; it is unknown, and what holds of the others
+# decides.
+
+# A number is tried from its first digit alone: from each of thousands would take their square.
+_PERCENT = re.compile(r"(?<!\d)(\d+(?:\.\d+)?)%")
+_CELL = re.compile(r"<?(?<!\d)\d+(?:\.\d\d)?%")
+_WHOLE = re.compile(r"\d+\.\d\d")
+_ROW = 4
+_NAMES = ("usage_percent", "user_percent", "kernel_percent", "idle_percent")
+_SLACK = 0.025
+_ALL = 100.0
+_AVERAGE = "avg."
+# A table of CPUs has four figures in a row, and each column more doubles the orders to look at.
+_MOST_COLUMNS = 8
+
+_Cells = list[str | None]
+
+
+def scrambled_cpus(text: str) -> list[ImportedCpu]:
+    """Return the rows of a result in one line, the average last; what does not hold is left out."""
+    _head, *behind = re.split(r"Results for tim|proc count:", text, maxsplit=1)
+    part = re.split(r"Total IO|Read IO|%-ile|bytes I/Os", "".join(behind), maxsplit=1)[0]
+    whole, _mark, average = part.partition("avg.")
+    found = [*_PERCENT.finditer(whole)]
+    rows: list[ImportedCpu] = []
+    for start in range(0, len(found), _ROW):
+        cells: _Cells = [_known(one[1]) for one in found[start : start + _ROW]]
+        row = _row(str(len(rows)), cells + [None] * (_ROW - len(cells)))
+        if row is None or (start and not _is_labelled(whole, found[start].start(), len(rows))):
+            break
+        rows.append(row)
+    cells = [_known(one) for one in _PERCENT.findall(average)[:_ROW]]
+    row = _row(_AVERAGE, cells) if len(cells) == _ROW else None
+    return [*rows, row] if row else rows
+
+
+def _known(text: str) -> str | None:
+    return text if _WHOLE.fullmatch(text) else None
+
+
+def _is_labelled(text: str, end: int, number: int) -> bool:
+    """Whether the number of a CPU stands before its first cell."""
+    return re.search(rf"(?<![\d.%]){number}(?![\d.%])[^\d%]*$", text[:end]) is not None
+
+
+def _row(label: str, cells: _Cells) -> ImportedCpu | None:
+    """Return a row, if its cells hold together and no more than one of them is lost."""
+    values = [None if cell is None else decimal(cell) for cell in cells]
+    if values.count(None) > 1 or not _holds(values):
+        return None
+    usage, user, kernel, idle = values
+    texts = {
+        name: "" if cell is None else f"{cell}%" for name, cell in zip(_NAMES, cells, strict=True)
+    }
+    return ImportedCpu(label, usage, user, kernel, idle, texts=texts)
+
+
+def _holds(values: Sequence[float | None]) -> bool:
+    usage, user, kernel, idle = values
+    if usage is not None and user is not None and kernel is not None:
+        return abs(usage - user - kernel) <= _SLACK
+    # One of the three is lost: idle time tells the rest, as far as the clocks agree.
+    parts = [usage] if usage is not None else [user, kernel]
+    known = [one for one in (*parts, idle) if one is not None]
+    return (
+        idle is not None and len(known) == len(parts) + 1 and abs(sum(known) - _ALL) <= 2 * _SLACK
+    )
+
+
+def folded_cpus(columns: Sequence[Sequence[str]]) -> list[ImportedCpu]:
+    """Return the rows of a table that was cut into columns, each a list of pieces of lines.
+
+    A line of the page has a piece of each column, and a column may begin a line later than others:
+    the order in which most rows hold is taken. Digits at the left edge of the page may be cut off.
+    """
+    pieces = [found for column in columns if (found := [one for one in column if "%" in one])]
+    if len(pieces) > _MOST_COLUMNS:
+        return []
+    best: list[ImportedCpu] = []
+    for late in product((0, 1), repeat=len(pieces)):
+        lines = _lines([[""] * by + column for by, column in zip(late, pieces, strict=True)])
+        rows = [*_folded_rows(lines)]
+        best = max(best, rows, key=len)
+    return best
+
+
+def _lines(columns: Sequence[Sequence[str]]) -> list[list[str]]:
+    most = max((len(column) for column in columns), default=0)
+    return [[column[at] if at < len(column) else "" for column in columns] for at in range(most)]
+
+
+def _folded_rows(lines: Sequence[Sequence[str]]) -> Iterator[ImportedCpu]:
+    """Return rows in order, as long as each has its number."""
+    text = " ".join(f"<{line}" for line in map(_joined, lines))
+    starts = [*re.finditer(r"(?:(?<=[\s<])(\d{1,3})|avg\.) (?=<?\d+(?:\.\d\d)?%)", text)]
+    number = 0
+    for start in starts:
+        label = _AVERAGE if start[0].startswith("avg") else start[1]
+        cells = [
+            None if one.startswith("<") else _known(one.rstrip("%"))
+            for one in _CELL.findall(text[start.end() :])[:_ROW]
+        ]
+        if label not in (str(number), _AVERAGE) or len(cells) < _ROW:
+            continue
+        row = _row(label, cells)
+        if row is not None:
+            yield row
+        number += 1
+
+
+def _joined(line: Sequence[str]) -> str:
+    """Join the pieces of a line: a number may be cut in two, and some of its digits seen twice."""
+    text = ""
+    for piece in line:
+        left, right = re.search(r"(?<![\d.])(\d+)$", text), re.match(r"(\d*)\.\d\d%", piece)
+        if left is None or right is None:
+            text = f"{text} {piece}".strip()
+            continue
+        text = text[: left.start()] + _number(left[1], piece)
+    return text
+
+
+def _number(left: str, piece: str) -> str:
+    """Return both parts of a number as one, or apart if the left one is the next CPU's."""
+    digits = piece.partition(".")[0]
+    if not digits:
+        return f"{left}{piece}"
+    for same in range(min(len(left), len(digits)), 0, -1):
+        if left.endswith(digits[:same]):
+            return f"{left[:-same]}{piece}"
+    return f"{left} {piece}"
+
 
 _BEGIN = re.compile(r"Command Line: |PS [A-Z]:\\\S*> ")
 _COMMAND = re.compile(r"[^\s>]*diskspd\.exe(?: -?[\w.]+)+? (?:[A-Z]:\\|\\\\)\S+", re.IGNORECASE)

@@ -2,23 +2,396 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.tools._arguments import target_argument
-from fathom.tools._units import fio_number
-from fathom.tools.fio._load_access import access_arguments
-from fathom.tools.fio._load_rest import engine_arguments, rest_notes, time_arguments
+from fathom.tools._units import fio_number, fio_percent, fio_seconds, read_fio_size
+from fathom.tools.fio._write_target import COUNTING_PATTERN
 from fathom.tools.fio.names import files_of
-from fathom.tools.notes import Note, Notes
+from fathom.tools.notes import Notes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.tools.fio.job_file import FioJob
+    from fathom.tools.notes import Note
 
 __all__ = ["FioLoads", "from_fio"]
+
+# fio's engines, data, rates and times in DiskSpd's words; what is read is taken out.
+
+_BYTES_PER_MS = 1000
+_MILLIS = 1000
+# One I/O at a time, whatever iodepth says (fio(1), `iodepth`).
+_SYNCHRONOUS = ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap")
+_ENGINES = {"io_uring": "", "libaio": "--engine=aio", "null": "--engine=null", "mmap": "-Sm"}
+# What concerns fio's report, its start and its seed: the load is the same without.
+_SURROUNDING = {
+    name: what
+    for what, names in {
+        "report": "group_reporting new_group description lat_percentiles clat_percentiles "
+        "slat_percentiles percentile_list disable_lat disable_clat disable_slat "
+        "disable_bw disable_bw_measurement write_bw_log write_lat_log write_hist_log "
+        "per_job_logs log_offset unified_rw_reporting stats gtod_reduce clocksource "
+        "log_unix_epoch",
+        "end": "unlink exitall exitall_on_error exit_all_on_error end_fsync",
+        "processes": "thread",
+        "seed": "randrepeat allrandrepeat random_generator",
+        "units": "kb_base unit_base",
+        "files": "create_on_open create_serialize fallocate allow_file_create overwrite "
+        "allow_mounted_write",
+        "data": "refill_buffers scramble_buffers buffer_compress_chunk",
+        "CPUs": "cpus_allowed_policy",
+        "bursts": "thinktime_blocks_type",
+        "order": "norandommap softrandommap",
+        "batches": "iodepth_batch",
+    }.items()
+    for name in names.split()
+}  # fmt: skip
+
+
+def engine_arguments(options: dict[str, str], notes: Notes, *, writes: bool) -> list[str]:
+    """Return depth, threads, caches, data, priority and CPUs."""
+    engine = options.pop("ioengine", "psync")
+    depth = options.pop("iodepth", "1")
+    arguments = [f"-t{options.pop('numjobs', '1')}"]
+    arguments.append("-o1" if engine in _SYNCHRONOUS else f"-o{fio_number('iodepth', depth)}")
+    if engine in _ENGINES:
+        arguments += [_ENGINES[engine]] if _ENGINES[engine] else []
+    elif engine not in _SYNCHRONOUS:
+        notes.load("ioengine", f"there is no {engine} here; io_uring is used")
+    arguments += _caches(options, notes)
+    data = _data(options, notes)
+    arguments += data if writes else []
+    if "cpus_allowed" in options:
+        arguments.append(f"-a{options.pop('cpus_allowed')}")
+    if options.pop("prioclass", None) == "3":
+        arguments.append("-I1")
+    for name, option in (("iodepth_batch_submit", "-u"), ("iodepth_batch_complete_max", "-oc"),
+                         ("sqthread_poll_cpu", "--sqpoll=")):  # fmt: skip
+        if name in options:
+            arguments.append(f"{option}{options.pop(name)}")
+    for name, option in (("hipri", "--polled"), ("sqthread_poll", "--sqpoll")):
+        if _is_on(options.pop(name, "0")) and not any(one.startswith(option) for one in arguments):
+            arguments.append(option)
+    options.pop("fixedbufs", None)
+    if str(options.pop("mem", "")).endswith("huge"):
+        arguments.append("-l")
+    hint = options.pop("fadvise_hint", "")
+    arguments += [f"-f{hint[0]}"] if hint in ("random", "sequential") else []
+    return arguments
+
+
+def _is_on(value: str) -> bool:
+    return value != "0"
+
+
+def _caches(options: dict[str, str], notes: Notes) -> list[str]:
+    direct = _is_on(options.pop("direct", "0")) or options.pop("buffered", "1") == "0"
+    sync = options.pop("sync", "0")
+    through = sync not in ("0", "none")
+    if through and sync != "dsync":
+        notes.remark("sync", "-Sw is O_DSYNC, which leaves out metadata that reading does not need")
+    if not direct and _is_on(options.pop("invalidate", "1")):
+        notes.load("invalidate", "fio drops the file's pages from the cache at the start; DiskSpd "
+                   "leaves them")  # fmt: skip
+    options.pop("invalidate", None)
+    letters = ("u" if direct else "") + ("w" if through else "")
+    return ["-Sh"] if letters == "uw" else [f"-S{letters}"] if letters else []
+
+
+def _data(options: dict[str, str], notes: Notes) -> list[str]:
+    arguments = []
+    compress = options.pop("buffer_compress_percentage", None)
+    dedupe = options.pop("dedupe_percentage", None)
+    zeros, pattern = options.pop("zero_buffers", "0"), options.pop("buffer_pattern", None)
+    fresh = options.get("refill_buffers", "0")
+    if compress or dedupe:
+        arguments += [f"--compress={compress}"] if compress else []
+        arguments += [f"--dedupe={dedupe}"] if dedupe else []
+    elif _is_on(zeros):
+        arguments.append("-Z")
+    elif pattern is not None:
+        if pattern.lower() != COUNTING_PATTERN:
+            notes.load("buffer_pattern", "DiskSpd writes the bytes 0 to 255, zeros, random data or "
+                       "a file's (-Z<size>,<file>)")  # fmt: skip
+    elif _is_on(fresh):
+        arguments.append("-Zr")
+    else:
+        # Random data that differ from write to write a little: a buffer of random data.
+        arguments.append("-Z16M")
+    return arguments
+
+
+def time_arguments(options: dict[str, str], threads: int, notes: Notes) -> list[str]:
+    """Return times, rates and what is measured."""
+    arguments = _rates(options, notes)
+    runtime = options.pop("runtime", None)
+    timed = _is_on(options.pop("time_based", "0"))
+    if runtime is None:
+        arguments.append("-d86400")
+        notes.remark("runtime", "there is none: -d is a day")
+        timed = False
+    else:
+        arguments.append(f"-d{math.ceil(fio_seconds('runtime', runtime))}")
+    ramp = fio_seconds("ramp_time", options.pop("ramp_time", "0"))
+    arguments.append(f"-W{math.ceil(ramp)}")
+    arguments += _ends(options, threads, notes, timed=timed)
+    seed = options.pop("randseed", None)
+    if seed:
+        arguments.append(f"-z{seed}")
+        notes.remark("randseed", "the same seed gives other offsets in DiskSpd")
+    interval = options.pop("log_avg_msec", None)
+    if options.pop("write_iops_log", None) is not None or interval:
+        arguments.append(f"-D{interval or 1000}")
+    return [*arguments, "-L"]
+
+
+def _ends(options: dict[str, str], threads: int, notes: Notes, *, timed: bool) -> list[str]:
+    ios, moved = options.pop("number_ios", None), options.pop("io_size", None)
+    arguments = []
+    if ios:
+        arguments.append(f"--stop-ios={threads * fio_number('number_ios', ios)}")
+    elif moved:
+        arguments.append(f"--stop-bytes={threads * read_fio_size('io_size', moved)}")
+    elif not timed:
+        notes.load("time_based", "without it a fio job ends once it has moved as many bytes as "
+                   "its range has; DiskSpd goes on to the end of its time, or add --stop-pass "
+                   "(sequential) or --stop-bytes")  # fmt: skip
+    for name in ("steadystate", "ss", "ss_dur", "ss_ramp", "steadystate_duration"):
+        if name in options:
+            options.pop(name)
+            notes.remark(name, "see --stop-steady, which judges range and slope together")
+    return arguments
+
+
+def _rates(options: dict[str, str], notes: Notes) -> list[str]:
+    arguments = []
+    for name, unit in (("rate_iops", "i"), ("rate", "")):
+        text = options.pop(name, None)
+        if text is None:
+            continue
+        total = sum(read_fio_size(name, one) for one in text.split(",")[:2] if one)
+        if name == "rate" and total % _BYTES_PER_MS:
+            notes.load("rate", "-g has whole bytes per millisecond")
+        arguments.append(f"-g{total if unit else max(round(total / _BYTES_PER_MS), 1)}{unit}")
+        if "," in text:
+            notes.load(name, "DiskSpd has one rate for reads and writes together")
+    if options.pop("rate_process", "linear") == "poisson":
+        arguments.append("--arrivals=poisson")
+    think = options.pop("thinktime", None)
+    if think:
+        millis = max(round(fio_seconds("thinktime", think, "us") * _MILLIS), 1)
+        arguments += [f"-i{options.pop('thinktime_blocks', '1')}", f"-j{millis}"]
+    return arguments
+
+
+def rest_notes(options: dict[str, str], notes: Notes) -> None:
+    """Note whatever was not read: what has no equal, and what does not concern the load."""
+    for name, value in options.items():
+        if name in _SURROUNDING:
+            notes.remark(name, f"concerns fio's {_SURROUNDING[name]}, not the load")
+        else:
+            notes.load(name, f"DiskSpd has no equal of {name}{'=' if value else ''}{value}")
+
+
+# fio's order, place and size of I/Os in DiskSpd's words; what is read is taken out.
+
+_ALL = 100
+_RW = re.compile(r"(rand)?(read|write|rw|trim|readwrite|trimwrite)(?::(-?\w+))?")
+_DEFAULT_BLOCK_BYTES = 4096  # fio(1), `blocksize`.
+
+
+def access_arguments(options: dict[str, str], notes: Notes) -> list[str]:
+    """Return block size, order, mix and range."""
+    found = _RW.fullmatch(options.pop("rw", "read"))
+    if found is None or "trim" in found[2]:
+        raise InvalidRequestError("rw: there is read, write, rw, and each with rand before it")
+    is_random, kind, more = bool(found[1]), found[2], found[3]
+    block = _block(options, notes)
+    arguments = [*block.arguments]
+    if is_random:
+        arguments += _random(options, block, more, notes)
+    else:
+        arguments += _sequential(options, block, more, notes)
+    arguments += _mix(options, kind, is_random=is_random, notes=notes)
+    arguments += _range(options, notes)
+    for name in ("fsync", "fdatasync"):
+        every = fio_number(name, options.pop(name, "0"))
+        if every and kind != "read":
+            arguments.append(f"--{name}={every}")
+    return arguments
+
+
+class _Block:
+    def __init__(self, least_bytes: int, arguments: list[str]) -> None:
+        self.least_bytes = least_bytes
+        self.arguments = arguments
+
+
+def _block(options: dict[str, str], notes: Notes) -> _Block:
+    if "bsrange" in options:
+        low = options.pop("bsrange").split("-", maxsplit=1)[0]
+        notes.load("bsrange", "DiskSpd has shares of sizes (--block-mix), no range; the least "
+                   "size is taken")  # fmt: skip
+        return _plain(read_fio_size("bsrange", low))
+    if "bssplit" in options:
+        options.pop("bs", None)
+        return _split(options.pop("bssplit"))
+    # What is left out has the default; what does not end in a comma holds for all behind it, too. A
+    # third size is that of trims (fio(1), `blocksize`).
+    sizes = [
+        read_fio_size("bs", one) if one else _DEFAULT_BLOCK_BYTES
+        for one in options.pop("bs", "").split(",")
+    ]
+    reads, writes = sizes[0], sizes[min(1, len(sizes) - 1)]
+    if reads == writes:
+        return _plain(reads)
+    parts = [f"--read-block-mix={reads}:100", f"--write-block-mix={writes}:100"]
+    return _Block(min(reads, writes), [f"-b{reads}", *parts])
+
+
+def _plain(size_bytes: int) -> _Block:
+    return _Block(size_bytes, [f"-b{_short(size_bytes)}"])
+
+
+def _split(text: str) -> _Block:
+    """Read ``bssplit=4k/60:8k/40``, for reads and writes apart behind a comma (fio(1))."""
+    mixes = [_shares(part) for part in text.split(",")]
+    least = min(size for mix in mixes for size, _ in mix)
+    words = [",".join(f"{_short(size)}:{share}" for size, share in mix) for mix in mixes]
+    names = ["--block-mix"] if len(mixes) == 1 else ["--read-block-mix", "--write-block-mix"]
+    pairs = [f"{name}={mix}" for name, mix in zip(names, words, strict=False)]
+    return _Block(least, [f"-b{_short(least)}", *pairs])
+
+
+def _shares(text: str) -> list[tuple[int, int]]:
+    pairs = []
+    for one in text.split(":"):
+        size, _, share = one.partition("/")
+        pairs.append(
+            (read_fio_size("bssplit", size), fio_percent("bssplit", share) if share else -1)
+        )
+    missing = [share for _, share in pairs if share < 0]
+    left = _ALL - sum(share for _, share in pairs if share >= 0)
+    return [(size, share if share >= 0 else left // len(missing)) for size, share in pairs]
+
+
+def _short(size_bytes: int) -> str:
+    for shift, unit in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
+        if size_bytes and size_bytes % (1 << shift) == 0:
+            return f"{size_bytes >> shift}{unit}"
+    return str(size_bytes)
+
+
+def _random(options: dict[str, str], block: _Block, more: str | None, notes: Notes) -> list[str]:
+    align = options.pop("ba", None)
+    arguments = ["-r" if align is None else f"-r{_short(read_fio_size('ba', align))}"]
+    if options.pop("norandommap", None) in (None, "0"):
+        notes.load("norandommap", "fio visits each block once before any again; DiskSpd draws "
+                   "each offset anew")  # fmt: skip
+    percent = fio_percent(
+        "percentage_random", options.pop("percentage_random", "100").split(",")[0]
+    )
+    if percent == 0:
+        return ["-s"]
+    if more is not None:
+        count = fio_number("rw", more)
+        if not count:
+            raise InvalidRequestError(f"rw: {more} I/Os in a row are none")
+        notes.load("rw", f"{count} I/Os in a row between random offsets; DiskSpd's runs have this "
+                   "length on average")  # fmt: skip
+        percent = max(round(_ALL / count), 1)
+    if percent < _ALL:
+        arguments.append(f"-rs{percent}")
+    options.pop("random_generator", None)
+    del block
+    return arguments + _distribution(options.pop("random_distribution", "random"), notes)
+
+
+def _distribution(text: str, notes: Notes) -> list[str]:
+    kind, _, rest = text.partition(":")
+    if kind == "random":
+        return []
+    if kind in ("zipf", "pareto"):
+        return [f"--skew={kind}:{rest.split('/')[0] or ('1.1' if kind == 'zipf' else '0.2')}"]
+    if kind == "normal":
+        return [f"--skew=normal:{rest}%"]
+    if kind in ("zoned", "zoned_abs"):
+        zones = [one.partition("/")[::2] for one in rest.split(",")[0].split(":")]
+        if kind == "zoned":
+            return ["-rdpct" + ":".join(f"{share}/{size}" for share, size in zones)]
+        sizes = [(share, _short(read_fio_size("zone", size))) for share, size in zones]
+        return ["-rdabs" + ":".join(f"{share}/{size}" for share, size in sizes)]
+    notes.load("random_distribution", f"DiskSpd has no {kind}")
+    return []
+
+
+def _sequential(
+    options: dict[str, str], block: _Block, more: str | None, notes: Notes
+) -> list[str]:
+    options.pop("norandommap", None)
+    if "ba" in options:
+        options.pop("ba")
+        notes.remark("blockalign", "has no meaning for sequential I/O")
+    arguments = ["-s"]
+    if more is not None:
+        sign = -1 if more.startswith("-") else 1
+        stride = block.least_bytes + sign * read_fio_size("rw", more.lstrip("-"))
+        if stride < 1:
+            raise InvalidRequestError(f"rw: DiskSpd does not walk backwards ({more})")
+        arguments = [f"-s{_short(stride)}"]
+    increment = options.pop("offset_increment", None)
+    if increment and options.get("numjobs", "1") != "1":
+        arguments.append(f"-T{_short(read_fio_size('offset_increment', increment))}")
+    return arguments
+
+
+def _mix(options: dict[str, str], kind: str, *, is_random: bool, notes: Notes) -> list[str]:
+    reads = options.pop("rwmixread", None)
+    writes = options.pop("rwmixwrite", None)
+    if kind == "read":
+        return []
+    percent = _ALL
+    if kind in ("rw", "readwrite"):
+        percent = (
+            _ALL - fio_percent("rwmixread", reads or "50")
+            if writes is None
+            else fio_percent("rwmixwrite", writes)
+        )
+        if not is_random and 0 < percent < _ALL:
+            # fio's two walks are DiskSpd's patterns, which also keep the shares exactly.
+            notes.remark("rwmixwrite", "DiskSpd keeps the share exactly; fio draws it")
+            return [f"-w{percent}", "--read-pattern=sequential", "--write-pattern=sequential"]
+    return [f"-w{percent}"]
+
+
+def _range(options: dict[str, str], notes: Notes) -> list[str]:
+    """Return the range, and the file's size; a file of fio is as large as ``size`` says."""
+    arguments = []
+    size, offset = options.pop("size", None), options.pop("offset", None)
+    made = options.pop("filesize", None)
+    if size and size.endswith("%"):
+        notes.load("size", "DiskSpd has no ranges in percent: give -f or -B in bytes")
+        size = None
+    if offset and offset.endswith("%"):
+        notes.load("offset", "DiskSpd has no offsets in percent: give -B in bytes")
+        offset = None
+    size_bytes = read_fio_size("size", size) if size else 0
+    base = read_fio_size("offset", offset) if offset else 0
+    if made:
+        arguments.append(f"-c{_short(read_fio_size('filesize', made.split('-')[0]))}")
+    elif size_bytes:
+        notes.remark("size", "fio makes a file of this size if there is none; add -c for it")
+    if base:
+        arguments.append(f"-B{_short(base)}{f':{_short(size_bytes)}' if size_bytes else ''}")
+    elif size_bytes:
+        arguments.append(f"-f{_short(size_bytes)}")
+    return arguments
 
 
 @dataclass(frozen=True)
