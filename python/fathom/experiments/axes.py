@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import product
@@ -90,7 +91,7 @@ def _axis(name: str, option: str, text: str) -> Axis:
     sizes = [_number(name, one) for one in values]
     if min(sizes) < 1:
         raise InvalidRequestError(f"{name} {text}: a value is at least 1")
-    return Axis(name, option, tuple(values), tuple(float(np.log2(size)) for size in sizes))
+    return Axis(name, option, tuple(values), tuple(math.log2(size) for size in sizes))
 
 
 def _number(name: str, text: str) -> int:
