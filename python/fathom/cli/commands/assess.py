@@ -226,7 +226,6 @@ def _check(names: list[str], resume: str | None, permission: Permission, *, writ
 
 
 def _effort(*, quick: bool, thorough: bool, seconds: float | None, size_mib: int | None) -> Effort:
-
     if quick and thorough:
         fail("--quick and --thorough exclude each other", EXIT_INVALID)
     if seconds is not None and seconds < 10:  # noqa: PLR2004 - As the help says.

@@ -146,7 +146,6 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
     *,
     any_load: bool,
 ) -> RunComparison:
-
     wanted = [*(metric or comparing.DEFAULT_METRICS), *(one.metric for one in conditions)]
     with opened_store(store, make=False) as opened:
         try:

@@ -215,7 +215,6 @@ def _cells(store: Store, references: list[str]) -> list[dict[str, object]]:
 
 
 def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:
-
     names = pseudonyms_of(run.columns for run in store.runs.list())
     for run in runs:
         names.learn_fields(run_as_dict(run))

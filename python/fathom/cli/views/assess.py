@@ -139,7 +139,6 @@ def failure_words(found: Assessment) -> str:
 
 
 def _show_verdict(one: TargetAssessment) -> None:
-
     verdict = one.verdict
     _title(f"Verdict on {verdict.target}")
     if verdict.partial is not None:
