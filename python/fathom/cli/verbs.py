@@ -36,6 +36,8 @@ class Verb(NamedTuple):
         Whether it makes experiments; the report shows their runs, or has words of its own for them.
     takes_up
         Whether ``--resume`` goes on with one that another tool (``--runner``) measures.
+    examples
+        What its help shows, and a test runs.
 
     """
 
@@ -47,6 +49,7 @@ class Verb(NamedTuple):
     tables: tuple[str, ...] = ()
     experiments: bool = False
     takes_up: bool = False
+    examples: tuple[str, ...] = ()
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
