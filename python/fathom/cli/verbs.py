@@ -116,7 +116,7 @@ VERBS: Mapping[str, Verb] = {
     "compare": Verb(
         "compare",
         "compare",
-        "Compare saved runs, or measure A and B in turns: change, interval and test.",
+        "Compare saved runs, or measure A and B interleaved: change, interval and test.",
         "[OPTIONS] A B | --run A B [DISKSPD_ARGUMENTS...]",
         takes_load=True,
         tables=_OWN,

@@ -229,8 +229,8 @@ def _sentences(found: Repetition) -> list[str]:
 
 def _not_precise(found: Repetition) -> str:
     if any(not one.estimate.can_tell for one in found.metrics.values()):
-        return "The interval is wider than asked for, or there is none: see above."
-    return "The interval is wider than asked for: allow more runs (--most)."
+        return "The interval is wider than requested, or there is none: see above."
+    return "The interval is wider than requested: allow more runs (--most)."
 
 
 def _two_digits(value: float, *, sign: bool = False) -> str:

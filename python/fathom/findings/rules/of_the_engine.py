@@ -130,7 +130,7 @@ RULES = (
     # Each time that it saw.
     Rule(
         "stood-still",
-        "The measuring process stood still for a time",
+        "The measuring process was suspended for a time",
         "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
         _warned("certain", "stood_still", unit="s"),
         fires_when="The engine saw that nothing of it ran for half a second or longer.",
@@ -139,10 +139,10 @@ RULES = (
     # It looked while it measured.
     Rule(
         "rate-not-reached",
-        "The rate that was asked for was not reached",
+        "The requested rate was not reached",
         "DiskSpd, -g; the engine's warning rate_not_reached",
         _warned("certain", "rate_not_reached"),
-        fires_when="The engine delivered less than `-g` asked for.",
+        fires_when="The engine delivered less than `-g` requested.",
         place=190,
     ),
 )
