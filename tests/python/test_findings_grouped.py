@@ -51,7 +51,7 @@ def test_the_worst_run_is_the_evidence_and_each_run_is_kept() -> None:
     results = contended(12.5, 0, 61.0, 30.25)
     (found,) = [one for one in find(results, [4, 5, 6, 8]) if one.rule == "cpu-contended"]
     assert "waited 61.0 %" in found.evidence
-    assert found.where == "In 3 of 4 runs (runs 4, 6 and 8); the worst is told."
+    assert found.where == "In 3 of 4 runs (runs 4, 6 and 8); the worst is shown."
     kept = {case.run_ids: case.evidence for case in found.cases}
     assert set(kept) == {(4,), (6,), (8,)}
     assert "12.5 %" in kept[4,]
@@ -76,7 +76,7 @@ def test_runs_that_say_the_same_are_one_case_and_a_single_run_needs_no_place() -
 
 def test_results_from_files_have_no_numbers_but_a_count() -> None:
     (found,) = [one for one in find(contended(20, 30)) if one.rule == "cpu-contended"]
-    assert found.where == "In 2 of 2 runs; the worst is told."
+    assert found.where == "In 2 of 2 runs; the worst is shown."
 
 
 def test_the_surest_is_told_first() -> None:

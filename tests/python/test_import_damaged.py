@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from fathom.imported import ImportFormatError
 from fathom.store import Store, StoreError
+from fathom.tools.catalogue import drawn, rows
 from fathom.tools.formats import FORMATS, read_source
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -40,6 +41,12 @@ def test_each_format_has_a_sample_that_is_read() -> None:
     for form, content in SAMPLES.items():
         reading = read_source(content, form)
         assert reading.results or reading.own or reading.configurations
+
+
+def test_the_page_lists_each_format_as_its_reader_does() -> None:
+    page = (Path(__file__).parents[2] / "docs/import.md").read_text(encoding="utf-8")
+    assert all(row in page for row in rows())
+    assert drawn(page) == page, "python -m fathom.tools.catalogue docs/import.md"
 
 
 def damaged(data: st.DataObject, content: bytes) -> bytes:

@@ -64,7 +64,7 @@ def test_on_a_noisy_machine_nothing_is_confirmed_and_the_range_of_the_knee_is_to
         show_tune(one)
         printed = capsys.readouterr().out
         assert "NOT confirmed: " in printed
-        assert "than the 3 % by which the knee is told" in printed
+        assert "than the 3 % that defines the knee" in printed
 
 
 @pytest.mark.parametrize("shape", ["saturation", "bandwidth cap"])

@@ -19,6 +19,7 @@ import typer
 import fathom
 from fathom import engine
 from fathom._hanging import HangingError, within
+from fathom.cli.verbs import VERBS
 from fathom.units import MIB, SIZES
 
 if TYPE_CHECKING:
@@ -174,7 +175,9 @@ RENAMED: Mapping[tuple[str, str], tuple[str, Callable[[str], str]]] = {
     ("import", "--format"): ("--from", _same),
 }
 
+# What the help of each shows; a new verb has its examples in its record.
 EXAMPLES: Mapping[str, Sequence[str]] = {
+    **{name: verb.examples for name, verb in VERBS.items() if verb.examples},
     "run": (
         "fathom run -c1G -b8K -r -o32 -d30 -Sh x.dat",
         "fathom run sql-oltp-70 -d30 x.dat",

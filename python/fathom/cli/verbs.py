@@ -36,6 +36,8 @@ class Verb(NamedTuple):
         Whether it makes experiments; the report shows their runs, or has words of its own for them.
     takes_up
         Whether ``--resume`` goes on with one that another tool (``--runner``) measures.
+    examples
+        What its help shows, and a test runs.
 
     """
 
@@ -47,6 +49,7 @@ class Verb(NamedTuple):
     tables: tuple[str, ...] = ()
     experiments: bool = False
     takes_up: bool = False
+    examples: tuple[str, ...] = ()
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
@@ -113,7 +116,7 @@ VERBS: Mapping[str, Verb] = {
     "compare": Verb(
         "compare",
         "compare",
-        "Compare saved runs, or measure A and B in turns: change, interval and test.",
+        "Compare saved runs, or measure A and B interleaved: change, interval and test.",
         "[OPTIONS] A B | --run A B [DISKSPD_ARGUMENTS...]",
         takes_load=True,
         tables=_OWN,

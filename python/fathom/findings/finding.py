@@ -84,7 +84,7 @@ class Finding:
             return ""
         ids = sorted({run for case in self.cases for run in case.run_ids})
         which = f" ({numbers_words(ids)})" if ids else ""
-        worst = "; the worst is told" if len(self.cases) > 1 else ""
+        worst = "; the worst is shown" if len(self.cases) > 1 else ""
         return f"In {self.run_count} of {self.judged_count} runs{which}{worst}."
 
 

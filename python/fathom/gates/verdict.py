@@ -162,7 +162,7 @@ def _change_check(
     change = change_words(compared, metric).removeprefix("B against A, ")
     why = f"; {', '.join(one.doubts)}" if decision == "cannot tell" and one.doubts else ""
     if decision == "cannot tell":
-        why += f"; {one.b_runs} runs against {one.a_runs}: measure more, best in turns"
+        why += f"; {one.b_runs} runs against {one.a_runs}: measure more, best interleaved"
     return Check(
         limit,
         decision,

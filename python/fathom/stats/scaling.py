@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["LoadPoint", "ScalabilityLaw", "find_knee", "fit_scalability"]
 
 _PARAMETERS = 3
-# Our choice: three times the share by which the knee is told.
+# Our choice: three times the share that defines the knee.
 GREATEST_ERROR = 0.10
 KNEE_SHARE = 0.03
 _DRAWS = 199

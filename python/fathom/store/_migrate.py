@@ -71,7 +71,6 @@ def alembic_config(connection: Connection) -> _packages.Config:
 
 
 def _upgrade(connection: Connection, database: Database) -> None:
-
     _packages.command.upgrade(alembic_config(connection), REVISION)
     if database.is_sqlite:
         connection.exec_driver_sql(f"PRAGMA application_id = {_APPLICATION_ID}")

@@ -138,7 +138,7 @@ def _show_forecast(
         return
     times = [clock_words(one) for one in (found.least_s, found.most_s)]
     more = found.most_runs - found.least_runs
-    words = f"{found.least_runs} runs in turns, about {times[0]}"
+    words = f"{found.least_runs} interleaved runs, about {times[0]}"
     if more:
         words += (
             f"; the spread of these pairs tells how many more there will be, at most {more} "
@@ -169,5 +169,5 @@ def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
         typer.echo(f"{pairs} pairs of runs")
         show_comparison(found.comparison)
         if not found.is_precise and found.failure is None:
-            typer.echo("The change is known less well than asked for: allow more pairs (--most).")
+            typer.echo("The change is known less well than requested: allow more pairs (--most).")
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")

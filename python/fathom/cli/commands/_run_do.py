@@ -56,7 +56,7 @@ def run_again(store: Store, number: int, wish: Wish, *, no_save: bool) -> None:
     shown = f"; fathom show {number} lists what is known, for fathom run"
     if kept.imported is not None:
         raise fathom.InvalidRequestError(
-            f"run {number} was imported, so that not all that it asked for is known{shown}"
+            f"run {number} was imported: not all that it requested is known{shown}"
         )
     request = kept.result.request
     if not request.knows_options:

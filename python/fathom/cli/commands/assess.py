@@ -2,24 +2,137 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 import fathom
+from fathom import runners
 from fathom._permission import Permission
-from fathom.cli.commands._assess_do import Wish, begun, resumed, show_plan_of
-from fathom.cli.commands._resumed import refuse_what_a_plan_has
-from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail
+from fathom.cli.commands._resumed import refuse_what_a_plan_has, resumed_id, resumed_permission
+from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.views.assess import failure_words
+from fathom.cli.views.assess import failure_words, show_assessment, show_foreseen
+from fathom.cli.views.experiment_line import left_words
+from fathom.cli.views.heartbeat import heartbeat
+from fathom.cli.views.progress import live_progress
 from fathom.experiments import assess as assessing
+from fathom.units import MIB
 
 if TYPE_CHECKING:
-    from fathom.experiments.assess import Effort
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from fathom.experiments.assess import Assessment, Effort
+    from fathom.experiments.progress import Progress
+    from fathom.store import Store
 
 __all__ = ["assess"]
+
+
+class Wish(NamedTuple):
+    """What the command was told."""
+
+    names: list[str]
+    effort: Effort
+    permission: Permission
+    writes: bool
+    steady: int
+    label: str
+    as_json: bool
+
+
+def begun(wish: Wish, where: str | None) -> Assessment:
+    """Assess, and show it."""
+
+    def run(store: Store, runner: Any, **told: Any) -> Assessment:  # noqa: ANN401 - Handed on.
+        return assessing.assess(
+            store,
+            runner,
+            wish.names,
+            wish.effort,
+            writes=wish.writes,
+            overwrite=wish.permission.overwrite,
+            allow_write=wish.permission.allow_write,
+            steady_seconds=wish.steady,
+            label=wish.label,
+            **told,
+        )
+
+    with opened_store(where) as store:
+        return _shown(store, run, as_json=wish.as_json)
+
+
+def resumed(
+    reference: str, where: str | None, permission: Permission, *, as_json: bool
+) -> Assessment:
+    """Go on with an assessment, and show it."""
+    with opened_store(where, make=False) as store:
+        experiment_id = resumed_id(store, "assess", reference)
+        resumed_permission(store, experiment_id, permission)
+
+        def run(store: Store, runner: Any, **told: Any) -> Assessment:  # noqa: ANN401 - Handed on.
+            return assessing.resume_assess(
+                store, experiment_id, runner, permission=permission, **told
+            )
+
+        return _shown(store, run, as_json=as_json)
+
+
+def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> Assessment:
+    """Run, and show what was found, also if it was interrupted."""
+    with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
+        runner = runners.NativeRunner(store, on_event=on_event)
+        try:
+            found = run(store, runner, on_progress=tell, on_abandoned=_tell_abandoned)
+        except assessing.AssessmentInterrupted as interruption:
+            _show(store, interruption.assessment, as_json=as_json)
+            raise
+    _show(store, found, as_json=as_json)
+    return found
+
+
+@contextmanager
+def _told(*, quiet: bool) -> Iterator[Callable[[Progress], None]]:
+    """Return what shows how far it is; through a pipe at least each 10 s."""
+    with heartbeat(quiet=quiet) as beat:
+
+        def tell(now: Progress) -> None:
+            place = f"[{now.done + 1}/{now.expected:.0f}]"
+            words = f"{place} {left_words(now)} left: {now.label}"
+            if beat is None:
+                typer.echo(words, err=True)
+            else:
+                beat.say(words, f"{place} {now.label}")
+
+        yield tell
+
+
+def _tell_abandoned(path: Path, size_bytes: int) -> None:
+    typer.echo(
+        f"removed {path} ({size_bytes // MIB} MiB), which an assessment that was killed had left",
+        err=True,
+    )
+
+
+def show_plan_of(wish: Wish) -> None:
+    """Show what it would do."""
+    found = assessing.foresee(
+        wish.names, wish.effort, writes=wish.writes, steady_seconds=wish.steady
+    )
+    show_foreseen(found, as_json=wish.as_json)
+
+
+def _show(store: Store, found: Assessment, *, as_json: bool) -> None:
+    if as_json:
+        whole = {"experiment_id": found.experiment_id} | assessing.outcome_of(found)
+        typer.echo(json.dumps(whole, indent=2))
+        return
+    show_assessment(found)
+    typer.echo(f"\nSaved as experiment e{found.experiment_id} in {store.name}")
 
 
 def assess(  # noqa: PLR0913 - Each is an option of the command.
@@ -113,7 +226,6 @@ def _check(names: list[str], resume: str | None, permission: Permission, *, writ
 
 
 def _effort(*, quick: bool, thorough: bool, seconds: float | None, size_mib: int | None) -> Effort:
-
     if quick and thorough:
         fail("--quick and --thorough exclude each other", EXIT_INVALID)
     if seconds is not None and seconds < 10:  # noqa: PLR2004 - As the help says.

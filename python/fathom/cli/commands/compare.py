@@ -40,8 +40,8 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
         typer.Option(
             "--run",
             metavar="A B",
-            help="Measure both in turns: DiskSpd's arguments, or a workload and a target, each in "
-            "quotes. What stands behind is of both.",
+            help="Measure both interleaved: DiskSpd's arguments, or a workload and a target, each "
+            "in quotes. What stands behind is of both.",
         ),
     ] = None,
     fail_if: Annotated[
@@ -87,7 +87,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare saved runs, or measure A and B in turns: change, interval and test.
+    """Compare saved runs, or measure A and B interleaved: change, interval and test.
 
     A and B are runs (12 or 12,14), experiments (e3) or baselines: fathom compare golden e7. Or they
     are measured in turns, in an order by chance, until the change is known:
@@ -146,7 +146,6 @@ def _saved(  # noqa: PLR0913 - One for each thing that the command was told.
     *,
     any_load: bool,
 ) -> RunComparison:
-
     wanted = [*(metric or comparing.DEFAULT_METRICS), *(one.metric for one in conditions)]
     with opened_store(store, make=False) as opened:
         try:

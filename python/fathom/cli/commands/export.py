@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
+import tempfile
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,24 +13,91 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+import fathom.store as stores
+from fathom import tools
 from fathom._export import ExportError, format_of, write_file, write_text
+from fathom._files import replacing
 from fathom._redact import pseudonyms_of
 from fathom._tables import cells_of, rows_of
-from fathom.cli.commands._export_load import LoadForm, export_load
-from fathom.cli.commands._export_store import export_store
 from fathom.cli.commands._resumed import named_experiment
 from fathom.cli.commands.show import run_as_dict
+from fathom.cli.commands.translate import FormChoice as LoadForm
+from fathom.cli.commands.translate import show_notes, written
 from fathom.cli.common import RedactOption, StoreOption, fail, opened_store
-from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.plain import unguarded
+from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fathom._export import Format
     from fathom._redact import Pseudonyms
     from fathom._tables import TableName
     from fathom.store import Store, StoredRun
 
 __all__ = ["export"]
+
+# Exporting runs and experiments whole, as one file: a store with nothing else in it.
+
+
+def export_store(
+    source: Store, references: Sequence[str], output: Path | None, *, redact: bool
+) -> None:
+    """Write what is named, or all, to a new file that appears only once it is whole."""
+    if output is None:
+        fail("a store needs a file: name one with --output, such as e3.sqlite", EXIT_INVALID)
+    if redact:
+        fail("a store has all names as they are: leave out --redact, or export json", EXIT_INVALID)
+    if output.exists():
+        fail(f"{output} exists, and no store is replaced: name another file", EXIT_INVALID)
+    with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
+        whole = Path(folder) / output.name
+        with stores.Store(whole) as target:
+            done = stores.copy_store(source, target, references)
+        try:
+            with replacing(output) as unfinished:
+                shutil.copyfile(whole, unfinished)
+        except OSError as error:
+            fail(f"{output} cannot be written: {error.strerror or error}", EXIT_FAILED)
+    typer.echo(
+        f"Exported {len(done.new_runs)} runs and {len(done.new_experiments)} experiments to "
+        f"{output}"
+    )
+
+
+# The load of saved runs, for another tool.
+
+
+def export_load(
+    runs: Sequence[StoredRun], form: LoadForm, output: Path | None, *, overwrite: bool
+) -> None:
+    """Write the one load of the runs to a file, or to standard output.
+
+    Raises
+    ------
+    InvalidRequestError
+        If there is no run, if the runs have several loads, or if the load is none of DiskSpd's.
+
+    """
+    found = list({json.dumps(run.arguments): run for run in runs}.values())
+    if not found:
+        raise InvalidRequestError("there is no run to export")
+    if len(found) > 1:
+        names = ", ".join(str(run.summary.id) for run in found)
+        raise InvalidRequestError(f"runs {names} have different loads: name one of them")
+    text, notes = written(tools.read_load(found[0].arguments), form)
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        if output.exists() and not overwrite:
+            raise InvalidRequestError(f"{output} exists: add --overwrite, or name another file")
+        try:
+            with replacing(output) as unfinished:
+                unfinished.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InvalidRequestError(f"{output}: {error.strerror or error}") from error
+    show_notes(notes)
 
 
 class Form(StrEnum):
@@ -145,7 +215,6 @@ def _cells(store: Store, references: list[str]) -> list[dict[str, object]]:
 
 
 def _pseudonyms(store: Store, runs: list[StoredRun]) -> Pseudonyms:
-
     names = pseudonyms_of(run.columns for run in store.runs.list())
     for run in runs:
         names.learn_fields(run_as_dict(run))

@@ -2,15 +2,129 @@
 
 from __future__ import annotations
 
+import json
+import platform
+import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from fathom.cli.commands._gate_do import Asked, Outputs, judge_gates
-from fathom.cli.common import JsonOption, StoreOption
+import fathom
+from fathom import gates as gating
+from fathom import report as reports
+from fathom.cli.common import JsonOption, StoreOption, fail, opened_store
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
+from fathom.cli.views.runs import console, text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.gates import Gate, JudgedGate
 
 __all__ = ["gate"]
+
+
+DEFAULT_PERCENT = 95.0
+_CODES = {"kept": 0, "broken": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
+
+
+class Asked(NamedTuple):
+    """What gates the command was asked for."""
+
+    limits: Sequence[str]
+    baseline: str | None
+    file: Path | None
+    only: Sequence[str]
+    confidence_percent: float
+    any_load: bool
+
+
+class Outputs(NamedTuple):
+    """Where else what is found is written."""
+
+    junit: Path | None
+    markdown: Path | None
+    overwrite: bool
+    as_json: bool
+
+
+def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | None) -> None:
+    """Judge runs, and end with the exit code of the worst limit."""
+    try:
+        gates = _gates(asked)
+    except fathom.FathomError as error:
+        fail(error, EXIT_INVALID)
+    with opened_store(store, make=False) as opened:
+        judged = [
+            gating.judge_gate(opened, one, runs or gating.runs_of_gate(opened, one))
+            for one in gates
+        ]
+        _write(judged, outputs)
+    decision = gating.worst(one.decision for one in judged)
+    if outputs.as_json:
+        told = [{**asdict(one), "decision": one.decision} for one in judged]
+        typer.echo(json.dumps({"decision": decision, "gates": told}, indent=2))
+    else:
+        _show(judged)
+    raise typer.Exit(_CODES[decision])
+
+
+def _gates(asked: Asked) -> list[Gate]:
+    if asked.limits:
+        if asked.file is not None or asked.only:
+            fail("--require takes the place of the file: leave out --file and --only", EXIT_INVALID)
+        gate = gating.gate_of(
+            asked.limits,
+            baseline=asked.baseline,
+            confidence=asked.confidence_percent / 100,
+            any_load=asked.any_load,
+        )
+        return [gate]
+    path = asked.file or gating.find_gate_file(Path.cwd())
+    if path is None:
+        fail("there is no fathom.toml here: add --require 'p99<2ms', or --file", EXIT_INVALID)
+    if asked.baseline or asked.any_load or asked.confidence_percent != DEFAULT_PERCENT:
+        fail(f"{path} says baseline, confidence and any_load itself: change it there", EXIT_INVALID)
+    gates = gating.read_gates(path)
+    missing = {*asked.only} - {one.name for one in gates}
+    if missing:
+        names = ", ".join(one.name for one in gates)
+        fail(f"{path} has no gate {min(missing)}; it has {names}", EXIT_INVALID)
+    return [one for one in gates if not asked.only or one.name in asked.only]
+
+
+def _write(judged: Sequence[JudgedGate], outputs: Outputs) -> None:
+    if outputs.junit is not None:
+        made = gating.junit_xml(judged, at_unix_s=time.time(), host_name=platform.node())
+        reports.write(outputs.junit, made, force=outputs.overwrite)
+    if outputs.markdown is not None:
+        reports.write(
+            outputs.markdown, gating.gates_markdown(judged).encode(), force=outputs.overwrite
+        )
+
+
+def _show(judged: Sequence[JudgedGate]) -> None:
+    for one in judged:
+        title = one.name if one.baseline is None else f"{one.name} against {one.baseline}"
+        columns = ("limit", "decision", "measured>", "change>", "outcome")
+        rows = [
+            [
+                check.limit,
+                check.decision,
+                gating.measured_cell(check) or "-",
+                gating.change_cell(check) or "-",
+                check.outcome or "-",
+            ]
+            for check in one.checks
+        ]
+        console().print(text_table(title, columns, rows, spare=("outcome",)))
+        for check in one.checks:
+            if check.decision != "kept":
+                typer.echo(check.words)
+        for note in one.notes:
+            typer.echo(note)
 
 
 def gate(  # noqa: PLR0913 - Each is an option of the command.

@@ -102,7 +102,6 @@ def _chosen(figure: Figure, choices: list[str]) -> View:
 
 
 def _content(view: View, form: str, theme: ThemeChoice, width: int, comment: str) -> bytes:
-
     if form == "json":
         return (json.dumps(reports.drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
     kinds: dict[str, reports.ImageFormat] = {one: one for one in get_args(reports.ImageFormat)}
@@ -110,5 +109,4 @@ def _content(view: View, form: str, theme: ThemeChoice, width: int, comment: str
 
 
 def _written(place: Path, content: bytes, *, force: bool) -> None:
-
     reports.write(place, content, force=force)

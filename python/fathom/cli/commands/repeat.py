@@ -126,7 +126,6 @@ class _Wish(NamedTuple):
 
 
 def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
-
     arguments, name = single_step(rest)
     fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
     if wish.precondition != "none":
@@ -144,7 +143,6 @@ def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
 def _repeated(
     store: Store, experiment_id: int, permission: Permission, *, as_json: bool
 ) -> Repetition:
-
     experiment = store.experiments.get(experiment_id)
     unfinished = experiment.verb == "repeat" and experiment.state != "complete"
     if unfinished and experiment.plan.get("precondition", "none") != "none":
@@ -186,7 +184,6 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
 
 
 def _row(name: str, one: MetricSummary) -> list[str]:
-
     unit, words = experiments.unit_of(name)
     found = one.estimate
     place = last_place(found.mean / unit, (found.high or 0) / unit - (found.low or 0) / unit)
@@ -232,8 +229,8 @@ def _sentences(found: Repetition) -> list[str]:
 
 def _not_precise(found: Repetition) -> str:
     if any(not one.estimate.can_tell for one in found.metrics.values()):
-        return "The interval is wider than asked for, or there is none: see above."
-    return "The interval is wider than asked for: allow more runs (--most)."
+        return "The interval is wider than requested, or there is none: see above."
+    return "The interval is wider than requested: allow more runs (--most)."
 
 
 def _two_digits(value: float, *, sign: bool = False) -> str:

@@ -191,7 +191,6 @@ def _default_place(references: list[str], form: FormChoice) -> Path:
 
 
 def _content(material: Material, form: FormChoice) -> bytes:
-
     if form is FormChoice.PDF:
         return reports.pdf_pages(material)
     text = reports.html_page(material) if form is FormChoice.HTML else reports.markdown(material)

@@ -63,7 +63,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         if number := _stored_run(arguments, runner):
             wish = Wish(arguments, permission, label, None, as_json, limits)
             if dry_run:
-                fail("--dry-run: fathom show lists what a stored run asked for", EXIT_INVALID)
+                fail("--dry-run: fathom show lists what a stored run requested", EXIT_INVALID)
             with opened_store(store, make=False) as opened:
                 run_again(opened, number, wish, no_save=no_save)
             return

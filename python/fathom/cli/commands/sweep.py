@@ -142,7 +142,6 @@ def _begin(
     *,
     as_json: bool,
 ) -> None:
-
     plan, forecast = planned
     if not as_json:
         show_forecast(plan, forecast, short=True)
@@ -165,7 +164,6 @@ def _resume(
     *,
     as_json: bool,
 ) -> None:
-
     with opened_store(where, make=False) as store:
         experiment_id = resumed_id(store, "sweep", reference)
         planned = resumed_runner(store, experiment_id, given)

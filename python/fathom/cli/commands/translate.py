@@ -116,12 +116,10 @@ def _read(arguments: list[str]) -> tuple[list[Load], list[Note], bool]:
 
 
 def _of_diskspd(arguments: list[str], tool: str) -> list[str]:
-
     return arguments[1:] if tool == "diskspd" else single_step(arguments)[0]
 
 
 def _of_jobs(jobs: Sequence[FioJob]) -> tuple[list[Load], list[Note], bool]:
-
     found = tools.from_fio(jobs)
     loads = [tools.read_load(line) for line in found.command_lines]
     return loads, [*found.notes], True
@@ -187,7 +185,6 @@ def show_notes(notes: Sequence[Note]) -> None:
 
 
 def _show_terms(*, as_json: bool) -> None:
-
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in tools.TERMS], indent=2))
         return

@@ -2,15 +2,154 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from fathom.cli.commands._trend_do import Asked, list_series, show_trend
-from fathom.cli.common import JsonOption, StoreOption
+from fathom import report as reports
+from fathom import trends
+from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
+from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
+from fathom.cli.views.runs import console, local_time, plain_text, text_table
+from fathom.metrics import metric_column
+from fathom.units import block_words, rate_words, time_words
+
+if TYPE_CHECKING:
+    from fathom.report import ImageFormat
+    from fathom.store import RunSummary
 
 __all__ = ["trend"]
+
+
+_FORMS: dict[str, ImageFormat] = {one: one for one in ("png", "svg", "pdf")}
+_WIDTH = 900
+_CODES = {"worse": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
+
+
+class Asked(NamedTuple):
+    """What the command was told."""
+
+    run: str
+    metric: str
+    baseline: str | None
+    limit: int
+    alert: bool
+    output: Path | None
+    overwrite: bool
+    as_json: bool
+
+
+def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
+    """List the series of a store, that with the newest run first."""
+    with listed_store(store, as_json=as_json) as opened:
+        found = opened.runs.newest_of_each_series(limit=limit)
+    if as_json:
+        told = [{"newest_run": run.id, "runs": count, **run.columns} for run, count in found]
+        typer.echo(json.dumps(told, indent=2))
+        return
+    columns = ("newest run>", "started", "runs>", "label~", "load", "target~", "host~")
+    rows = [
+        [
+            str(run.id),
+            local_time(run.started_at_unix_s),
+            str(count),
+            run.label,
+            _load_words(run),
+            str(run.columns["target_path"]),
+            str(run.columns["host_name"]),
+        ]
+        for run, count in found
+    ]
+    console().print(text_table("", columns, rows, spare=("host", "started", "label")))
+
+
+def _load_words(run: RunSummary) -> str:
+    asked = run.columns
+    is_random = (asked["random_percent"] or 0) > 0
+    return (
+        f"{block_words(asked['block_bytes'] or 0)} {'rand' if is_random else 'seq'} "
+        f"w{asked['write_percent'] or 0:.0f} t{asked['thread_count']} "
+        f"o{asked['outstanding_per_thread']}"
+    )
+
+
+def show_trend(asked: Asked, store: str | None) -> None:
+    """Find a trend, show it, and end with the exit code of an alert if one was asked for."""
+    form = "" if asked.output is None else asked.output.suffix.lower().removeprefix(".")
+    if asked.output is not None and form not in (*_FORMS, "json"):
+        fail(f"{asked.output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    try:
+        metric_column(asked.metric)
+    except ValueError as error:
+        fail(str(error), EXIT_INVALID)
+    with opened_store(store, make=False) as opened:
+        found = trends.find_trend(
+            opened,
+            asked.run,
+            metric=asked.metric,
+            baseline=asked.baseline,
+            most=asked.limit,
+        )
+        if asked.output is not None:
+            reports.write(asked.output, _drawn(found, form), force=asked.overwrite)
+    if asked.as_json:
+        typer.echo(json.dumps(_as_dict(found), indent=2))
+    else:
+        _show(found)
+    if asked.alert:
+        raise typer.Exit(_CODES.get(found.outcome, 0))
+
+
+def _drawn(found: trends.Trend, form: str) -> bytes:
+    figure = trends.trend_figure(found)
+    (view,) = figure.views
+    if form == "json":
+        return (json.dumps(reports.drawn(view.spec, "light", _WIDTH), indent=1) + "\n").encode()
+    return reports.picture(view, _FORMS[form], width=_WIDTH, comment=figure.title)
+
+
+def _as_dict(found: trends.Trend) -> dict[str, object]:
+    return {
+        "metric": found.metric,
+        "outcome": found.outcome,
+        "runs": [
+            {"run": run.id, "started_at_unix_s": run.started_at_unix_s, "value": value}
+            for run, value in zip(found.runs, found.values, strict=True)
+        ],
+        "levels": [asdict(one) for one in found.levels],
+        "band": None if found.band is None else asdict(found.band),
+        "claims": [asdict(one) for one in found.claims],
+        "left_out": found.left_out,
+    }
+
+
+def _show(found: trends.Trend) -> None:
+    terminal = console()
+    terminal.print(plain_text(found.claims[0].text), soft_wrap=True)
+    is_rate = found.metric.rpartition(".")[2] in ("iops", "mib_per_s")
+    rows = []
+    for one in found.levels:
+        first, last = found.runs[one.first], found.runs[one.last]
+        change = "-" if one.change is None else f"{100 * one.change:+.1f} %"
+        rows.append(
+            [
+                local_time(first.started_at_unix_s),
+                f"{first.id} to {last.id}",
+                str(one.last - one.first + 1),
+                rate_words(one.mean) if is_rate else time_words(one.mean),
+                change,
+                one.outcome or "-",
+            ]
+        )
+    columns = ("since", "runs", "number>", f"{found.metric}>", "change>", "outcome")
+    terminal.print(text_table("", columns, rows, spare=("number",)))
+    for claim in found.claims[1:]:
+        terminal.print(plain_text(claim.text), soft_wrap=True)
+    if found.left_out:
+        typer.echo(f"{found.left_out} runs of the series do not have {found.metric}.")
 
 
 def trend(  # noqa: PLR0913 - Each is an option of the command.

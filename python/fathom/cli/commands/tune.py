@@ -119,7 +119,6 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
 def _begin(
     store: Store, plan: TunePlan, label: str, permission: Permission, *, as_json: bool
 ) -> None:
-
     if not as_json:
         show_tune_forecast(plan, plan.forecast(), short=True)
     with experiment_line("runs", quiet=as_json) as tell:
@@ -141,7 +140,6 @@ def _resume(
     *,
     as_json: bool,
 ) -> None:
-
     with opened_store(where, make=False) as store:
         experiment_id = resumed_id(store, "tune", reference)
         planned = resumed_runner(store, experiment_id, given)
@@ -169,7 +167,6 @@ def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
 
 
 def _goal(p99: str | None, mean: str | None) -> tuning.Goal:
-
     if p99 is not None and mean is not None:
         fail("give one limit: --p99 or --mean", EXIT_INVALID)
     if p99 is not None:

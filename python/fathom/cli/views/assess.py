@@ -38,7 +38,7 @@ _COLUMNS = 80
 _LABEL_COLUMNS = 38
 _SHOWN = ("done", "failed")
 _GLOSSARY = (
-    "depth, outstanding: how many are asked for at once; the knee: the least depth that gives "
+    "depth, outstanding: how many are requested at once; the knee: the least depth that gives "
     "nearly the greatest rate; 99 %: so many take at most this long; run: fathom show RUN has all "
     "of it; IOPS: reads and writes a second."
 )
@@ -139,7 +139,6 @@ def failure_words(found: Assessment) -> str:
 
 
 def _show_verdict(one: TargetAssessment) -> None:
-
     verdict = one.verdict
     _title(f"Verdict on {verdict.target}")
     if verdict.partial is not None:

@@ -102,4 +102,4 @@ def _cannot_tell(one: Verdict) -> str:
             f"(p {p_equation(one.p_value)}) nor within it (p {p_equation(one.pass_p_value)}) is "
             "shown"
         )
-    return f"{one.condition}: cannot tell, as {why}; measure more runs, A and B in turns"
+    return f"{one.condition}: cannot tell, as {why}; measure more runs, A and B interleaved"

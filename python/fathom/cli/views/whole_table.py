@@ -126,7 +126,6 @@ class WholeTable:
         return 3 * count + 1 if self.is_boxed else self.gap * max(count - 1, 0)
 
     def _table(self, kept: Sequence[int], width: int) -> _packages.Table:
-
         has_titles = any(self.columns[at].title for at in kept)
         table = _packages.Table(show_edge=self.is_boxed, show_header=has_titles)
         if not self.is_boxed:

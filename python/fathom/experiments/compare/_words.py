@@ -22,7 +22,7 @@ _TERMS = {
     "thread_count": "number of threads",
     "request_count": "outstanding I/Os of each thread over all its targets (-O)",
     "random_percent": "share of random offsets (%)",
-    "iops": "rate that was asked for (IOPS)",
+    "iops": "requested rate (IOPS)",
     "write_percent": "share of writes (%)",
     "precision_milli": "precision of the mean (%)",
     "confidence_milli": "confidence (%)",

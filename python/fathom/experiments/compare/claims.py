@@ -39,7 +39,7 @@ _TOLD_RESEMBLANCE = 0.45
 _LEAST_FOR_RESEMBLANCE = 8
 _LEVEL = 0.05
 _ONE_AFTER_THE_OTHER = (
-    "A and B were not measured in turns: what changed between them is not told apart from B, and "
+    "A and B were not interleaved: what changed between them cannot be distinguished from B, and "
     "few runs (below 10 of each) often do not show it."
 )
 # From here on a distance is told as a factor.
@@ -170,7 +170,7 @@ def _rest(found: RunComparison) -> list[tuple[str, str]]:
         for doubt in one.doubts:
             doubted.setdefault(doubt, []).append(name)
     claims += [
-        ("doubt", f"{', '.join(names)}: {doubt}, so that no difference can be told.")
+        ("doubt", f"{', '.join(names)}: {doubt}, so that no difference can be shown.")
         for doubt, names in doubted.items()
     ]
     for name, one in found.metrics.items():
@@ -226,7 +226,7 @@ def _few_pairs(figures: Collection[Comparison]) -> list[str]:
 def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
     """Say what the order of the runs tells."""
     if any(one.in_turns for one in figures):
-        return ["The runs were made in turns, and are compared pair by pair.", *_few_pairs(figures)]
+        return ["The runs were interleaved, and are compared pair by pair.", *_few_pairs(figures)]
     told = [_ONE_AFTER_THE_OTHER] if figures else []
     most = max((one.resemblance for one in figures), default=0.0)
     few = min((min(one.a_runs, one.b_runs) for one in figures), default=0)
@@ -234,7 +234,7 @@ def _neighbour_sentences(figures: Collection[Comparison]) -> list[str]:
         return told
     words = (
         f"Neighbouring runs resemble each other (by {most:.2f}, where 0 is not at all): something "
-        "else changed meanwhile, and the intervals are wider for it. Measure A and B in turns, "
+        "else changed meanwhile, and the intervals are wider for it. Measure A and B interleaved, "
         "one run each, to see smaller differences."
     )
     return [words, *told]

@@ -184,7 +184,7 @@ def taken_up(store: Store, experiment_id: int) -> tuple[Experiment, WritePlan]:
     now = target_facts(plan.target.path)
     if (now.identity, now.size_bytes) != (plan.target.identity, plan.target.size_bytes):
         raise InvalidRequestError(
-            f"{plan.target.path} is not what it was when e{experiment_id} was begun: begin anew"
+            f"{plan.target.path} is not what it was when e{experiment_id} was begun: begin again"
         )
     return experiment, plan
 

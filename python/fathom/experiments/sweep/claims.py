@@ -127,7 +127,7 @@ def _probed_words(outcome: SweepOutcome) -> str:
 
 def _wide_words(count: int) -> str:
     return (
-        f"{count} measured cells are not as precise as asked for (marked ~): allow more time "
+        f"{count} measured cells are not as precise as requested (marked ~): allow more time "
         "(--longest)."
     )
 

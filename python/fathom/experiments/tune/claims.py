@@ -114,7 +114,7 @@ def _range_words(outcome: TuningOutcome, where: KneeRangeOutcome) -> str:
     noise = (found and found.get("noise")) or 0.0
     words = (
         f"Warning: this machine is noisier (+/- {100 * noise:.0f} %) than the "
-        f"{100 * outcome['goal']['share']:g} % by which the knee is told"
+        f"{100 * outcome['goal']['share']:g} % that defines the knee"
     )
     low_threads, low_depth = where["low_threads"], where["low_depth"]
     high_threads, high_depth = where["high_threads"], where["high_depth"]

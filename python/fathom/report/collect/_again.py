@@ -46,7 +46,6 @@ def _percent(share: float) -> str:
 
 
 def _assess(plan: Mapping[str, Any]) -> _Words:
-
     effort = plan.get("effort", {})
     depths = [*effort.get("depths", ())]
     named = next(

@@ -117,7 +117,7 @@ def _sentences(
         f"{one.condition}: {'it is so' if one.is_met else one.why_not or 'it is not so'}."
         for one in found.comparison.verdicts
     ]
-    precise = () if found.is_precise else ("The change is known less well than was asked for.",)
+    precise = () if found.is_precise else ("The change is known less well than requested.",)
     return told[0], (*told[1:], *judged, *precise)
 
 

@@ -208,7 +208,6 @@ def _runs(
 
 
 def _of_compare(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
-
     runs = _runs(store, experiment, complete)
     by_id = {one.run_id: one for one in runs if one.run_id is not None}
     return [*compare_sides(experiment, comparing.compared_in_turns(store, experiment.id), by_id)]

@@ -62,7 +62,6 @@ def javascript() -> str:
 
 
 def _made() -> str:
-
     # In a page, this would end the script.
     bundle = _packages.vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script") + _END

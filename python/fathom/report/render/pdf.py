@@ -48,7 +48,6 @@ class _Paper:
     """Pages that are filled from top to bottom."""
 
     def __init__(self, material: Material) -> None:
-
         self._pdf: _packages.FPDF = _packages.FPDF(format="A4")
         self._pdf.set_margin(_MARGIN_MM)
         self._pdf.set_auto_page_break(auto=True, margin=_MARGIN_MM)

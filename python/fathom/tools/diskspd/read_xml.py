@@ -106,7 +106,6 @@ def _passed_over(text: str, start: int, end: int) -> list[UnparsedLine]:
 
 
 def _root(data: bytes) -> _Element:
-
     if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
         raise ImportFormatError("this XML declares a document type, which DiskSpd's never does")
     parser = _packages.etree.XMLParser(

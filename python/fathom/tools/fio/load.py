@@ -293,7 +293,7 @@ def _random(options: dict[str, str], block: _Block, more: str | None, notes: Not
     arguments = ["-r" if align is None else f"-r{_short(read_fio_size('ba', align))}"]
     if options.pop("norandommap", None) in (None, "0"):
         notes.load("norandommap", "fio visits each block once before any again; DiskSpd draws "
-                   "each offset anew")  # fmt: skip
+                   "each offset again")  # fmt: skip
     percent = fio_percent(
         "percentage_random", options.pop("percentage_random", "100").split(",")[0]
     )

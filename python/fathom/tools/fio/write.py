@@ -83,7 +83,7 @@ def _split(mix: Sequence[Mapping[str, int]]) -> str:
 
 def _random(load: Load, target: Mapping[str, Any], notes: Notes) -> _Options:
     access = target["access"]
-    # DiskSpd draws each offset anew; fio by default visits each block once before any again.
+    # DiskSpd draws each offset again; fio by default visits each block once before any again.
     options = {"norandommap": "1"}
     if access["align_bytes"] != target["block_bytes"]:
         options["blockalign"] = fio_size(access["align_bytes"])
@@ -305,7 +305,7 @@ def _thread_options(
         depth = 1
     options = {"thread": "1", "numjobs": str(threads), "iodepth": str(depth)}
     if first["thread_stride_bytes"]:
-        notes.remark("-T", "at the end of the range a walk of fio begins anew where its thread "
+        notes.remark("-T", "at the end of the range a walk of fio begins again where its thread "
                      "began, one of DiskSpd at the base")  # fmt: skip
     return options | {"group_reporting": "1"}
 

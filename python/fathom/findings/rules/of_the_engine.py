@@ -1,0 +1,148 @@
+"""What the engine warned of, as findings: it saw it, so that nothing is computed again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings.finding import OTHERS_ANSWERED, Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from fathom.findings.finding import Confidence, Noticed
+    from fathom.findings.observed import TargetEvidence
+
+__all__ = ["RULES"]
+
+
+def _warned(
+    confidence: Confidence, *kinds: str, unit: str = ""
+) -> Callable[[TargetEvidence], Iterable[Noticed]]:
+    """Return a look for warnings of these kinds; the greatest number of ``unit`` is the worst."""
+    return lambda evidence: evidence.warned(confidence, *kinds, unit=unit)
+
+
+RULES = (
+    # No block device lies beneath the target.
+    Rule(
+        "no-device-seen",
+        "No device can be seen beneath the target",
+        "fuse(4), mount(8); the engine's warning device_unseen",
+        _warned("certain", "device_unseen"),
+        fires_when=(
+            "The target lies on FUSE, a network file system or an overlay of another namespace."
+        ),
+        place=20,
+    ),
+    # The kernel counts what the group did.
+    Rule(
+        "io-limited",
+        "A limit of I/O was measured",
+        "Linux kernel documentation, Control Group v2, io.max; the engine's warning io_limited",
+        _warned("certain", "io_limited"),
+        fires_when="The rate of the control group was at least nine tenths of its limit.",
+        place=30,
+    ),
+    # The kernel counts the periods.
+    Rule(
+        "cpu-throttled",
+        "A CPU quota was measured",
+        "Linux kernel documentation, CFS bandwidth control; the engine's warning cpu_throttled",
+        _warned("certain", "cpu_throttled", unit="%"),
+        fires_when="A quota stopped the process in at least 5 % of its periods.",
+        place=60,
+    ),
+    # The kernel counts how long threads waited.
+    Rule(
+        "cpu-contended",
+        "Other processes took the CPUs",
+        "Linux kernel documentation, scheduler statistics; the engine's warning cpu_contended",
+        _warned("certain", "cpu_contended", unit="%"),
+        fires_when=(
+            "Threads of load waited for a CPU for a tenth of their time, while others used at "
+            "least 0.2 CPUs."
+        ),
+        place=70,
+    ),
+    # The engine looks every 10 ms.
+    Rule(
+        "stalled",
+        "The target stalled",
+        "B. Gregg, Systems Performance (2020): latency outliers; the engine's warning stalled",
+        _warned("certain", "stalled", unit="s"),
+        fires_when=(
+            "A thread waited for half a second or longer, and at least 20 times as long as "
+            "for an I/O on average."
+        ),
+        place=80,
+    ),
+    # The file system tells its blocks.
+    Rule(
+        "extents-changed",
+        "The file lost blocks while it was measured",
+        "fallocate(2), FALLOC_FL_PUNCH_HOLE; the engine's warning extents_changed",
+        _warned("certain", "extents_changed"),
+        fires_when="A file that was only read held fewer blocks after the run.",
+        place=90,
+    ),
+    # It looked while it measured.
+    Rule(
+        "page-cache",
+        "The page cache was measured",
+        "open(2), O_DIRECT; the engine's warning page_cache",
+        _warned("certain", "page_cache"),
+        fires_when="The engine saw reads or writes go through the page cache.",
+        place=100,
+    ),
+    # The engine looked before it read.
+    Rule(
+        "constant-data",
+        "The data repeat one pattern",
+        "DiskSpd, -Z: the pattern that it writes by itself; the engine's warning constant_data",
+        _warned("possible", "constant_data"),
+        fires_when=(
+            "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes."
+        ),
+        place=120,
+    ),
+    # It knows what it read.
+    Rule(
+        "cached-by-device",
+        "A cache of the device may hold all of it",
+        "SNIA SSS PTS 2.0.2: ActiveRange; the engine's warning small_working_set",
+        _warned("possible", "small_working_set"),
+        explained_by=OTHERS_ANSWERED,
+        fires_when="At most 64 MiB were read at least 16 times over.",
+        place=130,
+    ),
+    # Each thing that it saw once, whatever the number of runs.
+    Rule(
+        "cpu-taken-away",
+        "CPUs were taken away during the run",
+        "Linux kernel documentation, CPU hotplug: tasks move to other CPUs; the engine's warnings",
+        _warned("certain", "affinity_changed", "cpu_offline"),
+        fires_when=(
+            "The engine saw a pinned thread that could run elsewhere at its end, or a CPU "
+            "that was offline."
+        ),
+        place=160,
+    ),
+    # Each time that it saw.
+    Rule(
+        "stood-still",
+        "The measuring process was suspended for a time",
+        "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
+        _warned("certain", "stood_still", unit="s"),
+        fires_when="The engine saw that nothing of it ran for half a second or longer.",
+        place=170,
+    ),
+    # It looked while it measured.
+    Rule(
+        "rate-not-reached",
+        "The requested rate was not reached",
+        "DiskSpd, -g; the engine's warning rate_not_reached",
+        _warned("certain", "rate_not_reached"),
+        fires_when="The engine delivered less than `-g` requested.",
+        place=190,
+    ),
+)
