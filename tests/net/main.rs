@@ -1,5 +1,6 @@
 //! Clients of the network protocols, against real servers on loopback.
 
+mod ganesha;
 mod garbled;
 mod garbled_iscsi;
 mod iscsi;
@@ -7,4 +8,7 @@ mod load;
 mod nbd;
 mod nbd_faults;
 mod nbd_tls;
+mod nfs;
+mod nfs3;
 mod server;
+mod tap;

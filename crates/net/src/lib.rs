@@ -5,7 +5,7 @@
 //! [`fathom_sys::socket::Waiter`]. Buffers are lent for the length of a call, so that reads land in the slots
 //! of the engine and writes leave from them.
 //!
-//! Served are NBD (`nbd`), over TCP, unix sockets and TLS, and iSCSI (`iscsi`).
+//! Served are NBD (`nbd`), over TCP, unix sockets and TLS, iSCSI (`iscsi`), and files of NFS (`nfs`).
 #![forbid(unsafe_code)]
 
 mod address;
@@ -15,13 +15,14 @@ mod fault;
 mod incoming;
 mod iscsi;
 mod nbd;
+mod nfs;
 mod outgoing;
 mod settings;
 mod stream;
 #[cfg_attr(not(feature = "tls"), path = "no_tls.rs")]
 mod tls;
 
-pub use address::{Address, AddressError, Place, Scheme};
+pub use address::{Address, AddressError, NfsVersion, Place, Scheme};
 pub use connection::{Connection, Done, Request, Slots};
 pub use facts::Facts;
 pub use fathom_sys::socket::{Interest, TcpInfo, Waiter};

@@ -1,0 +1,139 @@
+//! nfs-ganesha with its VFS back end, started by the test that needs it and ended with it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fathom_net::{Address, Connection, FaultKind};
+use fathom_sys::clock::now_ns;
+use tempfile::TempDir;
+
+use crate::server::{FILE_BYTES, pattern, settings, skip};
+
+/// A running server with one export, in which is the file `disk`.
+pub struct Ganesha {
+    pub folder: TempDir,
+    child: Child,
+    pub port: u16,
+    pub mount_port: u16,
+}
+
+/// What differs from one test to the other.
+pub struct Export<'a> {
+    pub access: &'a str,
+    pub protocols: &'a str,
+    /// The folder to serve, if it is not one of the server's own.
+    pub folder: Option<PathBuf>,
+}
+
+impl Default for Export<'_> {
+    fn default() -> Self {
+        Self { access: "RW", protocols: "4", folder: None }
+    }
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Ganesha {
+    /// Nothing, with the reason said, where it cannot run.
+    pub fn start(export: &Export) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let served = export.folder.clone().unwrap_or_else(|| folder.path().join("export"));
+        fs::create_dir_all(served.join("inner")).unwrap();
+        fs::create_dir(folder.path().join("recovery")).unwrap();
+        fs::write(served.join("disk"), pattern(0, FILE_BYTES)).unwrap();
+        let (port, mount_port) = (free_port(), free_port());
+        let Export { access, protocols, .. } = export;
+        let configuration = format!(
+            "NFS_CORE_PARAM {{ NFS_Port = {port}; MNT_Port = {mount_port}; NFS_Protocols = {protocols};\n\
+               Bind_addr = 127.0.0.1; Enable_NLM = false; Enable_RQUOTA = false; }}\n\
+             NFSv4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = \"{place}/recovery\"; }}\n\
+             EXPORT {{ Export_Id = 1; Path = {served}; Pseudo = /export; Access_Type = {access};\n\
+               Squash = No_Root_Squash; SecType = sys; Protocols = {protocols}; Transports = TCP;\n\
+               FSAL {{ Name = VFS; }} }}\n",
+            place = folder.path().display(),
+            served = served.display(),
+        );
+        let file = folder.path().join("ganesha.conf");
+        fs::write(&file, configuration).unwrap();
+        let mut command = Command::new("ganesha.nfsd");
+        command.args(["-F", "-N", "NIV_EVENT", "-f"]).arg(&file);
+        command.arg("-L").arg(folder.path().join("log")).arg("-p").arg(folder.path().join("pid"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            skip("there is no ganesha.nfsd");
+            return None;
+        };
+        let mut server = Self { folder, child, port, mount_port };
+        server.is_ready(protocols).then_some(server)
+    }
+
+    /// Waits until it listens and serves its file.
+    fn is_ready(&mut self, protocols: &str) -> bool {
+        let begun_ns = now_ns();
+        let address = self.address(if protocols == "3" { "3" } else { "4" });
+        loop {
+            match Connection::connect(&address, &settings()) {
+                Ok(connection) => {
+                    connection.close();
+                    return true;
+                }
+                Err(fault) if fault.kind == FaultKind::Unreachable => {}
+                Err(fault) => {
+                    skip(&format!("ganesha does not serve its file here: {fault}"));
+                    return false;
+                }
+            }
+            if self.child.try_wait().unwrap().is_some() || now_ns() - begun_ns > 20_000_000_000 {
+                skip("ganesha.nfsd does not run here: it needs root");
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("export").join(name)
+    }
+
+    pub fn file(&self) -> Vec<u8> {
+        fs::read(self.path("disk")).unwrap()
+    }
+
+    /// The file `disk` over a version.
+    pub fn address(&self, version: &str) -> Address {
+        self.address_of("disk", version, self.port)
+    }
+
+    /// A file of the export, over another port.
+    pub fn address_of(&self, name: &str, version: &str, port: u16) -> Address {
+        let export = match version {
+            "3" => self.folder.path().join("export").display().to_string(),
+            _ => "/export".to_owned(),
+        };
+        let mount = self.mount_port;
+        let more = if version == "3" { format!("&mountport={mount}") } else { String::new() };
+        let text = format!("nfs://127.0.0.1:{port}{export}/{name}?version={version}{more}");
+        Address::parse(&text).unwrap()
+    }
+
+    pub fn connect(&self, version: &str) -> Connection {
+        Connection::connect(&self.address(version), &settings()).unwrap()
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Ganesha {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

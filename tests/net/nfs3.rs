@@ -1,0 +1,134 @@
+//! NFS 3, against nfs-ganesha, which needs a port mapper: both run in network and mount namespaces of their
+//! own, and so does the test.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fathom_net::{Address, Connection, FaultKind, Operation};
+
+use crate::ganesha::{Export, Ganesha};
+use crate::load::{drive_blind, scattered};
+use crate::nfs::{a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding};
+use crate::server::{FILE_BYTES, pattern, settings, skip};
+use crate::tap::Tap;
+
+const INSIDE: &str = "FATHOM_TEST_INSIDE_NAMESPACE";
+
+/// Runs a test of this name in namespaces of its own; whether this is already there.
+fn is_inside(name: &str) -> bool {
+    if std::env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let prepared = "mount -t tmpfs tmpfs /run && ip link set lo up";
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=5", "120", "unshare", "--net", "--mount", "--pid", "--fork"]);
+    command.args(["--mount-proc", "--kill-child", "sh", "-c"]);
+    // Status 75: it cannot be done here.
+    command.arg(format!("{{ {prepared}; }} || exit 75; exec \"$0\" \"$@\""));
+    command.arg(std::env::current_exe().unwrap()).args(["--exact", name, "--nocapture"]);
+    let ran = command.env(INSIDE, "1").stdin(Stdio::null()).output();
+    match ran {
+        Ok(output) if output.status.success() => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            if let Some(reason) = said.lines().find_map(|line| line.strip_prefix("skipped: ")) {
+                skip(reason);
+            }
+        }
+        Ok(output) if output.status.code() == Some(101) => {
+            let words =
+                [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned());
+            panic!("inside: {}", words.join("\n"));
+        }
+        other => skip(&format!("no namespaces can be made here ({other:?})")),
+    }
+    false
+}
+
+/// The port mapper, ended with the test.
+struct Mapper(Child);
+
+impl Mapper {
+    fn start() -> Option<Self> {
+        let mut command = Command::new("rpcbind");
+        command.args(["-f", "-w"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            skip("there is no rpcbind");
+            return None;
+        };
+        for _ in 0..400 {
+            if std::net::TcpStream::connect("127.0.0.1:111").is_ok() {
+                return Some(Self(child));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        skip("rpcbind does not run here");
+        None
+    }
+}
+
+impl Drop for Mapper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn started(access: &str) -> Option<(Mapper, Ganesha)> {
+    let mapper = Mapper::start()?;
+    let export = Export { access, protocols: "3", ..Export::default() };
+    Ganesha::start(&export).map(|server| (mapper, server))
+}
+
+#[test]
+fn data_offsets_and_limits_of_version_3() {
+    if !is_inside("nfs3::data_offsets_and_limits_of_version_3") {
+        return;
+    }
+    let Some((_mapper, mut server)) = started("RW") else { return };
+    let mut connection = server.connect("3");
+    let facts = connection.facts().clone();
+    assert_eq!((facts.size_bytes, facts.dialect.as_str()), (FILE_BYTES, "NFS 3"));
+    assert_eq!((facts.outstanding_max, facts.is_read_only, facts.can_trim), (None, false, false));
+    assert!(connection.no_op().unwrap() > Duration::ZERO);
+    connection.close();
+    // The port of the mount protocol is the port mapper's to know.
+    let named = server.address("3").to_string();
+    let (asked, _) = named.split_once("&mountport").unwrap();
+    Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap().close();
+    data_and_offsets(&server, "3");
+    a_file_comes_and_goes(&server, "3");
+    many_are_outstanding(&server, "3");
+    let tap = Tap::start(server.port, Duration::from_millis(1));
+    let address = server.address_of("disk", "3", tap.port);
+    let mut connection = Connection::connect(&address, &settings()).unwrap();
+    let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 400), 100);
+    assert_eq!(load.failed(), []);
+    assert_eq!(tap.outstanding_max(), 100);
+    // Without state on the server, a file that is gone is gone for everybody.
+    server.connect("3").remove().unwrap();
+    let failed = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4).failed();
+    assert_eq!(failed, vec![-116; 20]);
+    assert_eq!(connection.lost(), None);
+    std::fs::write(server.path("disk"), pattern(0, FILE_BYTES)).unwrap();
+    a_kill_ends_all(&mut server, "3");
+}
+
+#[test]
+fn a_read_only_export_and_no_port_mapper_of_version_3() {
+    if !is_inside("nfs3::a_read_only_export_and_no_port_mapper_of_version_3") {
+        return;
+    }
+    let Some((mapper, server)) = started("RO") else { return };
+    let mut connection = server.connect("3");
+    assert!(connection.facts().is_read_only);
+    assert_eq!(connection.write_all_at(0, &[0; 512]).unwrap_err().kind, FaultKind::ReadOnly);
+    let fault = Connection::connect(&server.address_of("missing", "3", server.port), &settings());
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+    let fault = Connection::connect(&server.address_of("inner", "3", server.port), &settings());
+    assert_eq!(fault.unwrap_err().kind, FaultKind::Invalid);
+    drop(mapper);
+    let named = server.address("3").to_string();
+    let (asked, _) = named.split_once("&mountport").unwrap();
+    let fault = Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap_err();
+    assert!(fault.text.contains("rpcbind") && fault.text.contains("mountport=PORT"), "{fault}");
+}
