@@ -12,9 +12,14 @@ use tempfile::TempDir;
 
 use crate::server::{FILE_BYTES, pattern, settings, skip};
 
+/// Set where a test runs in namespaces of its own.
+pub const INSIDE: &str = "FATHOM_TEST_INSIDE_NAMESPACE";
+
 /// A running server with one export, in which is the file `disk`.
 pub struct Ganesha {
-    pub folder: TempDir,
+    /// Removed with it.
+    _folder: TempDir,
+    served: PathBuf,
     child: Child,
     pub port: u16,
     pub mount_port: u16,
@@ -48,9 +53,11 @@ impl Ganesha {
         fs::write(served.join("disk"), pattern(0, FILE_BYTES)).unwrap();
         let (port, mount_port) = (free_port(), free_port());
         let Export { access, protocols, .. } = export;
+        // In a namespace with nothing but loopback it does not know that number, and needs to bind to none.
+        let bind = if std::env::var_os(INSIDE).is_some() { "" } else { "Bind_addr = 127.0.0.1;" };
         let configuration = format!(
             "NFS_CORE_PARAM {{ NFS_Port = {port}; MNT_Port = {mount_port}; NFS_Protocols = {protocols};\n\
-               Bind_addr = 127.0.0.1; Enable_NLM = false; Enable_RQUOTA = false; }}\n\
+               {bind} Enable_NLM = false; Enable_RQUOTA = false; }}\n\
              NFSv4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = \"{place}/recovery\"; }}\n\
              EXPORT {{ Export_Id = 1; Path = {served}; Pseudo = /export; Access_Type = {access};\n\
                Squash = No_Root_Squash; SecType = sys; Protocols = {protocols}; Transports = TCP;\n\
@@ -68,7 +75,7 @@ impl Ganesha {
             skip("there is no ganesha.nfsd");
             return None;
         };
-        let mut server = Self { folder, child, port, mount_port };
+        let mut server = Self { _folder: folder, served, child, port, mount_port };
         server.is_ready(protocols).then_some(server)
     }
 
@@ -97,7 +104,7 @@ impl Ganesha {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("export").join(name)
+        self.served.join(name)
     }
 
     pub fn file(&self) -> Vec<u8> {
@@ -112,7 +119,7 @@ impl Ganesha {
     /// A file of the export, over another port.
     pub fn address_of(&self, name: &str, version: &str, port: u16) -> Address {
         let export = match version {
-            "3" => self.folder.path().join("export").display().to_string(),
+            "3" => self.served.display().to_string(),
             _ => "/export".to_owned(),
         };
         let mount = self.mount_port;

@@ -3,6 +3,7 @@
 mod ganesha;
 mod garbled;
 mod garbled_iscsi;
+mod garbled_nfs;
 mod iscsi;
 mod load;
 mod nbd;

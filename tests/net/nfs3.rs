@@ -4,15 +4,13 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fathom_net::{Address, Connection, FaultKind, Operation};
+use fathom_net::{Address, Connection, FaultKind, Operation, Request};
 
-use crate::ganesha::{Export, Ganesha};
-use crate::load::{drive_blind, scattered};
+use crate::ganesha::{Export, Ganesha, INSIDE};
+use crate::load::{drive_blind, request, scattered};
 use crate::nfs::{a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding};
 use crate::server::{FILE_BYTES, pattern, settings, skip};
 use crate::tap::Tap;
-
-const INSIDE: &str = "FATHOM_TEST_INSIDE_NAMESPACE";
 
 /// Runs a test of this name in namespaces of its own; whether this is already there.
 fn is_inside(name: &str) -> bool {
@@ -131,4 +129,36 @@ fn a_read_only_export_and_no_port_mapper_of_version_3() {
     let (asked, _) = named.split_once("&mountport").unwrap();
     let fault = Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap_err();
     assert!(fault.text.contains("rpcbind") && fault.text.contains("mountport=PORT"), "{fault}");
+}
+
+#[test]
+fn a_full_export_says_so() {
+    if !is_inside("nfs3::a_full_export_says_so") {
+        return;
+    }
+    let folder = std::path::PathBuf::from("/run/full");
+    std::fs::create_dir(&folder).unwrap();
+    let mut mount = Command::new("mount");
+    let mounted = mount.args(["-t", "tmpfs", "-o", "size=9m", "tmpfs"]).arg(&folder).status();
+    assert!(mounted.unwrap().success());
+    let Some(_mapper) = Mapper::start() else { return };
+    for version in ["4", "3"] {
+        let export =
+            Export { protocols: version, folder: Some(folder.clone()), ..Export::default() };
+        let Some(server) = Ganesha::start(&export) else { return };
+        let mut connection = server.connect(version);
+        let writes: Vec<_> = (0..64)
+            .map(|k| request(Operation::Write, FILE_BYTES + k * 65_536, 65_536))
+            .map(|write| Request { is_through: true, ..write })
+            .collect();
+        let failed = drive_blind(&mut connection, &writes, 4).failed();
+        assert!((40..64).contains(&failed.len()), "{failed:?}");
+        assert!(failed.iter().all(|result| *result == -28), "{failed:?}");
+        assert_eq!(connection.lost(), None);
+        let fault = connection.write_all_at(3 * FILE_BYTES, &[0; 65_536]).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::NoSpace, "{fault}");
+        connection.close();
+        drop(server);
+        std::fs::remove_dir(folder.join("inner")).unwrap();
+    }
 }
