@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fathom_net::{Address, Connection, FaultKind};
+use fathom_net::{Address, Connection, FaultKind, Settings};
 use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
+use crate::files::FileServer;
 use crate::server::{FILE_BYTES, pattern, settings, skip};
 
 /// Set where a test runs in namespaces of its own.
@@ -20,6 +21,7 @@ pub struct Ganesha {
     /// Removed with it.
     _folder: TempDir,
     served: PathBuf,
+    version: String,
     child: Child,
     pub port: u16,
     pub mount_port: u16,
@@ -75,14 +77,15 @@ impl Ganesha {
             skip("there is no ganesha.nfsd");
             return None;
         };
-        let mut server = Self { _folder: folder, served, child, port, mount_port };
-        server.is_ready(protocols).then_some(server)
+        let version = (*protocols).to_owned();
+        let mut server = Self { _folder: folder, served, version, child, port, mount_port };
+        server.is_ready().then_some(server)
     }
 
     /// Waits until it listens and serves its file.
-    fn is_ready(&mut self, protocols: &str) -> bool {
+    fn is_ready(&mut self) -> bool {
         let begun_ns = now_ns();
-        let address = self.address(if protocols == "3" { "3" } else { "4" });
+        let address = self.at("disk", self.port);
         loop {
             match Connection::connect(&address, &settings()) {
                 Ok(connection) => {
@@ -103,21 +106,8 @@ impl Ganesha {
         }
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.served.join(name)
-    }
-
-    pub fn file(&self) -> Vec<u8> {
-        fs::read(self.path("disk")).unwrap()
-    }
-
-    /// The file `disk` over a version.
-    pub fn address(&self, version: &str) -> Address {
-        self.address_of("disk", version, self.port)
-    }
-
-    /// A file of the export, over another port.
-    pub fn address_of(&self, name: &str, version: &str, port: u16) -> Address {
+    /// A file of the export in a version of the protocol, over a port.
+    pub fn of_version(&self, name: &str, version: &str, port: u16) -> Address {
         let export = match version {
             "3" => self.served.display().to_string(),
             _ => "/export".to_owned(),
@@ -127,12 +117,26 @@ impl Ganesha {
         let text = format!("nfs://127.0.0.1:{port}{export}/{name}?version={version}{more}");
         Address::parse(&text).unwrap()
     }
+}
 
-    pub fn connect(&self, version: &str) -> Connection {
-        Connection::connect(&self.address(version), &settings()).unwrap()
+impl FileServer for Ganesha {
+    fn at(&self, name: &str, port: u16) -> Address {
+        self.of_version(name, &self.version, port)
     }
 
-    pub fn kill(&mut self) {
+    fn path(&self, name: &str) -> PathBuf {
+        self.served.join(name)
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn settings(&self) -> Settings {
+        settings()
+    }
+
+    fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

@@ -1,5 +1,6 @@
 //! Clients of the network protocols, against real servers on loopback.
 
+mod files;
 mod ganesha;
 mod garbled;
 mod garbled_iscsi;
@@ -11,5 +12,7 @@ mod nbd_faults;
 mod nbd_tls;
 mod nfs;
 mod nfs3;
+mod samba;
 mod server;
+mod smb;
 mod tap;

@@ -4,13 +4,15 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use fathom_net::{Address, Connection, FaultKind, Operation, Request};
+use fathom_net::{Address, Connection, FaultKind, Operation};
 
+use crate::files::{
+    FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding,
+    outstanding, writes_without_room,
+};
 use crate::ganesha::{Export, Ganesha, INSIDE};
-use crate::load::{drive_blind, request, scattered};
-use crate::nfs::{a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding};
+use crate::load::{drive_blind, scattered};
 use crate::server::{FILE_BYTES, pattern, settings, skip};
-use crate::tap::Tap;
 
 /// Runs a test of this name in namespaces of its own; whether this is already there.
 fn is_inside(name: &str) -> bool {
@@ -83,32 +85,28 @@ fn data_offsets_and_limits_of_version_3() {
         return;
     }
     let Some((_mapper, mut server)) = started("RW") else { return };
-    let mut connection = server.connect("3");
+    let mut connection = server.connect();
     let facts = connection.facts().clone();
     assert_eq!((facts.size_bytes, facts.dialect.as_str()), (FILE_BYTES, "NFS 3"));
     assert_eq!((facts.outstanding_max, facts.is_read_only, facts.can_trim), (None, false, false));
     assert!(connection.no_op().unwrap() > Duration::ZERO);
     connection.close();
     // The port of the mount protocol is the port mapper's to know.
-    let named = server.address("3").to_string();
+    let named = server.at("disk", server.port).to_string();
     let (asked, _) = named.split_once("&mountport").unwrap();
     Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap().close();
-    data_and_offsets(&server, "3");
-    a_file_comes_and_goes(&server, "3");
-    many_are_outstanding(&server, "3");
-    let tap = Tap::start(server.port, Duration::from_millis(1));
-    let address = server.address_of("disk", "3", tap.port);
-    let mut connection = Connection::connect(&address, &settings()).unwrap();
-    let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 400), 100);
-    assert_eq!(load.failed(), []);
-    assert_eq!(tap.outstanding_max(), 100);
+    data_and_offsets(&server);
+    a_file_comes_and_goes(&server);
+    many_are_outstanding(&server);
+    assert_eq!(outstanding(&server, 100), 100);
+    let mut connection = server.connect();
     // Without state on the server, a file that is gone is gone for everybody.
-    server.connect("3").remove().unwrap();
+    server.connect().remove().unwrap();
     let failed = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4).failed();
     assert_eq!(failed, vec![-116; 20]);
     assert_eq!(connection.lost(), None);
     std::fs::write(server.path("disk"), pattern(0, FILE_BYTES)).unwrap();
-    a_kill_ends_all(&mut server, "3");
+    a_kill_ends_all(&mut server);
 }
 
 #[test]
@@ -117,15 +115,15 @@ fn a_read_only_export_and_no_port_mapper_of_version_3() {
         return;
     }
     let Some((mapper, server)) = started("RO") else { return };
-    let mut connection = server.connect("3");
+    let mut connection = server.connect();
     assert!(connection.facts().is_read_only);
     assert_eq!(connection.write_all_at(0, &[0; 512]).unwrap_err().kind, FaultKind::ReadOnly);
-    let fault = Connection::connect(&server.address_of("missing", "3", server.port), &settings());
+    let fault = Connection::connect(&server.at("missing", server.port), &settings());
     assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
-    let fault = Connection::connect(&server.address_of("inner", "3", server.port), &settings());
+    let fault = Connection::connect(&server.at("inner", server.port), &settings());
     assert_eq!(fault.unwrap_err().kind, FaultKind::Invalid);
     drop(mapper);
-    let named = server.address("3").to_string();
+    let named = server.at("disk", server.port).to_string();
     let (asked, _) = named.split_once("&mountport").unwrap();
     let fault = Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap_err();
     assert!(fault.text.contains("rpcbind") && fault.text.contains("mountport=PORT"), "{fault}");
@@ -146,18 +144,9 @@ fn a_full_export_says_so() {
         let export =
             Export { protocols: version, folder: Some(folder.clone()), ..Export::default() };
         let Some(server) = Ganesha::start(&export) else { return };
-        let mut connection = server.connect(version);
-        let writes: Vec<_> = (0..64)
-            .map(|k| request(Operation::Write, FILE_BYTES + k * 65_536, 65_536))
-            .map(|write| Request { is_through: true, ..write })
-            .collect();
-        let failed = drive_blind(&mut connection, &writes, 4).failed();
+        let failed = writes_without_room(&server, FILE_BYTES);
         assert!((40..64).contains(&failed.len()), "{failed:?}");
         assert!(failed.iter().all(|result| *result == -28), "{failed:?}");
-        assert_eq!(connection.lost(), None);
-        let fault = connection.write_all_at(3 * FILE_BYTES, &[0; 65_536]).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::NoSpace, "{fault}");
-        connection.close();
         drop(server);
         std::fs::remove_dir(folder.join("inner")).unwrap();
     }

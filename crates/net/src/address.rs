@@ -92,8 +92,10 @@ pub struct Address {
     pub export: String,
     /// The number of the LUN of an iSCSI target; 0 otherwise.
     pub lun: u16,
-    /// Whether the connection is encrypted.
+    /// Whether the connection is encrypted; with SMB, whether it has to be.
     pub is_encrypted: bool,
+    /// Whether messages of SMB have to be signed.
+    pub is_signed: bool,
     /// A directory of PEM files for TLS.
     pub certificates: Option<PathBuf>,
     /// The name that the server's certificate has to be for, if it is not that of the host.
@@ -145,7 +147,7 @@ pub enum AddressError {
     /// An unknown parameter.
     #[error(
         "'{0}' is not a parameter of this address (NBD: socket, tls-certificates, tls-hostname; NFS: version, \
-         mountport; SMB: encryption)"
+         mountport; SMB: encryption, signing)"
     )]
     Parameter(String),
     /// A parameter that only makes sense with encryption.
@@ -222,6 +224,7 @@ impl Address {
             export: String::new(),
             lun: 0,
             is_encrypted: false,
+            is_signed: false,
             certificates: None,
             verified_name: None,
             nfs_version: None,
@@ -272,13 +275,16 @@ impl Address {
                     self.nfs_version = Some(nfs_version(value)?);
                 }
                 "mountport" if self.scheme == Scheme::Nfs => {
-                    self.mount_port = Some(number(&value)?)
+                    self.mount_port = Some(number(&value)?);
                 }
                 "encryption" if self.scheme == Scheme::Smb => {
-                    self.is_encrypted = is_required(value)?;
+                    self.is_encrypted = is_required(value, "encryption")?;
+                }
+                "signing" if self.scheme == Scheme::Smb => {
+                    self.is_signed = is_required(value, "signing")?;
                 }
                 "tls-certificates" if self.scheme == Scheme::Nbd => {
-                    self.certificates = Some(value.into())
+                    self.certificates = Some(value.into());
                 }
                 "tls-hostname" if self.scheme == Scheme::Nbd => self.verified_name = Some(value),
                 _ => return Err(AddressError::Parameter(name.to_owned())),
@@ -348,6 +354,7 @@ impl fmt::Display for Address {
             ("version", version),
             ("mountport", self.mount_port.map(|port| port.to_string())),
             ("encryption", is_required.then(|| "required".to_owned())),
+            ("signing", self.is_signed.then(|| "required".to_owned())),
         ] {
             if let Some(value) = value {
                 write!(out, "{mark}{name}={}", escape(&value))?;
@@ -497,10 +504,10 @@ fn nfs_version(value: String) -> Result<NfsVersion, AddressError> {
     }
 }
 
-fn is_required(value: String) -> Result<bool, AddressError> {
+fn is_required(value: String, name: &'static str) -> Result<bool, AddressError> {
     match &*value {
         "required" => Ok(true),
-        _ => Err(AddressError::Value(value, "encryption", "required")),
+        _ => Err(AddressError::Value(value, name, "required")),
     }
 }
 

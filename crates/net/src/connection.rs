@@ -13,6 +13,7 @@ use crate::iscsi;
 use crate::nbd;
 use crate::nfs;
 use crate::settings::Settings;
+use crate::smb;
 use crate::stream::{Deadline, wait};
 
 /// One I/O to submit.
@@ -53,6 +54,7 @@ enum Session {
     Nbd(Box<nbd::Session>),
     Iscsi(Box<iscsi::Session>),
     Nfs(Box<nfs::Session>),
+    Smb(Box<smb::Session>),
 }
 
 /// The same call of whichever session it is.
@@ -62,6 +64,7 @@ macro_rules! each {
             Session::Nbd($it) => $call,
             Session::Iscsi($it) => $call,
             Session::Nfs($it) => $call,
+            Session::Smb($it) => $call,
         }
     };
 }
@@ -108,7 +111,8 @@ impl Connection {
             }
             Scheme::Nfs => nfs::Session::connect(address, settings, create_bytes)
                 .map(|it| Session::Nfs(Box::new(it))),
-            Scheme::Smb => todo!(),
+            Scheme::Smb => smb::Session::connect(address, settings, create_bytes)
+                .map(|it| Session::Smb(Box::new(it))),
         };
         let session = session.map_err(|fault| fault.at(&server))?;
         Ok(Self { session, server, timeout: settings.timeout, refused: Vec::new(), lost: None })
@@ -208,6 +212,10 @@ impl Connection {
                 self.wait_until_done("no-op", &mut block)?;
             }
             Session::Nfs(session) => {
+                session.submit_no_op();
+                self.wait_until_done("no-op", &mut block)?;
+            }
+            Session::Smb(session) => {
                 session.submit_no_op();
                 self.wait_until_done("no-op", &mut block)?;
             }
@@ -344,6 +352,7 @@ impl Session {
         match self {
             Self::Nbd(_) | Self::Iscsi(_) => None,
             Self::Nfs(session) => Some(session.resize(size_bytes)),
+            Self::Smb(session) => Some(session.resize(size_bytes)),
         }
     }
 
@@ -352,6 +361,7 @@ impl Session {
         match self {
             Self::Nbd(_) | Self::Iscsi(_) => None,
             Self::Nfs(session) => Some(session.remove()),
+            Self::Smb(session) => Some(session.remove()),
         }
     }
 }

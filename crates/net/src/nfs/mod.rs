@@ -1,5 +1,5 @@
 //! NFS, versions 3 (RFC 1813) and 4.1 and 4.2 (RFC 8881, RFC 7862): one file over one TCP connection, with
-//! AUTH_SYS.
+//! `AUTH_SYS`.
 //!
 //! A client of its own: the crates for NFS wait for one call at a time, or own the buffers and the runtime.
 

@@ -32,7 +32,7 @@ fn mount_port(place: &Place, deadline: Deadline) -> Result<u16, Fault> {
     let mut caller =
         Caller::connect(&on_port(place, PORT_MAPPER_PORT), deadline).map_err(explained)?;
     let mut arguments = Vec::new();
-    [MOUNT, 3, TCP, 0].iter().for_each(|word| arguments.word(*word));
+    arguments.words(&[MOUNT, 3, TCP, 0]);
     let procedure = Procedure { program: PORT_MAPPER, version: 2, number: 3 };
     let answer = caller.call(procedure, &arguments, deadline).map_err(explained)?;
     let port = Read::new(&answer).word()?;

@@ -205,7 +205,7 @@ impl Replies {
             }
             _ => {
                 v3::skip_change(read)?;
-                self.committed(read.take()?)
+                Ok(self.committed(read.take()?))
             }
         }
     }
@@ -240,7 +240,7 @@ impl Replies {
             }
             Kind::Write { is_through } => self.written(read, io, is_through),
             Kind::Deallocate => Ok(Outcome::Done(0)),
-            _ => self.committed(read.take()?),
+            _ => Ok(self.committed(read.take()?)),
         }
     }
 
@@ -266,10 +266,10 @@ impl Replies {
     }
 
     /// A commit is worth nothing if the server has begun another life since the writes.
-    fn committed(&mut self, verifier: [u8; 8]) -> Result<Outcome, Problem> {
+    fn committed(&mut self, verifier: [u8; 8]) -> Outcome {
         let is_lost = self.is_lost || self.verifier.is_some_and(|before| before != verifier);
         (self.verifier, self.is_lost) = (None, false);
-        Ok(Outcome::Done(if is_lost { -errno::EIO } else { 0 }))
+        Outcome::Done(if is_lost { -errno::EIO } else { 0 })
     }
 
     /// An answer that is there whole.

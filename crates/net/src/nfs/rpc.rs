@@ -1,4 +1,4 @@
-//! Remote procedure calls (RFC 5531) over TCP, with AUTH_SYS, and calls that are waited for.
+//! Remote procedure calls (RFC 5531) over TCP, with `AUTH_SYS`, and calls that are waited for.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ const STRAY_MAX: usize = 64;
 pub(super) const LAST: u32 = 1 << 31;
 /// Numbers of calls that are waited for have this bit, those of I/Os do not.
 const WAITED_FOR: u32 = 1 << 31;
-/// AUTH_SYS takes so many groups beside the first.
+/// `AUTH_SYS` takes so many groups beside the first.
 const GROUPS_MAX: usize = 16;
 const HOST_BYTES_MAX: usize = 64;
 
@@ -27,7 +27,7 @@ pub(super) struct Procedure {
     pub(super) number: u32,
 }
 
-/// The user of this process, as AUTH_SYS names one.
+/// The user of this process, as `AUTH_SYS` names one.
 #[derive(Debug, Clone)]
 pub(super) struct Identity(Vec<u8>);
 
@@ -52,7 +52,7 @@ impl Identity {
         body.word(effective("Gid:"));
         let groups = &groups[..groups.len().min(GROUPS_MAX)];
         body.word(u32::try_from(groups.len()).expect("sixteen at most"));
-        groups.iter().for_each(|group| body.word(*group));
+        body.words(groups);
         Self(body)
     }
 }

@@ -66,6 +66,9 @@ pub(super) fn skip_change(read: &mut Read<'_>) -> Result<(), Short> {
     skip_attributes(read)
 }
 
+/// Handle and attributes of a name.
+type Found = (Vec<u8>, Option<Attributes>);
+
 /// The calls before and beside the I/Os.
 struct Talk<'a> {
     caller: &'a mut Caller,
@@ -80,11 +83,7 @@ impl Talk<'_> {
     }
 
     /// Looks a name up: its handle and attributes, or the status.
-    fn look_up(
-        &mut self,
-        directory: &[u8],
-        name: &str,
-    ) -> Result<Result<(Vec<u8>, Option<Attributes>), u32>, Fault> {
+    fn look_up(&mut self, directory: &[u8], name: &str) -> Result<Result<Found, u32>, Fault> {
         let answer = self.call(procedure::LOOKUP, &place(directory, name))?;
         let mut read = Read::new(&answer);
         match read.word()? {
@@ -97,7 +96,7 @@ impl Talk<'_> {
     fn create(&mut self, directory: &[u8], name: &str, size_bytes: u64) -> Result<(), Fault> {
         let mut arguments = place(directory, name);
         // Unchecked: one that is there is taken as it is. Mode 0644 for a new one, and nothing else.
-        [0, 1, 0o644, 0, 0, 0, 0, 0].iter().for_each(|word| arguments.word(*word));
+        arguments.words(&[0, 1, 0o644, 0, 0, 0, 0, 0]);
         let answer = self.call(procedure::CREATE, &arguments)?;
         match Read::new(&answer).word()? {
             0 => {}
@@ -112,9 +111,9 @@ impl Talk<'_> {
     fn resize(&mut self, handle: &[u8], size_bytes: u64) -> Result<(), Fault> {
         let mut arguments = Vec::new();
         arguments.opaque(handle);
-        [0, 0, 0, 1].iter().for_each(|word| arguments.word(*word));
+        arguments.words(&[0, 0, 0, 1]);
         arguments.long(size_bytes);
-        [0, 0, 0].iter().for_each(|word| arguments.word(*word));
+        arguments.words(&[0, 0, 0]);
         let answer = self.call(procedure::SET_ATTRIBUTES, &arguments)?;
         match Read::new(&answer).word()? {
             0 => Ok(()),

@@ -149,6 +149,11 @@ pub(super) fn sequence(read: &mut Read<'_>, id: &[u8; 16]) -> Result<u32, Short>
     Ok(status)
 }
 
+/// The client's number and first sequence number, and the server's name for itself.
+type Known = (u64, u32, Option<String>);
+/// State and handle of an open file.
+type Opened = ([u8; 16], Vec<u8>);
+
 /// The calls before and beside the I/Os.
 struct Talk<'a> {
     caller: &'a mut Caller,
@@ -195,7 +200,7 @@ impl Talk<'_> {
             let mut compound = Compound::new(session.minor);
             let out = compound.add(operation::SEQUENCE);
             out.fixed(&session.id);
-            [session.sequence, 0, 0, 0].iter().for_each(|word| out.word(*word));
+            out.words(&[session.sequence, 0, 0, 0]);
             add(&mut compound);
             let answer = self.send(&compound)?;
             let mut read = Read::new(&answer);
@@ -217,14 +222,14 @@ impl Talk<'_> {
     }
 
     /// Makes itself known; gives the client's number and first sequence, and the server's name for itself.
-    fn exchange(&mut self, minor: u32) -> Result<Result<(u64, u32, Option<String>), u32>, Fault> {
+    fn exchange(&mut self, minor: u32) -> Result<Result<Known, u32>, Fault> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let mut arguments = Vec::new();
         arguments.long(now_ns());
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         arguments.opaque(format!("fathom {} {count} {}", std::process::id(), now_ns()).as_bytes());
         // No pNFS is used, no state protected, and no implementation told.
-        [0x0001_0000, 0, 0].iter().for_each(|word| arguments.word(*word));
+        arguments.words(&[0x0001_0000, 0, 0]);
         let answer = match self.alone(minor, operation::EXCHANGE_ID, &arguments)? {
             Ok(answer) => answer,
             Err(other) => return Ok(Err(other)),
@@ -250,12 +255,13 @@ impl Talk<'_> {
         let mut arguments = Vec::new();
         arguments.long(client);
         // No flags: nothing is called back.
-        [sequence, 0].iter().for_each(|word| arguments.word(*word));
+        arguments.words(&[sequence, 0]);
         let forth = [0, RECORD_BYTES_WANTED, RECORD_BYTES_WANTED, 4096, 8, SLOTS_WANTED, 0];
         let back = [0, 4096, 4096, 0, 2, 1, 0];
-        forth.iter().chain(&back).for_each(|word| arguments.word(*word));
+        arguments.words(&forth);
+        arguments.words(&back);
         // A program for calls back, with no credentials.
-        [0x4000_0000, 1, 0].iter().for_each(|word| arguments.word(*word));
+        arguments.words(&[0x4000_0000, 1, 0]);
         let answer = self.alone(minor, operation::CREATE_SESSION, &arguments)?;
         let answer = answer.map_err(|other| status::fault(other, "creating a session"))?;
         let mut read = Read::new(&answer);
@@ -319,21 +325,19 @@ impl Talk<'_> {
         directory: Option<&[u8]>,
         name: &str,
         how: How,
-    ) -> Result<Result<([u8; 16], Vec<u8>), u32>, Fault> {
+    ) -> Result<Result<Opened, u32>, Fault> {
         let client = session.client;
         let answer = self.on_slot(session, &|compound| {
             compound.put(directory);
             let out = compound.add(operation::OPEN);
             // To read, or to read and write; no delegation; nobody is shut out.
-            [0, if how.is_read_only { 0x401 } else { 0x403 }, 0]
-                .iter()
-                .for_each(|word| out.word(*word));
+            out.words(&[0, if how.is_read_only { 0x401 } else { 0x403 }, 0]);
             out.long(client);
             out.opaque(b"fathom");
             out.word(u32::from(how.is_new));
             if how.is_new {
                 // Unchecked, with mode 0644: of the second word of attributes the bit 33 - 32.
-                [0, 2, 0, 1 << 1, 4, 0o644].iter().for_each(|word| out.word(*word));
+                out.words(&[0, 2, 0, 1 << 1, 4, 0o644]);
             }
             out.word(0);
             out.opaque(name.as_bytes());
@@ -358,9 +362,7 @@ impl Talk<'_> {
         let answer = self.on_slot(session, &|compound| {
             compound.put(Some(handle));
             let out = compound.add(operation::GET_ATTRIBUTES);
-            [1, 1 << TYPE | 1 << SIZE | 1 << MAX_READ | 1 << MAX_WRITE]
-                .iter()
-                .for_each(|word| out.word(*word));
+            out.words(&[1, 1 << TYPE | 1 << SIZE | 1 << MAX_READ | 1 << MAX_WRITE]);
         })?;
         let mut read = Read::new(&answer);
         for operation in [operation::PUT_HANDLE, operation::GET_ATTRIBUTES] {
@@ -399,7 +401,7 @@ impl Talk<'_> {
             compound.put(Some(handle));
             let out = compound.add(operation::SET_ATTRIBUTES);
             out.fixed(state);
-            [1, 1 << SIZE, 8].iter().for_each(|word| out.word(*word));
+            out.words(&[1, 1 << SIZE, 8]);
             out.long(size_bytes);
         })?;
         let mut read = Read::new(&answer);

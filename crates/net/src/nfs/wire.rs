@@ -56,12 +56,10 @@ pub(super) fn of_v3(
         }
         Kind::Write { is_through } => {
             out.long(request.offset_bytes);
-            [request.bytes, stable(is_through), request.bytes]
-                .iter()
-                .for_each(|word| out.word(*word));
+            out.words(&[request.bytes, stable(is_through), request.bytes]);
         }
         // The whole file.
-        _ => [0, 0, 0].iter().for_each(|word| out.word(*word)),
+        _ => out.words(&[0, 0, 0]),
     }
 }
 
@@ -77,9 +75,9 @@ pub(super) fn of_v4(
 ) {
     call(out, number, Procedure { program: super::PROGRAM, version: 4, number: 1 }, who);
     // No tag, and three operations.
-    [0, file.session.minor, 3, operation::SEQUENCE].iter().for_each(|word| out.word(*word));
+    out.words(&[0, file.session.minor, 3, operation::SEQUENCE]);
     out.fixed(&file.session.id);
-    [sequence, slot, file.session.slots - 1, 0].iter().for_each(|word| out.word(*word));
+    out.words(&[sequence, slot, file.session.slots - 1, 0]);
     out.word(operation::PUT_HANDLE);
     out.opaque(&file.handle);
     out.word(operation_of(kind));
@@ -100,6 +98,6 @@ pub(super) fn of_v4(
             out.long(request.offset_bytes);
             out.long(request.bytes.into());
         }
-        Kind::Commit | Kind::Null => [0, 0, 0].iter().for_each(|word| out.word(*word)),
+        Kind::Commit | Kind::Null => out.words(&[0, 0, 0]),
     }
 }

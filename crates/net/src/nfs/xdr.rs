@@ -7,6 +7,7 @@ pub(super) struct Short;
 /// Writes at the end of a vector, which is kept from one message to the next.
 pub(super) trait Write {
     fn word(&mut self, word: u32);
+    fn words(&mut self, words: &[u32]);
     fn long(&mut self, long: u64);
     /// Bytes of a length that both sides know.
     fn fixed(&mut self, bytes: &[u8]);
@@ -17,6 +18,12 @@ pub(super) trait Write {
 impl Write for Vec<u8> {
     fn word(&mut self, word: u32) {
         self.extend(word.to_be_bytes());
+    }
+
+    fn words(&mut self, words: &[u32]) {
+        for word in words {
+            self.word(*word);
+        }
     }
 
     fn long(&mut self, long: u64) {
