@@ -7,8 +7,8 @@ use fathom_net::{
 };
 
 use crate::files::{
-    FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding,
-    outstanding,
+    FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, data_and_offsets_over,
+    many_are_outstanding, outstanding,
 };
 use crate::load::{drive_blind, request, scattered};
 use crate::samba::{PASSWORD, Samba};
@@ -56,22 +56,13 @@ fn dialects_signatures_and_ciphers_are_those_that_the_server_wants() {
             None,
             Some("AES-128-CCM"),
         ),
-        ("server signing = mandatory", "3.1.1", Some("AES-128-CMAC"), None),
-        ("server smb encrypt = required", "3.1.1", None, Some("AES-128-GCM")),
-        (
-            "server smb encrypt = required\nserver smb3 encryption algorithms = AES-128-CCM",
-            "3.1.1",
-            None,
-            Some("AES-128-CCM"),
-        ),
     ] {
         let Some(server) = Samba::start(global, "") else { return };
         let connection = server.connect();
         let facts = connection.facts().clone();
         let known = (facts.dialect.as_str(), facts.signing.as_deref(), facts.encryption.as_deref());
         assert_eq!(known, (&*format!("SMB {dialect}"), signing, encryption), "{global}");
-        connection.close();
-        data_and_offsets(&server);
+        data_and_offsets_over(&server, connection, 4, 200_001);
     }
 }
 
@@ -81,10 +72,10 @@ fn what_the_address_requires_is_done_and_what_a_share_requires_too() {
     let connect = |path: &str| Connection::connect(&server.address(path), &server.settings());
     let connection = connect("disk?encryption=required").unwrap();
     assert_eq!(connection.facts().encryption.as_deref(), Some("AES-128-GCM"));
-    connection.close();
+    data_and_offsets_over(&server, connection, 4, 200_001);
     let connection = connect("disk?signing=required").unwrap();
     assert_eq!(connection.facts().signing.as_deref(), Some("AES-128-CMAC"));
-    connection.close();
+    data_and_offsets_over(&server, connection, 4, 200_001);
     let Some(server) = Samba::start("", "server smb encrypt = required") else { return };
     let mut connection = server.connect();
     assert_eq!(connection.facts().encryption.as_deref(), Some("AES-128-GCM"));
@@ -175,7 +166,8 @@ fn as_many_are_outstanding_as_there_are_credits() {
     for depth in [1, 32, 64] {
         assert_eq!(outstanding(&server, depth), depth);
     }
-    assert!((64..=most as usize).contains(&outstanding(&server, 300)));
+    let seen = outstanding(&server, 300);
+    assert!((64..=most as usize).contains(&seen), "{seen} of {most}");
     // A request of 1 MiB costs sixteen credits.
     let mut connection = server.connect();
     let load = drive_blind(&mut connection, &scattered(Operation::Read, 1 << 20, 60), 32);

@@ -47,10 +47,13 @@ impl Tap {
         self.messages.lock().unwrap().clone()
     }
 
-    /// Most calls that the server had and that were not answered.
+    /// Most calls that the server had and that were not answered. What says only that an answer takes longer
+    /// (`STATUS_PENDING` of SMB) is none.
     pub fn outstanding_max(&self) -> usize {
         let (mut outstanding, mut most) = (0_usize, 0);
-        for message in self.messages() {
+        let is_pending = |message: &Message| message.head.get(8..12) == Some(&[3, 1, 0, 0]);
+        let counted = |message: &Message| message.is_call || !is_pending(message);
+        for message in self.messages().into_iter().filter(counted) {
             outstanding =
                 if message.is_call { outstanding + 1 } else { outstanding.saturating_sub(1) };
             most = most.max(outstanding);

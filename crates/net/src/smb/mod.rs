@@ -120,7 +120,12 @@ impl Session {
                 Waiting::Io(request) if request.operation.moves_bytes() => request.bytes,
                 _ => 0,
             };
-            let is_full = self.sealed.bytes.len() > SEALED_BYTES_MAX;
+            // A server that says early that an answer takes longer gives credits for more than it said.
+            let is_full = self.sealed.bytes.len() > SEALED_BYTES_MAX
+                || self
+                    .facts
+                    .outstanding_max
+                    .is_some_and(|most| self.replies.count >= most as usize);
             if self.replies.link.credits < charge(bytes).into() || is_full {
                 return;
             }
