@@ -41,18 +41,18 @@ pub fn data_and_offsets_over(
     reads: u64,
     longest: u32,
 ) {
-    let file = server.file();
+    let before = server.file();
     for (bytes, depth) in [(4096_u32, 1), (513, 32), (65_536, 16), (1 << 20, 4)] {
         let bytes = bytes.min(longest);
         let requests = scattered(Operation::Read, bytes, reads);
         let see = |request: &Request, data: &[u8]| {
             let at = usize::try_from(request.offset_bytes).unwrap();
-            assert!(data == &file[at..at + data.len()], "other data at {at} of {bytes} bytes");
+            assert!(data == &before[at..at + data.len()], "other data at {at} of {bytes} bytes");
         };
         let load = drive(&mut connection, &requests, depth, |_, data| data.fill(0xEE), see);
         assert!(load.ended.iter().all(|(_, result)| result.unsigned_abs() == bytes));
     }
-    let mut expected = file;
+    let mut expected = before;
     for (round, bytes) in (0..).zip([4096_u32, 515, 65_536, 1 << 20]) {
         let bytes = bytes.min(longest);
         let requests: Vec<_> = scattered(Operation::Write, bytes, reads.min(8))

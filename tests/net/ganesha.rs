@@ -11,16 +11,14 @@ use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
 use crate::files::FileServer;
+use crate::namespace::INSIDE;
 use crate::server::{FILE_BYTES, pattern, settings, skip};
-
-/// Set where a test runs in namespaces of its own.
-pub const INSIDE: &str = "FATHOM_TEST_INSIDE_NAMESPACE";
 
 /// A running server with one export, in which is the file `disk`.
 pub struct Ganesha {
     /// Removed with it.
     _folder: TempDir,
-    served: PathBuf,
+    exported: PathBuf,
     version: String,
     child: Child,
     pub port: u16,
@@ -49,10 +47,10 @@ impl Ganesha {
     /// Nothing, with the reason said, where it cannot run.
     pub fn start(export: &Export) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let served = export.folder.clone().unwrap_or_else(|| folder.path().join("export"));
-        fs::create_dir_all(served.join("inner")).unwrap();
+        let exported = export.folder.clone().unwrap_or_else(|| folder.path().join("export"));
+        fs::create_dir_all(exported.join("inner")).unwrap();
         fs::create_dir(folder.path().join("recovery")).unwrap();
-        fs::write(served.join("disk"), pattern(0, FILE_BYTES)).unwrap();
+        fs::write(exported.join("disk"), pattern(0, FILE_BYTES)).unwrap();
         let (port, mount_port) = (free_port(), free_port());
         let Export { access, protocols, .. } = export;
         // In a namespace with nothing but loopback it does not know that number, and needs to bind to none.
@@ -65,7 +63,7 @@ impl Ganesha {
                Squash = No_Root_Squash; SecType = sys; Protocols = {protocols}; Transports = TCP;\n\
                FSAL {{ Name = VFS; }} }}\n",
             place = folder.path().display(),
-            served = served.display(),
+            served = exported.display(),
         );
         let file = folder.path().join("ganesha.conf");
         fs::write(&file, configuration).unwrap();
@@ -78,7 +76,7 @@ impl Ganesha {
             return None;
         };
         let version = (*protocols).to_owned();
-        let mut server = Self { _folder: folder, served, version, child, port, mount_port };
+        let mut server = Self { _folder: folder, exported, version, child, port, mount_port };
         server.is_ready().then_some(server)
     }
 
@@ -109,7 +107,7 @@ impl Ganesha {
     /// A file of the export in a version of the protocol, over a port.
     pub fn of_version(&self, name: &str, version: &str, port: u16) -> Address {
         let export = match version {
-            "3" => self.served.display().to_string(),
+            "3" => self.exported.display().to_string(),
             _ => "/export".to_owned(),
         };
         let mount = self.mount_port;
@@ -125,7 +123,7 @@ impl FileServer for Ganesha {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.served.join(name)
+        self.exported.join(name)
     }
 
     fn port(&self) -> u16 {

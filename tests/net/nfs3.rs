@@ -10,39 +10,10 @@ use crate::files::{
     FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding,
     outstanding, writes_without_room,
 };
-use crate::ganesha::{Export, Ganesha, INSIDE};
+use crate::ganesha::{Export, Ganesha};
 use crate::load::{drive_blind, scattered};
+use crate::namespace::{is_inside, small_file_system};
 use crate::server::{FILE_BYTES, pattern, settings, skip};
-
-/// Runs a test of this name in namespaces of its own; whether this is already there.
-fn is_inside(name: &str) -> bool {
-    if std::env::var_os(INSIDE).is_some() {
-        return true;
-    }
-    let prepared = "mount -t tmpfs tmpfs /run && ip link set lo up";
-    let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", "120", "unshare", "--net", "--mount", "--pid", "--fork"]);
-    command.args(["--mount-proc", "--kill-child", "sh", "-c"]);
-    // Status 75: it cannot be done here.
-    command.arg(format!("{{ {prepared}; }} || exit 75; exec \"$0\" \"$@\""));
-    command.arg(std::env::current_exe().unwrap()).args(["--exact", name, "--nocapture"]);
-    let ran = command.env(INSIDE, "1").stdin(Stdio::null()).output();
-    match ran {
-        Ok(output) if output.status.success() => {
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            if let Some(reason) = said.lines().find_map(|line| line.strip_prefix("skipped: ")) {
-                skip(reason);
-            }
-        }
-        Ok(output) if output.status.code() == Some(101) => {
-            let words =
-                [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned());
-            panic!("inside: {}", words.join("\n"));
-        }
-        other => skip(&format!("no namespaces can be made here ({other:?})")),
-    }
-    false
-}
 
 /// The port mapper, ended with the test.
 struct Mapper(Child);
@@ -134,11 +105,7 @@ fn a_full_export_says_so() {
     if !is_inside("nfs3::a_full_export_says_so") {
         return;
     }
-    let folder = std::path::PathBuf::from("/run/full");
-    std::fs::create_dir(&folder).unwrap();
-    let mut mount = Command::new("mount");
-    let mounted = mount.args(["-t", "tmpfs", "-o", "size=9m", "tmpfs"]).arg(&folder).status();
-    assert!(mounted.unwrap().success());
+    let folder = small_file_system();
     let Some(_mapper) = Mapper::start() else { return };
     for version in ["4", "3"] {
         let export =

@@ -11,6 +11,7 @@ use crate::files::{
     many_are_outstanding, outstanding,
 };
 use crate::load::{drive_blind, request, scattered};
+use crate::namespace::{is_inside, small_file_system};
 use crate::samba::{PASSWORD, Samba};
 use crate::server::{FILE_BYTES, pattern, settings};
 use crate::tap::Tap;
@@ -236,4 +237,25 @@ fn a_file_that_another_client_removes_goes_when_it_is_closed() {
     assert_eq!(failed, []);
     connection.close();
     assert!(!server.path("disk").exists());
+}
+
+#[test]
+fn a_full_share_says_so() {
+    if !is_inside("smb::a_full_share_says_so") {
+        return;
+    }
+    let share = format!("path = {}", small_file_system().display());
+    let Some(server) = Samba::start("strict allocate = no", &share) else { return };
+    let connection = Connection::create(&server.at("new", server.port), &server.settings(), 0);
+    connection.unwrap().close();
+    let mut connection =
+        Connection::connect(&server.at("new", server.port), &server.settings()).unwrap();
+    let writes: Vec<_> = (0..160).map(|k| request(Operation::Write, k * 65_536, 65_536)).collect();
+    let failed = drive_blind(&mut connection, &writes, 4).failed();
+    assert!((10..60).contains(&failed.len()), "{failed:?}");
+    assert!(failed.iter().all(|result| *result == -28), "{failed:?}");
+    assert_eq!(connection.lost(), None);
+    let fault = connection.write_all_at(20 << 20, &vec![0; 65_536]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NoSpace, "{fault}");
+    connection.close();
 }

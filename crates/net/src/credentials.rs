@@ -10,7 +10,7 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 /// Longer files are none of credentials.
-const FILE_BYTES_MAX: u64 = 64 << 10;
+const FILE_BYTES_MAX: u32 = 64 << 10;
 
 /// Name, domain and password. The password is wiped from memory with it, and shown by nothing.
 #[derive(Clone, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Credentials {
         let file = File::open(path).map_err(|error| unreadable(&error))?;
         // Of the file that is open: a name may lead elsewhere a moment later.
         let known = file.metadata().map_err(|error| unreadable(&error))?;
-        if !known.is_file() || known.len() > FILE_BYTES_MAX {
+        if !known.is_file() || known.len() > FILE_BYTES_MAX.into() {
             return Err(CredentialsError::NoFile(path.to_owned()));
         }
         let mode = known.mode() & 0o7777;
@@ -127,8 +127,8 @@ impl Credentials {
         if known.uid() != own && known.uid() != 0 {
             return Err(CredentialsError::Foreign { path: path.to_owned() });
         }
-        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX as usize + 1));
-        let mut limited = file.take(FILE_BYTES_MAX);
+        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX as usize));
+        let mut limited = file.take(FILE_BYTES_MAX.into());
         limited.read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
         let text = std::str::from_utf8(&bytes).map_err(|_| unreadable(&"not UTF-8"))?;
         Self::of_text(text, path)

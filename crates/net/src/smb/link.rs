@@ -96,12 +96,12 @@ impl Link {
     /// Whether a message that came in the clear, in two parts, is what it should be.
     pub(super) fn check(&self, head: &[u8], data: &[u8]) -> Result<(), Fault> {
         let known = Head::of(head).ok_or_else(garbled)?;
+        if self.security.must_encrypt {
+            return Err(Fault::garbled("the server answers in the clear what has to be encrypted"));
+        }
         // An answer that only says that it takes longer has no signature.
         if known.status == status::PENDING && known.has(flag::ASYNC) {
             return Ok(());
-        }
-        if self.security.must_encrypt {
-            return Err(Fault::garbled("the server answers in the clear what has to be encrypted"));
         }
         if self.security.must_sign && !known.has(flag::SIGNED) {
             return Err(Fault::garbled("the server does not sign what has to be signed"));

@@ -1,4 +1,4 @@
-//! SMB 2.1, 3.0, 3.0.2 and 3.1.1 (MS-SMB2): one file of one share over one TCP connection, with NTLMv2 or as
+//! SMB 2.1, 3.0, 3.0.2 and 3.1.1 (MS-SMB2): one file of one share over one TCP connection, with `NTLMv2` or as
 //! guest.
 //!
 //! A client of its own: the crate `smb2` owns its buffers and its runtime, and `sspi` needs a compiler newer
@@ -194,7 +194,7 @@ impl Session {
     }
 
     /// Signs or encrypts a message, and puts it into its queue.
-    fn dispatch(&mut self, head: &mut Vec<u8>, number: u64, tag: u32, data: &[u8]) {
+    fn dispatch(&mut self, head: &mut [u8], number: u64, tag: u32, data: &[u8]) {
         if self.replies.link.security.must_encrypt {
             let session = self.replies.link.session;
             self.sealed.push(&mut self.replies.link.security, session, head, data);

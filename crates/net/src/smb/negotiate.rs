@@ -173,7 +173,7 @@ impl Talk<'_> {
         let answer = answer.good(&format!("logging in as '{}'", user.user()))?;
         let flags = answer.u16(66)?;
         if flags & (session_flag::GUEST | session_flag::NOBODY) != 0 || last.key.is_none() {
-            return self.be_guest(address, credentials, agreed);
+            return be_guest(address, credentials, agreed);
         }
         let key = last.key.expect("it was looked at");
         let mut security = Security::new(&key, self.link.dialect, agreed.cipher, &transcript);
@@ -187,24 +187,6 @@ impl Talk<'_> {
             self.encrypt()?;
         }
         Ok("")
-    }
-
-    /// A guest has no key: nothing can be signed or encrypted.
-    fn be_guest(
-        &mut self,
-        address: &Address,
-        credentials: Option<&Credentials>,
-        agreed: &Agreed,
-    ) -> Result<&'static str, Fault> {
-        if credentials.is_some_and(|known| !known.password().is_empty()) {
-            let text = "the server does not know the user, and took the login for a guest's: see --credentials=FILE";
-            return Err(Fault::new(FaultKind::Credentials, text));
-        }
-        if agreed.must_sign || address.is_signed || address.is_encrypted {
-            let text = "signing or encryption is required, and a guest has no key for it: log in with --credentials=FILE";
-            return Err(Fault::new(FaultKind::Credentials, text));
-        }
-        Ok(", as guest")
     }
 
     fn encrypt(&mut self) -> Result<(), Fault> {
@@ -407,6 +389,23 @@ impl Talk<'_> {
     }
 }
 
+/// A guest has no key: nothing can be signed or encrypted.
+fn be_guest(
+    address: &Address,
+    credentials: Option<&Credentials>,
+    agreed: &Agreed,
+) -> Result<&'static str, Fault> {
+    if credentials.is_some_and(|known| !known.password().is_empty()) {
+        let text = "the server does not know the user, and took the login for a guest's: see --credentials=FILE";
+        return Err(Fault::new(FaultKind::Credentials, text));
+    }
+    if agreed.must_sign || address.is_signed || address.is_encrypted {
+        let text = "signing or encryption is required, and a guest has no key for it: log in with --credentials=FILE";
+        return Err(Fault::new(FaultKind::Credentials, text));
+    }
+    Ok(", as guest")
+}
+
 fn too_long() -> Fault {
     Fault::new(FaultKind::Invalid, "the path is too long for the protocol")
 }
@@ -442,16 +441,16 @@ fn negotiation(client: &[u8; 16], salt: &[u8; 32]) -> Vec<u8> {
     body.u32(112);
     body.u16(3);
     body.u16(0);
-    dialects.iter().for_each(|one| body.u16(*one));
+    body.u16s(&dialects);
     body.resize(112 - 64, 0);
     let mut hash = Vec::new();
-    [1, 32, 1].iter().for_each(|word| hash.u16(*word));
+    hash.u16s(&[1, 32, 1]);
     hash.extend(salt);
     let mut ciphers = Vec::new();
-    [2, cipher::GCM, cipher::CCM].iter().for_each(|word| ciphers.u16(*word));
+    ciphers.u16s(&[2, cipher::GCM, cipher::CCM]);
     let mut signatures = Vec::new();
     // AES-CMAC, and nothing else.
-    [1, 1].iter().for_each(|word| signatures.u16(*word));
+    signatures.u16s(&[1, 1]);
     for (kind, data) in [(1, hash), (2, ciphers), (8, signatures)] {
         body.resize(body.len().next_multiple_of(8), 0);
         body.u16(kind);

@@ -1,4 +1,4 @@
-//! NTLMv2 (MS-NLMP) inside SPNEGO (RFC 4178): the messages, made with the primitives of `RustCrypto`.
+//! `NTLMv2` (MS-NLMP) inside SPNEGO (RFC 4178): the messages, made with the primitives of `RustCrypto`.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,7 +28,9 @@ mod pair {
 
 fn hmac_md5(key: &[u8], parts: &[&[u8]]) -> [u8; 16] {
     let mut mac = Hmac::<Md5>::new_from_slice(key).expect("any length will do");
-    parts.iter().for_each(|part| mac.update(part));
+    for part in parts {
+        mac.update(part);
+    }
     mac.finalize().into_bytes().into()
 }
 

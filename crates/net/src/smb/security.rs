@@ -24,10 +24,9 @@ pub(super) const SEALED: [u8; 4] = [0xFD, b'S', b'M', b'B'];
 const AUTHENTICATED_AT: usize = 20;
 
 /// How signatures are made.
-#[derive(Clone)]
 enum Signer {
-    Hmac(Hmac<Sha256>),
-    Cmac(Cmac<Aes128>),
+    Hmac(Box<Hmac<Sha256>>),
+    Cmac(Box<Cmac<Aes128>>),
 }
 
 /// A cipher in both directions.
@@ -96,13 +95,13 @@ impl Security {
     /// From the key of the session.
     pub(super) fn new(key: &[u8; 16], agreed: u16, cipher: Option<u16>, hash: &Transcript) -> Self {
         let signer = if agreed < dialect::V3_0 {
-            Signer::Hmac(Hmac::new_from_slice(key).expect("any length will do"))
+            Signer::Hmac(Box::new(Hmac::new_from_slice(key).expect("any length will do")))
         } else {
             let key = match agreed {
                 dialect::V3_1_1 => derived(key, b"SMBSigningKey\0", &hash.0),
                 _ => derived(key, b"SMB2AESCMAC\0", b"SmbSign\0"),
             };
-            Signer::Cmac(Cmac::new_from_slice(&*key).expect("sixteen bytes"))
+            Signer::Cmac(Box::new(Cmac::new_from_slice(&*key).expect("sixteen bytes")))
         };
         let cipher = cipher.map(|kind| {
             let (out, back) = match agreed {
@@ -146,13 +145,19 @@ impl Security {
     /// The signature of a message in two parts, in whose head the place of the signature counts as zero.
     pub(super) fn signature(&self, head: &[u8], data: &[u8]) -> Option<[u8; 16]> {
         let parts = [&head[..SIGNATURE_AT], &[0; 16], &head[HEAD_BYTES..], data];
-        self.signer.as_ref().map(|signer| match signer.clone() {
-            Signer::Hmac(mut mac) => {
-                parts.iter().for_each(|part| mac.update(part));
+        self.signer.as_ref().map(|signer| match signer {
+            Signer::Hmac(mac) => {
+                let mut mac = Hmac::clone(mac);
+                for part in parts {
+                    mac.update(part);
+                }
                 mac.finalize().into_bytes()[..16].try_into().expect("sixteen bytes")
             }
-            Signer::Cmac(mut mac) => {
-                parts.iter().for_each(|part| mac.update(part));
+            Signer::Cmac(mac) => {
+                let mut mac = Cmac::clone(mac);
+                for part in parts {
+                    mac.update(part);
+                }
                 mac.finalize().into_bytes().into()
             }
         })

@@ -55,6 +55,7 @@ pub(super) mod access {
 /// Numbers of this order at the end of a message.
 pub(super) trait Little {
     fn u16(&mut self, number: u16);
+    fn u16s(&mut self, numbers: &[u16]);
     fn u32(&mut self, number: u32);
     fn u64(&mut self, number: u64);
 }
@@ -62,6 +63,12 @@ pub(super) trait Little {
 impl Little for Vec<u8> {
     fn u16(&mut self, number: u16) {
         self.extend(number.to_le_bytes());
+    }
+
+    fn u16s(&mut self, numbers: &[u16]) {
+        for number in numbers {
+            self.u16(*number);
+        }
     }
 
     fn u32(&mut self, number: u32) {
