@@ -139,11 +139,12 @@ impl FaultKind {
         match errno {
             errno::EMFILE | errno::ENFILE | errno::ENOBUFS | errno::ENOMEM => Self::Limit,
             errno::EIO => Self::Medium,
-            errno::ENOSPC => Self::NoSpace,
+            errno::ENOSPC | errno::EDQUOT => Self::NoSpace,
+            errno::ENOENT | errno::ESTALE => Self::NotFound,
             errno::EAGAIN | errno::EBUSY | errno::EBADE => Self::Busy,
             errno::EPERM | errno::EACCES => Self::Denied,
             errno::EROFS => Self::ReadOnly,
-            errno::EINVAL | errno::EOVERFLOW => Self::Invalid,
+            errno::EINVAL | errno::EOVERFLOW | errno::EFBIG => Self::Invalid,
             errno::EOPNOTSUPP => Self::Unsupported,
             errno::EPROTO => Self::Protocol,
             errno::ETIMEDOUT => Self::TimedOut,
@@ -166,6 +167,7 @@ pub(crate) mod errno {
     pub const EINVAL: i32 = 22;
     pub const ENFILE: i32 = 23;
     pub const EMFILE: i32 = 24;
+    pub const EFBIG: i32 = 27;
     pub const ENOSPC: i32 = 28;
     pub const EROFS: i32 = 30;
     pub const EBADE: i32 = 52;
@@ -178,6 +180,8 @@ pub(crate) mod errno {
     pub const ESHUTDOWN: i32 = 108;
     pub const ETIMEDOUT: i32 = 110;
     pub const EHOSTUNREACH: i32 = 113;
+    pub const ESTALE: i32 = 116;
+    pub const EDQUOT: i32 = 122;
     pub const ECANCELED: i32 = 125;
 }
 
