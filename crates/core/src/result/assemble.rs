@@ -149,6 +149,7 @@ fn target_facts(target: &TargetPlan) -> TargetFacts {
         kind: match target.kind {
             TargetKind::File => "file",
             TargetKind::BlockDevice => "block_device",
+            TargetKind::Network => "network",
             TargetKind::Virtual => "virtual",
         }
         .to_owned(),

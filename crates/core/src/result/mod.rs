@@ -204,7 +204,7 @@ pub struct IoCost {
 pub struct TargetFacts {
     /// Name as it was given.
     pub path: String,
-    /// `file`, `block_device` or `virtual`.
+    /// `file`, `block_device`, `network` or `virtual`.
     pub kind: String,
     /// Size in bytes.
     pub size_bytes: u64,
@@ -254,7 +254,7 @@ pub struct ThreadResult {
 /// What served a thread's I/O.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backend {
-    /// Name: `io_uring`, `libaio`, `sync`, `mmap`, `null` or `sim`.
+    /// Name: `io_uring`, `libaio`, `sync`, `mmap`, `net`, `null` or `sim`.
     pub name: String,
     /// Features in use.
     pub features: Vec<String>,
