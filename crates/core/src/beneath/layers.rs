@@ -91,7 +91,7 @@ impl Layers {
                 TargetKind::Network => target.remote.as_deref().map(|remote| {
                     let (facts, kind) = (&remote.facts, LayerKind::Unseen);
                     let about = format!(
-                        "of {}, where neither a device nor the server's cache can be seen from here",
+                        "of {}, whose device and cache cannot be seen from here",
                         facts.server
                     );
                     finder.leaf(&facts.kind, kind, &about)

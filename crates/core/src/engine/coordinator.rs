@@ -418,7 +418,7 @@ impl<'a> Coordinator<'a> {
     fn report_outstanding(&self, unfinished: &[OutstandingIo]) {
         for (index, target) in (0..).zip(&self.shared.plan.targets) {
             let ios = unfinished.iter().filter(|io| io.target == index);
-            let Some(reason) = watchdog::describe(&target.name, &ios.collect::<Vec<_>>()) else {
+            let Some(reason) = watchdog::describe(target, &ios.collect::<Vec<_>>()) else {
                 continue;
             };
             let (name, kind, code) = (target.name.clone(), Kind::TimedOut, None);

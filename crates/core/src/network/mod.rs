@@ -9,9 +9,9 @@ mod facts;
 #[cfg(feature = "net")]
 mod floor;
 
-pub(crate) use client::{Reader, content, floor, look, obstacle};
 #[cfg(feature = "net")]
-pub(crate) use client::{address_of, connect};
+pub(crate) use client::connect;
+pub(crate) use client::{Reader, content, floor, look, obstacle};
 pub use facts::{ConnectionUse, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
 
 use std::path::Path;

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import fathom
+from fathom._addresses import is_address
 from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli.views.prepare import estimate_sentences
 from fathom.experiments.ending import end_noted
@@ -86,7 +87,8 @@ def _prepare_for(
         ]
     else:
         known = {one.plan["target"]["path"]: one.id for one in mine}
-        paths = [str(Path(path).absolute()) for path in load_targets([arguments])]
+        names = load_targets([arguments])
+        paths = [name if is_address(name) else str(Path(name).absolute()) for name in names]
         ids = [
             known.get(path)
             or plan_precondition(store, path, permission, for_experiment=experiment_id)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._provenance import target_provenance
 from fathom.errors import FathomError, InvalidRequestError, with_remedy
@@ -81,6 +82,11 @@ def target_facts(path: str | os.PathLike[str]) -> TargetFacts:
         If it cannot be read.
 
     """
+    if is_address(path):
+        raise InvalidRequestError(
+            f"{path} is served by another host and cannot be prepared; write to it by a run, as "
+            f"fathom run -w100 -b1M -si -Zr {path} does, or prepare it on its server"
+        )
     must_answer([path])
     name = str(Path(path).absolute())
     try:
