@@ -37,10 +37,7 @@ pub(crate) fn floor(_: &Path, _: Duration) -> Result<RoundTrip, Failure> {
 
 /// Reads of a target, one at a time.
 #[derive(Debug)]
-pub(crate) struct Reader {
-    /// Its size.
-    pub(crate) size_bytes: u64,
-}
+pub(crate) struct Reader;
 
 impl Reader {
     /// Connects.

@@ -103,10 +103,8 @@ impl HostFacts {
             let doing = format!("look at '{}'", target.path);
             let name = target.path.to_string();
             if let storage::Target::Network(remote) = &target.path {
-                if !self.remotes.contains_key(&name) {
-                    let found = within(sink, doing, || network::look(remote, patience(profile)));
-                    self.remotes.insert(name, found);
-                }
+                let look = || network::look(remote, patience(profile));
+                self.remotes.entry(name).or_insert_with(|| within(sink, doing, look));
             } else {
                 let found = within(sink, doing, || look(&target.path, &self.disks));
                 self.targets.insert(name, found);
@@ -169,7 +167,8 @@ pub fn of_host(profile: &Profile, engines: EngineAvailability) -> HostFacts {
 pub fn patience(profile: &Profile) -> Duration {
     const LONGEST: Duration = Duration::from_secs(10);
     let waits = profile.time_spans.iter().filter_map(|span| span.faults.io_timeout_ns());
-    waits.map(Duration::from_nanos).fold(LONGEST, Duration::min)
+    // The client gives up first, as it has better words than whoever supervises it.
+    waits.map(|ns| Duration::from_nanos(ns / 10 * 9)).fold(LONGEST, Duration::min)
 }
 
 /// Looks at this host alone, at the instant `seen_at_unix_s`.

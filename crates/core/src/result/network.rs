@@ -155,13 +155,13 @@ fn micros(nanos: u64) -> String {
 mod tests {
     use super::*;
 
-    fn trip(median_ns: u64) -> Option<RoundTrip> {
-        Some(RoundTrip { by: "a NOP-Out".to_owned(), count: 9, min_ns: 1, median_ns })
+    fn trip(median_ns: u64) -> RoundTrip {
+        RoundTrip { by: "a NOP-Out".to_owned(), count: 9, min_ns: 1, median_ns }
     }
 
     #[test]
     fn the_share_of_the_network_is_told_as_far_as_it_is_known() {
-        let mut used = NetworkUse { round_trip: trip(120_000), ..NetworkUse::default() };
+        let mut used = NetworkUse { round_trip: Some(trip(120_000)), ..NetworkUse::default() };
         assert!(used.in_words().starts_with("a NOP-Out took 120 µs before"), "{}", used.in_words());
         used.latency_mean_ns = Some(310_000);
         assert!(used.in_words().starts_with("of 310 µs, about 120 µs are the network's"));
