@@ -223,6 +223,17 @@ impl Connection {
         Ok(Duration::from_nanos(now_ns() - begun_ns))
     }
 
+    /// What [`Connection::no_op`] sends, in words.
+    #[must_use]
+    pub fn no_op_in_words(&self) -> String {
+        match &self.session {
+            Session::Nbd(_) => format!("a read of {} bytes at offset 0", self.no_op_bytes()),
+            Session::Iscsi(_) => "a NOP-Out".to_owned(),
+            Session::Nfs(_) => "an empty procedure (NULL)".to_owned(),
+            Session::Smb(_) => "an ECHO".to_owned(),
+        }
+    }
+
     /// Length of the read that stands for a no-op where there is none.
     fn no_op_bytes(&self) -> usize {
         let facts = self.facts();

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._permission import options_and_names
 from fathom.errors import InvalidRequestError
@@ -219,6 +220,7 @@ def load_arguments(arguments: Sequence[str], options: Sequence[str]) -> list[str
             )
     if given:
         return [*([] if "-L" in given else ["-L"]), *arguments]
-    must_answer(one for one in targets if not one.startswith(("#", "*")))
-    made = all(target.startswith(("#", "*")) or Path(target).exists() for target in targets)
+    paths = [one for one in targets if not one.startswith(("#", "*")) and not is_address(one)]
+    must_answer(paths)
+    made = all(Path(path).exists() for path in paths)
     return ["-r", "-Sh", "-L", *([] if made else ["-c1G"]), *plain, *names]

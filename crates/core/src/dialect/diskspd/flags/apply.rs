@@ -488,6 +488,11 @@ pub fn engine(draft: &mut Draft, value: &str) -> Applied {
     Ok(())
 }
 
+pub fn connections(draft: &mut Draft, value: &str) -> Applied {
+    draft.job.request.options.connections = Some(positive(value)?);
+    Ok(())
+}
+
 pub fn total_rate(draft: &mut Draft, value: &str) -> Applied {
     draft.job.request.options.total_iops = Some(u64::from(positive(value)?));
     Ok(())

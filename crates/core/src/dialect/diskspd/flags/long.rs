@@ -62,6 +62,20 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-connections",
+        form: "--connections=<count>",
+        unit: "connections",
+        default: "1",
+        limits: "1 to 1024; for targets over the network only",
+        short: "connections of each thread to each of its targets over the network",
+        long: "A thread shares no connection with another one. With more than one, its outstanding I/Os are \
+               spread evenly over them. The result says how many connections there were. \
+               docs/targets/network.md has the details.",
+        example: "--connections=4",
+        apply: apply::connections,
+        ..LONG
+    },
+    Flag {
         name: "-rate",
         form: "--rate=<count>",
         unit: "I/Os per second",
