@@ -153,7 +153,7 @@ UNTYPED_JSON = {
     "store/_import_rows.py": 3,
     "store/_imports.py": 4,
     "store/_own_rows.py": 1,
-    "store/_processes.py": 1,
+    "_processes.py": 1,
     "store/_rows.py": 5,
     "store/_runs.py": 1,
     "store/records.py": 6,

@@ -110,6 +110,13 @@ VERBS: Mapping[str, Verb] = {
         "Get a target ready: what it holds, fill it, precondition it.",
         experiments=True,
     ),
+    "density": Verb(
+        "density",
+        "density",
+        "Load more and more databases at once, and say how many this machine carries.",
+        tables=_OWN,
+        experiments=True,
+    ),
     "compare": Verb(
         "compare",
         "compare",
