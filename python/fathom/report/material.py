@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Advice",
     "Change",
+    "DensityPoint",
     "Family",
     "GridCell",
     "KeyNumber",
@@ -214,6 +215,24 @@ class WrittenPiece:
 
 
 @dataclass(frozen=True)
+class DensityPoint:
+    """So many databases at once, and what was at its limit.
+
+    ``per_s`` is what they did together, ``linear_per_s`` that many times one; ``members`` are the
+    names of each, with its rate and mean latency in milliseconds.
+    """
+
+    databases: int
+    per_s: float
+    linear_per_s: float
+    fairness: float
+    latency_mean_ms: float | None
+    resource: str
+    evidence: str
+    members: tuple[tuple[str, float, float | None], ...]
+
+
+@dataclass(frozen=True)
 class Side:
     """What is shown of one target, experiment or file; a report has one or several of them.
 
@@ -241,6 +260,8 @@ class Side:
         What a target holds, and the pieces in which it was written.
     tool
         What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
+    densities, per_s
+        Rising numbers of databases, and what they did each second, such as ``TPS``.
 
     """
 
@@ -262,6 +283,8 @@ class Side:
     parts: tuple[Part, ...] = ()
     pieces: tuple[WrittenPiece, ...] = ()
     tool: str = ""
+    densities: tuple[DensityPoint, ...] = ()
+    per_s: str = ""
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""

@@ -88,8 +88,8 @@ class DensityPlan:
             return float(steps)
         return steps + _MAKE_S + self.scale * _SCALE_S + self.counts[-1] * _START_S
 
-    def file_arguments(self, names: Sequence[str]) -> list[str]:
-        """Return the arguments that load files of these names.
+    def file_arguments(self, names: Sequence[str], *, is_making: bool = False) -> list[str]:
+        """Return the arguments that load files of these names, or that only make them.
 
         Raises
         ------
@@ -101,7 +101,8 @@ class DensityPlan:
         if len(found.steps) > 1:
             raise InvalidRequestError(f"{found.name} has {len(found.steps)} runs: name one load")
         size = self.size or found.size
-        wishes = [f"-c{size}", f"-d{self.seconds}", "-L"]
+        lasting = ["-d1", "-W0", "--stop-ios=1"] if is_making else [f"-d{self.seconds}"]
+        wishes = [f"-c{size}", "-L", *lasting]
         return run_arguments(found, found.steps[0], wishes, names)
 
 

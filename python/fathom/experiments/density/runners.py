@@ -168,7 +168,7 @@ class FilesRunner:
         names = [str(self._folder / f"file{number}.dat") for number in range(1, count + 1)]
         words = self._plan.file_arguments(names)
         # Files are made before their load is measured, and not meanwhile.
-        engine.run([*words, "-d1", "-W0", "--stop-ios=1"])
+        engine.run(self._plan.file_arguments(names, is_making=True))
         self._read = []
         found = self._native.run(words, label=label, experiment_id=experiment_id, step_id=step_id)
         if found.failure is not None or found.result is None or found.figures is None:
