@@ -34,6 +34,7 @@ _STEP_S = 0.01
 _PATIENCE_S = 120.0
 # Measured: an empty cluster, a unit of scale with its indexes, and what the log grows to at most.
 _EMPTY_BYTES, _SCALE_BYTES, _LOG_BYTES = 40 * MIB, 16 * MIB, 1024 * MIB
+_LOG_BYTES_PER_S = 100 * MIB
 _READY = 7
 _PROGRAMS = ("initdb", "postgres", "pgbench", "psql")
 _VERSION = re.compile(r"\(PostgreSQL\) (\S+)")
@@ -84,10 +85,11 @@ def _number(folder: Path) -> float:
     return 0.0
 
 
-def needed_bytes(databases: int, settings: Settings) -> int:
+def needed_bytes(databases: int, settings: Settings, seconds: int) -> int:
     """Return about how much so many databases, and the template, take."""
     each = _EMPTY_BYTES + settings.scale * _SCALE_BYTES
-    logs = _LOG_BYTES * databases if settings.load != "select-only" else 0
+    log = min(_LOG_BYTES, seconds * _LOG_BYTES_PER_S)
+    logs = log * databases if settings.load != "select-only" else 0
     return each * (databases + 1) + logs
 
 

@@ -1,7 +1,8 @@
 """What was at its limit between two readings of the counters: CPU, memory or a device.
 
 The order is that in which one hides behind another: a quota leaves CPUs idle, too little memory
-looks like a slow device, and only what is left is the CPUs' or the device's own.
+looks like a slow device, and only what no limit of a control group explains is the CPUs' or the
+device's own.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ def limit_between(before: Counters, after: Counters, own_cpu_s: float | None = N
     rules: tuple[tuple[Resource, Callable[[], str | None]], ...] = (
         ("CPU", lambda: _quota(before, after)),
         ("memory", lambda: _memory(before, after, seconds)),
-        ("CPU", lambda: _cpus(busy)),
         ("device", lambda: _io_limit(before, after, seconds)),
+        ("CPU", lambda: _cpus(busy)),
         ("device", lambda: _device(before, after, seconds)),
         ("device", lambda: _waiting(before, after, seconds, ticks)),
     )

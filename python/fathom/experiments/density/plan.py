@@ -121,7 +121,7 @@ def plan_density(plan: DensityPlan) -> DensityPlan:
         raise InvalidRequestError(f"{plan.folder} is not a folder: name one, or a new one")
     if plan.kind == POSTGRESQL:
         account, binaries = account_for(plan.account), find_binaries()
-        needed = needed_bytes(plan.counts[-1], plan.settings)
+        needed = needed_bytes(plan.counts[-1], plan.settings, plan.seconds)
         more = {"account": account.name, "version": binaries.version}
     else:
         request = fathom.parse(plan.file_arguments(["x"]))

@@ -173,8 +173,7 @@ class FilesRunner:
         found = self._native.run(words, label=label, experiment_id=experiment_id, step_id=step_id)
         if found.failure is not None or found.result is None or found.figures is None:
             return found
-        end, used = self._now()
-        begun, used_then = self._read[0] if self._read else (end, used)
+        (begun, used_then), (end, used) = self._read[0], self._read[-1]
         limit = limit_between(begun, end, used - used_then)
         databases = tuple(_of_targets(found.result))
         return RunOutcome(
@@ -182,7 +181,9 @@ class FilesRunner:
         )
 
     def _look(self, name: str, fields: dict[str, Any]) -> None:
-        if name == "phase_started" and fields["phase"] == "measured":
+        # The last second of the load counts, as what is under way at its end is waited for behind it.
+        is_end = name == "live" or (name == "finished" and len(self._read) == 1)
+        if (is_end and self._read) or (name == "phase_started" and fields["phase"] == "measured"):
             self._read.append(self._now())
         if self._on_event is not None:
             self._on_event(name, fields)

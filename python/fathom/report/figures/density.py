@@ -71,7 +71,7 @@ def _spec(side: Side) -> dict[str, Any]:
         "field": "databases",
         "type": "quantitative",
         "axis": {"title": "Databases at once", "tickMinStep": 1, "format": "d"},
-        "scale": {"zero": True, "nice": False},
+        "scale": {"domain": [0, 1.03 * side.densities[-1].databases], "nice": False},
     }
     panels = [
         style.sized(_sums(side.densities, side.per_s, x), 210),
