@@ -99,6 +99,10 @@ def _own_account() -> Account:
         return Account(str(uid), uid, os.getegid())
 
 
+# An event of the last second may come so late.
+_LATE_S = 0.3
+
+
 class PostgresqlRunner:
     """Loads private PostgreSQL clusters; its runs are no runs of the store."""
 
@@ -173,7 +177,10 @@ class FilesRunner:
         found = self._native.run(words, label=label, experiment_id=experiment_id, step_id=step_id)
         if found.failure is not None or found.result is None or found.figures is None:
             return found
-        (begun, used_then), (end, used) = self._read[0], self._read[-1]
+        (begun, used_then), *later = self._read
+        # What is under way at the end is waited for behind it, which is no part of the load.
+        within = [one for one in later if one[0].at_s - begun.at_s <= self._plan.seconds + _LATE_S]
+        end, used = within[-1] if within else later[0]
         limit = limit_between(begun, end, used - used_then)
         databases = tuple(_of_targets(found.result))
         return RunOutcome(
@@ -181,9 +188,8 @@ class FilesRunner:
         )
 
     def _look(self, name: str, fields: dict[str, Any]) -> None:
-        # The last second of the load counts, as what is under way at its end is waited for behind it.
-        is_end = name == "live" or (name == "finished" and len(self._read) == 1)
-        if (is_end and self._read) or (name == "phase_started" and fields["phase"] == "measured"):
+        is_begun = name == "phase_started" and fields["phase"] == "measured"
+        if is_begun or (self._read and name in ("live", "finished")):
             self._read.append(self._now())
         if self._on_event is not None:
             self._on_event(name, fields)
