@@ -13,7 +13,7 @@ from fathom.databases.pgbench import LOADS
 from fathom.databases.postgresql import Settings, find_binaries, needed_bytes
 from fathom.errors import InvalidRequestError
 from fathom.units import size_words
-from fathom.workloads import find_workload, run_arguments
+from fathom.workloads import WorkloadError, find_workload, run_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -97,7 +97,10 @@ class DensityPlan:
             If the workload is unknown, has several runs, or its size makes no sense.
 
         """
-        found = find_workload(self.workload or "")
+        try:
+            found = find_workload(self.workload or "")
+        except WorkloadError as error:
+            raise InvalidRequestError(str(error)) from error
         if len(found.steps) > 1:
             raise InvalidRequestError(f"{found.name} has {len(found.steps)} runs: name one load")
         size = self.size or found.size
