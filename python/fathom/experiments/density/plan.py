@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import fathom
+from fathom import engine
 from fathom.databases.account import account_for
 from fathom.databases.pgbench import LOADS
 from fathom.databases.postgresql import Settings, find_binaries, needed_bytes
@@ -127,7 +127,7 @@ def plan_density(plan: DensityPlan) -> DensityPlan:
         needed = needed_bytes(plan.counts[-1], plan.settings, plan.seconds)
         more = {"account": account.name, "version": binaries.version}
     else:
-        request = fathom.parse(plan.file_arguments(["x"]))
+        request = engine.parse(plan.file_arguments(["x"]))
         made = request["time_spans"][0]["targets"][0]["create_bytes"] or 0
         needed, more = int(made) * plan.counts[-1], {}
     _refuse_room(folder, needed, plan)
