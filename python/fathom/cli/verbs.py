@@ -193,6 +193,12 @@ VERBS: Mapping[str, Verb] = {
     "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
     "store": Verb("store", "app", "Copy runs, experiments and baselines to another store."),
+    "resources": Verb(
+        "resources",
+        "resources",
+        "Tell which cluster resources moved, failed or degraded, and when.",
+        tables=_OWN,
+    ),
     "doctor": Verb(
         "doctor",
         "doctor",

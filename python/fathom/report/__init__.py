@@ -8,6 +8,7 @@
 '<!DOCTYPE html>'
 """
 
+from fathom.report.collect.events import with_events
 from fathom.report.collect.gather import ReportError, gather
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures import figures_of
@@ -36,5 +37,6 @@ __all__ = [
     "markdown",
     "pdf_pages",
     "picture",
+    "with_events",
     "write",
 ]

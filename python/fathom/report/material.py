@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Advice",
     "Change",
+    "ClusterMark",
     "DensityPoint",
     "Family",
     "GridCell",
@@ -88,6 +89,15 @@ class GridCell:
 
 
 @dataclass(frozen=True)
+class ClusterMark:
+    """What happened to a cluster's resource during a run, in seconds of its measured time."""
+
+    at_s: float
+    words: str
+    is_bad: bool
+
+
+@dataclass(frozen=True)
 class ReportedRun:
     """A run, whole.
 
@@ -103,6 +113,8 @@ class ReportedRun:
         What lies beneath each of its targets.
     marks
         The rules of the findings that this run alone gives, as far as that was looked at.
+    happened
+        To the resources of a cluster meanwhile, if somebody told.
 
     """
 
@@ -116,6 +128,7 @@ class ReportedRun:
     facts: Mapping[str, Any] = field(repr=False)
     beneath: Sequence[Mapping[str, Any]] = field(repr=False, default=())
     marks: tuple[str, ...] = ()
+    happened: tuple[ClusterMark, ...] = ()
 
 
 @dataclass(frozen=True)

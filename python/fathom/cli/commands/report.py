@@ -73,17 +73,23 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     terminal: Annotated[
         bool, typer.Option("--terminal", help="Show it here, with small charts.")
     ] = False,
+    events: Annotated[
+        list[Path] | None,
+        typer.Option(help="What happened to a cluster meanwhile: JSON of fathom resources."),
+    ] = None,
     redact: RedactOption = False,
     as_json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """Report on what was measured: one page with figures, findings and all that repeats it."""
-    from fathom.report import gather  # noqa: PLC0415 - Slow to import.
+    from fathom.report import gather, with_events  # noqa: PLC0415 - Slow to import.
     from fathom.store.damage import damage_told  # noqa: PLC0415 - The same.
 
     wanted = references or []
     with opened_store(store, make=False) as opened:
         material = gather(opened, wanted)
+        if events:
+            material = with_events(material, events)
         if redact:
             material = _redacted(opened, material)
             # Not even the name of the file tells what was reported on.
