@@ -1,8 +1,8 @@
 """A real Pacemaker of three nodes in namespaces of this machine, made and ended by a test.
 
-Each node has a network, mounts, a host name, IPC and process numbers of its own, and its own folders
-for state and logs; a bridge in a namespace of its own joins them. Nothing of this machine's own
-cluster, if it has one, is touched.
+Each node has a network, mounts, a host name, IPC and process numbers of its own, and its own
+folders for state and logs; a bridge in a namespace of its own joins them. Nothing of this machine's
+own cluster, if it has one, is touched.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["NODES", "Cluster", "missing"]
 
 NODES = ("n1", "n2", "n3")
 _PROGRAMS = ("corosync", "pacemakerd", "crm_mon", "crm_resource", "cibadmin", "unshare", "ip")
+_NSENTER = shutil.which("nsenter") or "nsenter"
 _NODE = """
 set -eu
 mount --make-rprivate /
@@ -123,7 +128,7 @@ class Cluster:
         """Run a program in a node and return what it printed."""
         pid = str(self._inside[node])
         return subprocess.run(
-            ["nsenter", "-t", pid, "-a", *words], capture_output=True, text=True, check=True
+            [_NSENTER, "-t", pid, "-a", *words], capture_output=True, text=True, check=True
         ).stdout
 
     def state(self, node: str = "n1") -> str:
@@ -155,12 +160,12 @@ class Cluster:
         self.run("n1", "crm_resource", "--move", "--resource", "files", "--node", "n1")
         self.wait_online("n1")
 
-    def wait_online(self, on: str, node: str = "n1") -> None:
-        """Wait until both resources run on a node."""
+    def wait_online(self, *on: str) -> None:
+        """Wait until both resources run on one of these nodes."""
 
         def is_there() -> bool:
             try:
-                return self.run(node, "crm_resource", "-W", "-r", "export").strip().endswith(on)
+                return self.run("n1", "crm_resource", "-W", "-r", "export").strip().endswith(on)
             except subprocess.CalledProcessError:
                 return False
 
@@ -183,14 +188,14 @@ class Cluster:
 
     @staticmethod
     def _in(pid: int, *words: str) -> None:
-        subprocess.run(["nsenter", "-t", str(pid), "-n", *words], check=True)
+        subprocess.run([_NSENTER, "-t", str(pid), "-n", *words], check=True)
 
     @staticmethod
     def _has_own_network(pid: int) -> bool:
-        return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+        return not Path(f"/proc/{pid}/ns/net").samefile("/proc/self/ns/net")
 
     @staticmethod
-    def _wait(is_so, seconds: float = 20) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+    def _wait(is_so: Callable[[], bool], seconds: float = 20) -> None:
         until = time.monotonic() + seconds
         while not is_so():
             assert time.monotonic() < until, "it did not come to be in time"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import COMMAND, command
-from fathom.store import Store
 from fathom._processes import is_gone, this_process
+from fathom.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -37,7 +37,8 @@ def report_of(
     """
     kinds = {one.cluster: one.cluster_type for one in found}
     states = _states(found)
-    groups = {(one.cluster, one.resource): one.group for one in states if one.resource}
+    told = [event for one in found for event in one.events if event.group]
+    groups = {(one.cluster, one.resource): one.group for one in (*told, *states) if one.resource}
     events = _events(found, groups)
     rows = _rows(kinds, states, events, since_unix_s, groups_only=groups_only)
     shown = tuple(one for one in events if since_unix_s is None or one.at_unix_s >= since_unix_s)
@@ -74,13 +75,21 @@ def _events(found: Sequence[Found], groups: dict[tuple[str, str], str]) -> list[
     for one in everything:
         key = (one.cluster, one.group, one.resource, one.node, one.kind)
         at = last.get(key)
-        if at is not None and one.at_unix_s - kept[at].at_unix_s <= _SAME_S:
+        if at is not None and _is_same(kept[at], one):
             if kept[at].at_unix_s == int(kept[at].at_unix_s):
                 kept[at] = one
             continue
         last[key] = len(kept)
         kept.append(one)
     return sorted(kept, key=lambda one: one.at_unix_s)
+
+
+def _is_same(before: ResourceEvent, one: ResourceEvent) -> bool:
+    """Whether two events are one that was told twice: of whole seconds, or by several nodes."""
+    if one.at_unix_s - before.at_unix_s > _SAME_S:
+        return False
+    is_coarse = any(other.at_unix_s == int(other.at_unix_s) for other in (before, one))
+    return is_coarse or one.kind == "node lost" or one.at_unix_s == before.at_unix_s
 
 
 def _rows(

@@ -62,6 +62,7 @@ _RESOURCE_STATES = {
     130: "OfflinePending",
 }
 _MOST_TEXT = 500
+_HEADER_BYTES, _CHUNK_BYTES = 4096, 65536
 
 
 def read_evtx(path: Path, cluster: str) -> Found:
@@ -79,6 +80,7 @@ def read_evtx(path: Path, cluster: str) -> Found:
         line = install_line("clusters")
         raise ClusterError(f"event logs (.evtx) need the library evtx: {line}") from error
     found = Found(WINDOWS, cluster)
+    _check_whole(path)
     try:
         for record in evtx.PyEvtxParser(str(path)).records_json():
             if record is not None:
@@ -86,6 +88,15 @@ def read_evtx(path: Path, cluster: str) -> Found:
     except (RuntimeError, OSError, ValueError, KeyError) as error:
         raise ClusterError(f"it is no event log, or a damaged one: {error}") from error
     return found
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse a log that is shorter than its header says ([MS-EVEN6], libevtx's documentation)."""
+    with path.open("rb") as file:
+        head = file.read(_HEADER_BYTES)
+    chunks = int.from_bytes(head[42:44], "little")
+    if len(head) < _HEADER_BYTES or path.stat().st_size < _HEADER_BYTES + chunks * _CHUNK_BYTES:
+        raise ClusterError("it is a damaged event log: it is cut short")
 
 
 def _of_record(record: Any, cluster: str) -> Iterator[ResourceEvent]:  # noqa: ANN401 - JSON.
@@ -167,6 +178,8 @@ def read_clixml(data: bytes, cluster: str) -> Found:
 
     """
     root = parsed_xml(data)
+    if _local(root) != "Objs":
+        raise ClusterError(f"it is XML of another kind: <{_local(root)}>")
     objects = [_clixml_object(one) for one in root if _local(one) == "Obj"]
     return read_objects(objects, cluster)
 

@@ -106,7 +106,7 @@ def _since(text: str | None) -> float | None:
 
 
 def _read(text: str) -> Found:
-    """Return what a file tells; a name before ``=`` is the cluster's, unless a file is called so."""
+    """Return what a file tells; a name before ``=`` is the cluster's if no file is called so."""
     from fathom.clusters import read_source  # noqa: PLC0415 - As above.
 
     name, equals, path = text.partition("=")

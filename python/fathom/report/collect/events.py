@@ -1,4 +1,4 @@
-"""What happened to a cluster while runs were measured: marks on their time, and what they explain."""
+"""What happened to a cluster while runs were measured: marks on their time, and findings."""
 
 from __future__ import annotations
 
