@@ -22,6 +22,7 @@ EXTRAS = {
     "pictures": Extra(("fpdf", "vl_convert"), "reports and figures as PDF, PNG and SVG"),
     "parquet": Extra(("pyarrow",), "export as Parquet"),
     "xlsx": Extra(("openpyxl",), "export for Excel"),
+    "clusters": Extra(("evtx",), "event logs of Windows clusters"),
     "postgresql": Extra(("psycopg",), "a store in PostgreSQL"),
 }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fathom.stats.floats import FloatArray
 
-__all__ = ["OPTIONS", "Axis", "Grid", "load_arguments", "parse_axes"]
+__all__ = ["OPTIONS", "Axis", "Grid", "load_arguments", "parse_axes", "parse_counts"]
 
 OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
 """The parameters that have a name of their own."""
@@ -73,6 +73,22 @@ def parse_axes(named: Mapping[str, str], others: Sequence[str] = ()) -> tuple[Ax
     if len(set(options)) < len(options):
         raise InvalidRequestError(f"an option is varied twice: {' '.join(options)}")
     return tuple(axes)
+
+
+def parse_counts(name: str, text: str) -> tuple[int, ...]:
+    """Return counts such as those of ``1..16``, which doubles, or of ``1,2,3``, rising.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one is no count of at least 1, or stands twice.
+
+    """
+    axis = _axis(name, name, text)
+    counts = [_number(name, one) for one in axis.values]
+    if min(counts) < 1:
+        raise InvalidRequestError(f"{name} {text}: a value is at least 1")
+    return tuple(sorted(counts))
 
 
 def _axis(name: str, option: str, text: str) -> Axis:

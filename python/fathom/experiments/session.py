@@ -93,7 +93,8 @@ class Observation:
     """What a step found: figures with I/Os in them, or why there are none; times in seconds.
 
     ``error`` is what refused the run, for a strategy that does not go on then; ``result`` is all
-    that was measured, also of a run that failed, where the runner has it.
+    that was measured, also of a run that failed, where the runner has it; ``more`` is what a runner
+    of another kind found.
     """
 
     figures: Figures | None = None
@@ -102,6 +103,7 @@ class Observation:
     took_s: float = 0.0
     result: Result | None = None
     error: FathomError | None = None
+    more: object = None
 
     def raise_refusal(self) -> None:
         """Raise what refused the run, if anything did."""
@@ -334,6 +336,9 @@ class Session:
             took_s = self.runner.clock() - began_s
             return Observation(failure=str(error), took_s=took_s, error=error)
         took_s = self.runner.clock() - began_s
+        if found.failure is None and found.more is not None:
+            figures, run_id, result = found.figures, found.run_id, found.result
+            return Observation(figures, run_id, None, took_s, result, more=found.more)
         if found.figures is None or not found.figures.iops:
             why = found.failure or "there was no I/O in the measured time"
             return Observation(None, found.run_id, why, took_s, found.result)

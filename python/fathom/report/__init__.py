@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom.report.collect.events import with_events
     from fathom.report.collect.gather import ReportError, gather
     from fathom.report.figure import Column, Figure, LeftOut, Table, View
     from fathom.report.figures import figures_of
@@ -43,6 +44,7 @@ __all__ = [
     "markdown",
     "pdf_pages",
     "picture",
+    "with_events",
     "write",
 ]
 
