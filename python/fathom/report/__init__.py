@@ -14,7 +14,7 @@ from fathom.report.figures import figures_of
 from fathom.report.material import Material
 from fathom.report.render.images import ImageFormat, Theme, picture
 from fathom.report.render.markdown import markdown
-from fathom.report.render.page import html_page
+from fathom.report.render.page import figure_data, html_page, page_content, page_file
 from fathom.report.render.pdf import pdf_pages
 from fathom.report.render.write import write
 from fathom.report.style import drawn
@@ -30,10 +30,13 @@ __all__ = [
     "Theme",
     "View",
     "drawn",
+    "figure_data",
     "figures_of",
     "gather",
     "html_page",
     "markdown",
+    "page_content",
+    "page_file",
     "pdf_pages",
     "picture",
     "write",
