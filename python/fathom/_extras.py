@@ -22,6 +22,7 @@ EXTRAS = {
     "pictures": Extra(("fpdf", "vl_convert"), "reports and figures as PDF, PNG and SVG"),
     "parquet": Extra(("pyarrow",), "export as Parquet"),
     "xlsx": Extra(("openpyxl",), "export for Excel"),
+    "web": Extra(("argon2", "fastapi", "prometheus_client", "uvicorn"), "fathom serve"),
     "postgresql": Extra(("psycopg",), "a store in PostgreSQL"),
 }
 

@@ -138,6 +138,12 @@ VERBS: Mapping[str, Verb] = {
         "Write systemd timers and cron lines for a measurement that repeats.",
         tables=("list",),
     ),
+    "serve": Verb(
+        "serve",
+        "app",
+        "Serve pages, an API and metrics of what is measured here.",
+        tables=("user list", "token list"),
+    ),
     "translate": Verb(
         "translate",
         "translate",

@@ -14,7 +14,13 @@ from fathom.report.figures import figures_of
 from fathom.report.material import Material
 from fathom.report.render.images import ImageFormat, Theme, picture
 from fathom.report.render.markdown import markdown
-from fathom.report.render.page import figure_data, html_page, page_content, page_file
+from fathom.report.render.page import (
+    drawing_script,
+    figure_data,
+    html_page,
+    page_content,
+    page_file,
+)
 from fathom.report.render.pdf import pdf_pages
 from fathom.report.render.write import write
 from fathom.report.style import drawn
@@ -29,6 +35,7 @@ __all__ = [
     "Table",
     "Theme",
     "View",
+    "drawing_script",
     "drawn",
     "figure_data",
     "figures_of",

@@ -105,6 +105,7 @@ class Runs:
         label: str | None = None,
         experiment_id: int | None = None,
         device: str | None = None,
+        before: int | None = None,
         limit: int | None = None,
     ) -> list[RunSummary]:
         """Return summaries, the newest first.
@@ -117,6 +118,8 @@ class Runs:
             Only runs of this experiment.
         device
             Only runs on a device or path of which any name, model or serial contains this.
+        before
+            Only runs with a smaller number, such as those of the next page.
         limit
             Not more than this many.
 
@@ -126,6 +129,8 @@ class Runs:
             query = query.where(runs.c.label.like(_pattern(label), escape="\\"))
         if experiment_id is not None:
             query = query.where(runs.c.experiment_id == experiment_id)
+        if before is not None:
+            query = query.where(runs.c.id < before)
         if device is not None:
             query = query.where(runs.c.id.in_(_on_device(device)))
         with self._database.reading() as connection:
@@ -154,6 +159,15 @@ class Runs:
         """
         with self._database.reading() as connection:
             return newest_of_each(connection, limit)
+
+    def newest_of_each_label(self, *, limit: int) -> builtins.list[RunSummary]:
+        """Return the newest run of each label; those of the newest ``limit`` labels."""
+        newest = sa.func.max(runs.c.id).label("newest")
+        ids = sa.select(newest).group_by(runs.c.label).order_by(newest.desc()).limit(limit)
+        with self._database.reading() as connection:
+            found = [*connection.execute(ids).scalars()]
+            query = summaries().where(runs.c.id.in_(found)).order_by(runs.c.id.desc())
+            return [run_summary(row) for row in connection.execute(query).mappings()]
 
     def get(self, run_id: int) -> StoredRun:
         """Return one run, whole.

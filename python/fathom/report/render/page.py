@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fathom.report.figure import Figure
     from fathom.report.material import Material
 
-__all__ = ["changes", "figure_data", "html_page", "page_content", "page_file"]
+__all__ = ["changes", "drawing_script", "figure_data", "html_page", "page_content", "page_file"]
 
 # Rows of a table beyond these are only in the store and in exports.
 _MOST_ROWS = 3000
@@ -76,6 +76,11 @@ def figure_data(figures: Sequence[Figure]) -> str:
 def page_file(name: str) -> str:
     """Return a file of the page, such as its style sheet."""
     return _safe(name)
+
+
+def drawing_script() -> str:
+    """Return the script that draws figures, Vega-Lite with all that it needs, for ``page.js``."""
+    return javascript()
 
 
 def _policy(page: str) -> str:
