@@ -191,7 +191,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
-    "store": Verb("store", "app", "Copy runs, experiments and baselines to another store."),
+    "store": Verb("store", "app", "Copy, check, compact and move stores."),
     "doctor": Verb(
         "doctor",
         "doctor",

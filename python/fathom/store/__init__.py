@@ -34,11 +34,20 @@ from fathom.store.records import (
 
 if TYPE_CHECKING:
     from fathom.store.copying import Copied, copy_store
+    from fathom.store.maintenance import (
+        Checked,
+        Compacted,
+        check_store,
+        compact_store,
+        move_store,
+    )
     from fathom.store.overrides import Override
     from fathom.store.store import Store
 
 __all__ = [
     "Baseline",
+    "Checked",
+    "Compacted",
     "Copied",
     "Experiment",
     "ExperimentState",
@@ -56,15 +65,23 @@ __all__ = [
     "StoreLockedError",
     "StoreTooNewError",
     "StoredRun",
+    "check_store",
+    "compact_store",
     "copy_store",
+    "move_store",
 ]
 
 # SQLAlchemy takes longer to import than a list takes to be read (`glance`).
 _LATER = {
     "Copied": "copying",
+    "Checked": "maintenance",
+    "Compacted": "maintenance",
     "Override": "overrides",
     "Store": "store",
+    "check_store": "maintenance",
+    "compact_store": "maintenance",
     "copy_store": "copying",
+    "move_store": "maintenance",
 }
 
 

@@ -23,7 +23,8 @@ from fathom.store._tables import (
 )
 from fathom.store.damage import run_damage_told
 from fathom.store.errors import NotFoundError, StoreInUseError
-from fathom.store.records import StoredRun, run_summary, unpack_json
+from fathom.store.packing import unpack_json
+from fathom.store.records import StoredRun, run_summary
 from fathom.store.summary import provenance_row, run_row, target_rows
 
 if TYPE_CHECKING:
@@ -126,7 +127,9 @@ class Runs:
         """
         query = summaries().order_by(runs.c.id.desc()).limit(limit)
         if label is not None:
-            query = query.where(runs.c.label.like(_pattern(label), escape="\\"))
+            # Its index alone is read for them.
+            named = sa.select(runs.c.id).where(runs.c.label.like(_pattern(label), escape="\\"))
+            query = query.where(runs.c.id.in_(named))
         if experiment_id is not None:
             query = query.where(runs.c.experiment_id == experiment_id)
         if before is not None:
@@ -154,8 +157,7 @@ class Runs:
     def newest_of_each_series(self, *, limit: int) -> builtins.list[tuple[RunSummary, int]]:
         """Return the newest complete run of each series with its number of runs.
 
-        Those with the newest runs come first; loads that differ in what no column of a list has
-        are one series here.
+        Those with the newest runs come first.
         """
         with self._database.reading() as connection:
             return newest_of_each(connection, limit)

@@ -108,7 +108,9 @@ const load = async () => {
   const words = new Map(workloads.map((one) => [one.name, `${one.title}. ${one.description}`]));
   choice.append(...workloads.map((one) => element("option", `${one.name}: ${one.title}`, { value: one.name })));
   choice.addEventListener("change", () => {
-    document.getElementById("workload-words").textContent = words.get(choice.value) ?? "";
+    const place = document.getElementById("workload-words");
+    place.textContent = words.get(choice.value) ?? "";
+    place.hidden = !choice.value;
   });
   document.body.dataset.ready = "yes";
   showTargets(await send("GET", "/api/v1/targets"));
