@@ -17,7 +17,7 @@ import pytest
 from commands import COMMAND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 START_S = 90.0
@@ -33,6 +33,7 @@ class Server(NamedTuple):
 
     @property
     def port(self) -> int:
+        """The port that it took."""
         return int(self.base.rpartition(":")[2])
 
     def client(self, **more: object) -> httpx.Client:
@@ -53,6 +54,7 @@ class Server(NamedTuple):
         return found, {"x-csrf-token": word[1]}
 
     def kill(self) -> None:
+        """End it as a power cut does."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
@@ -77,9 +79,8 @@ def served(folder: Path, *words: str) -> Iterator[Server]:
         process.stdout.close()
 
 
-def wait_for(what: object, answer: object, *, most_s: float = 60.0) -> None:
+def wait_for(what: Callable[[], object], answer: object = True, most_s: float = 90.0) -> None:  # noqa: FBT002
     """Wait until a function answers so."""
-    assert callable(what)
     ends_s = time.monotonic() + most_s
     seen = what()
     while seen != answer:

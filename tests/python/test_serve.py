@@ -8,10 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import pytest
 from commands import command
 from fabricated import fabricated
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import httpx
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - What is tested.
 LOAD = ("-c8M", "-b4K", "-r", "-o4", "-L", "-W0")
 PAGES = ("/", "/start", "/runs", "/experiments", "/compare", "/trends", "/findings")
 
@@ -39,6 +41,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             store.runs.save(result, ["-o8", f"/mnt/{EVIL}"], label=EVIL)
     with served(folder) as found:
         yield found
+
+
+@pytest.fixture(scope="module", autouse=True)
+def silent(server: Server) -> Iterator[list[socket.socket]]:
+    """Return clients that begin a request and say no more; all tests go on beside them."""
+    found = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
+    for one in found:
+        one.sendall(b"GET / HTTP/1.1\r\nHost:")
+    yield found
+    for one in found:
+        one.close()
 
 
 def state(client: httpx.Client, name: str) -> Any:  # noqa: ANN401 - JSON.
@@ -89,7 +102,7 @@ def test_other_names_and_other_sites_get_nothing(
 
 def test_a_session_changes_nothing_without_its_word(server: Server) -> None:
     browser, headers = server.browser()
-    with browser:
+    with closing(browser):
         asked = {"verb": "run", "arguments": ["-c1M", "x.dat"]}
         for wrong in ({}, {"x-csrf-token": "guessed"}):
             answer = browser.post("/api/v1/explanations", json=asked, headers=wrong)
@@ -158,25 +171,15 @@ def test_what_is_too_large_or_no_number_is_refused(server: Server) -> None:
         assert program.post("/api/v1/explanations", json=long).status_code == 422
 
 
-def test_a_client_that_sends_nothing_is_let_go(server: Server) -> None:
-    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(20)]
-    for one in slow:
-        one.sendall(b"GET / HTTP/1.1\r\nHost:")
-    with server.program() as program:
-        assert program.get("/api/v1/runs").status_code == 200
-    slow[0].settimeout(40)
-    assert slow[0].recv(100) == b""
-    for one in slow:
-        one.close()
-
-
-def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
-    with served(tmp_path) as own:
-        wrong = {"authorization": "Bearer wrong"}
-        with own.client() as guesser:
-            codes = [guesser.get("/api/v1/runs", headers=wrong).status_code for _ in range(7)]
-            assert codes == [401] * 5 + [429] * 2
-            assert int(guesser.get("/", params={"token": "x"}).headers["retry-after"]) > 60
+def test_wrong_tokens_are_counted_by_address(server: Server) -> None:
+    wrong = {"authorization": "Bearer wrong"}
+    transport = httpx.HTTPTransport(local_address="127.0.0.2")
+    with server.client(transport=transport) as guesser:
+        codes = [guesser.get("/api/v1/runs", headers=wrong).status_code for _ in range(7)]
+        assert codes == [401] * 5 + [429] * 2
+        assert int(guesser.get("/", params={"token": "x"}).headers["retry-after"]) > 60
+    with server.program() as another:
+        assert another.get("/api/v1/runs").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_wrong_tokens_are_counted(tmp_path: Path) -> None:
         ["--overwrite", "-c1M", "x.dat"],
         ["--allow-write=/dev/sda", "-w100", "/dev/sda"],
         ["--runner=/tmp/evil", "-c1M", "x.dat"],
-        ["--runner", "/tmp/evil", "-c1M", "x.dat"],
+        ["--runner", "./evil", "-c1M", "x.dat"],
         ["--store=/tmp/other", "-c1M", "x.dat"],
         ["--json=/tmp/out", "-c1M", "x.dat"],
         ["--metrics-file=/tmp/x.prom", "-c1M", "x.dat"],
@@ -226,14 +229,14 @@ def events(client: httpx.Client, name: str) -> Iterator[tuple[str, Any]]:
             if line.startswith("data: "):
                 content = json.loads(line.removeprefix("data: "))
                 yield kind, content
-                if kind == "processes" and content[0]["id"] == name:
-                    if content[0]["state"] != "running":
-                        return
+                newest = content[0] if kind == "processes" else {}
+                if newest.get("id") == name and newest["state"] != "running":
+                    return
 
 
 def test_a_run_is_started_watched_and_found_in_the_store(server: Server) -> None:
     browser, headers = server.browser()
-    with browser, server.program() as program:
+    with closing(browser), server.program() as program:
         words = [*LOAD, "-d2", "--", str(server.folder / "a.dat"), str(server.folder / "b.dat")]
         name = started(browser, headers, *words)
         with suppress(AssertionError):
@@ -277,7 +280,7 @@ def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     with served(tmp_path) as first:
         with first.program() as program:
             name = started(program, {}, *LOAD, "-d8", "--", str(tmp_path / "x.dat"))
-            wait_for(lambda: bool(program.get(f"/api/v1/processes/{name}").json()["phase"]), True)
+            wait_for(lambda: bool(program.get(f"/api/v1/processes/{name}").json()["phase"]))
         first.kill()
     with served(tmp_path) as again, again.program() as program:
         assert state(program, name) in ("running", "complete")
@@ -286,29 +289,28 @@ def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
         known = program.get(f"/api/v1/processes/{name}").json()
         assert known["run_ids"] == [1]
         # What happened while nobody looked is known, too.
-        lines = [*(tmp_path / "serve/runs" / name / "events.jsonl").open()]
+        lines = (tmp_path / "serve/runs" / name / "events.jsonl").read_text().splitlines()
         assert sum('"live"' in one for one in lines) >= 7
         name = started(program, {}, *LOAD, "-d60", "--", str(tmp_path / "x.dat"))
-        wait_for(
-            lambda: program.get(f"/api/v1/processes/{name}").json()["phase"] == "measured", True
-        )
+        wait_for(lambda: program.get(f"/api/v1/processes/{name}").json()["phase"] == "measured")
         assert program.post(f"/api/v1/processes/{name}/stop").status_code == 202
         wait_for(lambda: state(program, name), "interrupted")
         assert program.get("/api/v1/runs").json()[0]["outcome"] == "interrupted"
         assert program.post(f"/api/v1/processes/{name}/stop").status_code == 409
 
 
-def test_a_run_whose_processes_are_killed_is_lost_and_told_so(tmp_path: Path) -> None:
-    with served(tmp_path) as own, own.program() as program:
-        name = started(program, {}, *LOAD, "-d60", "--", str(tmp_path / "x.dat"))
-        noted = json.loads((tmp_path / "serve/runs" / name / "processes.json").read_text())
+def test_a_run_whose_processes_are_killed_is_lost_and_told_so(server: Server) -> None:
+    with server.program() as program:
+        name = started(program, {}, *LOAD, "-d60", "--", str(server.folder / "x.dat"))
+        place = server.folder / "serve/runs" / name / "processes.json"
+        noted = json.loads(place.read_text())
         for one in ("keeper", "child"):
             os.kill(noted[one]["pid"], signal.SIGKILL)
         wait_for(lambda: state(program, name), "lost")
 
 
 def test_beyond_this_machine_it_takes_a_certificate_and_users(tmp_path: Path) -> None:
-    place = ["serve", "--folder", tmp_path / "serve", "--address", "0.0.0.0", "--port", "0"]
+    place = ["serve", "--folder", tmp_path / "serve", "--address", EVERYWHERE, "--port", "0"]
     done = command(*place)
     assert (done.returncode, "in the clear" in done.stderr) == (3, True)
     certificate, key = certified(tmp_path)
@@ -325,7 +327,7 @@ def public(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         words = ["user", "add", name, "--role", role, "--folder", str(folder / "serve")]
         added = typed(f"{name}-has-a-long-password", "serve", *words)
         assert added.returncode == 0, added.stderr
-    words = ["--address", "0.0.0.0", "--answers-to", "127.0.0.1"]
+    words = ["--address", EVERYWHERE, "--answers-to", "127.0.0.1"]
     with served(folder, *words, "--certificate", str(certificate), "--key", str(key)) as found:
         yield found._replace(base=f"https://127.0.0.1:{found.port}")
 
@@ -343,7 +345,7 @@ def logged_in(server: Server, name: str, password: str) -> httpx.Client:
 
 def test_users_come_in_by_password_over_tls(public: Server) -> None:
     ann = logged_in(public, "ann", "ann-has-a-long-password")
-    with ann:
+    with closing(ann):
         assert ann.headers["x-status"] == "303"
         (cookie,) = ann.cookies.jar
         assert cookie.name == "__Host-fathom"
@@ -364,7 +366,7 @@ def test_users_come_in_by_password_over_tls(public: Server) -> None:
 
 
 def test_who_may_look_cannot_measure(public: Server) -> None:
-    with logged_in(public, "bob", "bob-has-a-long-password") as bob:
+    with closing(logged_in(public, "bob", "bob-has-a-long-password")) as bob:
         page = bob.get("/start").text
         assert "You may look, and not measure." in page
         word = page.split('name="fathom-csrf" content="')[1].split('"')[0]
@@ -376,18 +378,18 @@ def test_who_may_look_cannot_measure(public: Server) -> None:
 
 
 def test_passwords_cannot_be_guessed_and_a_removed_user_is_out(public: Server) -> None:
-    with logged_in(public, "ann", "ann-has-a-long-password") as ann:
+    with closing(logged_in(public, "ann", "ann-has-a-long-password")) as ann:
         assert ann.get("/runs").status_code == 200
         done = command("serve", "user", "remove", "ann", "--folder", public.folder / "serve")
         assert done.returncode == 0
         assert ann.get("/runs").status_code == 401
     codes = []
     for _ in range(7):
-        with logged_in(public, "bob", "guessed-by-somebody") as guesser:
+        with closing(logged_in(public, "bob", "guessed-by-somebody")) as guesser:
             codes.append(guesser.headers["x-status"])
     assert codes == ["401"] * 5 + ["429"] * 2
     # Nor does the right one help now.
-    with logged_in(public, "bob", "bob-has-a-long-password") as bob:
+    with closing(logged_in(public, "bob", "bob-has-a-long-password")) as bob:
         assert bob.headers["x-status"] == "429"
 
 
@@ -413,6 +415,12 @@ def test_help_and_other_verbs_load_no_library_of_the_web() -> None:
         [sys.executable, "-c", words], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_clients_that_say_no_more_are_let_go(silent: list[socket.socket]) -> None:
+    for one in silent:
+        one.settimeout(40)
+        assert one.recv(100) == b""
 
 
 def test_memory_of_a_run_that_is_followed_stays_bounded() -> None:

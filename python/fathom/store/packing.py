@@ -13,8 +13,8 @@ import json
 import re
 import zlib
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -117,4 +117,4 @@ def _dictionary_of(packed: bytes) -> int | None:
 
 @cache
 def _dictionary(name: str) -> bytes:
-    return files("fathom.store").joinpath(name).read_bytes()
+    return Path(__file__).with_name(name).read_bytes()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 from fathom._files import read_text, replacing
-from fathom.errors import FathomError
+from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ _TOKEN_BYTES = 32
 _hashing = threading.BoundedSemaphore(2)
 
 
-class AccountError(FathomError):
+class AccountError(InvalidRequestError):
     """A user or a token cannot be added, changed or removed; nothing was changed."""
 
 

@@ -13,6 +13,8 @@ import secrets
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, NamedTuple
 
+from starlette.exceptions import HTTPException
+
 from fathom.web.sessions import Viewer
 
 if TYPE_CHECKING:
@@ -198,11 +200,11 @@ class Guarded:
         return dressed
 
 
-class _TooMuchError(Exception):
-    """A request is too large or too slow."""
+class _TooMuchError(HTTPException):
+    """A request is too large or too slow; of a kind that no reader of bodies takes for a fault."""
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.words)
+        super().__init__(refusal.status, refusal.words)
         self.refusal = refusal
 
 

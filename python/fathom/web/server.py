@@ -25,6 +25,7 @@ _MOST_CONNECTIONS = 400
 _MOST_HEADER_BYTES = 16 << 10
 _KEEP_ALIVE_S = 15
 _END_S = 3
+_WAITING = 128
 
 
 def serve(settings: Settings, store: Store, tell: Callable[[str], None]) -> None:
@@ -76,6 +77,8 @@ def _listening(settings: Settings) -> socket.socket:
         found = socket.socket(family, kind, protocol)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind(address)
+        # From here on nobody is turned away: who comes early waits.
+        found.listen(_WAITING)
     except OSError as error:
         raise SettingsError(
             f"{settings.address} port {settings.port} cannot be listened on: "

@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathom.errors import FathomError
+from fathom.errors import InvalidRequestError
 from fathom.store.where import store_file
 
 __all__ = ["Settings", "SettingsError", "server_folder"]
@@ -16,7 +16,7 @@ _OWN_MODE = 0o700
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class SettingsError(FathomError):
+class SettingsError(InvalidRequestError):
     """The server cannot be started so; nothing was opened."""
 
 

@@ -19,7 +19,7 @@ from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_s
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.plain import unguarded
 from fathom.cli.views.runs import console, text_table
-from fathom.web import ROLES, Accounts, Role, Settings, SettingsError, server_folder
+from fathom.web import ROLES, Accounts, Role, Settings, server_folder
 
 __all__ = ["app"]
 
@@ -106,7 +106,7 @@ def serve(  # noqa: PLR0913 - Each is an option of the command.
             )
             serve_pages(settings, opened, tell)
     except fathom.FathomError as error:
-        fail(error, EXIT_INVALID if isinstance(error, SettingsError) else exit_code(error))
+        fail(error, exit_code(error))
 
 
 @user_app.command("add")
