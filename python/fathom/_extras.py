@@ -23,6 +23,7 @@ EXTRAS = {
     "parquet": Extra(("pyarrow",), "export as Parquet"),
     "xlsx": Extra(("openpyxl",), "export for Excel"),
     "clusters": Extra(("evtx",), "event logs of Windows clusters"),
+    "web": Extra(("argon2", "fastapi", "prometheus_client", "uvicorn"), "fathom serve"),
     "postgresql": Extra(("psycopg",), "a store in PostgreSQL"),
 }
 

@@ -15,7 +15,7 @@ from fathom.cli import main
 from fathom.experiments.axes import Grid, parse_axes
 from fathom.experiments.compare.saved import parse_condition
 from fathom.store import Store, StoreError
-from fathom.store.records import unpack_json
+from fathom.store.packing import unpack_json
 from fathom.workloads.workload import WorkloadError, read_workload
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -148,6 +148,12 @@ VERBS: Mapping[str, Verb] = {
         "Write systemd timers and cron lines for a measurement that repeats.",
         tables=("list",),
     ),
+    "serve": Verb(
+        "serve",
+        "app",
+        "Serve pages, an API and metrics of what is measured here.",
+        tables=("user list", "token list"),
+    ),
     "translate": Verb(
         "translate",
         "translate",
@@ -195,7 +201,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
-    "store": Verb("store", "app", "Copy runs, experiments and baselines to another store."),
+    "store": Verb("store", "app", "Copy, check, compact and move stores."),
     "resources": Verb(
         "resources",
         "resources",

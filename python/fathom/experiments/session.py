@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from fathom._events_file import note
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
@@ -301,6 +302,7 @@ class Session:
         """Run a step, and note in the store what became of it."""
         step_id = self._step_id(step)
         self.on_step(step)
+        note("step_begun", {"label": step.label, "experiment_id": self.experiment_id})
         seen = self._checked(step, self._ran(step, step_id))
         is_done_by_run = seen.run_id is not None and step.check is None
         if step_id is not None and seen.failure is None and not is_done_by_run:
@@ -361,11 +363,11 @@ class Session:
             return
         elapsed_s = self.elapsed_s
         now = self.forecast(elapsed_s)
-        self.on_progress(
-            Progress(
-                **vars(now),
-                elapsed_s=elapsed_s,
-                label=step.label,
-                failure=None if step.is_look else seen.failure,
-            )
+        told = Progress(
+            **vars(now),
+            elapsed_s=elapsed_s,
+            label=step.label,
+            failure=None if step.is_look else seen.failure,
         )
+        note("progress", vars(told))
+        self.on_progress(told)

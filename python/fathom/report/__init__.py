@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from fathom.report.material import Material
     from fathom.report.render.images import ImageFormat, Theme, picture
     from fathom.report.render.markdown import markdown
-    from fathom.report.render.page import html_page
+    from fathom.report.render.page import (
+        drawing_script,
+        figure_data,
+        html_page,
+        page_content,
+        page_file,
+    )
     from fathom.report.render.pdf import pdf_pages
     from fathom.report.render.write import write
     from fathom.report.style import drawn
@@ -37,11 +43,15 @@ __all__ = [
     "Table",
     "Theme",
     "View",
+    "drawing_script",
     "drawn",
+    "figure_data",
     "figures_of",
     "gather",
     "html_page",
     "markdown",
+    "page_content",
+    "page_file",
     "pdf_pages",
     "picture",
     "with_events",

@@ -19,7 +19,7 @@ use crate::errors::Failure;
 
 pub use cpus::{Away, AwayCpu, CpuTimes, Migrated, cpu_difference};
 pub use edges::{Edges, IdleSlots, InFlight, Slots};
-pub use event::{Event, EventSink, Phase, RunEvent};
+pub use event::{Event, EventSink, Phase, RunEvent, TargetSecond};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;

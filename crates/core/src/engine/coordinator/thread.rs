@@ -177,6 +177,7 @@ impl Shared {
             verification: self.verification.as_deref(),
         };
         let progress = || self.tell(Event::Progress);
+        let places = thread.assignments.iter().map(|one| one.target).collect();
         let setup = WorkerSetup {
             backend,
             clock,
@@ -187,7 +188,7 @@ impl Shared {
             tolerance: &self.tolerance,
             stop: &self.halt,
             finish: &self.finish,
-            live: self.live.as_ref().map(|board| board.feed(schedule.start_ns)),
+            live: self.live.as_ref().map(|board| board.feed(schedule.start_ns, places)),
             progress_every_ios: self.plan.progress_every_ios,
             progress: &progress,
         };

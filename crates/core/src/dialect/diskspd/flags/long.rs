@@ -168,12 +168,14 @@ pub const FLAGS: &[Flag] = &[
     },
     Flag {
         name: "-live",
-        form: "--live",
+        form: "--live[=json]",
         short: "show the figures of each second while the run is under way",
         long: "One line a second on standard error: IOPS, MiB/s, latency percentiles, and the I/Os \
-               in flight. Warm-up and cool-down are shown too.",
+               in flight. Warm-up and cool-down are shown too. With =json, each event of the run is a \
+               line of JSON, for other programs: the figures of each second with the histogram of their \
+               latency, of all targets together and, of 2 to 16, of each.",
         is_for_one_run: true,
-        example: "--live",
+        example: "--live=json",
         apply: apply::live,
         ..LONG
     },
