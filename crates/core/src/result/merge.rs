@@ -110,8 +110,9 @@ pub enum MergeError {
 impl RunResult {
     /// One result of several that were measured together, each on targets or threads of its own.
     ///
-    /// The measured time is the longest of theirs, which differ by 1 % at most. What belongs to one host,
-    /// such as the use of its CPUs, stands in [`RunResult::parts`], and in the whole if all have the same.
+    /// The measured time is the longest of theirs, which differ by 1 % at most, but for parts that were ended
+    /// early. What belongs to one host, such as the use of its CPUs, stands in [`RunResult::parts`], and in
+    /// the whole if all have the same.
     ///
     /// # Errors
     /// If they cannot be added.
@@ -226,7 +227,9 @@ fn check_time(parts: &[&Part], span: usize) -> Result<(), MergeError> {
             let what = format!("began {:.3} s later than the first", late_ns as f64 / 1e9);
             return Err(MergeError::Time { host, what });
         }
-        if (longest_ns - measured_ns) as f64 > limit_ns {
+        // Who ends a run cannot end all parts at once; the whole is marked as interrupted, too.
+        let is_whole = part.time_spans[span].outcome != Outcome::Interrupted;
+        if is_whole && (longest_ns - measured_ns) as f64 > limit_ns {
             let seconds = |ns: u64| ns as f64 / 1e9;
             let (found, longest) = (seconds(measured_ns), seconds(longest_ns));
             let what =
@@ -260,6 +263,7 @@ fn add(whole: &mut RunResult, other: RunResult, host: &Host, is_one_host: bool) 
         }
     }
     whole.failures.extend(failures_of(host, other.failures, is_one_host));
+    whole.hosts.extend(other.hosts);
     whole.verification = match (whole.verification.take(), other.verification) {
         (Some(one), Some(two)) => Some(verified(one, two)),
         (one, two) => one.or(two),
