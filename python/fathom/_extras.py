@@ -23,6 +23,7 @@ EXTRAS = {
     "parquet": Extra(("pyarrow",), "export as Parquet"),
     "xlsx": Extra(("openpyxl",), "export for Excel"),
     "postgresql": Extra(("psycopg",), "a store in PostgreSQL"),
+    "fleet": Extra(("distributed", "cryptography"), "measuring from many hosts at once"),
 }
 
 

@@ -26,8 +26,8 @@ def merge(results: Iterable[Result]) -> Result:
     ------
     FathomError
         If they cannot be added: there is none, they were not asked for the same, or their load did
-        not begin and end together (within 1 % of the measured time; ``RunHandle.start`` takes an
-        instant).
+        not begin and end together (within 1 % of the measured time, or 50 ms; ``RunHandle.start``
+        takes an instant).
 
     """
     return Result.from_json(_fathom.merge_results([json.dumps(dict(one.raw)) for one in results]))

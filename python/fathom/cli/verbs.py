@@ -36,6 +36,8 @@ class Verb(NamedTuple):
         Whether it makes experiments; the report shows their runs, or has words of its own for them.
     takes_up
         Whether ``--resume`` goes on with one that another tool (``--runner``) measures.
+    fleets
+        Whether it measures from many hosts, too (``--fleet``).
 
     """
 
@@ -47,6 +49,7 @@ class Verb(NamedTuple):
     tables: tuple[str, ...] = ()
     experiments: bool = False
     takes_up: bool = False
+    fleets: bool = False
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
@@ -66,6 +69,7 @@ VERBS: Mapping[str, Verb] = {
         takes_load=True,
         tables=_OWN,
         experiments=True,
+        fleets=True,
     ),
     "repeat": Verb(
         "repeat",
@@ -76,6 +80,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
     ),
     "sweep": Verb(
         "sweep",
@@ -86,6 +91,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
     ),
     "tune": Verb(
         "tune",
@@ -96,6 +102,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
     ),
     "assess": Verb(
         "assess",
@@ -103,6 +110,7 @@ VERBS: Mapping[str, Verb] = {
         "Measure what storage can do, and say what it is good for.",
         tables=_OWN,
         experiments=True,
+        fleets=True,
     ),
     "prepare": Verb(
         "prepare",
@@ -119,6 +127,13 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
+    ),
+    "fleet": Verb(
+        "fleet",
+        "app",
+        "Measure from many hosts at once: certificates, coordinator, hosts.",
+        tables=("show",),
     ),
     "gate": Verb(
         "gate",
@@ -275,6 +290,10 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
         before = [one.name for one in verb.params].index("as_json") + 1
         format_option = import_module("fathom.cli.common_options").format_option
         verb.params.insert(before, format_option())
+    if VERBS[whole].fleets and not part:
+        names = [one.name for one in verb.params]
+        before = names.index("runner" if "runner" in names else "label")
+        verb.params[before:before] = import_module("fathom.cli.fleet_choice").fleet_options()
     grammar = import_module("fathom.cli.grammar")
     grammar.apply_grammar(name, verb, is_passing=isinstance(verb, Passing))
 

@@ -9,7 +9,14 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from fathom.errors import InvalidRequestError
 
-__all__ = ["DEFAULT_PORT", "FLEET_PREFIX", "MOST_LOCAL", "FleetAddress", "HostLoss", "host_and_port"]
+__all__ = [
+    "DEFAULT_PORT",
+    "FLEET_PREFIX",
+    "MOST_LOCAL",
+    "FleetAddress",
+    "HostLoss",
+    "host_and_port",
+]
 
 FLEET_PREFIX = "fleet:"
 """What the name of a runner begins with that is a fleet."""

@@ -211,9 +211,7 @@ class Member(NoWebServer, Worker):
             self._session = None
 
 
-def member_of(
-    coordinator: str, identity: Identity, name: str, listen: str | None = None
-) -> Member:
+def member_of(coordinator: str, identity: Identity, name: str, listen: str | None = None) -> Member:
     """Return a host that joins this coordinator, for clients with certificates."""
     register(Accepts(incoming=("client", "coordinator"), outgoing=("coordinator",)))
     host, _, port = (listen or "").partition(":")

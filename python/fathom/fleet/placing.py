@@ -131,8 +131,13 @@ def _sharing(found: Mapping[int, Mapping[str, Any]]) -> Sharing:
     )
 
 
-def refuse_two_writers(shared: Sequence[Sharing], names: Sequence[str]) -> None:
-    """Refuse two hosts of which one would write a block device that the other uses.
+def refuse_two_writers(
+    shared: Sequence[Sharing], names: Sequence[str], machines: Sequence[str]
+) -> None:
+    """Refuse what would be written while another host uses it, and nobody keeps them apart.
+
+    That is a block device, and a file that two hosts on one machine open: the guard of the second
+    would refuse it once the first has it open.
 
     Raises
     ------
@@ -141,12 +146,19 @@ def refuse_two_writers(shared: Sequence[Sharing], names: Sequence[str]) -> None:
 
     """
     for one in shared:
+        users = " and ".join(f"'{names[place]}'" for place in one.names)
+        remedy = "give each host a target of its own ({host} and {index} may stand in its name)"
         if one.kind == "block_device" and one.writers:
-            users = " and ".join(f"'{names[place]}'" for place in one.names)
             raise RefusedError(
                 f"{users} mean one block device, {one.path}, which would be written: no file system "
-                "or database is there that keeps them apart; give each host a device of its own "
-                "({host} and {index} may stand in its name), or measure from one host (--hosts)"
+                f"or database is there that keeps them apart; {remedy}, or measure from one host "
+                "(--hosts)"
+            )
+        where = [machines[place] for place in one.names]
+        if one.writers and len(set(where)) < len(where):
+            raise RefusedError(
+                f"{users} mean one file, {one.path}, which would be written, and are on one "
+                f"machine, where a file that is written has one user; {remedy}"
             )
 
 

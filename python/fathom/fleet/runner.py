@@ -83,9 +83,7 @@ class FleetRunner:
 
     def _with(self, permission: Permission, on_event: EventCallback | None) -> FleetRunner:
         fleet = self._shared.fleet
-        return FleetRunner(
-            self._store, fleet, permission, on_event=on_event, shared=self._shared
-        )
+        return FleetRunner(self._store, fleet, permission, on_event=on_event, shared=self._shared)
 
     def clock(self) -> float:
         """Return seconds of a clock that nobody sets."""
@@ -189,9 +187,7 @@ class _Saved:
         error = kind("; ".join(failures), result) if failures else None
         return Measured(run_id, result, error)
 
-    def _apart(
-        self, parts: Sequence[HostPart], asked: Request, error: FathomError
-    ) -> FathomError:
+    def _apart(self, parts: Sequence[HostPart], asked: Request, error: FathomError) -> FathomError:
         """Save the part of each host as a run of its own, and return the error that says so."""
         kept = []
         for part in parts:

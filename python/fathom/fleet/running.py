@@ -77,7 +77,9 @@ class FleetRun:
         return found
 
     def _place(self, shared: list[Sharing]) -> None:
-        refuse_two_writers(shared, [one.name for one in self.hosts])
+        names = [one.name for one in self.hosts]
+        machines = [one.hello.get("machine", one.name) for one in self.hosts]
+        refuse_two_writers(shared, names, machines)
         if not self.job.fleet.overlap:
             self.requests = split(self.requests, shared)
         self._sharers = {place for one in shared for place in one.names}

@@ -44,8 +44,8 @@ _END_S = 12.0
 class FleetSession:
     """A connection to a fleet, driven by a thread of its own."""
 
-    def __init__(self, fleet: FleetAddress) -> None:
-        """Connect.
+    def __init__(self, fleet: FleetAddress, *, only_looks: bool = False) -> None:
+        """Connect. Who ``only_looks`` takes also hosts that could not measure.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class FleetSession:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
-        self._core = _Core(fleet)
+        self._core = _Core(fleet, only_looks=only_looks)
         # At the latest when the process ends; the lease ends what a killed one leaves.
         self._finalizer = weakref.finalize(self, _finish, self._core, self._loop, self._thread)
         try:
@@ -117,8 +117,9 @@ class FleetSession:
 class _Core:
     """What the thread of a session does."""
 
-    def __init__(self, fleet: FleetAddress) -> None:
+    def __init__(self, fleet: FleetAddress, *, only_looks: bool) -> None:
         self._fleet = fleet
+        self._only_looks = only_looks
         self._local: LocalFleet | None = None
         self._session = secrets.token_hex(8)
         self.hosts: list[HostLink] = []
@@ -160,10 +161,15 @@ class _Core:
         if missing or not wanted:
             names = ", ".join(sorted(there, key=_in_order)) or "nobody"
             wrong = f"'{missing[0]}' is not in the fleet" if missing else "the fleet has no host"
-            raise InvalidRequestError(f"{wrong}: there is {names}; a host joins with fathom fleet join")
+            raise InvalidRequestError(
+                f"{wrong}: there is {names}; a host joins with fathom fleet join"
+            )
         return [*wanted]
 
     async def _meet(self) -> None:
+        if self._only_looks:
+            await asyncio.gather(*(_looked_at(one) for one in self.hosts))
+            return
         await self._on_all(HostLink.meet)
         ours = version()
         others = {one.name: one.hello["version"] for one in self.hosts}
@@ -219,6 +225,13 @@ def _client_identity(folder: Path) -> Identity:
     own = platform.node()
     names = sorted(one.stem.removeprefix("client-") for one in folder.glob("client-*.pem"))
     return certificate_files(folder, "client", own if own in names else next(iter(names), None))
+
+
+async def _looked_at(host: HostLink) -> None:
+    try:
+        await host.meet()
+    except NoAnswerError as error:
+        host.lose(str(error))
 
 
 def _in_order(name: str) -> tuple[object, ...]:

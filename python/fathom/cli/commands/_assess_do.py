@@ -11,6 +11,7 @@ import typer
 from fathom import runners
 from fathom.cli.commands._resumed import resumed_id, resumed_permission
 from fathom.cli.common import opened_store
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.cli.views.assess import show_assessment, show_foreseen
 from fathom.cli.views.experiment_line import left_words
 from fathom.cli.views.heartbeat import heartbeat
@@ -22,15 +23,18 @@ from fathom.experiments.assess import (
     outcome_of,
     resume_assess,
 )
+from fathom.tools.choose import fleet_runner
 from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from fathom import EventCallback
     from fathom._permission import Permission
     from fathom.experiments.assess import Assessment, Effort
     from fathom.experiments.progress import Progress
+    from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
 __all__ = ["Wish", "begun", "resumed", "show_plan_of"]
@@ -86,7 +90,7 @@ def resumed(
 def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> Assessment:
     """Run, and show what was found, also if it was interrupted."""
     with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
-        runner = runners.NativeRunner(store, on_event=on_event)
+        runner = _runner(store, on_event)
         try:
             found = run(store, runner, on_progress=tell, on_abandoned=_tell_abandoned)
         except AssessmentInterrupted as interruption:
@@ -94,6 +98,13 @@ def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> As
             raise
     _show(store, found, as_json=as_json)
     return found
+
+
+def _runner(store: Store, on_event: EventCallback | None) -> PermittedRunner:
+    fleet = chosen_fleet()
+    if fleet is not None:
+        return fleet_runner(store, fleet).telling(on_event)
+    return runners.NativeRunner(store, on_event=on_event)
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.store.references import requested_run_number
 
 __all__ = ["run"]
@@ -67,7 +68,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     arguments, permission = typed(context.args)
     try:
         limits = tuple(parse_limit(one) for one in require or ())
-        if number := _stored_run(arguments, runner):
+        if number := _stored_run(arguments, runner or (chosen_fleet() and "a fleet")):
             wish = Wish(arguments, permission, label, None, as_json, limits)
             if dry_run:
                 fail("--dry-run: fathom show lists what a stored run asked for", EXIT_INVALID)
@@ -76,7 +77,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             return
         other = chosen_runner(runner)
         if other:
-            # Of several runs, another tool makes none: they are an experiment of our engine.
+            # Of several runs, another tool or a fleet makes none: they are an experiment of ours.
             arguments, name = single_step(arguments)
             label = label or name
         workload = None if other else named_workload(arguments)
