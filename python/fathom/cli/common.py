@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 import fathom
-from fathom.cli.fleet_choice import chosen_fleet
 from fathom.cli.exit_codes import (
     EXIT_FAILED,
     EXIT_FAULTY,
@@ -17,6 +16,7 @@ from fathom.cli.exit_codes import (
     EXIT_NOT_SAVED,
     EXIT_REFUSED,
 )
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.store.errors import NoStoreError, NotFoundError, NotSavedError
 from fathom.store.where import store_file
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import ipaddress
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
@@ -19,6 +18,7 @@ from fathom.fleet.roles import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from fathom.fleet.roles import Role
 
@@ -28,7 +28,7 @@ _ORGANISATION = "Fathom fleet"
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:-]{0,62}[A-Za-z0-9])?")
 _DAYS = 365
 # Clocks of hosts differ, and a certificate that is not valid yet is hard to find.
-_EARLIER = datetime.timedelta(hours=1)
+_EARLIER = dt.timedelta(hours=1)
 _CURVE = ec.SECP256R1
 _USES = {
     # A coordinator and a worker listen, and connect to others as well.
@@ -188,11 +188,11 @@ def _alternative(host: str) -> x509.GeneralName:
 def _begun(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
 ) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(tz=datetime.UTC)
+    now = dt.datetime.now(tz=dt.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
     builder = builder.not_valid_before(now - _EARLIER)
-    return builder.not_valid_after(now + datetime.timedelta(days=days))
+    return builder.not_valid_after(now + dt.timedelta(days=days))
 
 
 def _pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:

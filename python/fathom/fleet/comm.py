@@ -1,8 +1,8 @@
 """Connections of a fleet: Dask's, with certificates on both sides, roles, and nothing but data.
 
 Dask unpickles what a peer sends, so that whoever may connect may run anything. Here a message is
-MessagePack alone: numbers, words, lists and mappings. A peer whose certificate has another role than
-this end takes is refused before its first message is read.
+MessagePack alone: numbers, words, lists and mappings. A peer whose certificate has another role
+than this end takes is refused before its first message is read.
 """
 
 from __future__ import annotations
@@ -48,6 +48,19 @@ def _plain(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def _bounded(length: int) -> int:
+    if length > _MESSAGE_BYTES_MOST:
+        raise ValueError("a message is too long")
+    return length
+
+
+def _decoded(message: memoryview) -> Any:  # noqa: ANN401 - Whatever was sent.
+    frames, more = unpack_frames(message, partial=True)
+    if more or len(frames) != 1:
+        raise ValueError("a message has more than data in it")
+    return msgpack.loads(frames[0], object_hook=_plain, use_list=False, strict_map_key=False)
+
+
 class _DataComm(TLS):
     """A connection that reads data, and never an object."""
 
@@ -58,14 +71,7 @@ class _DataComm(TLS):
             raise CommClosedError
         try:
             (length,) = _LENGTH.unpack(await stream.read_bytes(_LENGTH.size))
-            if length > _MESSAGE_BYTES_MOST:
-                raise CommClosedError("a message is too long")
-            frames, more = unpack_frames(await read_bytes_rw(stream, length), partial=True)
-            if more or len(frames) != 1:
-                raise CommClosedError("a message has more than data in it")
-            return msgpack.loads(
-                frames[0], object_hook=_plain, use_list=False, strict_map_key=False
-            )
+            return _decoded(await read_bytes_rw(stream, _bounded(length)))
         except (StreamClosedError, ssl.SSLError) as error:
             self.abort()
             raise CommClosedError(f"the connection to {self.peer_address} was lost") from error
@@ -87,7 +93,7 @@ def _backend(accepts: Accepts, scheme: str) -> TLSBackend:
         comm_class = _DataComm
 
         async def connect(self, address: str, deserialize: bool = True, **more: Any) -> TLS:  # noqa: ANN401, FBT001, FBT002 - Dask's.
-            comm = await super().connect(address, deserialize, **more)
+            comm = await super().connect(address, deserialize, **more)  # type: ignore[no-untyped-call]
             refusal = role_refusal(peer_at(comm), accepts.outgoing)
             if refusal is not None:
                 comm.abort()
@@ -99,7 +105,7 @@ def _backend(accepts: Accepts, scheme: str) -> TLSBackend:
         comm_class = _DataComm
 
         async def _prepare_stream(self, stream: Any, address: str) -> Any:  # noqa: ANN401 - Dask's.
-            ready = await super()._prepare_stream(stream, address)
+            ready = await super()._prepare_stream(stream, address)  # type: ignore[no-untyped-call]
             if ready is None:
                 return None
             if role_refusal(peer_of(ready.socket.getpeercert()), accepts.incoming) is not None:

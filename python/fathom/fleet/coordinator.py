@@ -16,7 +16,7 @@ __all__ = ["Coordinator", "coordinator_at"]
 
 # A host that says nothing for so long is struck off; losses of a run are seen earlier, by its own
 # heartbeat.
-_TTL = "30s"
+_TTL_S = 30.0
 _REQUESTS = {
     "identity": ("client", "worker"),
     "register-worker": ("worker",),
@@ -33,7 +33,7 @@ class Coordinator(NoWebServer, Scheduler):
         """Take Dask's settings, but for what would let it run something."""
         needs_role = given.get("security") is not None
         super().__init__(
-            dashboard=False, extensions={}, plugins=(), worker_ttl=_TTL, validate=False, **given
+            dashboard=False, extensions={}, plugins=(), worker_ttl=_TTL_S, validate=False, **given
         )
         kept: Any = _REQUESTS
         self.handlers = restricted(self.handlers, kept, needs_role=needs_role)

@@ -1,7 +1,7 @@
 """The process that measures on a host: it reads requests, a line of JSON each, and answers so.
 
-It is a process of its own, since a run holds its threads, and a target that hangs holds everything.
-Where nobody renews its lease, or its input ends, it ends the run: there is no load without a master.
+It is a process of its own, since a run holds its threads, and a target that hangs holds all.
+Where nobody renews its lease, or its input ends, it ends the run: no load without a master.
 """
 
 from __future__ import annotations

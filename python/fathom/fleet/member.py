@@ -102,7 +102,7 @@ class Member(NoWebServer, Worker):
             **given,
         )
         own = {name: getattr(self, name.replace("fathom_", "_do_")) for name in HOST_REQUESTS}
-        allowed: Any = {name: ("client",) for name in HOST_REQUESTS}
+        allowed: Any = dict.fromkeys(HOST_REQUESTS, ("client",))
         self.handlers = restricted(
             {**self.handlers, **own},
             {**allowed, "identity": ("client", "coordinator")},
@@ -112,13 +112,14 @@ class Member(NoWebServer, Worker):
             name: one for name, one in self.stream_handlers.items() if name in _STREAM
         }
         self._session: _Session | None = None
+        self._free = asyncio.Event()
+        self._free.set()
         self._watch: asyncio.Task[None] | None = None
 
     async def close(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Dask's.
         """Leave the fleet; without its coordinator, once what is measured has been measured."""
         if named.get("reason") == _BROKEN:
-            while self._session is not None:
-                await asyncio.sleep(POLL_S)
+            await self._free.wait()
         await self._end_session()
         try:
             return await super().close(*given, **named)
@@ -153,6 +154,7 @@ class Member(NoWebServer, Worker):
         )
         who = f"{who} ({peer.name})" if peer is not None else who
         self._session = _Session(session, who, process)
+        self._free.clear()
         self._session.listener = asyncio.create_task(self._session.listen())
         self._watch = asyncio.create_task(self._watched(self._session))
         return {"pid": process.pid}
@@ -209,6 +211,7 @@ class Member(NoWebServer, Worker):
         await session.ending
         if self._session is session:
             self._session = None
+            self._free.set()
 
 
 def member_of(coordinator: str, identity: Identity, name: str, listen: str | None = None) -> Member:

@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING, Any
 from fathom.errors import FathomError
 from fathom.merging import merge
 from fathom.result import Result
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fathom._request_parts import Target
+    from fathom._request_parts import TimeSpan as AskedSpan
     from fathom.fleet.clocks import ClockOffset
     from fathom.request import Request
+    from fathom.result import TimeSpan as MeasuredSpan
 
 __all__ = ["HostPart", "checked_part", "merged", "overlap_ns"]
 
 # A load ends a little later than it was asked to; one that lasted longer was another.
 _LONGER = 1.5
 _SLACK_NS = 30_000_000_000
+# What is in flight at the end of the measured time may have its latency counted, and not itself.
+_IN_FLIGHT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class HostPart:
         """Return when its load began, by our clock."""
         spans = self.raw["time_spans"] if self.raw else ()
         began_ns = spans[0].get("began_unix_ns") if spans else None
-        return None if began_ns is None else self.clock.here_ns(began_ns)
+        return None if began_ns is None else self.clock.here_ns(int(began_ns))
 
 
 def checked_part(raw: dict[str, Any], asked: Request) -> str | None:
@@ -61,18 +67,31 @@ def checked_part(raw: dict[str, Any], asked: Request) -> str | None:
         spans = asked.profile.time_spans
         if len(result.time_spans) > len(spans):
             return "it has more time spans than were asked for"
-        for told, wanted in zip(result.time_spans, spans, strict=False):
-            if told.measured_ns > wanted.duration_s * 1e9 * _LONGER + _SLACK_NS:
-                return f"it measured for {told.measured_ns / 1e9:.0f} s"
-            for one in (told.read, told.write):
-                latencies = 0 if one.latency is None else one.latency.count
-                if min(one.ios, one.bytes, one.errors) < 0 or latencies > one.ios + one.errors:
-                    return "its counts contradict each other"
-                if bool(one.bytes) != bool(one.ios):
-                    return "its I/Os and bytes contradict each other"
+        pairs = zip(result.time_spans, spans, strict=False)
+        return next(filter(None, (_nonsense(*pair) for pair in pairs)), None)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, FathomError) as error:
         return f"it cannot be read ({type(error).__name__}: {error})"
+
+
+def _nonsense(told: MeasuredSpan, wanted: AskedSpan) -> str | None:
+    if not 0 <= told.measured_ns <= wanted.duration_s * NS_PER_S * _LONGER + _SLACK_NS:
+        return f"it measured for {told.measured_ns / NS_PER_S:.0f} s"
+    largest = max(map(_largest_block, wanted.targets), default=0)
+    for one in (told.read, told.write):
+        latencies = 0 if one.latency is None else one.latency.count
+        if min(one.ios, one.bytes, one.errors) < 0 or latencies > one.ios + one.errors + _IN_FLIGHT:
+            return f"it has {one.ios} I/Os, and latencies of {latencies}"
+        if not bool(one.ios) <= one.bytes <= one.ios * largest:
+            return f"{one.ios} I/Os have no {one.bytes} bytes"
     return None
+
+
+def _largest_block(target: Target) -> int:
+    more = target.extensions
+    mixes = (more.block_mix, more.read_block_mix, more.write_block_mix)
+    patterns = (more.read_pattern, more.write_pattern)
+    own = [one.block_bytes for one in patterns if one is not None and one.block_bytes]
+    return max([target.block_bytes, *own, *(one.block_bytes for mix in mixes for one in mix)])
 
 
 def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> Result:
@@ -141,4 +160,4 @@ def overlap_ns(result: Result, span: int = 0) -> int | None:
         return None
     begun = max(one["began_unix_ns"] for one in spans)
     ended = min(one["began_unix_ns"] + one["measured_ns"] for one in spans)
-    return max(0, ended - begun)
+    return max(0, int(ended - begun))

@@ -150,8 +150,8 @@ def refuse_two_writers(
         remedy = "give each host a target of its own ({host} and {index} may stand in its name)"
         if one.kind == "block_device" and one.writers:
             raise RefusedError(
-                f"{users} mean one block device, {one.path}, which would be written: no file system "
-                f"or database is there that keeps them apart; {remedy}, or measure from one host "
+                f"{users} mean one block device, {one.path}, which would be written: no file "
+                f"system is there that keeps them apart; {remedy}, or measure from one host "
                 "(--hosts)"
             )
         where = [machines[place] for place in one.names]
@@ -196,8 +196,8 @@ def _part_of(target: Target, shared: Sharing, part: tuple[int, int]) -> Target:
     own = [one for one in (more.read_pattern, more.write_pattern) if one and one.range]
     if own or type(target.distribution).__name__ == "DistributionAbsolute":
         raise InvalidRequestError(
-            f"{target.path} is shared by {part[1]} hosts, and its ranges are given in bytes, so that "
-            "it cannot be split between them: give --overlap, or each host a target of its own"
+            f"{target.path} is shared by {part[1]} hosts, and its ranges are given in bytes, so "
+            "that it cannot be split: give --overlap, or each host a target of its own"
         )
     number, count = part
     mixes = (more.block_mix, more.read_block_mix, more.write_block_mix)
@@ -208,9 +208,9 @@ def _part_of(target: Target, shared: Sharing, part: tuple[int, int]) -> Target:
     share -= share % unit
     if share < largest:
         raise InvalidRequestError(
-            f"{target.path} is shared by {count} hosts, and {end - target.base_bytes} bytes are too "
-            f"few to give each of them one block of {largest} bytes: make it larger (-c), or give "
-            "--overlap"
+            f"{target.path} is shared by {count} hosts, and {end - target.base_bytes} bytes are "
+            f"too few to give each of them one block of {largest} bytes: make it larger (-c), or "
+            "give --overlap"
         )
     base = target.base_bytes + number * share
     return replace(target, base_bytes=base, limit_bytes=base + share)

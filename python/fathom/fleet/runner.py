@@ -184,8 +184,8 @@ class _Saved:
         finally:
             run_id = self._kept(result, self._label, failures)
         kind = DataFaultError if result.faulty_blocks else RunFailedError
-        error = kind("; ".join(failures), result) if failures else None
-        return Measured(run_id, result, error)
+        failed = kind("; ".join(failures), result) if failures else None
+        return Measured(run_id, result, failed)
 
     def _apart(self, parts: Sequence[HostPart], asked: Request, error: FathomError) -> FathomError:
         """Save the part of each host as a run of its own, and return the error that says so."""

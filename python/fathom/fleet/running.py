@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError, RefusedError
 from fathom.fleet.channel import NoAnswerError
-from fathom.fleet.clocks import ClockOffset
 from fathom.fleet.link import HostLostError
 from fathom.fleet.outcome import HostPart, checked_part
 from fathom.fleet.placing import fixed_time, host_requests, refuse_two_writers, sharings, split
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fathom._permission import Permission
     from fathom.engine import EventCallback
     from fathom.fleet.address import FleetAddress
+    from fathom.fleet.clocks import ClockOffset
     from fathom.fleet.link import HostLink
     from fathom.fleet.placing import Sharing
     from fathom.request import Request
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FleetRun", "Job"]
 
 # Until the load begins, every host has to be told when; and its threads have to stand ready.
-_LEAD_S = 0.25
+_LEAD_S = 0.4
 _LEAD_PER_HOST_S = 0.004
 
 

@@ -81,7 +81,7 @@ async def serve_host(
             await member
             say(f"host {name} of version {version()} has joined {coordinator}")
             is_first = False
-            await member.finished()
+            await member.finished()  # type: ignore[no-untyped-call]
             say(f"the coordinator {coordinator} has gone; waiting for it to be back")
         except (OSError, ValueError, RuntimeError, TimeoutError) as error:
             if is_first:

@@ -102,7 +102,8 @@ class FleetSession:
         self.close()
 
     def _wait(self, work: Coroutine[Any, Any, Found]) -> Found:
-        return self._result(asyncio.run_coroutine_threadsafe(work, self._loop))
+        found: Found = self._result(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return found
 
     @staticmethod
     def _result(future: Any) -> Any:  # noqa: ANN401 - Of a coroutine.

@@ -68,7 +68,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     arguments, permission = typed(context.args)
     try:
         limits = tuple(parse_limit(one) for one in require or ())
-        if number := _stored_run(arguments, runner or (chosen_fleet() and "a fleet")):
+        if number := _stored_run(arguments, "a fleet" if chosen_fleet() else runner):
             wish = Wish(arguments, permission, label, None, as_json, limits)
             if dry_run:
                 fail("--dry-run: fathom show lists what a stored run asked for", EXIT_INVALID)
