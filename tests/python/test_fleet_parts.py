@@ -155,9 +155,7 @@ def test_a_file_that_is_written_is_shared_between_machines_and_not_within_one() 
 def test_all_hosts_measure_for_the_same_time() -> None:
     with pytest.raises(InvalidRequestError, match="give a duration"):
         fixed_time(fathom.parse("--stop-ios=100 -d9 x.dat"))
-    (span,) = fixed_time(
-        fathom.parse("--stop-confidence=95:2 -d9 x.dat")
-    ).profile.time_spans
+    (span,) = fixed_time(fathom.parse("--stop-confidence=95:2 -d9 x.dat")).profile.time_spans
     assert span.stop.confidence is None
     assert (span.duration_s, span.interval_series) == (9, True)
 

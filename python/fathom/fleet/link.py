@@ -42,6 +42,8 @@ class HostLink:
         How far its clock is ahead of ours.
     lost
         Why it is lost; None if it is not.
+    pid
+        Of its measuring process, on that host.
 
     """
 
@@ -52,6 +54,7 @@ class HostLink:
         self.hello: dict[str, str] = {}
         self.clock = ClockOffset(0, 0)
         self.lost: str | None = None
+        self.pid = 0
         self.on_event: Callable[[HostLink, dict[str, Any]], None] = lambda _host, _event: None
         self._say = Channel(address, arguments)
         self._news = Channel(address, arguments)
@@ -114,6 +117,7 @@ class HostLink:
                 f"host '{self.name}' is used by {busy}: wait for that to end, or measure on others "
                 "(--hosts)"
             )
+        self.pid = int(found["pid"])
         self._session = session
         self._follower = asyncio.create_task(self._follow())
 
@@ -212,12 +216,14 @@ class HostLink:
             for line in lines:
                 self._received += 1
                 self._hear(json.loads(line))
-            silent_s, ended = float(found["silent_s"]), found["ended"]
+            silent_s, code = float(found["silent_s"]), found["exit_code"]
+            is_over = bool(found["is_over"])
         except (KeyError, TypeError, ValueError) as error:
             self.lose(f"what it says makes no sense ({type(error).__name__}: {error})")
             return
-        if ended is not None:
-            self.lose(f"its measuring process ended with exit code {ended}")
+        if is_over:
+            words = "" if code is None else f" with exit code {code}"
+            self.lose(f"its measuring process ended{words}")
         elif silent_s > LOST_AFTER_S - 1:
             self.lose(f"its measuring process has not answered for {silent_s:.1f} s")
 

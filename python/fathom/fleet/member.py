@@ -18,7 +18,7 @@ from fathom.engine import version
 from fathom.fleet.comm import Accepts, peer_at, register, security_of
 from fathom.fleet.identity import machine_id
 from fathom.fleet.restricted import NoWebServer, restricted
-from fathom.fleet.wire import HOST_REQUESTS, LEASE_S, POLL_S
+from fathom.fleet.wire import HOST_REQUESTS, LEASE_S, LOST_AFTER_S, POLL_S
 
 if TYPE_CHECKING:
     from fathom.fleet.certificates import Identity
@@ -44,6 +44,7 @@ class _Session:
     heard_s: float = field(default_factory=time.monotonic)
     polled_s: float = field(default_factory=time.monotonic)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    is_over: bool = False
     listener: asyncio.Task[None] | None = None
     ending: asyncio.Task[None] | None = None
 
@@ -60,7 +61,10 @@ class _Session:
                 if not line.startswith(b'{"beat_unix_ns"'):
                     self.lines.append(line.decode())
                     self.news.set()
-        await self.process.wait()
+        # The kernel may take its time for a process that had I/O in flight.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self.process.wait()), POLL_S)
+        self.is_over = True
         self.news.set()
 
     def read_from(self, number: int) -> list[str]:
@@ -75,8 +79,9 @@ class _Session:
         """End the process: its run ends with its input."""
         if self.process.stdin is not None:
             self.process.stdin.close()
+        hangs = time.monotonic() - self.heard_s > LOST_AFTER_S - 1
         with suppress(TimeoutError):
-            await asyncio.wait_for(self.process.wait(), _ENDING_S)
+            await asyncio.wait_for(self.process.wait(), POLL_S if hangs else _ENDING_S)
         if self.process.returncode is None:
             with suppress(ProcessLookupError):
                 self.process.kill()
@@ -181,7 +186,8 @@ class Member(NoWebServer, Worker):
             "first": max(after, held.first),
             "lines": held.read_from(after),
             "silent_s": time.monotonic() - held.heard_s,
-            "ended": held.process.returncode,
+            "is_over": held.is_over,
+            "exit_code": held.process.returncode,
         }
 
     async def _do_end(self, comm: object, session: str) -> dict[str, object]:

@@ -25,6 +25,8 @@ __all__ = ["HostPart", "checked_part", "merged", "overlap_ns"]
 
 # A load ends a little later than it was asked to; one that lasted longer was another.
 _LONGER = 1.5
+# Of the measured time, at most; a finding tells of much less.
+_APART = 0.1
 _SLACK_NS = 30_000_000_000
 # What is in flight at the end of the measured time may have its latency counted, and not itself.
 _IN_FLIGHT = 1 << 16
@@ -111,7 +113,7 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     if not found:
         lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
         raise FathomError(f"no host has measured anything ({lost})")
-    whole = dict(merge(found).raw)
+    whole = dict(merge(found, tolerance=_APART).raw)
     hosts = [*whole.get("hosts", ()), *(_host(part, None) for part in parts if part.raw is None)]
     whole["hosts"] = sorted(hosts, key=lambda one: int(one["index"]))
     whole["command_line"] = shlex.join(["diskspd", *words])

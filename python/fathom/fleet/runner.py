@@ -40,12 +40,17 @@ class _Shared:
 
     def session(self) -> FleetSession:
         """Return it; another one where hosts were lost, which may be back."""
-        if self._session is not None and any(one.lost for one in self._session.hosts):
-            self._session.close()
-            self._session = None
+        if self._session is not None and self._session.is_idle_without_a_host:
+            self.close()
         if self._session is None:
             self._session = FleetSession(self.fleet)
         return self._session
+
+    def close(self) -> None:
+        """Let the hosts go."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
 
 
 class FleetRunner:
@@ -84,6 +89,14 @@ class FleetRunner:
     def _with(self, permission: Permission, on_event: EventCallback | None) -> FleetRunner:
         fleet = self._shared.fleet
         return FleetRunner(self._store, fleet, permission, on_event=on_event, shared=self._shared)
+
+    def measuring_pids(self) -> dict[str, int]:
+        """Return the measuring process of each host, by its name."""
+        return {one.name: one.pid for one in self._shared.session().hosts}
+
+    def close(self) -> None:
+        """Let the hosts go; the next run connects again."""
+        self._shared.close()
 
     def clock(self) -> float:
         """Return seconds of a clock that nobody sets."""

@@ -58,6 +58,7 @@ class FleetSession:
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet", daemon=True)
         self._thread.start()
         self._core = _Core(fleet, only_looks=only_looks)
+        self._is_measuring = False
         # At the latest when the process ends; the lease ends what a killed one leaves.
         self._finalizer = weakref.finalize(self, _finish, self._core, self._loop, self._thread)
         try:
@@ -71,17 +72,26 @@ class FleetSession:
         """The hosts that measure, in their order."""
         return self._core.hosts
 
+    @property
+    def is_idle_without_a_host(self) -> bool:
+        """Whether a host was lost, and no run is under way that goes on without it."""
+        return not self._is_measuring and any(one.lost for one in self.hosts)
+
     def measure(self, job: Job) -> tuple[list[HostPart], bool]:
         """Run; return what each host measured, and whether Ctrl-C ended it."""
         run = FleetRun(job, self._core.hosts)
         future = asyncio.run_coroutine_threadsafe(self._core.measured(run), self._loop)
         is_interrupted = False
-        while True:
-            try:
-                return self._result(future), is_interrupted
-            except KeyboardInterrupt:
-                is_interrupted = True
-                self._loop.call_soon_threadsafe(run.stop, "interrupted")
+        self._is_measuring = True
+        try:
+            while True:
+                try:
+                    return self._result(future), is_interrupted
+                except KeyboardInterrupt:
+                    is_interrupted = True
+                    self._loop.call_soon_threadsafe(run.stop, "interrupted")
+        finally:
+            self._is_measuring = False
 
     def explain(self, job: Job) -> dict[str, dict[str, Any]]:
         """Return what each host says of a run, by its name; nothing is written."""

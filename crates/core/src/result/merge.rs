@@ -120,11 +120,19 @@ impl RunResult {
     /// # Errors
     /// If they cannot be added.
     pub fn merge(results: Vec<Self>) -> Result<Self, MergeError> {
+        Self::merge_within(results, TOLERANCE)
+    }
+
+    /// As [`RunResult::merge`], of parts that may differ by this share of the measured time.
+    ///
+    /// # Errors
+    /// If they cannot be added.
+    pub fn merge_within(results: Vec<Self>, tolerance: f64) -> Result<Self, MergeError> {
         let first = results.first().ok_or(MergeError::Nothing)?;
         results.iter().skip(1).try_for_each(|other| check_same(first, other))?;
         let parts: Vec<Vec<Part>> = results.iter().map(parts_of).collect::<Result<_, _>>()?;
         let leaves: Vec<&Part> = parts.iter().flatten().collect();
-        (0..first.time_spans.len()).try_for_each(|span| check_time(&leaves, span))?;
+        (0..first.time_spans.len()).try_for_each(|span| check_time(&leaves, span, tolerance))?;
         let hosts: Vec<Host> = results.iter().map(|result| result.host.clone()).collect();
         let is_one_host = hosts.windows(2).all(|pair| pair[0] == pair[1]);
         let mut results = results.into_iter();
@@ -214,14 +222,14 @@ fn parts_of(result: &RunResult) -> Result<Vec<Part>, MergeError> {
 }
 
 /// Whether all parts of a time span were measured together.
-fn check_time(parts: &[&Part], span: usize) -> Result<(), MergeError> {
+fn check_time(parts: &[&Part], span: usize, tolerance: f64) -> Result<(), MergeError> {
     let of = |part: &Part| (part.time_spans[span].began_unix_ns, part.time_spans[span].measured_ns);
     let (Some(began_ns), Some(longest_ns)) =
         (parts.iter().map(|part| of(part).0).min(), parts.iter().map(|part| of(part).1).max())
     else {
         return Ok(());
     };
-    let limit_ns = (longest_ns as f64 * TOLERANCE).max(TOLERANCE_NS);
+    let limit_ns = (longest_ns as f64 * tolerance).max(TOLERANCE_NS);
     for part in parts {
         let (part_began_ns, measured_ns) = of(part);
         let host = part.host.name.clone();
