@@ -8,7 +8,7 @@ import socket
 import ssl
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from commands import COMMAND
@@ -118,8 +118,10 @@ def answer(address: str, context: ssl.SSLContext | None, sent: bytes) -> bytes:
     host, _, port = address.rpartition(":")
     found = b""
     try:
-        with socket.create_connection((host, int(port)), timeout=5) as plain:
-            stream = plain if context is None else context.wrap_socket(plain)
+        with ExitStack() as opened:
+            stream = opened.enter_context(socket.create_connection((host, int(port)), timeout=1))
+            if context is not None:
+                stream = opened.enter_context(context.wrap_socket(stream))
             stream.sendall(sent)
             while part := stream.recv(65536):
                 found += part

@@ -49,9 +49,9 @@ def _message(sent: object, *more: bytes) -> bytes:
     return struct.pack("Q", len(whole)) + whole
 
 
-def _asked(sent: object, *more: bytes) -> bytes:
+def _asked(sent: dict[str, Any], *more: bytes) -> bytes:
     """Return a whole conversation: the handshake, and what is asked for."""
-    return _message(_HANDSHAKE) + _message(sent, *more)
+    return _message(_HANDSHAKE) + _message({**sent, "close": True}, *more)
 
 
 def _ends(fleet: Fleet) -> dict[str, str]:
