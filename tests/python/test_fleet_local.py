@@ -132,11 +132,12 @@ def test_a_lost_host_ends_the_run_and_what_the_other_measured_is_kept(
         assert [one["lost"] is None for one in kept.raw["hosts"]] == [True, False]
         assert kept.total.ios > 0
         assert not kept.time_spans[0].complete
-        pids = fleet.measuring_pids()
         # The next run has all hosts again.
         again = fleet.measure([*LOAD, f"{tmp_path}/{{host}}.dat"])
         assert again.error is None
         assert all(one["lost"] is None for one in again.result.raw["hosts"])
+        pids = fleet.measuring_pids()
+    assert all(pids.values())
     for pid in pids.values():
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -135,6 +135,16 @@ VERBS: Mapping[str, Verb] = {
         "Measure from many hosts at once: certificates, coordinator, hosts.",
         tables=("show",),
     ),
+    "scale": Verb(
+        "scale",
+        "scale",
+        "Measure one load from 1, 2, 3 and more hosts, and say what each further one brings.",
+        "[OPTIONS] DISKSPD_ARGUMENTS...",
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
+        fleets=True,
+    ),
     "gate": Verb(
         "gate",
         "gate",

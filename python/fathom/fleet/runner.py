@@ -66,12 +66,14 @@ class FleetRunner:
         *,
         on_event: EventCallback | None = None,
         shared: _Shared | None = None,
+        most_hosts: int | None = None,
     ) -> None:
         """Save into this store, or nowhere; ``permission`` is what a person has typed."""
         self._store = store
         self._permission = permission
         self._on_event = on_event
         self._shared = shared or _Shared(fleet)
+        self._most_hosts = most_hosts
 
     @property
     def name(self) -> str:
@@ -80,15 +82,28 @@ class FleetRunner:
 
     def permitted(self, permission: Permission) -> FleetRunner:
         """Return a runner with this permission; see ``PermittedRunner``."""
-        return self._with(permission, self._on_event)
+        return self._with(permission=permission)
 
     def telling(self, on_event: EventCallback | None) -> FleetRunner:
         """Return a runner that tells the events of its runs."""
-        return self._with(self._permission, on_event)
+        return self._with(on_event=on_event)
 
-    def _with(self, permission: Permission, on_event: EventCallback | None) -> FleetRunner:
-        fleet = self._shared.fleet
-        return FleetRunner(self._store, fleet, permission, on_event=on_event, shared=self._shared)
+    def of_first(self, hosts: int) -> FleetRunner:
+        """Return a runner of so many hosts, the first ones."""
+        return self._with(most_hosts=hosts)
+
+    def host_count(self) -> int:
+        """Return how many hosts measure."""
+        return len(self._shared.session().hosts)
+
+    def _with(self, **other: Any) -> FleetRunner:  # noqa: ANN401 - Of the constructor.
+        kept = {
+            "permission": self._permission,
+            "on_event": self._on_event,
+            "shared": self._shared,
+            "most_hosts": self._most_hosts,
+        }
+        return FleetRunner(self._store, self._shared.fleet, **(kept | other))
 
     def measuring_pids(self) -> dict[str, int]:
         """Return the measuring process of each host, by its name."""
@@ -159,7 +174,8 @@ class FleetRunner:
 
     def _job(self, arguments: Sequence[str]) -> Job:
         refuse_permissions(arguments, "the arguments of this run")
-        return Job(parse(arguments), self._permission, self._shared.fleet, self._on_event)
+        fleet = self._shared.fleet
+        return Job(parse(arguments), self._permission, fleet, self._most_hosts, self._on_event)
 
 
 class _Saved:

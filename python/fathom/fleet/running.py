@@ -41,6 +41,7 @@ class Job:
     request: Request
     permission: Permission
     fleet: FleetAddress
+    most_hosts: int | None = None
     on_event: EventCallback | None = None
 
 

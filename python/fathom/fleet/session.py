@@ -79,7 +79,7 @@ class FleetSession:
 
     def measure(self, job: Job) -> tuple[list[HostPart], bool]:
         """Run; return what each host measured, and whether Ctrl-C ended it."""
-        run = FleetRun(job, self._core.hosts)
+        run = FleetRun(job, self._core.hosts[: job.most_hosts])
         future = asyncio.run_coroutine_threadsafe(self._core.measured(run), self._loop)
         is_interrupted = False
         self._is_measuring = True
@@ -95,7 +95,7 @@ class FleetSession:
 
     def explain(self, job: Job) -> dict[str, dict[str, Any]]:
         """Return what each host says of a run, by its name; nothing is written."""
-        run = FleetRun(job, self._core.hosts)
+        run = FleetRun(job, self._core.hosts[: job.most_hosts])
         found = self._wait(self._core.explained(run))
         return {self.hosts[place].name: told for place, told in found.items()}
 

@@ -47,6 +47,7 @@ class RunProgress:
         self._progress = progress
         self._task: TaskID | None = None
         self._filling: dict[str, TaskID] = {}
+        self._hosts: dict[str, TaskID] = {}
         self._planned_s = 0.0
 
     def __call__(self, name: str, fields: dict[str, Any]) -> None:
@@ -85,10 +86,23 @@ class RunProgress:
         ]
         self._progress.update(self._task, completed=second, figures=figures)
 
+    def _host_live(self, host: str, second: int, ios: int, bytes: int, **more: int) -> None:  # noqa: A002
+        if host not in self._hosts:
+            self._hosts[host] = self._progress.add_task(plain(host), total=None, figures=[])
+        figures = [
+            f"{ios:,} IOPS",
+            f"{bytes / MIB:,.1f} MiB/s",
+            f"p99 {more['latency_ns_p99'] / NS_PER_MS:.3f} ms",
+        ]
+        self._progress.update(
+            self._hosts[host], total=self._planned_s, completed=second, figures=figures
+        )
+
     def _finished(self, time_span: int) -> None:
         del time_span
-        for task in (self._task, *self._filling.values()):
+        for task in (self._task, *self._filling.values(), *self._hosts.values()):
             if task is not None:
                 self._progress.remove_task(task)
         self._task = None
         self._filling = {}
+        self._hosts = {}
