@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Self
 import typer
 
 from fathom import _packages
-from fathom.cli.views import drawing
 from fathom._events_file import listen
+from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.progress import RunProgress
 from fathom.units import clock_words
