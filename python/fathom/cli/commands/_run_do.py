@@ -86,7 +86,7 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
     if wish.limits:
         for request in _requests(workload, wish):
             check_measured(wish.limits, request)
-    if wish.runner is not None and fleet_named(wish.runner) is None:
+    if wish.runner is not None and tools.fleet_named(wish.runner) is None:
         _single(store, wish, None)
         return
     with live_progress(quiet=wish.as_json) as on_event:
@@ -188,7 +188,7 @@ def foresee_run(workload: Workload | None, wish: Wish) -> None:
     if wish.as_json:
         typer.echo(json.dumps(told if len(told) > 1 else told[0], indent=2))
     else:
-        typer.echo(_length(told, is_fleet=fleet_named(wish.runner) is not None))
+        typer.echo(_length(told, is_fleet=tools.fleet_named(wish.runner) is not None))
         for words in dict.fromkeys(words for one in told for words in _explained(one)):
             typer.echo(words)
     if not all(one["would_run"] for one in told):
@@ -206,9 +206,9 @@ def _length(told: Sequence[Any], *, is_fleet: bool) -> str:
 
 def _foreseen(workload: Workload | None, wish: Wish) -> list[Any]:
     """Return what is told of each run; in a fleet, what each host tells of it."""
-    fleet = fleet_named(wish.runner)
+    fleet = tools.fleet_named(wish.runner)
     if fleet is not None:
-        runner = fleet_runner(None, fleet, wish.permission)
+        runner = tools.fleet_runner(None, fleet, wish.permission)
         return [*runner.explain(wish.arguments).values()]
     return [
         fathom.explain(
