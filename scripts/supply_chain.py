@@ -36,6 +36,7 @@ REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 # conditions of their own for changed files (MPL, LGPL) only where Python loads them as they are.
 FREE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT",
+    "MIT-0",
     "LicenseRef-scancode-public-domain", "MIT-CMU", "PSF-2.0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 LOADED = FREE | {"LGPL-3.0-only", "MPL-2.0"}
@@ -55,7 +56,7 @@ WORDS = {
 
 
 # Packages whose metadata do not name the licence that they come with.
-UNTOLD = {"atheris": "Apache-2.0"}
+UNTOLD = {"atheris": "Apache-2.0", "axe-playwright-python": "MIT AND MPL-2.0"}
 
 
 @dataclass(frozen=True, order=True)

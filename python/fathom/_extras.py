@@ -22,6 +22,8 @@ EXTRAS = {
     "pictures": Extra(("fpdf", "vl_convert"), "reports and figures as PDF, PNG and SVG"),
     "parquet": Extra(("pyarrow",), "export as Parquet"),
     "xlsx": Extra(("openpyxl",), "export for Excel"),
+    "clusters": Extra(("evtx",), "event logs of Windows clusters"),
+    "web": Extra(("argon2", "fastapi", "prometheus_client", "uvicorn"), "fathom serve"),
     "postgresql": Extra(("psycopg",), "a store in PostgreSQL"),
 }
 

@@ -11,6 +11,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from fathom._addresses import is_address
 from fathom.errors import FathomError
 
 if TYPE_CHECKING:
@@ -71,13 +72,15 @@ def within(limit_s: float, doing: str, look: Callable[[], _Found]) -> _Found:
 def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = _LIMIT_S) -> None:
     """Look whether each of these targets answers; whether it is there is not asked.
 
+    What another host serves is asked by the engine, which supervises its own looks.
+
     Raises
     ------
     HangingError
         If one of them hangs.
 
     """
-    for target in targets:
+    for target in (one for one in targets if not is_address(one)):
 
         def look(path: str | os.PathLike[str] = target) -> None:
             with suppress(OSError, ValueError):

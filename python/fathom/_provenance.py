@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom.units import KIB
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def target_provenance(
     path: str | os.PathLike[str], *, sys: Path = Path("/sys"), proc: Path = Path("/proc")
 ) -> TargetProvenance:
     """Return what lies beneath a file or a device; of what is missing, beneath its folder."""
+    if is_address(path):
+        return TargetProvenance()
     try:
         found = _status(Path(path))
     except OSError:

@@ -356,6 +356,9 @@ class RunOptions:
     arrivals: Arrivals = "constant"
     """How the I/Os of a rate are spread over the time."""
 
+    connections: int | None = None
+    """Connections of each thread to each of its targets over the network; one if absent."""
+
     engine: EngineChoice | None = None
     """The engine to use; chosen by the plan if absent."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
+from fathom._events_file import tapped
 from fathom._own_stores import own_stores
 from fathom._permission import NOTHING, Permission, typed
 from fathom._signals import let_through
@@ -148,7 +149,7 @@ def run_kept(  # noqa: PLR0913 - All but the first two have names.
             _asked(arguments, known_as),
             (permission.overwrite, [*permission.allow_write]),
             _protected(protect),
-            on_event,
+            tapped(on_event),
         )
     result = _read(text)
     if isinstance(interruption, KeyboardInterrupt):

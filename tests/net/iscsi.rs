@@ -10,7 +10,7 @@ use fathom_net::{Address, Connection, FaultKind, Operation, Request, Settings};
 use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
-use crate::load::{Buffers, drive, drive_blind, floor_ms, request};
+use crate::load::{Buffers, drive, drive_blind, floor_ms, request, scattered};
 use crate::server::{FILE_BYTES, delaying_proxy, low_byte, pattern, settings, skip};
 
 const TARGET: &str = "iqn.2003-01.org.example:disk";
@@ -101,12 +101,6 @@ impl Drop for Tgt {
             let _ = fs::remove_file(format!("/var/run/tgtd/socket.{}{end}", self.control));
         }
     }
-}
-
-fn scattered(operation: Operation, bytes: u32, count: u64) -> Vec<Request> {
-    let places = FILE_BYTES / u64::from(bytes);
-    let place = |k: u64| (k * 7_919) % places * u64::from(bytes);
-    (0..count).map(|k| request(operation, place(k), bytes)).collect()
 }
 
 #[test]

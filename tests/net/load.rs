@@ -5,6 +5,8 @@ use std::time::Duration;
 use fathom_net::{Connection, Done, Operation, Request, Slots, Waiter};
 use fathom_sys::clock::now_ns;
 
+use crate::server::FILE_BYTES;
+
 /// Buffers by slot.
 pub struct Buffers(pub Vec<Vec<u8>>);
 
@@ -21,6 +23,13 @@ impl Slots for Buffers {
 /// A request that has no slot yet.
 pub fn request(operation: Operation, offset_bytes: u64, bytes: u32) -> Request {
     Request { tag: 0, operation, offset_bytes, bytes, is_through: false }
+}
+
+/// So many requests of one length, over the whole file.
+pub fn scattered(operation: Operation, bytes: u32, count: u64) -> Vec<Request> {
+    let places = FILE_BYTES / u64::from(bytes);
+    let place = |k: u64| (k * 7_919) % places * u64::from(bytes);
+    (0..count).map(|k| request(operation, place(k), bytes)).collect()
 }
 
 /// What a load was like.

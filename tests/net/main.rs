@@ -1,10 +1,20 @@
 //! Clients of the network protocols, against real servers on loopback.
 
+mod files;
+mod ganesha;
 mod garbled;
 mod garbled_iscsi;
+mod garbled_nfs;
+mod garbled_smb;
 mod iscsi;
 mod load;
+mod namespace;
 mod nbd;
 mod nbd_faults;
 mod nbd_tls;
+mod nfs;
+mod nfs3;
+mod samba;
 mod server;
+mod smb;
+mod tap;

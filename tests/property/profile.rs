@@ -367,8 +367,9 @@ fn run_options() -> impl Strategy<Value = RunOptions> {
         option::of(skew),
         option::of(name()),
         option::of(thread),
+        option::of(any::<u32>()),
     );
-    parts.prop_map(|(on, engine, total_iops, arrivals, skew, journal, submission_thread)| {
+    parts.prop_map(|(on, engine, total_iops, arrivals, skew, journal, thread, connections)| {
         RunOptions {
             engine,
             remove_created: on[0],
@@ -379,7 +380,8 @@ fn run_options() -> impl Strategy<Value = RunOptions> {
             verify: on[2],
             verify_journal: journal.map(Into::into),
             polled: on[3],
-            submission_thread,
+            submission_thread: thread,
+            connections,
         }
     })
 }

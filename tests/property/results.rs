@@ -5,8 +5,8 @@ use fathom_core::measure::{IntervalSeries, LatencyHistogram};
 use fathom_core::report::json;
 use fathom_core::request::{Profile, Request, RunOptions, Target, TimeSpan};
 use fathom_core::result::{
-    Backend, Cpu, CpuUse, DirectionResult, Host, IoCost, Outcome, RunResult, SCHEMA_VERSION,
-    TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
+    Backend, Cpu, CpuUse, DirectionResult, Host, IoCost, NetworkUse, Outcome, RunResult,
+    SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult, TimeSpanResult, Tool, Waits,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -64,6 +64,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         kernel_events: None,
         outstanding: Vec::new(),
         beneath: None,
+        network: vec![NetworkUse { server: "a<b>&\"c".to_owned(), ..NetworkUse::default() }],
         targets: vec![TargetFacts {
             path: "a&b<c>.dat".to_owned(),
             kind: "file".to_owned(),

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Block", "Command", "blocks", "commands"]
 
+_ONLY_FILES = ("toml", "xml", "text")
 _FENCE = re.compile(
     r"(?:^<!-- (?P<what>exit|not run|stable|file): (?P<value>[^\n]+?) -->\n+)?"
-    r"^```(?P<kind>console|pycon|python|toml)\n(?P<text>.*?)^```$",
+    r"^```(?P<kind>console|pycon|python|toml|xml|text)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -49,7 +50,7 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text()
     found = [_block(text, found) for found in _FENCE.finditer(text)]
     # What is no example of a language that is run is one only where it is put into a file.
-    return [block for block in found if block.kind != "toml" or block.file is not None]
+    return [block for block in found if block.kind not in _ONLY_FILES or block.file is not None]
 
 
 def _block(text: str, found: re.Match[str]) -> Block:

@@ -48,14 +48,15 @@ def test_what_is_in_use_or_has_other_files_stays(tmp_path: Path) -> None:
     with opened_target(str(tmp_path), 64 * MIB, writes=False) as target:
         # Another assessment in the same folder leaves a running one alone.
         assert remove_abandoned(str(tmp_path)) == []
-        assert target.path.exists()
-    assert not target.path.parent.exists()
+        path = Path(target.path)
+        assert path.exists()
+    assert not path.parent.exists()
 
 
 def test_a_name_that_nothing_has_is_measured_beside_it_and_stays_free(tmp_path: Path) -> None:
     with opened_target(str(tmp_path / "new.dat"), 64 * MIB, writes=False) as target:
         assert (target.name, target.kind) == (str(tmp_path / "new.dat"), "scratch")
-        assert target.path.parent.parent == tmp_path
+        assert Path(target.path).parent.parent == tmp_path
     assert list(tmp_path.iterdir()) == []
 
 

@@ -15,7 +15,7 @@ from fathom.cli import main
 from fathom.experiments.axes import Grid, parse_axes
 from fathom.experiments.compare.saved import parse_condition
 from fathom.store import Store, StoreError
-from fathom.store.records import unpack_json
+from fathom.store.packing import unpack_json
 from fathom.workloads.workload import WorkloadError, read_workload
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -80,6 +80,11 @@ def test_axes_are_read_or_refused(name: str, text: str) -> None:
     except FathomError:
         return
     assert all(axis.values for axis in axes)
+
+
+def test_a_block_beyond_64_bits_ended_in_a_traceback() -> None:
+    (axis,) = parse_axes({"block": "20000000T"})
+    assert axis.positions == (pytest.approx(64.25, abs=0.01),)
 
 
 @given(NEARLY)

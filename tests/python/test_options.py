@@ -187,6 +187,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "old.txt").write_text(
         command("run", "--no-save", "--json", "-c1M", "-d1", "-W0", folder / "x.dat").stdout
     )
+    with Store(folder / "old.sqlite"):
+        pass
     command("schedule", "add", "nightly", "--folder", "units", "--", "run", "x.dat", cwd=folder)
     return folder
 

@@ -15,7 +15,7 @@ from fathom import store as package
 from fathom.store import NotFoundError, Store, StoreError, StoreInUseError
 from fathom.store._migrate import alembic_config
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata, runs
-from fathom.store.records import pack_json
+from fathom.store.packing import pack_json
 from fathom.store.where import default_store, store_url
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from commands import COMMAND, command
+from fathom._processes import is_gone, this_process
 from fathom.store import Store
-from fathom.store._processes import is_gone, this_process
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from fathom.store import Store
 from fathom.store._database import Database
 from fathom.store._migrate import _APPLICATION_ID, MIGRATIONS, alembic_config
 from fathom.store._tables import REVISION
-from fathom.store.records import pack_json
+from fathom.store.packing import pack_json
 from fathom.store.where import store_url
 
 RESULT = fathom.Result.from_json((Path(__file__).parent / "fixtures/result.json").read_text())

@@ -34,6 +34,7 @@ pub fn span(size_bytes: u64) -> SpanPlan {
         huge_pages: false,
         sector_bytes: 512,
         priority: Priority::Normal,
+        remote: None,
     };
     let span = SpanPlan {
         index: 0,

@@ -31,7 +31,7 @@ impl Progress {
                 self.write(&format!("{now}: {}\n", shown(words)));
             }
             Event::Progress => self.write("."),
-            Event::Live { second, ios, bytes, in_flight, latency } => {
+            Event::Live { second, ios, bytes, in_flight, latency, .. } => {
                 complain(&live::line(&Second {
                     number: *second,
                     ios: *ios,

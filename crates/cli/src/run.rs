@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fathom_core::explain::explain as explain_job;
+use fathom_core::measure::Event;
 use fathom_core::report::json;
 use fathom_core::request::{Job, ResultFormat, VerifyRequest};
 use fathom_core::result::Outcome;
@@ -93,7 +94,15 @@ fn follow(job: &Job, stop: &Arc<AtomicBool>, progress: &Progress) -> Result<Fini
     }
     let handle = RunHandle::open(job.clone(), stop)?;
     handle.start_at_once();
-    handle.events().for_each(|told| progress.show(&told.event));
+    for told in handle.events() {
+        if job.live_as_json {
+            complain(&json::write_event(&told));
+        }
+        // A line for people in between would be no JSON.
+        if !(job.live_as_json && matches!(told.event, Event::Live { .. })) {
+            progress.show(&told.event);
+        }
+    }
     handle.result()
 }
 

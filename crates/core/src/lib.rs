@@ -32,6 +32,7 @@ pub mod events;
 pub mod explain;
 pub mod guard;
 pub mod measure;
+pub mod network;
 mod noise;
 pub mod plan;
 pub mod prepare;

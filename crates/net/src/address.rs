@@ -9,6 +9,10 @@ use thiserror::Error;
 const NBD_PORT: u16 = 10_809;
 /// The port that IANA gave to iSCSI.
 const ISCSI_PORT: u16 = 3260;
+/// The port that IANA gave to NFS.
+const NFS_PORT: u16 = 2049;
+/// The port of SMB over TCP.
+const SMB_PORT: u16 = 445;
 /// The last LUN of flat addressing.
 const LUN_MAX: u16 = 16_383;
 /// The NBD protocol's limit for strings.
@@ -21,6 +25,45 @@ pub enum Scheme {
     Nbd,
     /// SCSI over TCP.
     Iscsi,
+    /// Network file system.
+    Nfs,
+    /// Server message block, as Windows and Samba have it.
+    Smb,
+}
+
+impl Scheme {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Nbd => "nbd",
+            Self::Iscsi => "iscsi",
+            Self::Nfs => "nfs",
+            Self::Smb => "smb",
+        }
+    }
+
+    fn port(self) -> u16 {
+        match self {
+            Self::Nbd => NBD_PORT,
+            Self::Iscsi => ISCSI_PORT,
+            Self::Nfs => NFS_PORT,
+            Self::Smb => SMB_PORT,
+        }
+    }
+
+    /// Whether its targets are files, which may be created, resized and removed.
+    #[must_use]
+    pub fn has_files(self) -> bool {
+        matches!(self, Self::Nfs | Self::Smb)
+    }
+}
+
+/// A version of NFS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NfsVersion {
+    /// Version 3, with the mount protocol.
+    V3,
+    /// Version 4.2 or 4.1, whichever the server has.
+    V4,
 }
 
 /// Where the server listens.
@@ -44,23 +87,36 @@ pub struct Address {
     pub scheme: Scheme,
     /// Where the server listens.
     pub place: Place,
-    /// The export's name, which may be empty: the server's default. With iSCSI the target's name.
+    /// The export's name, which may be empty: the server's default. With iSCSI the target's name, with NFS
+    /// the path of the file, with SMB share and path, with slashes.
     pub export: String,
     /// The number of the LUN of an iSCSI target; 0 otherwise.
     pub lun: u16,
-    /// Whether the connection is encrypted.
+    /// Whether the connection is encrypted; with SMB, whether it has to be.
     pub is_encrypted: bool,
+    /// Whether messages of SMB have to be signed.
+    pub is_signed: bool,
     /// A directory of PEM files for TLS.
     pub certificates: Option<PathBuf>,
     /// The name that the server's certificate has to be for, if it is not that of the host.
     pub verified_name: Option<String>,
+    /// The version of NFS, where one is named; otherwise 4.
+    pub nfs_version: Option<NfsVersion>,
+    /// The port of the mount protocol of NFS 3, where one is named; otherwise the port mapper is asked.
+    pub mount_port: Option<u16>,
+    /// The user of SMB, where one is named; otherwise that of the credentials.
+    pub user: Option<String>,
+    /// The user's domain, likewise.
+    pub domain: Option<String>,
 }
 
 /// Why an address is refused. No message repeats the address, which may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
     /// Not a protocol that is served.
-    #[error("an address begins with nbd://, nbds://, nbd+unix://, nbds+unix:// or iscsi://")]
+    #[error(
+        "an address begins with nbd://, nbds://, nbd+unix://, nbds+unix://, iscsi://, nfs:// or smb://, or is \\\\SERVER\\SHARE\\FILE"
+    )]
     Scheme,
     /// A password stands in it.
     #[error(
@@ -71,7 +127,10 @@ pub enum AddressError {
     #[error("a user has no meaning here: leave out what stands before @")]
     User,
     /// No host.
-    #[error("the address names no host: nbd://HOST[:PORT]/EXPORT, iscsi://HOST[:PORT]/TARGET/LUN")]
+    #[error(
+        "the address names no host: nbd://HOST[:PORT]/EXPORT, iscsi://HOST[:PORT]/TARGET/LUN, \
+         nfs://HOST[:PORT]/EXPORT/FILE, smb://HOST[:PORT]/SHARE/FILE"
+    )]
     NoHost,
     /// Not a port.
     #[error("the port '{0}' is not a number from 1 to 65535")]
@@ -86,7 +145,10 @@ pub enum AddressError {
     #[error("a unix socket has no host: write three slashes, nbd+unix:///EXPORT?socket=PATH")]
     HostOfSocket,
     /// An unknown parameter.
-    #[error("'{0}' is not a parameter of this address (socket, tls-certificates, tls-hostname)")]
+    #[error(
+        "'{0}' is not a parameter of this address (NBD: socket, tls-certificates, tls-hostname; NFS: version, \
+         mountport; SMB: encryption, signing)"
+    )]
     Parameter(String),
     /// A parameter that only makes sense with encryption.
     #[error("'{0}' needs an encrypted address: nbds:// or nbds+unix://")]
@@ -102,6 +164,15 @@ pub enum AddressError {
          iscsi://HOST/iqn.2003-01.org.example:disk/1"
     )]
     Lun,
+    /// No file.
+    #[error("the address names no file: nfs://HOST/EXPORT/FILE, smb://HOST/SHARE/FILE")]
+    File,
+    /// A part of a path that names nothing.
+    #[error("'.' and '..' have no meaning in the path of an address: write the path without them")]
+    Dots,
+    /// A parameter's value that it cannot have.
+    #[error("'{0}' is not a value of the parameter '{1}' ({2})")]
+    Value(String, &'static str, &'static str),
     /// A fragment.
     #[error("'#' has no meaning here: write %23 if it is part of a name")]
     Fragment,
@@ -115,35 +186,81 @@ impl Address {
     #[must_use]
     pub fn is_meant(text: &str) -> bool {
         split_scheme(text).is_some_and(|(scheme, _)| Kind::of(scheme).is_some())
+            || unc(text).is_some()
     }
 
     /// Takes an address apart.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
+        if let Some(path) = unc(text) {
+            return Self::of_unc(path);
+        }
         let (scheme, rest) = split_scheme(text).ok_or(AddressError::Scheme)?;
         let kind = Kind::of(scheme).ok_or(AddressError::Scheme)?;
         // A password may hold any sign, and is looked for first: no other message may quote a part of it.
-        refuse_user(rest)?;
+        refuse_user(rest, kind.scheme)?;
         if rest.contains('#') {
             return Err(AddressError::Fragment);
         }
         let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = before.split_once('/').unwrap_or((before, ""));
-        let mut address = Self {
-            scheme: kind.scheme,
-            place: Place::Socket(PathBuf::new()),
-            export: String::new(),
-            lun: 0,
-            is_encrypted: kind.is_encrypted,
-            certificates: None,
-            verified_name: None,
-        };
+        let mut address = Self::empty(kind.scheme);
+        address.is_encrypted = kind.is_encrypted;
         (address.export, address.lun) = match kind.scheme {
             Scheme::Nbd => (export(path)?, 0),
             Scheme::Iscsi => target_and_lun(path)?,
+            Scheme::Nfs => (file(path, 1)?, 0),
+            Scheme::Smb => (file(path, 2)?, 0),
         };
+        let authority = address.take_user(authority)?;
         let socket = address.take_parameters(query)?;
         address.place = place(kind, authority, socket)?;
         Ok(address)
+    }
+
+    fn empty(scheme: Scheme) -> Self {
+        Self {
+            scheme,
+            place: Place::Socket(PathBuf::new()),
+            export: String::new(),
+            lun: 0,
+            is_encrypted: false,
+            is_signed: false,
+            certificates: None,
+            verified_name: None,
+            nfs_version: None,
+            mount_port: None,
+            user: None,
+            domain: None,
+        }
+    }
+
+    /// Server, share and path with backslashes, in which no sign has another meaning.
+    fn of_unc(path: &str) -> Result<Self, AddressError> {
+        let path = path.replace('\\', "/");
+        let (server, path) = path.split_once('/').unwrap_or((&path, ""));
+        // IPv6 addresses have this form in such paths, since a colon is not allowed there.
+        let literal = server.strip_suffix(".ipv6-literal.net");
+        let name = match literal {
+            Some(literal) => literal.replace('-', ":").replace('s', "%"),
+            None => server.to_owned(),
+        };
+        if name.is_empty() {
+            return Err(AddressError::NoHost);
+        }
+        let export = files(path, 2)?;
+        let place = Place::Host { name, port: SMB_PORT };
+        Ok(Self { place, export, ..Self::empty(Scheme::Smb) })
+    }
+
+    /// Takes `domain;user@` from the front; gives the rest.
+    fn take_user<'a>(&mut self, authority: &'a str) -> Result<&'a str, AddressError> {
+        let Some((user, rest)) = authority.rsplit_once('@') else { return Ok(authority) };
+        let (domain, user) = match user.split_once(';') {
+            Some((domain, user)) => (Some(unescape(domain)?), user),
+            None => (None, user),
+        };
+        (self.domain, self.user) = (domain, Some(unescape(user)?));
+        Ok(rest)
     }
 
     /// Takes the parameters; gives the socket's path.
@@ -154,8 +271,22 @@ impl Address {
             let value = unescape(value)?;
             match name {
                 "socket" if self.scheme == Scheme::Nbd => socket = Some(value),
-                "tls-certificates" => self.certificates = Some(value.into()),
-                "tls-hostname" => self.verified_name = Some(value),
+                "version" if self.scheme == Scheme::Nfs => {
+                    self.nfs_version = Some(nfs_version(value)?);
+                }
+                "mountport" if self.scheme == Scheme::Nfs => {
+                    self.mount_port = Some(number(&value)?);
+                }
+                "encryption" if self.scheme == Scheme::Smb => {
+                    self.is_encrypted = is_required(value, "encryption")?;
+                }
+                "signing" if self.scheme == Scheme::Smb => {
+                    self.is_signed = is_required(value, "signing")?;
+                }
+                "tls-certificates" if self.scheme == Scheme::Nbd => {
+                    self.certificates = Some(value.into());
+                }
+                "tls-hostname" if self.scheme == Scheme::Nbd => self.verified_name = Some(value),
                 _ => return Err(AddressError::Parameter(name.to_owned())),
             }
             if name.starts_with("tls-") && !self.is_encrypted {
@@ -188,16 +319,16 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match (self.scheme, self.is_encrypted) {
-            (Scheme::Nbd, false) => "nbd",
             (Scheme::Nbd, true) => "nbds",
-            (Scheme::Iscsi, _) => "iscsi",
+            (scheme, _) => scheme.name(),
         };
         let export = escape(&self.export);
         match &self.place {
             Place::Host { name, port } => {
                 let name = escape(name).replace('/', "%2F");
                 let name = if name.contains(':') { format!("[{name}]") } else { name };
-                write!(out, "{scheme}://{name}:{port}/{export}")?;
+                let user = self.user_words();
+                write!(out, "{scheme}://{user}{name}:{port}/{export}")?;
                 if self.scheme == Scheme::Iscsi {
                     write!(out, "/{}", self.lun)?;
                 }
@@ -212,14 +343,34 @@ impl fmt::Display for Address {
         }
         let mut mark = if matches!(self.place, Place::Socket(_)) { '&' } else { '?' };
         let directory = self.certificates.as_ref().map(|path| path.to_string_lossy().into_owned());
-        for (name, value) in [("certificates", directory), ("hostname", self.verified_name.clone())]
-        {
+        let version = self.nfs_version.map(|version| match version {
+            NfsVersion::V3 => "3".to_owned(),
+            NfsVersion::V4 => "4".to_owned(),
+        });
+        let is_required = self.scheme == Scheme::Smb && self.is_encrypted;
+        for (name, value) in [
+            ("tls-certificates", directory),
+            ("tls-hostname", self.verified_name.clone()),
+            ("version", version),
+            ("mountport", self.mount_port.map(|port| port.to_string())),
+            ("encryption", is_required.then(|| "required".to_owned())),
+            ("signing", self.is_signed.then(|| "required".to_owned())),
+        ] {
             if let Some(value) = value {
-                write!(out, "{mark}tls-{name}={}", escape(&value))?;
+                write!(out, "{mark}{name}={}", escape(&value))?;
                 mark = '&';
             }
         }
         Ok(())
+    }
+}
+
+impl Address {
+    /// `domain;user@`, if a user is named.
+    fn user_words(&self) -> String {
+        let name = |text: &str| escape(text).replace('/', "%2F").replace(':', "%3A");
+        let domain = self.domain.as_ref().map_or(String::new(), |domain| name(domain) + ";");
+        self.user.as_ref().map_or(String::new(), |user| format!("{domain}{}@", name(user)))
     }
 }
 
@@ -234,8 +385,10 @@ struct Kind {
 impl Kind {
     fn of(scheme: &str) -> Option<Self> {
         let lower = scheme.to_ascii_lowercase();
-        if lower == "iscsi" {
-            return Some(Self { scheme: Scheme::Iscsi, is_encrypted: false, is_socket: false });
+        for scheme in [Scheme::Iscsi, Scheme::Nfs, Scheme::Smb] {
+            if lower == scheme.name() {
+                return Some(Self { scheme, is_encrypted: false, is_socket: false });
+            }
         }
         let (base, is_socket) = lower.strip_suffix("+unix").map_or((&*lower, false), |b| (b, true));
         let is_encrypted = match base {
@@ -251,14 +404,23 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     text.split_once("://")
 }
 
-/// Refuses `user@` and `user:password@`. A password with a slash, a question mark or a hash in it ends the
+/// What follows the two backslashes of a path to a server; a device (`\\\\.\\`) is none.
+fn unc(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix(r"\\")?;
+    match rest.strip_prefix(r"?\") {
+        Some(long) => long.strip_prefix(r"UNC\"),
+        None => Some(rest).filter(|rest| !rest.starts_with(".\\")),
+    }
+}
+
+/// Refuses `user:password@`, and `user@` where a protocol knows no users. A password with a slash, a question mark or a hash in it ends the
 /// authority early for a reader; so whatever stands before the last `@` of the text is looked at.
-fn refuse_user(rest: &str) -> Result<(), AddressError> {
+fn refuse_user(rest: &str, scheme: Scheme) -> Result<(), AddressError> {
     let Some((user, _)) = rest.rsplit_once('@') else { return Ok(()) };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     match (user.contains(':'), authority.contains('@')) {
         (true, true) => Err(AddressError::Password),
-        (false, true) => Err(AddressError::User),
+        (false, true) if scheme != Scheme::Smb => Err(AddressError::User),
         // `user:pa/ss@host`: what would be the port is no number.
         (true, false) if !has_numeric_port(authority) => Err(AddressError::Password),
         _ => Ok(()),
@@ -283,7 +445,6 @@ fn place(kind: Kind, authority: &str, socket: Option<String>) -> Result<Place, A
 }
 
 fn host(authority: &str, scheme: Scheme) -> Result<Place, AddressError> {
-    let usual = if scheme == Scheme::Iscsi { ISCSI_PORT } else { NBD_PORT };
     let (name, port) = match authority.strip_prefix('[') {
         Some(rest) => {
             let (name, after) = rest.split_once(']').ok_or(AddressError::Brackets)?;
@@ -303,7 +464,7 @@ fn host(authority: &str, scheme: Scheme) -> Result<Place, AddressError> {
     if name.is_empty() {
         return Err(AddressError::NoHost);
     }
-    Ok(Place::Host { name, port: port.map_or(Ok(usual), number)? })
+    Ok(Place::Host { name, port: port.map_or(Ok(scheme.port()), number)? })
 }
 
 fn number(port: &str) -> Result<u16, AddressError> {
@@ -316,6 +477,38 @@ fn number(port: &str) -> Result<u16, AddressError> {
 fn export(path: &str) -> Result<String, AddressError> {
     let name = unescape(path)?;
     if name.len() > EXPORT_BYTES_MAX { Err(AddressError::Long) } else { Ok(name) }
+}
+
+/// The path of a file, of so many parts at least.
+fn file(path: &str, parts_min: usize) -> Result<String, AddressError> {
+    files(&unescape(path)?, parts_min)
+}
+
+/// The same without escapes. Empty parts mean nothing.
+fn files(path: &str, parts_min: usize) -> Result<String, AddressError> {
+    let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).collect();
+    if parts.len() < parts_min || path.ends_with('/') {
+        return Err(AddressError::File);
+    }
+    if parts.iter().any(|part| matches!(*part, "." | "..")) {
+        return Err(AddressError::Dots);
+    }
+    if path.len() > EXPORT_BYTES_MAX { Err(AddressError::Long) } else { Ok(parts.join("/")) }
+}
+
+fn nfs_version(value: String) -> Result<NfsVersion, AddressError> {
+    match &*value {
+        "3" => Ok(NfsVersion::V3),
+        "4" => Ok(NfsVersion::V4),
+        _ => Err(AddressError::Value(value, "version", "3 or 4")),
+    }
+}
+
+fn is_required(value: String, name: &'static str) -> Result<bool, AddressError> {
+    match &*value {
+        "required" => Ok(true),
+        _ => Err(AddressError::Value(value, name, "required")),
+    }
 }
 
 /// `iqn.../lun`. The name's signs are those of RFC 3722, of which none has to be escaped.
@@ -389,7 +582,25 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         for (text, error) in [
-            ("smb://h/share", AddressError::Scheme),
+            ("ftp://h/share", AddressError::Scheme),
+            (r"\\.\PhysicalDrive1", AddressError::Scheme),
+            ("nfs://h/", AddressError::File),
+            ("nfs://h/a/../b", AddressError::Dots),
+            ("nfs://h/a/%2e%2e/b", AddressError::Dots),
+            ("nfs://h/a?version=2", AddressError::Value("2".into(), "version", "3 or 4")),
+            ("nfs://h/a?mountport=0", AddressError::Port("0".into())),
+            ("nfs://anna@h/a", AddressError::User),
+            ("nfs://h/a?encryption=required", AddressError::Parameter("encryption".into())),
+            ("smb://h/share", AddressError::File),
+            ("smb://h/share/", AddressError::File),
+            ("smb://h/share/a?version=3", AddressError::Parameter("version".into())),
+            (
+                "smb://h/s/a?encryption=no",
+                AddressError::Value("no".into(), "encryption", "required"),
+            ),
+            (r"\\h\share", AddressError::File),
+            (r"\\h\share\a\..\b", AddressError::Dots),
+            (r"\\", AddressError::NoHost),
             ("/dev/sdz", AddressError::Scheme),
             ("nbd://", AddressError::NoHost),
             ("nbd:///x", AddressError::NoHost),
@@ -439,6 +650,27 @@ mod tests {
     }
 
     #[test]
+    fn files_on_servers_are_taken_apart() {
+        let address = Address::parse("nfs://h/a/b%20c?version=3&mountport=99").unwrap();
+        assert_eq!((address.server().as_str(), &*address.export), ("h:2049", "a/b c"));
+        assert_eq!((address.nfs_version, address.mount_port), (Some(NfsVersion::V3), Some(99)));
+        let address =
+            Address::parse("smb://corp;anna@h:1445/share/x/y?encryption=required").unwrap();
+        assert_eq!((address.server().as_str(), &*address.export), ("h:1445", "share/x/y"));
+        assert_eq!(
+            (address.user.as_deref(), address.domain.as_deref()),
+            (Some("anna"), Some("corp"))
+        );
+        assert!(address.is_encrypted);
+        for text in [r"\\h\share\x%20#\y@z", r"\\?\UNC\h\share\x%20#\y@z"] {
+            assert!(Address::is_meant(text));
+            assert_eq!(server_and_export(text), ("h:445".into(), "share/x%20#/y@z".into()));
+        }
+        assert_eq!(server_and_export(r"\\fe80--1.ipv6-literal.net\s\f").0, "[fe80::1]:445");
+        assert!(!Address::is_meant(r"\\.\PhysicalDrive1"));
+    }
+
+    #[test]
     fn passwords_are_refused_and_never_repeated() {
         for text in [
             "nbd://anna:s3cret@h/",
@@ -446,6 +678,9 @@ mod tests {
             "nbd://anna:s3?cret@h/",
             "nbd://anna:s3#cret@h/",
             "nbd://:s3cret@h/",
+            "smb://anna:s3cret@h/share/file",
+            "smb://corp;anna:s3cret@h/share/file",
+            "nfs://anna:s3cret@h/export/file",
             "nbds://anna:s3cret@@h:9/x",
         ] {
             let error = Address::parse(text).unwrap_err();
@@ -467,7 +702,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_breaks_the_parser_and_what_it_takes_is_written_back_the_same(
-            text in "(nbds?(\\+unix)?://|iscsi://h/iqn.)?[a-z:/?=&%@\\[\\]#0-9é-]{0,40}",
+            text in "(nbds?(\\+unix)?://|iscsi://h/iqn.|nfs://h/|smb://|\\\\\\\\h\\\\s/)?[a-z;:/?=&%@\\[\\]#0-9é-]{0,40}",
         ) {
             if let Ok(address) = Address::parse(&text) {
                 prop_assert_eq!(Address::parse(&address.to_string()), Ok(address), "{}", text);
@@ -480,13 +715,28 @@ mod tests {
             socket in "[^\\x00]{1,20}",
         ) {
             let address = Address {
-                scheme: Scheme::Nbd,
-                lun: 0,
                 place: Place::Socket(socket.into()),
                 export,
                 is_encrypted: true,
                 certificates: Some("/a b".into()),
                 verified_name: Some("x&y".into()),
+                ..Address::empty(Scheme::Nbd)
+            };
+            prop_assert_eq!(Address::parse(&address.to_string()), Ok(address));
+        }
+
+        #[test]
+        fn every_user_and_file_survives_being_written(
+            user in "[^\\x00]{0,20}",
+            domain in proptest::option::of("[^\\x00]{0,20}"),
+            part in "[^\\x00/.]{1,20}",
+        ) {
+            let address = Address {
+                place: Place::Host { name: "h".into(), port: 1 },
+                export: format!("share/{part}"),
+                user: Some(user),
+                domain,
+                ..Address::empty(Scheme::Smb)
             };
             prop_assert_eq!(Address::parse(&address.to_string()), Ok(address));
         }

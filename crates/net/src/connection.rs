@@ -11,7 +11,9 @@ use crate::facts::Facts;
 use crate::fault::{Fault, FaultKind, errno};
 use crate::iscsi;
 use crate::nbd;
+use crate::nfs;
 use crate::settings::Settings;
+use crate::smb;
 use crate::stream::{Deadline, wait};
 
 /// One I/O to submit.
@@ -51,6 +53,8 @@ pub trait Slots {
 enum Session {
     Nbd(Box<nbd::Session>),
     Iscsi(Box<iscsi::Session>),
+    Nfs(Box<nfs::Session>),
+    Smb(Box<smb::Session>),
 }
 
 /// The same call of whichever session it is.
@@ -59,6 +63,8 @@ macro_rules! each {
         match $session {
             Session::Nbd($it) => $call,
             Session::Iscsi($it) => $call,
+            Session::Nfs($it) => $call,
+            Session::Smb($it) => $call,
         }
     };
 }
@@ -78,6 +84,23 @@ impl Connection {
     /// Connects, negotiates and learns the facts; waits as long as the settings allow. Only the look-up of
     /// the host's name is the C library's, which has a time of its own.
     pub fn connect(address: &Address, settings: &Settings) -> Result<Self, Fault> {
+        Self::connect_or_create(address, settings, None)
+    }
+
+    /// The same, but a file that is not there is created, and either gets this size. Only protocols that
+    /// serve files can do it ([`Scheme::has_files`]).
+    pub fn create(address: &Address, settings: &Settings, size_bytes: u64) -> Result<Self, Fault> {
+        if address.scheme.has_files() {
+            return Self::connect_or_create(address, settings, Some(size_bytes));
+        }
+        Err(no_file("created").at(&address.server()))
+    }
+
+    fn connect_or_create(
+        address: &Address,
+        settings: &Settings,
+        create_bytes: Option<u64>,
+    ) -> Result<Self, Fault> {
         let server = address.server();
         let session = match address.scheme {
             Scheme::Nbd => {
@@ -86,6 +109,10 @@ impl Connection {
             Scheme::Iscsi => {
                 iscsi::Session::connect(address, settings).map(|it| Session::Iscsi(Box::new(it)))
             }
+            Scheme::Nfs => nfs::Session::connect(address, settings, create_bytes)
+                .map(|it| Session::Nfs(Box::new(it))),
+            Scheme::Smb => smb::Session::connect(address, settings, create_bytes)
+                .map(|it| Session::Smb(Box::new(it))),
         };
         let session = session.map_err(|fault| fault.at(&server))?;
         Ok(Self { session, server, timeout: settings.timeout, refused: Vec::new(), lost: None })
@@ -164,7 +191,8 @@ impl Connection {
         each!(&self.session, it => it.tcp_info())
     }
 
-    /// Waits for the cheapest round trip that the protocol has: with iSCSI a NOP-Out. NBD has no request that
+    /// Waits for the cheapest round trip that the protocol has: with iSCSI a NOP-Out, with
+    /// NFS the empty procedure, with SMB an ECHO. NBD has no request that
     /// does nothing: it is a read of the smallest block at the start of the target, which after the first is
     /// one from the server's cache.
     ///
@@ -175,15 +203,35 @@ impl Connection {
         let begun_ns = now_ns();
         match &mut self.session {
             Session::Nbd(_) => self.read_exact_at(0, &mut block)?,
+            _ if self.lost.is_some() => {
+                self.refused.push(Done { tag: 0, result: -errno::ENOTCONN });
+                self.wait_until_done("no-op", &mut block)?;
+            }
             Session::Iscsi(session) => {
-                match self.lost {
-                    Some(_) => self.refused.push(Done { tag: 0, result: -errno::ENOTCONN }),
-                    None => session.submit_no_op(),
-                }
+                session.submit_no_op();
+                self.wait_until_done("no-op", &mut block)?;
+            }
+            Session::Nfs(session) => {
+                session.submit_no_op();
+                self.wait_until_done("no-op", &mut block)?;
+            }
+            Session::Smb(session) => {
+                session.submit_no_op();
                 self.wait_until_done("no-op", &mut block)?;
             }
         }
         Ok(Duration::from_nanos(now_ns() - begun_ns))
+    }
+
+    /// What [`Connection::no_op`] sends, in words.
+    #[must_use]
+    pub fn no_op_in_words(&self) -> String {
+        match &self.session {
+            Session::Nbd(_) => format!("a read of {} bytes at offset 0", self.no_op_bytes()),
+            Session::Iscsi(_) => "a NOP-Out".to_owned(),
+            Session::Nfs(_) => "an empty procedure (NULL)".to_owned(),
+            Session::Smb(_) => "an ECHO".to_owned(),
+        }
     }
 
     /// Length of the read that stands for a no-op where there is none.
@@ -209,7 +257,41 @@ impl Connection {
         self.wait_for(Operation::Fsync, 0, &mut [])
     }
 
-    /// Ends the connection as the protocol wants it; waits for nobody. Who leaves with I/Os in flight makes a
+    /// Gives a file this size, and waits; nothing may be in flight.
+    pub fn resize(&mut self, size_bytes: u64) -> Result<(), Fault> {
+        self.change("given another size", |files| files.resize(size_bytes))
+    }
+
+    /// Removes a file, and closes.
+    pub fn remove(mut self) -> Result<(), Fault> {
+        self.change("removed", Session::remove)?;
+        self.close();
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        what: &str,
+        call: impl FnOnce(&mut Session) -> Option<Result<(), Fault>>,
+    ) -> Result<(), Fault> {
+        assert_eq!(self.in_flight(), 0, "a call that waits is alone on its connection");
+        if let Some(fault) = self.lost() {
+            return Err(fault);
+        }
+        let changed = call(&mut self.session).unwrap_or_else(|| Err(no_file(what)));
+        changed.map_err(|fault| {
+            if matches!(
+                fault.kind,
+                FaultKind::Disconnected | FaultKind::Protocol | FaultKind::TimedOut
+            ) {
+                self.lose(fault.clone());
+            }
+            fault.at(&self.server)
+        })
+    }
+
+    /// Ends the connection as the protocol wants it; waits for nobody, but with protocols of files at most a
+    /// second, so that no open file is left on the server. Who leaves with I/Os in flight makes a
     /// server throw their answers away, and nbdkit 1.32 has been seen to abort at that.
     pub fn close(self) {
         if self.lost.is_none() {
@@ -273,6 +355,32 @@ impl Connection {
         let text = format!("the {name} failed ({error})");
         Err(Fault::new(FaultKind::of_errno(-result), text).at(&self.server))
     }
+}
+
+impl Session {
+    /// Sets a file's size; nothing where there are no files.
+    fn resize(&mut self, size_bytes: u64) -> Option<Result<(), Fault>> {
+        match self {
+            Self::Nbd(_) | Self::Iscsi(_) => None,
+            Self::Nfs(session) => Some(session.resize(size_bytes)),
+            Self::Smb(session) => Some(session.resize(size_bytes)),
+        }
+    }
+
+    /// Removes a file, likewise.
+    fn remove(&mut self) -> Option<Result<(), Fault>> {
+        match self {
+            Self::Nbd(_) | Self::Iscsi(_) => None,
+            Self::Nfs(session) => Some(session.remove()),
+            Self::Smb(session) => Some(session.remove()),
+        }
+    }
+}
+
+fn no_file(what: &str) -> Fault {
+    let text =
+        format!("a disk that is served cannot be {what}: only files can, over nfs:// and smb://");
+    Fault::new(FaultKind::Unsupported, text)
 }
 
 /// The buffer of a call that waits.

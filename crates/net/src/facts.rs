@@ -36,6 +36,8 @@ pub struct Facts {
     pub serial: Option<String>,
     /// The server's words about the target.
     pub description: Option<String>,
+    /// How messages are signed, where they are.
+    pub signing: Option<String>,
     /// Protocol and cipher, where the connection is encrypted.
     pub encryption: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+pub use fathom_sys::kind::Kind as FaultKind;
 use thiserror::Error;
 
 /// Why a connection could not be made or is over.
@@ -26,7 +27,7 @@ impl Fault {
 
     /// An error of the operating system while doing something.
     pub(crate) fn of_io(doing: &str, error: &io::Error) -> Self {
-        Self::new(FaultKind::of_io(error), format!("{doing} failed ({error})"))
+        Self::new(FaultKind::of(error), format!("{doing} failed ({error})"))
     }
 
     /// The same with the server's name in front.
@@ -35,126 +36,9 @@ impl Fault {
     }
 }
 
-/// The kinds of faults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaultKind {
-    /// The server has no such target, or nobody knows a server of that name.
-    NotFound,
-    /// The server refuses this client.
-    Denied,
-    /// The target may only be read.
-    ReadOnly,
-    /// The server cannot do it, or this build cannot.
-    Unsupported,
-    /// No answer in time.
-    TimedOut,
-    /// The connection ended.
-    Disconnected,
-    /// Nobody listens there, or no route leads there.
-    Unreachable,
-    /// The peer does not keep to the protocol.
-    Protocol,
-    /// A certificate or a key is not accepted, or could not be read.
-    Credentials,
-    /// The device behind the server failed an I/O.
-    Medium,
-    /// The target is busy, or reserved by somebody else.
-    Busy,
-    /// The target is full.
-    NoSpace,
-    /// A limit of this system: descriptors, memory.
-    Limit,
-    /// What was requested makes no sense to the server.
-    Invalid,
-    /// Anything else.
-    Other,
-}
-
-impl FaultKind {
-    /// The name in results.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NotFound => "not_found",
-            Self::Denied => "denied",
-            Self::ReadOnly => "read_only",
-            Self::Unsupported => "unsupported",
-            Self::TimedOut => "timed_out",
-            Self::Disconnected => "disconnected",
-            Self::Unreachable => "unreachable",
-            Self::Protocol => "protocol",
-            Self::Credentials => "credentials",
-            Self::Medium => "medium",
-            Self::Busy => "busy",
-            Self::NoSpace => "no_space",
-            Self::Limit => "limit",
-            Self::Invalid => "invalid",
-            Self::Other => "other",
-        }
-    }
-
-    /// The error number with which each I/O ends that was in flight when such a fault came.
-    #[must_use]
-    pub fn errno(self) -> i32 {
-        match self {
-            Self::NotFound => errno::ENOENT,
-            Self::Denied | Self::Credentials => errno::EACCES,
-            Self::ReadOnly => errno::EROFS,
-            Self::Unsupported => errno::EOPNOTSUPP,
-            Self::TimedOut => errno::ETIMEDOUT,
-            Self::Disconnected => errno::ECONNRESET,
-            Self::Unreachable => errno::EHOSTUNREACH,
-            Self::Protocol => errno::EPROTO,
-            Self::Limit => errno::ENOBUFS,
-            Self::Invalid => errno::EINVAL,
-            Self::Busy => errno::EBUSY,
-            Self::NoSpace => errno::ENOSPC,
-            Self::Medium | Self::Other => errno::EIO,
-        }
-    }
-
-    fn of_io(error: &io::Error) -> Self {
-        use io::ErrorKind as Kind;
-        match error.kind() {
-            Kind::ConnectionRefused | Kind::HostUnreachable | Kind::NetworkUnreachable => {
-                Self::Unreachable
-            }
-            Kind::NotFound => Self::NotFound,
-            Kind::PermissionDenied => Self::Denied,
-            Kind::TimedOut => Self::TimedOut,
-            Kind::ConnectionReset
-            | Kind::ConnectionAborted
-            | Kind::BrokenPipe
-            | Kind::NotConnected
-            | Kind::UnexpectedEof => Self::Disconnected,
-            Kind::OutOfMemory => Self::Limit,
-            Kind::InvalidInput | Kind::InvalidData => Self::Invalid,
-            _ => Self::of_errno(error.raw_os_error().unwrap_or_default()),
-        }
-    }
-
-    /// The kind of an error number with which an I/O has ended, or that the standard library has no kind for.
-    #[must_use]
-    pub fn of_errno(errno: i32) -> Self {
-        match errno {
-            errno::EMFILE | errno::ENFILE | errno::ENOBUFS | errno::ENOMEM => Self::Limit,
-            errno::EIO => Self::Medium,
-            errno::ENOSPC => Self::NoSpace,
-            errno::EAGAIN | errno::EBUSY | errno::EBADE => Self::Busy,
-            errno::EPERM | errno::EACCES => Self::Denied,
-            errno::EROFS => Self::ReadOnly,
-            errno::EINVAL | errno::EOVERFLOW => Self::Invalid,
-            errno::EOPNOTSUPP => Self::Unsupported,
-            errno::EPROTO => Self::Protocol,
-            errno::ETIMEDOUT => Self::TimedOut,
-            errno::ECONNRESET | errno::ENOTCONN | errno::ESHUTDOWN => Self::Disconnected,
-            _ => Self::Other,
-        }
-    }
-}
-
 /// Error numbers of Linux (`asm-generic/errno.h`), which are those that NBD sends too. They are the same on
 /// every architecture that Fathom is built for.
+#[allow(dead_code, reason = "each protocol answers with those that it has")]
 pub(crate) mod errno {
     pub const EPERM: i32 = 1;
     pub const ENOENT: i32 = 2;
@@ -166,6 +50,7 @@ pub(crate) mod errno {
     pub const EINVAL: i32 = 22;
     pub const ENFILE: i32 = 23;
     pub const EMFILE: i32 = 24;
+    pub const EFBIG: i32 = 27;
     pub const ENOSPC: i32 = 28;
     pub const EROFS: i32 = 30;
     pub const EBADE: i32 = 52;
@@ -178,6 +63,8 @@ pub(crate) mod errno {
     pub const ESHUTDOWN: i32 = 108;
     pub const ETIMEDOUT: i32 = 110;
     pub const EHOSTUNREACH: i32 = 113;
+    pub const ESTALE: i32 = 116;
+    pub const EDQUOT: i32 = 122;
     pub const ECANCELED: i32 = 125;
 }
 
@@ -201,7 +88,7 @@ mod tests {
             (errno::EROFS, FaultKind::ReadOnly),
             (4_000, FaultKind::Other),
         ] {
-            assert_eq!(FaultKind::of_io(&io::Error::from_raw_os_error(number)), kind, "{number}");
+            assert_eq!(FaultKind::of(&io::Error::from_raw_os_error(number)), kind, "{number}");
         }
     }
 }

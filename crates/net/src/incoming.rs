@@ -5,6 +5,7 @@
 //! and has only begun to come, is received right into its slot.
 
 use std::io::{self, IoSliceMut};
+use std::ops::Range;
 
 use crate::connection::{Done, Slots};
 use crate::fault::Fault;
@@ -14,6 +15,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// From here on the rest of an answer's data is received into its slot.
 const DIRECT_BYTES: usize = 16 << 10;
 
+/// The tag of data that belong to the protocol itself and not into a slot.
+pub(crate) const OWN: u32 = u32::MAX;
+
 /// What a protocol makes of the bytes at which an answer begins. `taken` are those that it has used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -21,7 +25,7 @@ pub(crate) enum Step {
     More,
     /// An answer without data, or with data that are used up too.
     Taken(usize),
-    /// A head, after which so many bytes come that belong into a slot from this place on.
+    /// A head, after which so many bytes come that belong into a slot (or are [`OWN`]) from this place on.
     Data { taken: usize, tag: u32, at: usize, bytes: usize },
     /// A head, after which so many bytes come that nobody wants.
     Skip { taken: usize, bytes: usize },
@@ -38,7 +42,22 @@ pub(crate) trait Reader {
     ) -> Result<Step, Fault>;
 
     /// All data of the latest [`Step::Data`] are in their slot.
-    fn data_end(&mut self, done: &mut Vec<Done>) -> Result<(), Fault>;
+    fn data_end(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) -> Result<(), Fault>;
+
+    /// Where data go that are [`OWN`].
+    fn own(&mut self) -> &mut [u8] {
+        unreachable!("only a protocol that says so has data of its own")
+    }
+}
+
+/// The place for so many bytes.
+fn place<'a>(
+    reader: &'a mut impl Reader,
+    slots: &'a mut impl Slots,
+    tag: u32,
+    range: Range<usize>,
+) -> &'a mut [u8] {
+    if tag == OWN { &mut reader.own()[range] } else { &mut slots.for_read(tag)[range] }
 }
 
 /// What comes next.
@@ -74,7 +93,7 @@ impl Incoming {
     ) -> Result<(), Fault> {
         loop {
             let room = self.make_room();
-            match self.receive_some(stream, slots) {
+            match self.receive_some(stream, reader, slots) {
                 Ok(0) => return Err(hung_up()),
                 Ok(bytes) => {
                     self.digest(reader, slots, done)?;
@@ -104,7 +123,12 @@ impl Incoming {
         self.buffer.len() - self.end + direct
     }
 
-    fn receive_some(&mut self, stream: &mut Stream, slots: &mut impl Slots) -> io::Result<usize> {
+    fn receive_some(
+        &mut self,
+        stream: &mut Stream,
+        reader: &mut impl Reader,
+        slots: &mut impl Slots,
+    ) -> io::Result<usize> {
         let rest = IoSliceMut::new(&mut self.buffer[self.end..]);
         let (tag, at, left) = match self.next {
             Next::Data { tag, at, left } if left >= DIRECT_BYTES => (tag, at, left),
@@ -115,7 +139,7 @@ impl Incoming {
             }
         };
         // All that came before is used up, since data are wanted.
-        let slot = IoSliceMut::new(&mut slots.for_read(tag)[at..at + left]);
+        let slot = IoSliceMut::new(place(reader, slots, tag, at..at + left));
         let bytes = stream.receive(&mut [slot, rest])?;
         let direct = bytes.min(left);
         self.end += bytes - direct;
@@ -149,14 +173,14 @@ impl Incoming {
                 Next::Data { tag, at, left } => {
                     let bytes = left.min(there);
                     let from = &self.buffer[self.start..self.start + bytes];
-                    slots.for_read(tag)[at..at + bytes].copy_from_slice(from);
+                    place(reader, slots, tag, at..at + bytes).copy_from_slice(from);
                     self.start += bytes;
                     self.next = Next::Data { tag, at: at + bytes, left: left - bytes };
                     if left > bytes {
                         return Ok(());
                     }
                     self.next = Next::Head;
-                    reader.data_end(done)?;
+                    reader.data_end(slots, done)?;
                 }
                 Next::Skipped { left } => {
                     let bytes = left.min(there);

@@ -11,26 +11,31 @@ use crate::stream::{Stream, hung_up};
 /// Pieces handed to the kernel at once: heads, and the data of writes in the slots where they are.
 const PIECES: usize = 128;
 
-/// The longest head: that of iSCSI with the list of an unmapping.
+/// The longest head where a protocol says nothing else: that of iSCSI with the list of an unmapping.
 pub(crate) const HEAD_BYTES_MAX: usize = 72;
+
+/// What fills data up to the end of their last word.
+const PADDING: [u8; 4] = [0; 4];
 
 /// A request that is not sent entirely.
 #[derive(Debug)]
-struct Unsent {
-    head: [u8; HEAD_BYTES_MAX],
+struct Unsent<const HEAD: usize> {
+    head: [u8; HEAD],
     head_bytes: usize,
     tag: u32,
     /// Where its data begin in the slot.
     data_at: usize,
     /// Length of its data in the slot.
     data_bytes: usize,
-    /// How much of head and data has been sent.
+    /// Zeroes after them.
+    padding: usize,
+    /// How much of it all has been sent.
     sent: usize,
 }
 
-impl Unsent {
+impl<const HEAD: usize> Unsent<HEAD> {
     fn left(&self) -> usize {
-        self.head_bytes + self.data_bytes - self.sent
+        self.head_bytes + self.data_bytes + self.padding - self.sent
     }
 
     fn head_left(&self) -> &[u8] {
@@ -41,18 +46,29 @@ impl Unsent {
         if self.data_bytes == 0 {
             return &[];
         }
-        let from = self.data_at + self.sent.saturating_sub(self.head_bytes);
-        &slots.for_write(self.tag)[from..self.data_at + self.data_bytes]
+        let sent = self.sent.saturating_sub(self.head_bytes).min(self.data_bytes);
+        &slots.for_write(self.tag)[self.data_at + sent..self.data_at + self.data_bytes]
+    }
+
+    fn padding_left(&self) -> &'static [u8] {
+        let sent = self.sent.saturating_sub(self.head_bytes + self.data_bytes);
+        &PADDING[..self.padding - sent]
     }
 }
 
 /// The queue, in the order of submission.
-#[derive(Debug, Default)]
-pub(crate) struct Outgoing {
-    queue: VecDeque<Unsent>,
+#[derive(Debug)]
+pub(crate) struct Outgoing<const HEAD: usize = HEAD_BYTES_MAX> {
+    queue: VecDeque<Unsent<HEAD>>,
 }
 
-impl Outgoing {
+impl<const HEAD: usize> Default for Outgoing<HEAD> {
+    fn default() -> Self {
+        Self { queue: VecDeque::new() }
+    }
+}
+
+impl<const HEAD: usize> Outgoing<HEAD> {
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -63,7 +79,19 @@ impl Outgoing {
 
     #[inline]
     pub(crate) fn push(&mut self, head: &[u8], tag: u32, data: Range<usize>) {
-        let mut kept = [0; HEAD_BYTES_MAX];
+        self.push_padded(head, tag, data, 0);
+    }
+
+    /// The same with up to three zeroes after the data.
+    #[inline]
+    pub(crate) fn push_padded(
+        &mut self,
+        head: &[u8],
+        tag: u32,
+        data: Range<usize>,
+        padding: usize,
+    ) {
+        let mut kept = [0; HEAD];
         kept[..head.len()].copy_from_slice(head);
         self.queue.push_back(Unsent {
             head: kept,
@@ -71,6 +99,7 @@ impl Outgoing {
             tag,
             data_at: data.start,
             data_bytes: data.len(),
+            padding,
             sent: 0,
         });
     }
@@ -102,8 +131,8 @@ impl Outgoing {
     fn send_some(&self, stream: &mut Stream, slots: &impl Slots) -> io::Result<usize> {
         let mut pieces = [IoSlice::new(&[]); PIECES];
         let mut count = 0;
-        for unsent in self.queue.iter().take(PIECES / 2) {
-            for piece in [unsent.head_left(), unsent.data_left(slots)] {
+        for unsent in self.queue.iter().take(PIECES / 3) {
+            for piece in [unsent.head_left(), unsent.data_left(slots), unsent.padding_left()] {
                 if !piece.is_empty() {
                     pieces[count] = IoSlice::new(piece);
                     count += 1;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::credentials::Credentials;
+
 /// How to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -10,11 +12,30 @@ pub struct Settings {
     pub timeout: Duration,
     /// Files for TLS; those that the address names come first.
     pub tls: TlsFiles,
+    /// Who logs in, where a protocol has users.
+    pub credentials: Option<Credentials>,
+    /// How a file is opened, where a protocol has it.
+    pub opening: Opening,
+}
+
+/// What is said of caches when a file is opened. SMB has both; with NFS nothing is said at the open, and each
+/// write says it for itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// No buffer of the server in between (`FILE_NO_INTERMEDIATE_BUFFERING`), as DiskSpd's -Su has it.
+    pub is_unbuffered: bool,
+    /// Each write reaches stable storage before it is answered (`FILE_WRITE_THROUGH`), as its -Sw has it.
+    pub is_write_through: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(10), tls: TlsFiles::default() }
+        Self {
+            timeout: Duration::from_secs(10),
+            tls: TlsFiles::default(),
+            credentials: None,
+            opening: Opening::default(),
+        }
     }
 }
 

@@ -127,7 +127,12 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) fn connect(address: &Address, deadline: Deadline) -> Result<Self, Fault> {
-        Ok(Self { socket: Socket::connect(&address.place, deadline)?, encryption: None })
+        Self::connect_to(&address.place, deadline)
+    }
+
+    /// The same where no more of the address is needed.
+    pub(crate) fn connect_to(place: &Place, deadline: Deadline) -> Result<Self, Fault> {
+        Ok(Self { socket: Socket::connect(place, deadline)?, encryption: None })
     }
 
     /// Encrypts all that follows, and does the handshake.

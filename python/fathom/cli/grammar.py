@@ -89,11 +89,14 @@ class _Kind(NamedTuple):
 
 # What follows an option, wherever it stands.
 KINDS: Mapping[str, _Kind] = {
+    "--account": _Kind("NAME"),
     "--baseline": _Kind("REFERENCE"),
     "--block": _Kind("RANGE"),
     "--choose": _Kind("NAME=VALUE"),
+    "--clients": _Kind("NUMBER"),
     "--compress": _Kind("FACTOR"),
     "--confidence": _Kind("PERCENT"),
+    "--databases": _Kind("RANGE"),
     "--dedupe": _Kind("FACTOR"),
     "--depth": _Kind("RANGE"),
     "--device": _Kind("WORDS"),
@@ -105,11 +108,21 @@ KINDS: Mapping[str, _Kind] = {
     "--junit": _Kind("FILE"),
     "--label": _Kind("WORDS"),
     "--limit": _Kind("NUMBER"),
+    "--load": _Kind("LOAD"),
     "--longest": _Kind("TIME", "whole_seconds"),
     "--lose": _Kind("NAME"),
+    "--mail-from": _Kind("ADDRESS"),
+    "--mail-to": _Kind("ADDRESS"),
+    "--since": _Kind("WHEN"),
+    "--smtp": _Kind("HOST:PORT"),
+    "--smtp-ca": _Kind("FILE"),
+    "--smtp-password-file": _Kind("FILE"),
+    "--smtp-user": _Kind("NAME"),
+    "--events": _Kind("FILE"),
     "--markdown": _Kind("FILE"),
     "--mean": _Kind("TIME"),
     "--metric": _Kind("FIGURE"),
+    "--metrics-file": _Kind("FILE"),
     "--most": _Kind("NUMBER"),
     "--only": _Kind("NAME"),
     "--output": _Kind("FILE"),
@@ -123,10 +136,12 @@ KINDS: Mapping[str, _Kind] = {
     "--run": _Kind("A B"),
     "--runner": _Kind("fio|PATH"),
     "--samples": _Kind("NUMBER"),
+    "--scale": _Kind("NUMBER"),
     "--seed": _Kind("NUMBER"),
     "--size": _Kind("SIZE"),
     "--steady": _Kind("TIME", "whole_seconds"),
     "--store": _Kind("FILE|URL"),
+    "--synthetic": _Kind("WORKLOAD"),
     "--tbw": _Kind("TB"),
     "--threads": _Kind("RANGE"),
     "--time": _Kind("TIME", "seconds"),
@@ -139,7 +154,7 @@ KINDS: Mapping[str, _Kind] = {
     "--writes": _Kind("RANGE"),
     "--allow-write": _Kind("DEVICE"),
 }
-_TYPES_OF = {("assess", "--size"): "mib"}
+_TYPES_OF = {("assess", "--size"): "mib", ("density", "--time"): "whole_seconds"}
 # Where the verb's own default says nothing to people.
 _DEFAULTS = {("sweep", "--tolerance"): "5; 0 with --duration"}
 # The ten that are used most. Verbs that take DiskSpd's arguments have none: letters are DiskSpd's.
@@ -168,6 +183,7 @@ def _same(value: str) -> str:
 # How an option of a verb was spelt before, and how its value is said now.
 RENAMED: Mapping[tuple[str, str], tuple[str, Callable[[str], str]]] = {
     ("assess", "--seconds"): ("--time", _same),
+    ("density", "--seconds"): ("--time", _same),
     ("assess", "--size-mib"): ("--size", _as_mib),
     ("sweep", "--write"): ("--writes", _same),
     ("report", "--force"): ("--overwrite", _same),
@@ -192,12 +208,22 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "assess": ("fathom assess --time 5m --size 4G .", "fathom assess --dry-run --steady 10m ."),
     "prepare look": ("fathom prepare look x.dat",),
     "prepare fill": ("fathom prepare fill --size 1G new.dat",),
+    "density": (
+        "fathom density --dry-run --synthetic sql-log --size 64M new",
+        "fathom density --databases 1..2 --time 1s --synthetic sql-log --size 8M new",
+    ),
     "compare": ("fathom compare 1,2 3,4", "fathom compare 1,2,3 4,5,6 --fail-if 'iops<-5%'"),
     "gate": (
         "fathom gate 7,8,9 --require 'iops>500' --require 'p99<5s'",
         "fathom gate 7,8,9,10,11 --baseline 2,3,4,5,6 --require 'iops>-5%' --junit gate.xml",
     ),
     "trend": ("fathom trend", "fathom trend 12 --baseline golden -o trend.svg"),
+    "serve user add": ("fathom serve user add ann --role measure",),
+    "serve user list": ("fathom serve user list",),
+    "serve user remove": ("fathom serve user remove ann",),
+    "serve token add": ("fathom serve token add prometheus",),
+    "serve token list": ("fathom serve token list --json",),
+    "serve token remove": ("fathom serve token remove prometheus",),
     "schedule add": (
         "fathom schedule add nightly --when 03:30 --print -- run -c1G -b4K -r -L -d60 x.dat",
         "fathom schedule add nightly --when 'mon 03:30' --cron -- trend 12 --alert",
@@ -215,6 +241,13 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "plot": ("fathom plot time-series 12 -o 12.svg",),
     "delete": ("fathom delete 11 --yes",),
     "store copy": ("fathom store copy runs.sqlite lab.sqlite e1",),
+    "resources": (
+        "fathom resources lab=crm_mon.xml lab=pacemaker.log --since 7d",
+        "fathom resources sql=System.evtx -o resources.json",
+    ),
+    "store check": ("fathom store check",),
+    "store compact": ("fathom store compact --store runs.sqlite",),
+    "store move": ("fathom store move old.sqlite new.sqlite",),
     "doctor": ("fathom doctor",),
     "baseline set": ("fathom baseline set best 12",),
     "baseline list": ("fathom baseline list",),

@@ -113,6 +113,13 @@ VERBS: Mapping[str, Verb] = {
         "Get a target ready: what it holds, fill it, precondition it.",
         experiments=True,
     ),
+    "density": Verb(
+        "density",
+        "density",
+        "Load more and more databases at once, and say how many this machine carries.",
+        tables=_OWN,
+        experiments=True,
+    ),
     "compare": Verb(
         "compare",
         "compare",
@@ -140,6 +147,12 @@ VERBS: Mapping[str, Verb] = {
         "app",
         "Write systemd timers and cron lines for a measurement that repeats.",
         tables=("list",),
+    ),
+    "serve": Verb(
+        "serve",
+        "app",
+        "Serve pages, an API and metrics of what is measured here.",
+        tables=("user list", "token list"),
     ),
     "translate": Verb(
         "translate",
@@ -188,7 +201,13 @@ VERBS: Mapping[str, Verb] = {
     ),
     "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
-    "store": Verb("store", "app", "Copy runs, experiments and baselines to another store."),
+    "store": Verb("store", "app", "Copy, check, compact and move stores."),
+    "resources": Verb(
+        "resources",
+        "resources",
+        "Tell which cluster resources moved, failed or degraded, and when.",
+        tables=_OWN,
+    ),
     "doctor": Verb(
         "doctor",
         "doctor",

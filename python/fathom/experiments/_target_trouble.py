@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.engine import parse
-from fathom.errors import FathomError
+from fathom._addresses import is_address
+from fathom.engine import explain, parse
+from fathom.errors import FathomError, InvalidRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,9 +37,12 @@ def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:
     """
     targets = [target for span in parse(arguments)["time_spans"] for target in span["targets"]]
     for target in targets:
-        path = Path(target["path"])
         if target["path"].startswith(("#", "*")):
             continue
+        if is_address(target["path"]):
+            _refuse_a_bad_server(target["path"], failure)
+            continue
+        path = Path(target["path"])
         is_bad = path.is_dir()
         if not is_bad and (path.exists() or not target["create_bytes"]):
             is_bad = not _opens(path, writing=bool(target["write_percent"]))
@@ -46,6 +50,13 @@ def refuse_a_bad_target(arguments: Sequence[str], failure: str) -> None:
             is_bad = not os.access(path.parent, os.W_OK)
         if is_bad:
             raise TargetError(f"{failure}; no other load was tried")
+
+
+def _refuse_a_bad_server(address: str, failure: str) -> None:
+    try:
+        explain(["-d1", address])
+    except InvalidRequestError as error:
+        raise TargetError(f"{failure}; no other load was tried") from error
 
 
 def _opens(path: Path, *, writing: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from itertools import product
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._permission import options_and_names
 from fathom.errors import InvalidRequestError
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from fathom.stats.floats import FloatArray
 
-__all__ = ["OPTIONS", "Axis", "Grid", "load_arguments", "parse_axes"]
+__all__ = ["OPTIONS", "Axis", "Grid", "load_arguments", "parse_axes", "parse_counts"]
 
 OPTIONS = {"block": "-b", "threads": "-t", "depth": "-o", "write": "-w"}
 """The parameters that have a name of their own."""
@@ -73,6 +75,22 @@ def parse_axes(named: Mapping[str, str], others: Sequence[str] = ()) -> tuple[Ax
     return tuple(axes)
 
 
+def parse_counts(name: str, text: str) -> tuple[int, ...]:
+    """Return counts such as those of ``1..16``, which doubles, or of ``1,2,3``, rising.
+
+    Raises
+    ------
+    InvalidRequestError
+        If one is no count of at least 1, or stands twice.
+
+    """
+    axis = _axis(name, name, text)
+    counts = [_number(name, one) for one in axis.values]
+    if min(counts) < 1:
+        raise InvalidRequestError(f"{name} {text}: a value is at least 1")
+    return tuple(sorted(counts))
+
+
 def _axis(name: str, option: str, text: str) -> Axis:
     values: list[str] = []
     for part in text.split(","):
@@ -90,7 +108,7 @@ def _axis(name: str, option: str, text: str) -> Axis:
     sizes = [_number(name, one) for one in values]
     if min(sizes) < 1:
         raise InvalidRequestError(f"{name} {text}: a value is at least 1")
-    return Axis(name, option, tuple(values), tuple(float(np.log2(size)) for size in sizes))
+    return Axis(name, option, tuple(values), tuple(math.log2(size) for size in sizes))
 
 
 def _number(name: str, text: str) -> int:
@@ -218,6 +236,7 @@ def load_arguments(arguments: Sequence[str], options: Sequence[str]) -> list[str
             )
     if given:
         return [*([] if "-L" in given else ["-L"]), *arguments]
-    must_answer(one for one in targets if not one.startswith(("#", "*")))
-    made = all(target.startswith(("#", "*")) or Path(target).exists() for target in targets)
+    paths = [one for one in targets if not one.startswith(("#", "*")) and not is_address(one)]
+    must_answer(paths)
+    made = all(Path(path).exists() for path in paths)
     return ["-r", "-Sh", "-L", *([] if made else ["-c1G"]), *plain, *names]

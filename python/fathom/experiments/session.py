@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+from fathom._events_file import note
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments._target_trouble import refuse_a_bad_target
 from fathom.experiments.ending import end_noted, is_of_the_store
@@ -93,7 +94,8 @@ class Observation:
     """What a step found: figures with I/Os in them, or why there are none; times in seconds.
 
     ``error`` is what refused the run, for a strategy that does not go on then; ``result`` is all
-    that was measured, also of a run that failed, where the runner has it.
+    that was measured, also of a run that failed, where the runner has it; ``more`` is what a runner
+    of another kind found.
     """
 
     figures: Figures | None = None
@@ -102,6 +104,7 @@ class Observation:
     took_s: float = 0.0
     result: Result | None = None
     error: FathomError | None = None
+    more: object = None
 
     def raise_refusal(self) -> None:
         """Raise what refused the run, if anything did."""
@@ -299,6 +302,7 @@ class Session:
         """Run a step, and note in the store what became of it."""
         step_id = self._step_id(step)
         self.on_step(step)
+        note("step_begun", {"label": step.label, "experiment_id": self.experiment_id})
         seen = self._checked(step, self._ran(step, step_id))
         is_done_by_run = seen.run_id is not None and step.check is None
         if step_id is not None and seen.failure is None and not is_done_by_run:
@@ -334,6 +338,9 @@ class Session:
             took_s = self.runner.clock() - began_s
             return Observation(failure=str(error), took_s=took_s, error=error)
         took_s = self.runner.clock() - began_s
+        if found.failure is None and found.more is not None:
+            figures, run_id, result = found.figures, found.run_id, found.result
+            return Observation(figures, run_id, None, took_s, result, more=found.more)
         if found.figures is None or not found.figures.iops:
             why = found.failure or "there was no I/O in the measured time"
             return Observation(None, found.run_id, why, took_s, found.result)
@@ -356,11 +363,11 @@ class Session:
             return
         elapsed_s = self.elapsed_s
         now = self.forecast(elapsed_s)
-        self.on_progress(
-            Progress(
-                **vars(now),
-                elapsed_s=elapsed_s,
-                label=step.label,
-                failure=None if step.is_look else seen.failure,
-            )
+        told = Progress(
+            **vars(now),
+            elapsed_s=elapsed_s,
+            label=step.label,
+            failure=None if step.is_look else seen.failure,
         )
+        note("progress", vars(told))
+        self.on_progress(told)

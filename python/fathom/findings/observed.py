@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from fathom._addresses import is_address
 from fathom._asked import asked_load
 from fathom.units import size_words
 
@@ -186,6 +187,8 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
 
 def raid_level(path: str | os.PathLike[str], *, sys: Path = Path("/sys")) -> str | None:
     """Return the level of the kernel's own array (md) that a file or device lies on, if any."""
+    if is_address(path):
+        return None
     try:
         found = Path(path).stat()
         number = found.st_rdev if stat.S_ISBLK(found.st_mode) else found.st_dev

@@ -15,13 +15,20 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    from fathom.report.collect.events import with_events
     from fathom.report.collect.gather import ReportError, gather
     from fathom.report.figure import Column, Figure, LeftOut, Table, View
     from fathom.report.figures import figures_of
     from fathom.report.material import Material
     from fathom.report.render.images import ImageFormat, Theme, picture
     from fathom.report.render.markdown import markdown
-    from fathom.report.render.page import html_page
+    from fathom.report.render.page import (
+        drawing_script,
+        figure_data,
+        html_page,
+        page_content,
+        page_file,
+    )
     from fathom.report.render.pdf import pdf_pages
     from fathom.report.render.write import write
     from fathom.report.style import drawn
@@ -36,13 +43,18 @@ __all__ = [
     "Table",
     "Theme",
     "View",
+    "drawing_script",
     "drawn",
+    "figure_data",
     "figures_of",
     "gather",
     "html_page",
     "markdown",
+    "page_content",
+    "page_file",
     "pdf_pages",
     "picture",
+    "with_events",
     "write",
 ]
 

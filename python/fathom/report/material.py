@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Advice",
     "Change",
+    "ClusterMark",
+    "DensityPoint",
     "Family",
     "GridCell",
     "KeyNumber",
@@ -87,6 +89,15 @@ class GridCell:
 
 
 @dataclass(frozen=True)
+class ClusterMark:
+    """What happened to a cluster's resource during a run, in seconds of its measured time."""
+
+    at_s: float
+    words: str
+    is_bad: bool
+
+
+@dataclass(frozen=True)
 class ReportedRun:
     """A run, whole.
 
@@ -102,6 +113,8 @@ class ReportedRun:
         What lies beneath each of its targets.
     marks
         The rules of the findings that this run alone gives, as far as that was looked at.
+    happened
+        To the resources of a cluster meanwhile, if somebody told.
 
     """
 
@@ -115,6 +128,7 @@ class ReportedRun:
     facts: Mapping[str, Any] = field(repr=False)
     beneath: Sequence[Mapping[str, Any]] = field(repr=False, default=())
     marks: tuple[str, ...] = ()
+    happened: tuple[ClusterMark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -214,6 +228,24 @@ class WrittenPiece:
 
 
 @dataclass(frozen=True)
+class DensityPoint:
+    """So many databases at once, and what was at its limit.
+
+    ``per_s`` is what they did together, ``linear_per_s`` that many times one; ``members`` are the
+    names of each, with its rate and mean latency in milliseconds.
+    """
+
+    databases: int
+    per_s: float
+    linear_per_s: float
+    fairness: float
+    latency_mean_ms: float | None
+    resource: str
+    evidence: str
+    members: tuple[tuple[str, float, float | None], ...]
+
+
+@dataclass(frozen=True)
 class Side:
     """What is shown of one target, experiment or file; a report has one or several of them.
 
@@ -241,6 +273,8 @@ class Side:
         What a target holds, and the pieces in which it was written.
     tool
         What measured, such as ``fio 3.33``; empty where several tools did, or nobody knows.
+    densities, per_s
+        Rising numbers of databases, and what they did each second, such as ``TPS``.
 
     """
 
@@ -262,6 +296,8 @@ class Side:
     parts: tuple[Part, ...] = ()
     pieces: tuple[WrittenPiece, ...] = ()
     tool: str = ""
+    densities: tuple[DensityPoint, ...] = ()
+    per_s: str = ""
 
     def run(self, key: str) -> ReportedRun | None:
         """Return the run of a cell of an assessment."""

@@ -65,6 +65,8 @@ class RunOutcome:
         Why it failed, if it did.
     result
         All that was measured, for what figures do not tell; None if the runner has no more.
+    more
+        What a runner measures that knows other figures than those of I/O, which its strategy knows.
 
     """
 
@@ -72,6 +74,7 @@ class RunOutcome:
     figures: Figures | None
     failure: str | None
     result: Result | None = None
+    more: object = None
 
 
 class Runner(Protocol):

@@ -16,6 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._events_file import note
 from fathom._files import replacing
 from fathom.errors import FathomError
 from fathom.store.errors import NotSavedError
@@ -51,7 +52,7 @@ def save_run(  # noqa: PLR0913 - All but the first three have names.
 
     """
     try:
-        return store.runs.save(
+        run_id = store.runs.save(
             result,
             arguments,
             label=label,
@@ -63,6 +64,8 @@ def save_run(  # noqa: PLR0913 - All but the first three have names.
     except Exception as error:
         why = str(error) if isinstance(error, FathomError) else f"{type(error).__name__}: {error}"
         raise _kept(result, label, why) from error
+    note("saved", {"run_id": run_id, "experiment_id": experiment_id})
+    return run_id
 
 
 def _kept(result: Result, label: str, why: str) -> NotSavedError:

@@ -34,12 +34,21 @@ from fathom.store.records import (
 
 if TYPE_CHECKING:
     from fathom.store.copying import Copied, copy_store
+    from fathom.store.maintenance import (
+        Checked,
+        Compacted,
+        check_store,
+        compact_store,
+        move_store,
+    )
     from fathom.store.overrides import Override
     from fathom.store.store import Store
     from fathom.store.summary import provenance_row, run_row
 
 __all__ = [
     "Baseline",
+    "Checked",
+    "Compacted",
     "Copied",
     "Experiment",
     "ExperimentState",
@@ -57,7 +66,10 @@ __all__ = [
     "StoreLockedError",
     "StoreTooNewError",
     "StoredRun",
+    "check_store",
+    "compact_store",
     "copy_store",
+    "move_store",
     "provenance_row",
     "run_row",
 ]

@@ -83,7 +83,7 @@ class Database:
         self.name = str(url.database) if _is_sqlite(url) else shown
         self.wait_s = wait_s
         self._make = make
-        with self._own_words():
+        with self.own_words():
             self.engine = self._sqlite(url) if _is_sqlite(url) else self._postgresql(url)
         event.listen(self.engine, "before_cursor_execute", _only_text, retval=True)
 
@@ -95,7 +95,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Return a connection that sees one state of the store throughout."""
-        with self._own_words(), self.engine.connect() as connection:
+        with self.own_words(), self.engine.connect() as connection:
             if not self.is_sqlite:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
@@ -104,7 +104,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Return a connection whose work is saved as a whole, or not at all if anything raises."""
-        with self._own_words(), self.engine.connect() as connection:
+        with self.own_words(), self.engine.connect() as connection:
             connection.execution_options(fathom_writes=True)
             with connection.begin():
                 yield connection
@@ -211,7 +211,7 @@ class Database:
             return False
 
     @contextmanager
-    def _own_words(self) -> Iterator[None]:
+    def own_words(self) -> Iterator[None]:
         try:
             yield
         except DBAPIError as error:

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 
 from fathom import _fathom
 from fathom._permission import refuse_permissions
+from fathom._processes import is_gone, this_process
 from fathom._text import json_of
 from fathom.store._imports import drop_unused_sources
 from fathom.store._once_allowed import permissions_in, without_permissions_in
-from fathom.store._processes import is_gone, this_process
 from fathom.store._rows import as_text
 from fathom.store._tables import baselines, experiments, overrides, runs, steps
 from fathom.store.errors import NotFoundError, StoreError, StoreInUseError

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.imported.merge import percentile_ns
 from fathom.store._tables import DIRECTIONS, latency_columns
-from fathom.store.records import RunOutcome, pack_json
+from fathom.store.packing import pack_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.imported import ImportedDirection, ImportedLatency, ImportedResult
+    from fathom.store.records import RunOutcome
 
 __all__ = ["imported_provenance_row", "imported_run_row", "imported_target_rows"]
 

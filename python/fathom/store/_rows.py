@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fathom.store._tables import provenances, run_targets, runs, steps
+from fathom.store._tables import NATIVE, provenances, run_targets, runs, steps
+from fathom.store.sharing import series_key, share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +31,11 @@ def add_run(
     targets: Sequence[Mapping[str, Any]],
 ) -> int:
     """Add a run with its provenance, end the step that it belongs to, and return its id."""
-    row, provenance = _as_texts(row), _as_texts(provenance)
+    row, provenance = dict(_as_texts(row)), _as_texts(provenance)
+    if row.get("origin", NATIVE) == NATIVE and "series_key" not in row:
+        path = as_text(str(targets[0]["path"])) if targets else ""
+        row["series_key"] = series_key(row, provenance["host_name"], path, {})
+    row["profile_json"] = share(connection, row["profile_json"])
     run_id = int(connection.execute(runs.insert().values(row).returning(runs.c.id)).scalar_one())
     connection.execute(provenances.insert().values(run_id=run_id, **provenance))
     if targets:

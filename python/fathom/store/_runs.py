@@ -23,7 +23,8 @@ from fathom.store._tables import (
 )
 from fathom.store.damage import run_damage_told
 from fathom.store.errors import NotFoundError, StoreInUseError
-from fathom.store.records import StoredRun, run_summary, unpack_json
+from fathom.store.packing import unpack_json
+from fathom.store.records import StoredRun, run_summary
 from fathom.store.summary import provenance_row, run_row, target_rows
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Runs:
         label: str | None = None,
         experiment_id: int | None = None,
         device: str | None = None,
+        before: int | None = None,
         limit: int | None = None,
     ) -> list[RunSummary]:
         """Return summaries, the newest first.
@@ -117,15 +119,21 @@ class Runs:
             Only runs of this experiment.
         device
             Only runs on a device or path of which any name, model or serial contains this.
+        before
+            Only runs with a smaller number, such as those of the next page.
         limit
             Not more than this many.
 
         """
         query = summaries().order_by(runs.c.id.desc()).limit(limit)
         if label is not None:
-            query = query.where(runs.c.label.like(_pattern(label), escape="\\"))
+            # Its index alone is read for them.
+            named = sa.select(runs.c.id).where(runs.c.label.like(_pattern(label), escape="\\"))
+            query = query.where(runs.c.id.in_(named))
         if experiment_id is not None:
             query = query.where(runs.c.experiment_id == experiment_id)
+        if before is not None:
+            query = query.where(runs.c.id < before)
         if device is not None:
             query = query.where(runs.c.id.in_(_on_device(device)))
         with self._database.reading() as connection:
@@ -149,11 +157,19 @@ class Runs:
     def newest_of_each_series(self, *, limit: int) -> builtins.list[tuple[RunSummary, int]]:
         """Return the newest complete run of each series with its number of runs.
 
-        Those with the newest runs come first; loads that differ in what no column of a list has
-        are one series here.
+        Those with the newest runs come first.
         """
         with self._database.reading() as connection:
             return newest_of_each(connection, limit)
+
+    def newest_of_each_label(self, *, limit: int) -> builtins.list[RunSummary]:
+        """Return the newest run of each label; those of the newest ``limit`` labels."""
+        newest = sa.func.max(runs.c.id).label("newest")
+        ids = sa.select(newest).group_by(runs.c.label).order_by(newest.desc()).limit(limit)
+        with self._database.reading() as connection:
+            found = [*connection.execute(ids).scalars()]
+            query = summaries().where(runs.c.id.in_(found)).order_by(runs.c.id.desc())
+            return [run_summary(row) for row in connection.execute(query).mappings()]
 
     def get(self, run_id: int) -> StoredRun:
         """Return one run, whole.

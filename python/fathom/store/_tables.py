@@ -40,6 +40,7 @@ __all__ = [
     "provenances",
     "run_targets",
     "runs",
+    "shared_texts",
     "steps",
 ]
 
@@ -157,13 +158,24 @@ runs = Table(
     Column("source_sha256", String(64), ForeignKey("import_sources.sha256")),
     # Counts the results of one source from 0.
     Column("source_position", Integer),
+    # The same of all runs of one load on one target of one host; null of what was imported.
+    Column("series_key", String(32)),
     CheckConstraint("outcome IN ('complete', 'failed', 'interrupted')", name="outcome"),
     Index(None, "started_at_unix_s"),
     Index(None, "experiment_id"),
     Index(None, "step_id"),
     Index(None, "label"),
     Index(None, "source_sha256"),
+    Index(None, "series_key", "outcome"),
     sqlite_autoincrement=True,
+)
+
+# What is the same in many runs stands here once; a column that begins with "sha256:" means it.
+shared_texts = Table(
+    "shared_texts",
+    metadata,
+    Column("sha256", String(64), primary_key=True),
+    Column("content", Text, nullable=False),
 )
 
 provenances = Table(

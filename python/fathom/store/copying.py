@@ -27,6 +27,7 @@ from fathom.store._tables import (
     steps,
 )
 from fathom.store.references import experiment_number
+from fathom.store.sharing import share, shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -224,7 +225,9 @@ class _Copying:
                     mine = runs.c.id == there_row["id"]
                     there.execute(runs.update().where(mine).values(place))
                 continue
-            new[row["id"]] = _insert(there, runs, {**row, **place}, is_free=row["id"] in free)
+            profile = share(there, shared(here, row["profile_json"]))
+            values = {**row, **place, "profile_json": profile}
+            new[row["id"]] = _insert(there, runs, values, is_free=row["id"] in free)
         self.done.runs |= new
         self.done.new_runs += new.values()
         for table in (provenances, run_targets):

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom.engine import parse
 from fathom.store._tables import overrides
 
@@ -122,6 +123,8 @@ def _user_name() -> str:
 
 
 def _identity(path: str) -> str:
+    if is_address(path):
+        return "served by another host"
     try:
         found = Path(path).stat()
     except OSError:

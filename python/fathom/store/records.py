@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,9 +21,7 @@ __all__ = [
     "Step",
     "StepState",
     "StoredRun",
-    "pack_json",
     "run_summary",
-    "unpack_json",
 ]
 
 ExperimentState = Literal["running", "complete", "failed", "interrupted"]
@@ -33,36 +29,7 @@ StepState = Literal["pending", "done", "failed", "skipped"]
 RunOutcome = Literal["complete", "failed", "interrupted"]
 
 # The columns of a run that no list has.
-BULKY = frozenset({"result_json_zlib", "profile_json", "arguments_json"})
-
-# Beyond 6 a histogram costs more time and gets hardly smaller.
-_ZLIB_LEVEL = 6
-# Compressed, a few KiB can stand for more than memory holds.
-_MOST_BYTES = 1 << 30
-
-
-def pack_json(data: Mapping[str, Any]) -> bytes:
-    """Return JSON, compressed."""
-    return zlib.compress(json.dumps(data, separators=(",", ":")).encode(), _ZLIB_LEVEL)
-
-
-def unpack_json(packed: bytes) -> str:
-    """Return the JSON that was compressed.
-
-    Raises
-    ------
-    ValueError
-        If it is damaged, or has more than 1 GiB, as no result has.
-
-    """
-    unpacker = zlib.decompressobj()
-    try:
-        data = unpacker.decompress(packed, _MOST_BYTES)
-    except zlib.error as error:
-        raise ValueError(f"it is damaged ({error})") from error
-    if not unpacker.eof:
-        raise ValueError("it is damaged, or of absurd size")
-    return data.decode()
+BULKY = frozenset({"result_json_zlib", "profile_json", "arguments_json", "series_key"})
 
 
 @dataclass(frozen=True)

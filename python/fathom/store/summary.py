@@ -12,13 +12,14 @@ from fathom._asked import asked_load
 from fathom._hanging import HangingError, within
 from fathom._provenance import TargetProvenance, memory_bytes, target_provenance
 from fathom.store._tables import DIRECTIONS, latency_columns
-from fathom.store.records import RunOutcome, pack_json
+from fathom.store.packing import pack_json
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom.result import Direction, Result
+    from fathom.store.records import RunOutcome
 
 __all__ = ["host_row", "outcome_of", "provenance_row", "run_row", "target_rows"]
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fathom._addresses import is_address
 from fathom._permission import NOTHING, Permission, refuse_permissions
 from fathom._signals import held_back
 from fathom.errors import InvalidRequestError, RunFailedError, RunInterrupted
@@ -200,6 +201,10 @@ class ForeignRunner:
             raise InvalidRequestError(f"{self._tool.name} is driven with one time span at a time")
         if any(one["path"].startswith(("#", "*")) for one in _targets(load)):
             raise InvalidRequestError("name the target by its path, such as /dev/nvme0n1")
+        if any(is_address(one["path"]) for one in _targets(load)):
+            raise InvalidRequestError(
+                f"{self._tool.name} cannot be driven over the network; leave --runner out"
+            )
 
     def _result(
         self,

@@ -90,12 +90,15 @@ def _spec(trend: Trend, *, is_latency: bool) -> dict[str, object]:
             "mark": {"type": "rule", "strokeWidth": 3, "color": style.SERIES[1]},
             "encoding": {"x": {**x, "field": "from"}, "x2": {"field": "to"}, "y": y("mean")},
         },
-        {
-            "data": {"values": [{"at": one.first + 0.5} for one in trend.levels[1:]]},
-            "mark": {"type": "rule", "strokeDash": [6, 4], "color": style.FAINT},
-            "encoding": {"x": {**x, "field": "at"}},
-        },
     ]
+    if len(trend.levels) > 1:
+        layers.append(
+            {
+                "data": {"values": [{"at": one.first + 0.5} for one in trend.levels[1:]]},
+                "mark": {"type": "rule", "strokeDash": [6, 4], "color": style.FAINT},
+                "encoding": {"x": {**x, "field": "at"}},
+            }
+        )
     return style.whole(style.sized({"layer": layers}, _HEIGHT), points)
 
 

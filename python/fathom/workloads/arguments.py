@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 
 if TYPE_CHECKING:
@@ -35,10 +36,9 @@ def run_arguments(
     """
     replaced = {_family(wish) for wish in wishes}
     kept = [one for one in step.arguments if _family(one) not in replaced]
-    must_answer(one for one in targets if not one.startswith(("#", "*")))
-    missing = any(
-        not target.startswith(("#", "*")) and not Path(target).exists() for target in targets
-    )
+    paths = [one for one in targets if not one.startswith(("#", "*")) and not is_address(one)]
+    must_answer(paths)
+    missing = any(not Path(path).exists() for path in paths)
     size = [f"-c{workload.size}"] if missing and "-c" not in replaced else []
     return [*size, *kept, *wishes, *targets]
 

@@ -40,6 +40,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         huge_pages: false,
         sector_bytes: 512,
         priority: Priority::Normal,
+        remote: None,
     };
     let span = SpanPlan {
         index: 0,

@@ -49,6 +49,13 @@ fn place(target: &str) -> Finding {
     if let Some((what, remedy)) = Target::from(target).obstacle() {
         return Finding::unknown(subject, format!("It {what}: {remedy}."));
     }
+    if matches!(Target::from(target), Target::Network(_)) {
+        return Finding::unsteady(
+            subject,
+            "Another host serves it: the network is measured too.".to_owned(),
+            "Measure on the serving host as well to tell the two apart.",
+        );
+    }
     let facts = match device::look(Path::new(&path_of(target))) {
         Ok(facts) => facts,
         Err(error) => {

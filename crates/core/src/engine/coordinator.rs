@@ -29,6 +29,7 @@ use crate::measure::{
     AwayCpu, CpuTimes, Ending, Event, EventSink, OutstandingIo, Phase, SpanMeasurements, StopCause,
     cpu_difference,
 };
+use crate::network::ConnectionUse;
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 use shared::{Leaving, Report, Shared};
@@ -369,7 +370,7 @@ impl<'a> Coordinator<'a> {
                 continue;
             };
             let outcome = statistics.close(&(schedule.measure_from_ns..until_ns));
-            self.report_fault(thread.index, outcome.fault);
+            self.report_fault(thread.index, outcome.fault, &outcome.backend.connections);
             let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
             self.report_outstanding(&unfinished);
             outstanding.extend(unfinished);
@@ -393,6 +394,7 @@ impl<'a> Coordinator<'a> {
             stood_still: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
             kernel_events: self.tracer.counted(),
             outstanding,
+            round_trips: Vec::new(),
             beneath: None,
             threads,
         }
@@ -416,7 +418,7 @@ impl<'a> Coordinator<'a> {
     fn report_outstanding(&self, unfinished: &[OutstandingIo]) {
         for (index, target) in (0..).zip(&self.shared.plan.targets) {
             let ios = unfinished.iter().filter(|io| io.target == index);
-            let Some(reason) = watchdog::describe(&target.name, &ios.collect::<Vec<_>>()) else {
+            let Some(reason) = watchdog::describe(target, &ios.collect::<Vec<_>>()) else {
                 continue;
             };
             let (name, kind, code) = (target.name.clone(), Kind::TimedOut, None);
@@ -424,12 +426,16 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    fn report_fault(&self, thread: usize, fault: Option<IoFault>) {
+    fn report_fault(&self, thread: usize, fault: Option<IoFault>, connections: &[ConnectionUse]) {
         let Some(fault) = fault else { return };
         let assignment = &self.shared.plan.threads[thread].assignments[fault.stream];
         let target = &self.shared.plan.targets[assignment.target];
         let name = target.name.clone();
-        let reason = fault.describe(thread, &name, target.size_bytes);
+        let mut reason = fault.describe(thread, &name, target.size_bytes);
+        let mut used = connections.iter().filter(|one| one.stream == fault.stream);
+        if let Some(lost) = used.find_map(|one| one.lost.as_ref()) {
+            reason = format!("{reason}; {lost}");
+        }
         let (kind, code) = (fault.failure.kind(), fault.failure.code());
         (self.control.sink)(Event::TargetFailed { name, reason, kind, code });
     }

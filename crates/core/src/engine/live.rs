@@ -4,26 +4,59 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::measure::{Event, EventSink, LatencyHistogram};
+use crate::measure::{Event, EventSink, LatencyHistogram, TargetSecond};
 use crate::units::NANOS_PER_SEC;
 
 /// A second is told once all threads have handed theirs over, or when this many later ones have begun:
 /// a thread that waits for a slow I/O hands over late.
 const LATE_SECONDS: u64 = 2;
 
+/// Targets beyond these are only told together: each has a histogram per thread.
+const MOST_TARGETS: usize = 16;
+
 #[derive(Debug, Default)]
 struct Second {
     reports: usize,
+    in_flight: u64,
+    all: Part,
+    /// Of each target, or nothing.
+    targets: Vec<Part>,
+}
+
+/// What completed in a second, of one target or of all.
+#[derive(Debug, Clone, Default)]
+struct Part {
     ios: u64,
     bytes: u64,
-    in_flight: u64,
     latency: LatencyHistogram,
+}
+
+impl Part {
+    fn record(&mut self, bytes: u64, latency_ns: u64) {
+        self.ios += 1;
+        self.bytes += bytes;
+        self.latency.record(latency_ns);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+    }
+}
+
+impl Second {
+    fn of(targets: usize) -> Self {
+        Self { targets: vec![Part::default(); targets], ..Self::default() }
+    }
 }
 
 /// Where threads hand over their seconds.
 #[derive(Debug)]
 pub struct LiveBoard {
     threads: usize,
+    /// The targets that are told one by one; empty if there is one, or too many.
+    names: Vec<String>,
     seconds: Mutex<BTreeMap<u64, Second>>,
 }
 
@@ -34,29 +67,37 @@ pub struct LiveFeed<'a> {
     start_ns: u64,
     index: u64,
     current: Second,
+    /// The target of each stream.
+    places: Vec<usize>,
 }
 
 impl LiveBoard {
-    /// A board for so many threads.
+    /// A board for so many threads, and the targets of these names.
     #[must_use]
-    pub fn new(threads: usize) -> Self {
-        Self { threads, seconds: Mutex::default() }
+    pub fn new(threads: usize, mut names: Vec<String>) -> Self {
+        if !(2..=MOST_TARGETS).contains(&names.len()) {
+            names.clear();
+        }
+        Self { threads, names, seconds: Mutex::default() }
     }
 
-    /// The figures of a thread whose load begins at `start_ns`.
+    /// The figures of a thread whose load begins at `start_ns`; `places` is the target of each of its
+    /// streams.
     #[must_use]
-    pub fn feed(&self, start_ns: u64) -> LiveFeed<'_> {
-        LiveFeed { board: self, start_ns, index: 0, current: Second::default() }
+    pub fn feed(&self, start_ns: u64, places: Vec<usize>) -> LiveFeed<'_> {
+        let current = Second::of(self.names.len());
+        LiveFeed { board: self, start_ns, index: 0, current, places }
     }
 
     fn add(&self, index: u64, part: &Second) {
         let mut seconds = self.seconds.lock().unwrap_or_else(PoisonError::into_inner);
-        let second = seconds.entry(index).or_default();
+        let second = seconds.entry(index).or_insert_with(|| Second::of(self.names.len()));
         second.reports += 1;
-        second.ios += part.ios;
-        second.bytes += part.bytes;
         second.in_flight += part.in_flight;
-        second.latency.merge(&part.latency);
+        second.all.merge(&part.all);
+        for (target, more) in second.targets.iter_mut().zip(&part.targets) {
+            target.merge(more);
+        }
     }
 
     /// Tells every second that is complete, in their order.
@@ -80,28 +121,36 @@ impl LiveBoard {
                 return;
             }
             let (index, second) = first.remove_entry();
-            sink(event(index, second));
+            sink(self.event(index, second));
+        }
+    }
+
+    fn event(&self, index: u64, second: Second) -> Event {
+        let told = |(name, part): (&String, Part)| TargetSecond {
+            name: name.clone(),
+            ios: part.ios,
+            bytes: part.bytes,
+            latency: Box::new(part.latency),
+        };
+        Event::Live {
+            second: index + 1,
+            ios: second.all.ios,
+            bytes: second.all.bytes,
+            in_flight: second.in_flight,
+            latency: Box::new(second.all.latency),
+            targets: self.names.iter().zip(second.targets).map(told).collect(),
         }
     }
 }
 
-fn event(index: u64, second: Second) -> Event {
-    Event::Live {
-        second: index + 1,
-        ios: second.ios,
-        bytes: second.bytes,
-        in_flight: second.in_flight,
-        latency: Box::new(second.latency),
-    }
-}
-
 impl LiveFeed<'_> {
-    /// Enters a completion; a negative result is an I/O that failed.
-    pub fn record(&mut self, result: i32, latency_ns: u64) {
-        if let Ok(bytes) = u64::try_from(result) {
-            self.current.ios += 1;
-            self.current.bytes += bytes;
-            self.current.latency.record(latency_ns);
+    /// Enters a completion of a stream; a negative result is an I/O that failed.
+    pub fn record(&mut self, stream: usize, result: i32, latency_ns: u64) {
+        let Ok(bytes) = u64::try_from(result) else { return };
+        self.current.all.record(bytes, latency_ns);
+        let place = self.places.get(stream).copied().unwrap_or(usize::MAX);
+        if let Some(target) = self.current.targets.get_mut(place) {
+            target.record(bytes, latency_ns);
         }
     }
 
@@ -113,7 +162,7 @@ impl LiveFeed<'_> {
             // A thread that waited for a slow I/O has seconds in which nothing completed.
             self.current.in_flight = in_flight as u64;
             self.board.add(self.index, &self.current);
-            self.current = Second::default();
+            self.current = Second::of(self.board.names.len());
             self.index += 1;
         }
     }
@@ -135,10 +184,10 @@ mod tests {
 
     #[test]
     fn a_second_is_told_when_all_threads_have_handed_it_over() {
-        let board = LiveBoard::new(2);
-        let (mut one, mut other) = (board.feed(0), board.feed(0));
-        one.record(4096, 1_000);
-        other.record(4096, 3_000);
+        let board = LiveBoard::new(2, Vec::new());
+        let (mut one, mut other) = (board.feed(0, vec![0]), board.feed(0, vec![0]));
+        one.record(0, 4096, 1_000);
+        other.record(0, 4096, 3_000);
         one.tick(NANOS_PER_SEC, 4);
         assert!(told(&board).is_empty());
         other.tick(NANOS_PER_SEC + 5, 3);
@@ -148,10 +197,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_waits_does_not_hold_up_the_others_for_ever() {
-        let board = LiveBoard::new(2);
-        let mut one = board.feed(0);
+        let board = LiveBoard::new(2, Vec::new());
+        let mut one = board.feed(0, vec![0]);
         for second in 1..=4 {
-            one.record(4096, 1_000);
+            one.record(0, 4096, 1_000);
             one.tick(second * NANOS_PER_SEC, 1);
         }
         assert_eq!(told(&board), [(1, 1, 1), (2, 1, 1)]);
@@ -159,18 +208,18 @@ mod tests {
 
     #[test]
     fn a_stall_is_told_as_seconds_without_ios() {
-        let board = LiveBoard::new(1);
-        let mut feed = board.feed(0);
-        feed.record(4096, 1_000);
+        let board = LiveBoard::new(1, Vec::new());
+        let mut feed = board.feed(0, vec![0]);
+        feed.record(0, 4096, 1_000);
         feed.tick(3 * NANOS_PER_SEC + 1, 2);
         assert_eq!(told(&board), [(1, 1, 2), (2, 0, 2), (3, 0, 2)]);
     }
 
     #[test]
     fn the_last_second_is_told_although_a_thread_never_handed_it_over() {
-        let board = LiveBoard::new(2);
-        let mut one = board.feed(0);
-        one.record(4096, 1_000);
+        let board = LiveBoard::new(2, Vec::new());
+        let mut one = board.feed(0, vec![0]);
+        one.record(0, 4096, 1_000);
         one.tick(NANOS_PER_SEC, 1);
         assert!(told(&board).is_empty());
         let rest = Mutex::new(0);
@@ -180,10 +229,37 @@ mod tests {
 
     #[test]
     fn failed_ios_are_not_counted() {
-        let board = LiveBoard::new(1);
-        let mut feed = board.feed(0);
-        feed.record(-5, 1_000);
+        let board = LiveBoard::new(1, Vec::new());
+        let mut feed = board.feed(0, vec![0]);
+        feed.record(0, -5, 1_000);
         feed.tick(NANOS_PER_SEC, 0);
         assert_eq!(told(&board), [(1, 0, 0)]);
+    }
+
+    #[test]
+    fn each_of_several_targets_is_told_beside_the_whole() {
+        let board = LiveBoard::new(1, vec!["a".to_owned(), "b".to_owned()]);
+        let mut feed = board.feed(0, vec![1, 0]);
+        feed.record(0, 4096, 1_000);
+        feed.record(0, 4096, 1_000);
+        feed.record(1, 512, 5_000);
+        feed.tick(NANOS_PER_SEC, 1);
+        let told = Mutex::new(Vec::new());
+        board.tell(&|event| {
+            if let Event::Live { ios, targets, .. } = event {
+                let parts = targets.into_iter().map(|one| (one.name, one.ios, one.bytes));
+                told.lock().unwrap().push((ios, parts.collect::<Vec<_>>()));
+            }
+        });
+        let parts = vec![("a".to_owned(), 1, 512), ("b".to_owned(), 2, 8192)];
+        assert_eq!(told.into_inner().unwrap(), [(3, parts)]);
+    }
+
+    #[test]
+    fn one_target_alone_is_the_whole_and_many_are_not_told_apart() {
+        for count in [1, MOST_TARGETS + 1] {
+            let names = (0..count).map(|number| number.to_string()).collect();
+            assert!(LiveBoard::new(1, names).names.is_empty());
+        }
     }
 }

@@ -15,12 +15,16 @@ use fathom_sys::thread::{
 use fathom_sys::transfer::Resources;
 use thiserror::Error;
 
+#[cfg(feature = "net")]
+use super::backend::RemoteTarget;
 use super::backend::{MappedTarget, TunedRing, UringBackend, Workers};
 use super::payload::fill_source;
 use super::random::Random;
 use crate::errors::{Failure, Kind};
 use crate::guard::Checked;
 use crate::measure::EventSink;
+#[cfg(feature = "net")]
+use crate::network;
 use crate::plan::{EngineKind, PayloadPlan, SpanPlan, TargetPlan, ThreadPlan};
 use crate::request::Priority;
 use crate::supervise::within;
@@ -369,6 +373,44 @@ pub fn open_all(
         .iter()
         .map(|assignment| open(&span.targets[assignment.target], checked))
         .collect()
+}
+
+/// The connections of a thread to its targets, one entry per assignment.
+#[cfg(feature = "net")]
+pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTarget>, Failure> {
+    let connect = |assignment: &crate::plan::Assignment| {
+        let target = &span.targets[assignment.target];
+        let remote = target.remote.as_deref().cloned().unwrap_or_default();
+        let connections = (0..remote.connections.max(1)).map(|_| {
+            network::connect(&target.path, remote.timeout).map_err(|why| Failure {
+                message: format!("cannot connect to '{}': {why}", target.name),
+                ..why
+            })
+        });
+        let connections =
+            connections.map(|made| made.and_then(|made| as_looked_at(target, &remote, made)));
+        let is_through = target.open.write_through;
+        Ok(RemoteTarget::new(connections.collect::<Result<_, Failure>>()?, is_through))
+    };
+    thread.assignments.iter().map(connect).collect()
+}
+
+/// A connection, if it leads to what was looked at and granted.
+#[cfg(feature = "net")]
+fn as_looked_at(
+    target: &TargetPlan,
+    remote: &network::RemotePlan,
+    made: fathom_net::Connection,
+) -> Result<fathom_net::Connection, Failure> {
+    let (now, then) = (made.facts(), &remote.facts);
+    if (now.size_bytes, &now.serial) == (then.size_bytes, &then.serial) {
+        return Ok(made);
+    }
+    let words = format!(
+        "'{}' is another one than it was when the run began (it had {} bytes, and has {} now): run it again",
+        target.name, then.size_bytes, now.size_bytes
+    );
+    Err(Failure::new(Kind::Gone, words))
 }
 
 /// The targets of a thread, mapped, one per assignment.

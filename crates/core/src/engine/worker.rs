@@ -333,7 +333,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             if let Some(live) = &mut self.setup.live
                 && is_whole
             {
-                live.record(completion.result, now_ns - slot.submitted_ns);
+                live.record(slot.stream as usize, completion.result, now_ns - slot.submitted_ns);
             }
             self.verify(&slot, completion, now_ns);
             self.release(slot.stream as usize, completion.slot, now_ns);

@@ -82,7 +82,7 @@ pub struct ExplainedTarget {
     pub name: String,
     /// The object itself, with all symbolic links resolved.
     pub path: String,
-    /// `file`, `block_device`, or `none` if nothing is there yet.
+    /// `file`, `block_device`, `network`, or `none` if nothing is there yet.
     pub kind: String,
     /// Its size in bytes, once it is made.
     pub size_bytes: u64,
@@ -193,7 +193,13 @@ fn labels(plan: &Plan, judgement: &Judgement) -> Labels {
     let judged = judgement.verdicts.iter();
     let known = judged.filter_map(|(path, verdict)| Some((path.clone(), verdict.label.clone()?)));
     let mut labels: Labels = known.collect();
-    let paths = plan.spans.iter().flat_map(|span| &span.targets).map(|target| &*target.path);
+    let targets = || plan.spans.iter().flat_map(|span| &span.targets);
+    let of = |target: &TargetPlan| {
+        let remote = target.remote.as_deref()?;
+        Some((target.path.clone(), guard::remote::label(&target.path, remote)))
+    };
+    labels.extend(targets().filter_map(of));
+    let paths = targets().map(|target| &*target.path);
     let others: BTreeSet<&Path> = paths.filter(|path| !labels.contains_key(*path)).collect();
     if !others.is_empty() {
         labels.extend(guard::labels_of(others.into_iter()));
@@ -213,7 +219,11 @@ fn target_of(
         time_span: span.index + 1,
         name: target.name.clone(),
         path: target.path.display().to_string(),
-        kind: kind_in_words(&target.path).to_owned(),
+        kind: if target.remote.is_some() {
+            "network".to_owned()
+        } else {
+            kind_in_words(&target.path).to_owned()
+        },
         size_bytes: target.size_bytes,
         device: label.map(device_of),
         is_written,

@@ -31,6 +31,7 @@ pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
         huge_pages: false,
         sector_bytes: 512,
         priority: crate::request::Priority::Normal,
+        remote: None,
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) enum Intent {
     Create,
 }
 
-/// What a run means to do with each path that it writes.
+/// What a run means to do with each path of this host that it writes.
 pub(super) fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
     let mut intents = BTreeMap::new();
     for span in &plan.spans {
@@ -30,7 +30,8 @@ pub(super) fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
 }
 
 fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
-    let written = (0..span.targets.len()).filter(|index| is_written(span, *index));
+    let is_here = |index: &usize| span.targets[*index].kind != TargetKind::Network;
+    let written = (0..span.targets.len()).filter(|index| is_written(span, *index)).filter(is_here);
     written.map(|index| span.targets[index].path.clone())
 }
 

@@ -44,9 +44,17 @@ pub fn judge(plan: &Plan, permission: &Permission) -> Judgement {
         let label = target.identity().and_then(|identity| guard.label(identity));
         (target.path.to_owned(), Verdict { finding, label })
     });
-    let verdicts = verdicts.collect();
+    let mut verdicts: BTreeMap<PathBuf, Verdict> = verdicts.collect();
+    let remotes = super::remote::examine(plan, permission, &guard.policy, &|_| {});
+    let labels = super::remote::written(plan);
+    verdicts.extend(remotes.findings.into_iter().map(|(path, finding)| {
+        let label = labels.get(&*path).map(|plan| super::remote::label(&path, plan));
+        (path, Verdict { finding, label })
+    }));
     let journal = places::refused_journal(plan, permission, &|_| {});
-    Judgement { verdicts, journal, unseen: guard.unseen(&checked) }
+    let mut unseen = guard.unseen(&checked);
+    unseen.extend(remotes.doubts);
+    Judgement { verdicts, journal, unseen }
 }
 
 /// What would be refused now of these paths, of which there is no plan; all claims are given back at once.

@@ -20,6 +20,7 @@ mod openers;
 mod places;
 pub mod policy;
 mod reach;
+pub(crate) mod remote;
 mod stores;
 #[cfg(test)]
 mod tests;
@@ -99,7 +100,9 @@ pub fn check(
     };
     let mut refusals = guard.refusals(&found, &mut claims, sink);
     refusals.extend(places::refused_journal(plan, permission, sink));
-    let unseen = guard.doubts_of.take().into_iter().collect();
+    let remotes = remote::examine(plan, permission, &guard.policy, sink);
+    refusals.extend(remotes.refusals());
+    let unseen = guard.doubts_of.take().into_iter().chain(remotes.doubts).collect();
     let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
     if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
 }

@@ -93,7 +93,7 @@ fn is_shared(machine: &Machine, serial: &str) -> bool {
 }
 
 /// Blanks become underscores, as in the names below `/dev/disk/by-id`.
-fn plain(name: &str) -> String {
+pub(super) fn plain(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("_")
 }
 

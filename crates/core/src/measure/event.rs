@@ -66,6 +66,9 @@ pub enum Event {
         in_flight: u64,
         /// Their latencies, whole, so that those of several runs and seconds can be merged.
         latency: Box<LatencyHistogram>,
+        /// The same of each target, where there are several and not many.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        targets: Vec<TargetSecond>,
     },
     /// All is prepared, and the load waits to be told when it begins.
     Ready,
@@ -98,6 +101,20 @@ pub enum Event {
         #[serde(rename = "time_span")]
         span: usize,
     },
+}
+
+/// The figures of one second of load on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TargetSecond {
+    /// Name of the target.
+    #[serde(rename = "target")]
+    pub name: String,
+    /// I/Os completed in it.
+    pub ios: u64,
+    /// Bytes that these transferred.
+    pub bytes: u64,
+    /// Their latencies.
+    pub latency: Box<LatencyHistogram>,
 }
 
 /// A consumer of events. Threads share it, so it must be quick and never fail.

@@ -19,7 +19,7 @@ use crate::errors::Failure;
 
 pub use cpus::{Away, AwayCpu, CpuTimes, Migrated, cpu_difference};
 pub use edges::{Edges, IdleSlots, InFlight, Slots};
-pub use event::{Event, EventSink, Phase, RunEvent};
+pub use event::{Event, EventSink, Phase, RunEvent, TargetSecond};
 pub use faults::{FaultBook, FaultCount, FaultKind, FaultRecord};
 pub use interval_latency::{IntervalFields, IntervalLatency};
 pub use latency::LatencyHistogram;
@@ -62,6 +62,9 @@ pub struct SpanMeasurements {
     pub kernel_events: Option<fathom_sys::trace::Counted>,
     /// I/Os that never came back, and without which the time span ended.
     pub outstanding: Vec<OutstandingIo>,
+    /// The shortest round trip to each target before the load; absent for what this host has, and where it
+    /// could not be measured.
+    pub round_trips: Vec<Option<crate::network::RoundTrip>>,
     /// What lies beneath the targets, and what its counters said; absent if nobody looked.
     pub beneath: Option<crate::beneath::Observation>,
     /// What each thread saw.
@@ -82,6 +85,7 @@ impl SpanMeasurements {
             stood_still: StoodStill::default(),
             kernel_events: None,
             outstanding: Vec::new(),
+            round_trips: Vec::new(),
             beneath: None,
             threads: Vec::new(),
         }
@@ -186,6 +190,8 @@ pub struct BackendDescription {
     pub fallback: Option<String>,
     /// What was tried before it was chosen, with the rates of all threads that tried together.
     pub tried: Vec<TriedWay>,
+    /// The connections of targets over the network.
+    pub connections: Vec<crate::network::ConnectionUse>,
     /// How often I/Os were handed over, from the first to the last of the whole run; absent if that
     /// was not counted.
     pub submissions: Option<u64>,

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_sys::device::{self, Disk, PathFacts};
 use fathom_sys::ring::takes_locked_memory;
@@ -15,6 +16,7 @@ use fathom_sys::{cache, cpu, host, limits};
 use crate::control_groups::{self, MemoryLeft};
 use crate::errors::{Failure, Kind};
 use crate::measure::EventSink;
+use crate::network::{self, RemoteFacts};
 use crate::request::{Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
 use crate::storage;
@@ -69,6 +71,8 @@ pub struct HostFacts {
     pub disks: Vec<Disk>,
     /// What each target leads to, by its name in the profile, or why it cannot be told.
     pub targets: BTreeMap<String, Result<PathFacts, Failure>>,
+    /// What the server says of each target over the network, by its name, or why it cannot be told.
+    pub remotes: BTreeMap<String, Result<RemoteFacts, Failure>>,
     /// Whether each file of write data can be read, by its name, or why not, in words.
     pub data_files: BTreeMap<String, Result<(), String>>,
     /// Which engines work here.
@@ -97,8 +101,14 @@ impl HostFacts {
         self.disks = if targets().any(is_numbered) { device::disks() } else { Vec::new() };
         for target in targets() {
             let doing = format!("look at '{}'", target.path);
-            let found = within(sink, doing, || look(&target.path, &self.disks));
-            self.targets.insert(target.path.to_string(), found);
+            let name = target.path.to_string();
+            if let storage::Target::Network(remote) = &target.path {
+                let look = || network::look(remote, patience(profile));
+                self.remotes.entry(name).or_insert_with(|| within(sink, doing, look));
+            } else {
+                let found = within(sink, doing, || look(&target.path, &self.disks));
+                self.targets.insert(name, found);
+            }
             if let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source {
                 let found = within(sink, format!("open '{name}'"), || readable(Path::new(name)));
                 self.data_files.insert(name.clone(), found.map_err(|error| error.to_string()));
@@ -143,11 +153,22 @@ pub fn of_host(profile: &Profile, engines: EngineAvailability) -> HostFacts {
         cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),
         usable_cpus: cpu::usable().unwrap_or_default().into_iter().collect(),
         targets: BTreeMap::new(),
+        remotes: BTreeMap::new(),
         data_files: BTreeMap::new(),
         disks: Vec::new(),
         engines,
         uncountable: super::tracing::uncountable(profile),
     }
+}
+
+/// The longest time for making a connection: far more than any server needs that will ever answer, but no
+/// more than the time spans wait for an I/O.
+#[must_use]
+pub fn patience(profile: &Profile) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(10);
+    let waits = profile.time_spans.iter().filter_map(|span| span.faults.io_timeout_ns());
+    // The client gives up first, as it has better words than whoever supervises it.
+    waits.map(|ns| Duration::from_nanos(ns / 10 * 9)).fold(LONGEST, Duration::min)
 }
 
 /// Looks at this host alone, at the instant `seen_at_unix_s`.

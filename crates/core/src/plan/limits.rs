@@ -55,6 +55,11 @@ fn files_of(span: &SpanPlan) -> u64 {
             EngineKind::Sync => own = own.max(targets),
             EngineKind::Uring => shared += targets + 1,
             EngineKind::Aio | EngineKind::Mapped => shared += targets,
+            EngineKind::Net => {
+                let of = |one: &super::Assignment| span.targets[one.target].remote.as_deref();
+                let remotes = thread.assignments.iter().filter_map(of);
+                shared += remotes.map(|remote| u64::from(remote.connections)).sum::<u64>();
+            }
         }
     }
     own.max(shared)

@@ -98,6 +98,8 @@ pub enum EngineKind {
     Mapped,
     /// Completes at once and touches nothing: the cost of the tool itself.
     Null,
+    /// A client of the target's own protocol, over the network.
+    Net,
 }
 
 impl EngineKind {
@@ -110,6 +112,7 @@ impl EngineKind {
             Self::Sync => "sync",
             Self::Mapped => "mmap",
             Self::Null => "null",
+            Self::Net => "net",
         }
     }
 }
@@ -121,14 +124,24 @@ pub enum TargetKind {
     File,
     /// A block device.
     BlockDevice,
+    /// What another host serves.
+    Network,
     /// Nothing real: the null and simulated backends.
     Virtual,
+}
+
+impl TargetKind {
+    /// Whether a path of this host leads to it.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        matches!(self, Self::File | Self::BlockDevice)
+    }
 }
 
 /// One target, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetPlan {
-    /// The path that is opened.
+    /// The path that is opened, or the address.
     pub path: PathBuf,
     /// The name as it was given, for results.
     pub name: String,
@@ -154,6 +167,8 @@ pub struct TargetPlan {
     pub huge_pages: bool,
     /// I/O priority in the kernel's terms (class and level), or the default.
     pub priority: crate::request::Priority,
+    /// How it is reached over the network; absent for what this host has.
+    pub remote: Option<Box<crate::network::RemotePlan>>,
 }
 
 /// How a target is opened.

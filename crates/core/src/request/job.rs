@@ -17,6 +17,8 @@ pub struct Job {
     pub json_file: Option<PathBuf>,
     /// The figures of each second are told while the run is under way.
     pub live: bool,
+    /// They are told as JSON, for another program, with all other events.
+    pub live_as_json: bool,
     /// Another program makes the load: its targets are guarded, prepared and lent to it.
     pub is_lent: bool,
     /// The run ends itself unless it is renewed so often, in seconds.

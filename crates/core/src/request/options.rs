@@ -33,6 +33,9 @@ pub struct RunOptions {
     pub polled: bool,
     /// A thread of the kernel takes what is queued; absent if the thread itself hands it over.
     pub submission_thread: Option<SubmissionThread>,
+    /// Connections of each thread to each of its targets over the network; one if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u32>,
 }
 
 /// A thread of the kernel that takes what is queued.

@@ -4,7 +4,7 @@ use super::at_end;
 use super::{
     Backend, CpuUse, DirectionResult, EffectiveShare, FaultCount, Host, IoCost, KernelEvents,
     Outcome, RunResult, SCHEMA_VERSION, TargetFacts, ThreadResult, ThreadTargetResult,
-    TimeSpanResult, Tool, Waits, beneath,
+    TimeSpanResult, Tool, Waits, beneath, network,
 };
 use crate::measure::{
     CpuTimes, DirectionRecord, Ending, SpanMeasurements, ThreadMeasurements, WaitCounters,
@@ -69,6 +69,7 @@ fn time_span(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
     let waited = |ns: u64| ns.min(measured.measured_ns);
     let waited_ns = measured.threads.iter().map(|one| one.cpu_waited_ns.map(waited)).sum();
     let seen = measured.beneath.as_ref();
+    span.network = network::of_span(plan, measured, &span);
     span.beneath = seen.and_then(|seen| beneath::of_span(plan, &span, seen, waited_ns));
     span
 }
@@ -90,6 +91,7 @@ fn counted(plan: &SpanPlan, measured: &SpanMeasurements) -> TimeSpanResult {
         kernel_events: measured.kernel_events.as_ref().map(KernelEvents::of),
         outstanding: measured.outstanding.clone(),
         beneath: None,
+        network: Vec::new(),
         targets: plan.targets.iter().map(target_facts).collect(),
         threads: measured
             .threads
@@ -149,6 +151,7 @@ fn target_facts(target: &TargetPlan) -> TargetFacts {
         kind: match target.kind {
             TargetKind::File => "file",
             TargetKind::BlockDevice => "block_device",
+            TargetKind::Network => "network",
             TargetKind::Virtual => "virtual",
         }
         .to_owned(),

@@ -281,6 +281,10 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
         thread.targets.iter_mut().for_each(|row| row.target = places[row.target as usize]);
         whole.threads.push(thread);
     }
+    for mut used in other.network {
+        used.target = places.get(used.target as usize).copied().unwrap_or(used.target);
+        whole.network.push(used);
+    }
     for mut io in other.outstanding {
         io.thread += number(first_thread);
         io.target = places.get(io.target as usize).copied().unwrap_or(io.target);

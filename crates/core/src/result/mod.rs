@@ -9,6 +9,7 @@ mod beneath;
 mod faults;
 mod kernel_events;
 pub mod merge;
+mod network;
 pub mod stop;
 mod system;
 pub mod totals;
@@ -28,6 +29,7 @@ pub use beneath::{
 };
 pub use faults::TargetFault;
 pub use kernel_events::{KernelEvent, KernelEventCount, KernelEvents, TraceClock};
+pub use network::NetworkUse;
 pub use system::{Cache, SystemReport};
 pub use verification::{Verification, VerificationFault, VerifiedTarget};
 pub use warning::{Warning, WarningKind, sentence};
@@ -168,6 +170,9 @@ pub struct TimeSpanResult {
     /// What the layers beneath the targets saw of it; absent if the load was not watched.
     #[serde(default)]
     pub beneath: Option<Beneath>,
+    /// How each target over the network was reached, and what the way there took; empty without such targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkUse>,
     /// The targets, as they were found.
     pub targets: Vec<TargetFacts>,
     /// What each thread measured.
@@ -204,7 +209,7 @@ pub struct IoCost {
 pub struct TargetFacts {
     /// Name as it was given.
     pub path: String,
-    /// `file`, `block_device` or `virtual`.
+    /// `file`, `block_device`, `network` or `virtual`.
     pub kind: String,
     /// Size in bytes.
     pub size_bytes: u64,
@@ -254,7 +259,7 @@ pub struct ThreadResult {
 /// What served a thread's I/O.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Backend {
-    /// Name: `io_uring`, `libaio`, `sync`, `mmap`, `null` or `sim`.
+    /// Name: `io_uring`, `libaio`, `sync`, `mmap`, `net`, `null` or `sim`.
     pub name: String,
     /// Features in use.
     pub features: Vec<String>,

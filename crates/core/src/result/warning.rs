@@ -111,6 +111,12 @@ pub enum WarningKind {
     Interrupted,
     /// It could not be seen whether somebody else uses a target that was written.
     UsersUnseen,
+    /// The network took a great part of the latency.
+    NetworkShare,
+    /// Segments were lost on the way, and sent again.
+    Retransmits,
+    /// The server takes fewer I/Os at once than were to be outstanding, or does not keep connections in step.
+    ServerWindow,
 }
 
 #[cfg(test)]

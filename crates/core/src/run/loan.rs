@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use super::spans::Runner;
 use crate::beneath::Edge;
 use crate::engine::setup;
+use crate::errors::Failure;
 use crate::guard::WriteGrant;
 use crate::measure::{Ending, SpanMeasurements};
+use crate::network;
 use crate::plan::{Plan, SpanPlan};
 use crate::prepare::Entrusted;
 use crate::request::{Job, StopRules};
@@ -39,7 +41,8 @@ impl Loan {
 
 fn written(plan: &Plan) -> Vec<PathBuf> {
     let targets = plan.spans.iter().flat_map(|span| &span.targets);
-    targets.filter(|target| target.open.write).map(|target| target.path.clone()).collect()
+    let is_file = |target: &&crate::plan::TargetPlan| target.open.write && target.remote.is_none();
+    targets.filter(is_file).map(|target| target.path.clone()).collect()
 }
 
 /// The same job without any load: another program makes it, in its own time.
@@ -58,12 +61,14 @@ impl Runner<'_> {
         let watch = self.watch(span);
         let opened = span.targets.iter().try_for_each(|target| {
             let doing = format!("open '{}'", target.path.display());
-            crate::supervise::within(self.sink, doing, || setup::open(target, &self.checked))
-                .map(drop)
+            crate::supervise::within(self.sink, doing, || match &target.remote {
+                Some(remote) => network::Reader::open(&target.path, remote.timeout).map(drop),
+                None => setup::open(target, &self.checked).map(drop).map_err(Failure::from),
+            })
         });
         let ending = match opened {
             Ok(()) => Ending::Complete,
-            Err(error) => Ending::Failed(error.into()),
+            Err(failure) => Ending::Failed(failure),
         };
         // The layers beneath stand in the result; nothing is counted, as the load is not ours.
         watch.look(Edge::BeforeLoad);

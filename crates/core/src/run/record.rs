@@ -167,6 +167,7 @@ fn nothing_measured(outcome: Outcome) -> TimeSpanResult {
         kernel_events: None,
         outstanding: Vec::new(),
         beneath: None,
+        network: Vec::new(),
         targets: Vec::new(),
         threads: Vec::new(),
     }

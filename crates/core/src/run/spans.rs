@@ -11,7 +11,8 @@ use crate::errors::{Failure, Kind};
 use crate::events::RunEvents;
 use crate::guard::Checked;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
-use crate::plan::{FilePlan, Plan, SpanPlan, tracing};
+use crate::network::{self, RoundTrip};
+use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan, tracing};
 use crate::prepare;
 use crate::prepare::{Created, Marks};
 use crate::request::Job;
@@ -137,7 +138,8 @@ impl Runner<'_> {
         let places = warnings::places(span, self.sink);
         let blocks = warnings::allocated(span, self.sink);
         let cached = warnings::cached_targets(self.plan, span, self.sink);
-        let measurements = self.measure(span);
+        let round_trips = self.round_trips(span);
+        let measurements = SpanMeasurements { round_trips, ..self.measure(span) };
         let found = warnings::cpus(span, &measurements).into_iter();
         let found = found.chain(warnings::stood_still(span, &measurements));
         self.record.of().warnings.extend(found);
@@ -157,6 +159,17 @@ impl Runner<'_> {
             self.record.of().warnings.extend(found);
         }
         is_complete
+    }
+
+    /// The shortest round trip to each target over the network. A server that does not answer shows when the
+    /// load connects.
+    fn round_trips(&self, span: &SpanPlan) -> Vec<Option<RoundTrip>> {
+        let measure = |target: &TargetPlan| {
+            let remote = target.remote.as_deref().filter(|_| !self.job.is_lent)?;
+            let doing = format!("measure the round trip to '{}'", target.name);
+            within(self.sink, doing, || network::floor(&target.path, remote.timeout)).ok()
+        };
+        span.targets.iter().map(measure).collect()
     }
 
     /// Who reads the counters of what lies beneath the targets.

@@ -54,6 +54,14 @@ pub(crate) fn in_words(found: Option<&str>) -> String {
     }
 }
 
+/// Where [`of_device`] looks on a device of this size: offset and length, perhaps the same places twice.
+#[cfg(feature = "net")]
+pub(crate) fn looked_at(size_bytes: u64) -> impl Iterator<Item = (u64, u64)> {
+    let edge = LOOKED_AT_BYTES.min(size_bytes);
+    let edges = [(0, edge), (size_bytes - edge, edge)];
+    edges.into_iter().chain(samples::places(size_bytes))
+}
+
 /// What a device looks like; none if it may be test data. The device is only read.
 pub(crate) fn of_device(mut device: &File) -> io::Result<Option<String>> {
     let size_bytes = device.seek(SeekFrom::End(0))?;

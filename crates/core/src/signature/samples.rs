@@ -135,7 +135,7 @@ impl Samples {
 }
 
 /// Offset and length of each sample of a target, in ascending order and without overlap.
-fn places(size_bytes: u64) -> Vec<(u64, u64)> {
+pub(super) fn places(size_bytes: u64) -> Vec<(u64, u64)> {
     if size_bytes == 0 {
         return Vec::new();
     }

@@ -204,10 +204,7 @@ impl Target {
     pub fn obstacle(&self) -> Option<(String, String)> {
         match self {
             Self::Path(_) | Self::Disk { .. } => None,
-            Self::Network(remote) => Some((
-                format!("is {}, which is not supported yet", remote.protocol.serves()),
-                remote.protocol.by_a_path().to_owned(),
-            )),
+            Self::Network(remote) => crate::network::obstacle(remote),
             Self::Misnamed { why, .. } => {
                 let (message, remedy) = why.in_words();
                 Some((message.to_owned(), remedy.to_owned()))
@@ -287,9 +284,19 @@ mod tests {
             let target = Target::from(name);
             let Target::Network(remote) = &target else { panic!("{name}: {target:?}") };
             assert_eq!(remote.protocol, protocol, "{name}");
-            let (message, _) = target.obstacle().expect("it is not supported yet");
-            assert!(message.contains(protocol.name()), "{message}");
+            let obstacle = target.obstacle().map(|(message, _)| message);
+            assert!(obstacle.is_none_or(|it| it.contains(protocol.name())), "{name}");
         }
+    }
+
+    #[test]
+    #[cfg(feature = "net")]
+    fn an_address_that_cannot_be_read_is_an_obstacle_and_its_password_is_not_told() {
+        let message = |name: &str| Target::from(name).obstacle().map(|(message, _)| message);
+        assert_eq!(message("nbd://host/export"), None);
+        assert!(message("nbd://host:x/").is_some_and(|it| it.contains("port 'x'")));
+        let told = message("nbd://anna:s3cret@host/").expect("a password");
+        assert!(told.contains("--credentials") && !told.contains("s3cret"), "{told}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use fathom_sys::buffers::{Buffers, PageKind};
 use fathom_sys::contract::file::{FileFacts, FileKind};
@@ -19,11 +20,14 @@ use super::journal::{Journal, JournalError, JournalTarget};
 use super::tally::Tally;
 use super::window::Window;
 use crate::measure::{Event, EventSink};
+use crate::network;
 use crate::result::Verification;
 use crate::supervise::within;
 
 /// Bytes that are read at once, if blocks are not greater.
 const PIECE_BYTES: usize = 1 << 20;
+/// The longest time for making a connection.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
 /// Why nothing was verified.
 #[derive(Debug, Error)]
@@ -147,6 +151,34 @@ pub fn run(
     Ok(())
 }
 
+/// Where the data of a target are read.
+enum Source {
+    /// A file or device of this host, perhaps past the page cache.
+    File { file: TargetFile, is_direct: bool },
+    /// A server.
+    Remote(network::Reader),
+}
+
+impl Source {
+    /// Opens a target; why not, in words that follow its name.
+    fn open(path: &Path) -> Result<Self, String> {
+        if network::is_address(path) {
+            let reader = network::Reader::open(path, CONNECT_WITHIN);
+            return reader.map(Self::Remote).map_err(|why| format!("cannot be read: {why}"));
+        }
+        let kind = fs::metadata(path).map_err(|error| format!("cannot be found: {error}"))?;
+        if !matches!(kind.kind(), FileKind::File | FileKind::BlockDevice) {
+            return Err("is neither a regular file nor a block device".to_owned());
+        }
+        let (file, is_direct) = open(path).map_err(|error| format!("cannot be read: {error}"))?;
+        Ok(Self::File { file, is_direct })
+    }
+
+    fn is_direct(&self) -> bool {
+        matches!(self, Self::File { is_direct: true, .. })
+    }
+}
+
 /// The pass over one target.
 struct Reading<'a> {
     journal: &'a Journal,
@@ -155,8 +187,7 @@ struct Reading<'a> {
     owner: Owner,
     name: &'a str,
     path: &'a Path,
-    file: TargetFile,
-    is_direct: bool,
+    source: Source,
     buffer: Buffers,
     tally: Tally,
     in_flight: u64,
@@ -182,31 +213,13 @@ impl<'a> Reading<'a> {
         };
         let origin = origin.map_err(|error| wrong(format!("is not in the journal: {error}")))?;
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };
-        let kind =
-            fs::metadata(path).map_err(|error| wrong(format!("cannot be found: {error}")))?;
-        if !matches!(kind.kind(), FileKind::File | FileKind::BlockDevice) {
-            return Err(wrong("is neither a regular file nor a block device".to_owned()));
-        }
-        let (file, is_direct) =
-            open(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+        let source = Source::open(path).map_err(wrong)?;
         let block_bytes = target.block_bytes as usize;
         let bytes = (PIECE_BYTES / block_bytes).max(1) * block_bytes;
         let buffer = Buffers::new(&[bytes], PageKind::Normal);
         let buffer = buffer.map_err(|error| PassError::Memory(bytes, error))?;
         let in_flight = 0;
-        Ok(Self {
-            journal,
-            index,
-            target,
-            owner,
-            name,
-            path,
-            file,
-            is_direct,
-            buffer,
-            tally,
-            in_flight,
-        })
+        Ok(Self { journal, index, target, owner, name, path, source, buffer, tally, in_flight })
     }
 
     fn found(&self, failure: Option<String>) -> TargetFound {
@@ -278,7 +291,12 @@ impl<'a> Reading<'a> {
         let mut done = 0;
         while done < length {
             let rest = &mut self.buffer.slot_mut(0)[done..length];
-            match self.file.read_at(rest, offset_bytes + done as u64) {
+            let at = offset_bytes + done as u64;
+            let read = match &mut self.source {
+                Source::File { file, .. } => file.read_at(rest, at),
+                Source::Remote(reader) => reader.read_at(rest, at),
+            };
+            match read {
                 Ok(0) => {
                     rest.fill(0);
                     return Ok(());
@@ -286,9 +304,10 @@ impl<'a> Reading<'a> {
                 Ok(bytes) => done += bytes,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Past the page cache only whole sectors of the device can be read.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput && self.is_direct => {
-                    self.file = buffered(self.path)?;
-                    self.is_direct = false;
+                Err(error)
+                    if error.kind() == io::ErrorKind::InvalidInput && self.source.is_direct() =>
+                {
+                    self.source = Source::File { file: buffered(self.path)?, is_direct: false };
                 }
                 Err(error) => return Err(error),
             }

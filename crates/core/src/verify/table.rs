@@ -129,7 +129,8 @@ impl Tables {
     /// Looks what a file that nobody has written in this run was made with; `is_whole` if this run has made
     /// it. A file that cannot be looked at is one of which nothing is known.
     pub fn learn(&self, path: &Path, is_whole: bool) {
-        let origin = Origin::of_file(path, is_whole).ok().flatten();
+        let is_here = !crate::network::is_address(path);
+        let origin = is_here.then(|| Origin::of_file(path, is_whole).ok().flatten()).flatten();
         if let Some((entry, ..)) = self.words_of(path) {
             self.store_origin(entry, Origin::to_words(origin, entry.first_word as u64));
         }
@@ -182,7 +183,8 @@ pub fn identity_of(path: &Path) -> u64 {
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+    !crate::network::is_address(one)
+        && matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Words of one target.

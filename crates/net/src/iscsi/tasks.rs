@@ -298,14 +298,14 @@ impl Reader for Tasks {
             if let Step::Data { tag, at, bytes, .. } = self.data_in(head)? {
                 slots.for_read(tag)[at..at + bytes].copy_from_slice(data);
             }
-            self.data_end(done)?;
+            self.data_end(slots, done)?;
         } else {
             self.other(head, data, done)?;
         }
         Ok(Step::Taken(taken))
     }
 
-    fn data_end(&mut self, done: &mut Vec<Done>) -> Result<(), Fault> {
+    fn data_end(&mut self, _: &mut impl Slots, done: &mut Vec<Done>) -> Result<(), Fault> {
         if let Some((tag, result)) = self.ending.take() {
             self.finish(tag, result, done);
         }

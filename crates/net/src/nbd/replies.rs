@@ -106,7 +106,7 @@ impl Reader for Replies {
         }
     }
 
-    fn data_end(&mut self, done: &mut Vec<Done>) -> Result<(), Fault> {
+    fn data_end(&mut self, _: &mut impl Slots, done: &mut Vec<Done>) -> Result<(), Fault> {
         if let Some(tag) = self.ending.take() {
             done.push(self.pending.finish(tag)?);
         }

@@ -27,6 +27,7 @@ pub mod lease;
 pub mod limits;
 pub mod loops;
 pub mod mapping;
+pub mod memory_file;
 pub mod privileges;
 pub mod process;
 pub mod reached;

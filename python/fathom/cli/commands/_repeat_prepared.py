@@ -9,6 +9,7 @@ import typer
 
 import fathom
 from fathom import experiments
+from fathom._addresses import is_address
 from fathom.cli.commands._prepare_do import confirmed, load_targets, run_settling, run_writing
 from fathom.cli.views.prepare import estimate_sentences
 from fathom.experiments import prepare as preparing
@@ -79,7 +80,8 @@ def _prepare_for(
         ]
     else:
         known = {one.plan["target"]["path"]: one.id for one in mine}
-        paths = [str(Path(path).absolute()) for path in load_targets([arguments])]
+        names = load_targets([arguments])
+        paths = [name if is_address(name) else str(Path(name).absolute()) for name in names]
         ids = [
             known.get(path)
             or preparing.plan_precondition(store, path, permission, for_experiment=experiment_id)

@@ -77,6 +77,10 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     terminal: Annotated[
         bool, typer.Option("--terminal", help="Show it here, with small charts.")
     ] = False,
+    events: Annotated[
+        list[Path] | None,
+        typer.Option(help="What happened to a cluster meanwhile: JSON of fathom resources."),
+    ] = None,
     redact: RedactOption = False,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -85,6 +89,8 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
     wanted = references or []
     with opened_store(store, make=False) as opened:
         material = reports.gather(opened, wanted)
+        if events:
+            material = reports.with_events(material, events)
         if redact:
             material = _redacted(opened, material)
             # Not even the name of the file tells what was reported on.

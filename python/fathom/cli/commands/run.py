@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +25,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.metrics_text import kept_in
 from fathom.store.references import requested_run_number
 
 __all__ = ["run"]
@@ -43,6 +46,15 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     ] = None,
     dry_run: DryRunOption = False,
     runner: RunnerOption = None,
+    metrics_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--metrics-file",
+            help="Keep the live figures in this .prom file, for the node exporter's textfile "
+            "collector.",
+            show_default=False,
+        ),
+    ] = None,
     no_save: Annotated[bool, typer.Option("--no-save", help="Do not save the run.")] = False,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -58,8 +70,11 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     behind it, since what was allowed then is not allowed again.
     """
     arguments, permission = typed(context.args)
+    kept = ExitStack()
     try:
         limits = tuple(commands.parse_limit(one) for one in require or ())
+        if not dry_run:
+            kept.enter_context(kept_in(metrics_file, label or ""))
         if number := _stored_run(arguments, runner):
             wish = commands.Wish(arguments, permission, label, None, as_json, limits)
             if dry_run:
@@ -92,6 +107,8 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
+    finally:
+        kept.close()
 
 
 def _stored_run(arguments: list[str], runner: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""``fathom store``: runs, experiments and baselines from one store to another."""
+"""``fathom store``: copy, check, compact and move stores."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Annotated
 
 import typer
 
+import fathom
 import fathom.store as stores
-from fathom.cli.common import JsonOption, fail, opened_store
-from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.store.where import store_file
+from fathom.units import size_words
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    help="Copy runs, experiments and baselines to another store.", no_args_is_help=True
-)
+app = typer.Typer(help="Copy, check, compact and move stores.", no_args_is_help=True)
 # A line on the error output for each so many runs.
 _TOLD_RUNS = 1000
 
@@ -74,3 +74,73 @@ def copy(
                 typer.echo(f"{kind}{old} is {kind}{new} there")
     for words in done.left:
         typer.echo(words, err=True)
+
+
+@app.command("check")
+def check(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
+    """Read all of a store, and say what is wrong with it; the exit code is then 1."""
+    try:
+        found = stores.check_store(store)
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        typer.echo(f"read {found.runs} runs and {found.experiments} experiments")
+        for words in found.faults:
+            typer.echo(words)
+    if found.faults:
+        fail(
+            f"{len(found.faults)} faults; what is whole can be copied: fathom store copy",
+            EXIT_FAILED,
+        )
+
+
+@app.command("compact")
+def compact(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
+    """Pack older results as new ones are, and give free space back to the file system."""
+    told = 0
+
+    def tell(count: int) -> None:
+        nonlocal told
+        if count // _TOLD_RUNS > told:
+            told = count // _TOLD_RUNS
+            typer.echo(f"{count} runs packed", err=True)
+
+    try:
+        done = stores.compact_store(store, tell)
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    if as_json:
+        typer.echo(json.dumps(asdict(done), indent=2))
+        return
+    sizes = ""
+    if done.before_bytes is not None and done.after_bytes is not None:
+        sizes = f"; {size_words(done.before_bytes)} became {size_words(done.after_bytes)}"
+    typer.echo(f"packed {done.runs} runs{sizes}")
+
+
+@app.command("move")
+def move(
+    source: Annotated[
+        str,
+        typer.Argument(metavar="FROM", help="A file, or postgresql://user@host/database."),
+    ],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The same; no file that is there.")],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Move a store to another place, and remove its file once the copy was read whole.
+
+    The database of a server stays, as others may use it.
+    """
+    try:
+        found = stores.move_store(source, target)
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    typer.echo(f"moved {found.runs} runs and {found.experiments} experiments to {target}")
+    for words in found.faults:
+        typer.echo(f"it was damaged before: {words}", err=True)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Self
 import typer
 
 from fathom import _packages
+from fathom._events_file import listen
 from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
+from fathom.cli.views.progress import RunProgress
 from fathom.units import clock_words
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ class ExperimentLine:
         self._noun = noun
         self._told = 0
         self._bars: Bars | None = None
-        if terminal.is_terminal:
+        self._stop = listen(None)
+        if terminal.is_terminal and not terminal.is_dumb_terminal:
             self._bars = drawing.whole_progress(terminal)
             self._task = self._bars.add_task("the first", total=None, figures=[])
 
@@ -56,10 +59,13 @@ class ExperimentLine:
         """Begin to draw."""
         if self._bars is not None:
             self._bars.start()
+            # Beneath the bar of the experiment, the run that is under way.
+            self._stop = listen(RunProgress(self._bars))
         return self
 
     def __exit__(self, *_reason: object) -> None:
         """Remove the bar."""
+        self._stop()
         if self._bars is not None:
             self._bars.stop()
 

@@ -21,6 +21,8 @@ __all__ = ["whole_progress"]
 
 _BAR_COLUMNS = 20
 _WIDTH_FOR_BARS = 60
+# More often nobody reads, and each takes time from what is measured.
+_UPDATES_PER_S = 5
 
 
 class _Fitting:
@@ -60,4 +62,10 @@ def whole_progress(terminal: Console, *, tells_time: bool = False) -> Progress:
         columns.append(BarColumn(bar_width=_BAR_COLUMNS))
         if tells_time:
             columns.append(TimeRemainingColumn(table_column=Column(no_wrap=True)))
-    return Progress(*columns, _Figures(), console=terminal, transient=True)
+    return Progress(
+        *columns,
+        _Figures(),
+        console=terminal,
+        transient=True,
+        refresh_per_second=_UPDATES_PER_S,
+    )

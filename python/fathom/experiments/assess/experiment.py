@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
@@ -168,7 +169,7 @@ def _opened(  # noqa: PLR0913 - What all targets share.
 
     """
     must_answer(names)
-    for name in names:
+    for name in (one for one in names if not is_address(one)):
         for path, size_bytes in remove_abandoned(name):
             on_abandoned(path, size_bytes)
     wanted = sizes or [effort.size_bytes] * len(names)

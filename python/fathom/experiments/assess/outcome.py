@@ -9,7 +9,7 @@
       "effort": {"seconds": 120, "size_bytes": ..., "precision_percent": 2, ...},
       "targets": [{
         "name": as the user wrote it, "path": ..., "size_bytes": ...,
-        "kind": "scratch" | "file" | "device", "writes": bool, "is_direct": bool,
+        "kind": "scratch" | "file" | "device" | "network", "writes": bool, "is_direct": bool,
         "lost": null | why it could not be measured on,
         "verdict": {"target", "headline", "sentences": [...], "left_out": [labels], "partial",
                     "claims": [{"key": "headline" and others, "text",

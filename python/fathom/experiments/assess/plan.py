@@ -147,7 +147,8 @@ def _caches(past: str, target: AssessedTarget, effort: Effort) -> list[Cell]:
         label = f"4K random read, depth 1, first {reach} MiB"
         if reach << 20 < target.size_bytes:
             cells.append(Cell(f"set-{reach}", part, label, (*_random(0, 1, past), f"-f{reach}M")))
-    if target.is_direct:
+    # This host has no page cache for what another one serves.
+    if target.is_direct and target.kind != "network":
         # Little enough to be in the page cache soon.
         reach = min([*reaches, max(target.size_bytes >> 20, 1)])
         label = f"4K random read, depth 1, first {reach} MiB, page cache"

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fathom.errors import with_remedy
+from fathom._addresses import is_address
+from fathom.engine import explain
+from fathom.errors import InvalidRequestError, with_remedy
 from fathom.experiments.assess.scratch import TargetError, scratch_file
 from fathom.units import MIB
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AssessedTarget", "Kind", "TargetError", "foreseen_target", "opened_target"]
 
-Kind = Literal["scratch", "file", "device"]
+Kind = Literal["scratch", "file", "device", "network"]
 
 _LEAST_BYTES = 64 * MIB
 
@@ -33,7 +35,7 @@ class AssessedTarget:
     name
         What the user called it.
     path
-        The file or device.
+        The file or device, or the address of what another host serves.
     size_bytes
         Of the file or device; a file that is still to be filled will have it.
     is_scratch
@@ -46,7 +48,7 @@ class AssessedTarget:
     """
 
     name: str
-    path: Path
+    path: Path | str
     size_bytes: int
     is_scratch: bool
     writes: bool
@@ -54,13 +56,21 @@ class AssessedTarget:
 
     @property
     def kind(self) -> Kind:
-        """What it is: a scratch file, a file that was there, or a block device."""
+        """What it is: a scratch file, a file that was there, a block device, or another host's."""
         if self.is_scratch:
             return "scratch"
+        if isinstance(self.path, str):
+            return "network"
         return "device" if self.path.is_block_device() else "file"
 
     def lost(self) -> str | None:
         """Return why the target cannot be measured any more; None if it is there."""
+        if isinstance(self.path, str):
+            try:
+                _served_bytes(self.path, writes=False)
+            except TargetError as error:
+                return f"{self.name} is gone: {error}"
+            return None
         try:
             with self.path.open("rb") as opened:
                 size_bytes = opened.seek(0, os.SEEK_END)
@@ -87,6 +97,9 @@ def opened_target(
         If there is no such folder, too little room, or nothing that could be measured.
 
     """
+    if is_address(name):
+        yield _served(name, writes=writes)
+        return
     path = Path(name)
     if path.exists() and not path.is_dir():
         yield _existing(name, path, writes=writes)
@@ -113,6 +126,8 @@ def foreseen_target(
         As ``opened_target``.
 
     """
+    if is_address(name):
+        return _served(name, writes=writes)
     path = Path(name)
     if path.exists() and not path.is_dir():
         return _existing(name, path, writes=writes)
@@ -156,6 +171,22 @@ def _existing(name: str, path: Path, *, writes: bool) -> AssessedTarget:
     return AssessedTarget(
         name, path, size_bytes, is_scratch=False, writes=writes, is_direct=_is_direct(path)
     )
+
+
+def _served(name: str, *, writes: bool) -> AssessedTarget:
+    """Return what another host serves. This host has no page cache for it."""
+    size_bytes = _served_bytes(name, writes=writes)
+    if size_bytes < MIB:
+        raise TargetError(f"{name} has {size_bytes} bytes; at least 1 MiB is needed")
+    return AssessedTarget(name, name, size_bytes, is_scratch=False, writes=writes, is_direct=True)
+
+
+def _served_bytes(name: str, *, writes: bool) -> int:
+    try:
+        found = explain(["-b4K", "-d1", *(["-w100"] if writes else []), name])
+    except InvalidRequestError as error:
+        raise TargetError(str(error)) from error
+    return int(found["targets"][0]["size_bytes"])
 
 
 def _size(name: str, path: Path) -> int:

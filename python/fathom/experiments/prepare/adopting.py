@@ -9,7 +9,7 @@ from fathom import _fathom
 from fathom._own_stores import own_stores
 from fathom.engine import explain
 from fathom.errors import InvalidRequestError, RefusedError
-from fathom.experiments.prepare.target import target_facts
+from fathom.experiments.prepare.target import refuse_address, target_facts
 
 if TYPE_CHECKING:
     import os
@@ -31,6 +31,7 @@ def described(path: str | os.PathLike[str]) -> str | None:
         If there is no such file.
 
     """
+    refuse_address(path)
     target = target_facts(Path(path))
     if target.is_device:
         raise InvalidRequestError(
@@ -51,6 +52,7 @@ def seen(path: str | os.PathLike[str]) -> _fathom.Seen:
         If it cannot be opened, or is no regular file.
 
     """
+    refuse_address(path)
     target = target_facts(Path(path))
     if target.is_device:
         raise InvalidRequestError(f"{target.path} is a device, and no file")
@@ -82,6 +84,7 @@ def adopt(path: str | os.PathLike[str], *, lose: str, shown: _fathom.Seen | None
         was changed since it was shown.
 
     """
+    refuse_address(path)
     target = target_facts(Path(path))
     if target.is_device or lose != Path(path).name:
         raise RefusedError(

@@ -18,7 +18,7 @@ from fathom.experiments.prepare._guard import refuse_foreign
 from fathom.experiments.prepare._pieces import cut, piece_bytes
 from fathom.experiments.prepare.looking import target_layout
 from fathom.experiments.prepare.settling import ROUND_LIMIT, WINDOW_ROUNDS
-from fathom.experiments.prepare.target import described_error, target_facts
+from fathom.experiments.prepare.target import described_error, refuse_address, target_facts
 from fathom.experiments.prepare.write import Meter, WritePlan, begin, taken_up, write
 from fathom.units import MIB
 
@@ -197,6 +197,7 @@ def plan_precondition(
         If it is a file with data that Fathom has not made.
 
     """
+    refuse_address(path)
     target = target_facts(Path(path))
     try:
         has_data = bool(target_layout(target).written)

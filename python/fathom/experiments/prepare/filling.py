@@ -15,7 +15,7 @@ from fathom.experiments.prepare._guard import refuse_foreign
 from fathom.experiments.prepare._pieces import Missing, cut, missing_spans, piece_bytes
 from fathom.experiments.prepare._survey import survey
 from fathom.experiments.prepare.looking import target_layout
-from fathom.experiments.prepare.target import described_error, target_facts
+from fathom.experiments.prepare.target import described_error, refuse_address, target_facts
 from fathom.experiments.prepare.write import WritePlan, begin, taken_up, write
 
 if TYPE_CHECKING:
@@ -144,6 +144,7 @@ def plan_fill(
         If there is too little room, or the target cannot be read.
 
     """
+    refuse_address(path)
     # A new or empty file is made without asking the engine.
     refuse_own_store(path)
     _check_writable(path)

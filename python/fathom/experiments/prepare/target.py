@@ -7,11 +7,12 @@ import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._provenance import target_provenance
 from fathom.errors import FathomError, InvalidRequestError, with_remedy
 
-__all__ = ["TargetFacts", "described_error", "target_facts"]
+__all__ = ["TargetFacts", "described_error", "refuse_address", "target_facts"]
 
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -69,6 +70,22 @@ def described_error(path: str, what: str, error: OSError) -> FathomError:
     return FathomError(f"{path}: {what}: {with_remedy(error)}")
 
 
+def refuse_address(path: str | os.PathLike[str]) -> None:
+    """Refuse what another host serves: no path of this one leads there.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is an address.
+
+    """
+    if is_address(path):
+        raise InvalidRequestError(
+            f"{path} is served by another host and cannot be prepared; write to it by a run, as "
+            f"fathom run -w100 -b1M -si -Zr {path} does, or prepare it on its server"
+        )
+
+
 def target_facts(path: str | os.PathLike[str]) -> TargetFacts:
     """Return what a target is; it is opened for reading only.
 
@@ -80,6 +97,7 @@ def target_facts(path: str | os.PathLike[str]) -> TargetFacts:
         If it cannot be read.
 
     """
+    refuse_address(path)
     must_answer([path])
     name = str(Path(path).absolute())
     try:

@@ -16,6 +16,7 @@ from fathom.experiments import compare as comparing
 from fathom.report.collect._again import again
 from fathom.report.collect._assess import assess_sides, planned_cells, targets_compared
 from fathom.report.collect._compare import changes_of, compare_sides, told_changes
+from fathom.report.collect._density import density_side
 from fathom.report.collect._points import run_of_result, run_of_stored
 from fathom.report.collect._prepare import look_side, settled_side, written_side
 from fathom.report.collect._runs import repeat_side, runs_side
@@ -219,6 +220,11 @@ def _of_repeat(store: Store, experiment: Experiment, complete: Sequence[RunSumma
     return [repeat_side(name, experiment.outcome, runs, again(experiment))]
 
 
+def _of_density(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
+    runs = [run_of_stored(store.runs.get(one.id)) for one in complete[:_MOST_RUNS]]
+    return [density_side(experiment, runs)]
+
+
 def _of_runs(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
     runs = _runs(store, experiment, complete)
     return [runs_side(f"{experiment.verb} e{experiment.id}", runs)]
@@ -231,6 +237,7 @@ SIDES: Mapping[str, Callable[[Store, Experiment, Sequence[RunSummary]], list[Sid
     "tune": _of_grid,
     "compare": _of_compare,
     "repeat": _of_repeat,
+    "density": _of_density,
 }
 """What the report shows of the experiments of a verb; of others, their runs."""
 

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 __all__ = ["time_series"]
 
 if TYPE_CHECKING:
-    from fathom.report.material import Material
+    from fathom.report.material import Material, ReportedRun
 
 _NAME, _TITLE = "time-series", "Over time"
 _CAPTION = (
     "IOPS and latency in the course of a run. Grey bands are phases that are not "
     "counted: warm-up before 0, cool-down at the end. The solid line of latency is the mean of "
     "an interval, the dashed one its slowest I/O. A dashed upright line marks where the start-up "
-    "transient ended, as the stop rule found it."
+    "transient ended, as the stop rule found it. An upright line with a name is what happened to a "
+    "cluster meanwhile (--events)."
 )
 _KINDS = ("read", "write")
 # More intervals than this cannot be told apart in a picture; they are joined. So they are where
@@ -47,7 +48,7 @@ def time_series(material: Material) -> Figure | LeftOut | None:
         return None
     most = max(min(_MOST_INTERVALS, _OF_ALL_RUNS // len(material.runs)), _LEAST_INTERVALS)
     known = [
-        (choice, run.result, rows)
+        (choice, run, rows)
         for choice, run in run_choice(material)
         if (rows := _rows(run.result, most))
     ]
@@ -68,7 +69,7 @@ def time_series(material: Material) -> Figure | LeftOut | None:
         for choice, _, rows in known
         for row in rows
     )
-    views = [View(_spec(result, rows), choice) for choice, result, rows in known]
+    views = [View(_spec(run, rows), choice) for choice, run, rows in known]
     return Figure(_NAME, _TITLE, _CAPTION, views, Table(columns, table))
 
 
@@ -142,7 +143,8 @@ def _kind_rows(
         yield row
 
 
-def _spec(result: Result, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _spec(run: ReportedRun, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    result = run.result
     asked = result.raw["request"]["profile"]["time_spans"][0]
     end_s = result.raw["time_spans"][0]["measured_ns"] / NS_PER_S
     phases = _phases(asked, end_s)
@@ -157,8 +159,8 @@ def _spec(result: Result, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     # The rates of bytes are in the table only.
     told = [{name: value for name, value in row.items() if name != "mib"} for row in rows]
     kinds = [f"{kind}s" for kind in _KINDS if any(row["kind"] == f"{kind}s" for row in rows)]
-    around = [*_phase_layers(phases, x), *_transient(result, x)]
-    panels = [style.sized(_rates(around, x, kinds), 170)]
+    around = [*_phase_layers(phases, x), *_transient(result, x), *_happened(run, x)]
+    panels = [style.sized(_rates([*around, *_names(run, x)], x, kinds), 170)]
     known_ns = [row[name] for row in rows if "mean" in row for name in ("mean", "max")]
     if known_ns:
         panels.append(style.sized(_latencies(around, x, kinds, known_ns), 190))
@@ -203,6 +205,38 @@ def _transient(result: Result, x: dict[str, Any]) -> list[dict[str, Any]]:
             "mark": {"type": "rule", "color": style.MARK, "strokeDash": [4, 4]},
             "encoding": {"x": {**x, "field": "at"}},
         }
+    ]
+
+
+def _marks(run: ReportedRun) -> list[dict[str, Any]]:
+    return [
+        {"at": round(one.at_s, 3), "happened": one.words, "bad": one.is_bad} for one in run.happened
+    ]
+
+
+def _happened(run: ReportedRun, x: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return upright lines where something happened to a cluster."""
+    if not run.happened:
+        return []
+    tooltip = [{"field": "at", "title": "second"}, {"field": "happened", "title": "cluster"}]
+    colour = {"condition": {"test": "datum.bad", "value": style.MARK}, "value": style.SERIES[3]}
+    mark = {"type": "rule", "strokeWidth": 2}
+    encoding = {"x": {**x, "field": "at"}, "color": colour, "tooltip": tooltip}
+    return [{"data": {"values": _marks(run)}, "mark": mark, "encoding": encoding}]
+
+
+def _names(run: ReportedRun, x: dict[str, Any]) -> list[dict[str, Any]]:
+    if not run.happened:
+        return []
+    place = {"align": "left", "baseline": "top", "dx": 4, "fontSize": 11, "limit": 220}
+    rows = [{**one, "step": number % 4} for number, one in enumerate(_marks(run))]
+    return [
+        {
+            "data": {"values": [row for row in rows if row["step"] == step]},
+            "mark": {"type": "text", **place, "y": 2 + 14 * step},
+            "encoding": {"x": {**x, "field": "at"}, "text": {"field": "happened"}},
+        }
+        for step in sorted({row["step"] for row in rows})
     ]
 
 

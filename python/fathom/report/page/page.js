@@ -50,7 +50,7 @@
       }));
       return;
     }
-    const reserved = view.spec.usermeta ? view.spec.usermeta.reserved : RESERVED;
+    const reserved = view.spec.usermeta ? view.spec.usermeta.reserved : data.reserved;
     const { usermeta, ...content } = view.spec;
     const spec = sized({ $schema: data.$schema, config: data.config, ...content },
       Math.max(plot.clientWidth - reserved, 120));

@@ -16,12 +16,12 @@ from fathom.report.render._bundle import javascript
 from fathom.report.render.write import MADE_BY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fathom.report.figure import Figure
     from fathom.report.material import Material
 
-__all__ = ["changes", "html_page"]
+__all__ = ["changes", "drawing_script", "figure_data", "html_page", "page_content", "page_file"]
 
 # Rows of a table beyond these are only in the store and in exports.
 _MOST_ROWS = 3000
@@ -38,25 +38,47 @@ def html_page(material: Material) -> str:
         lstrip_blocks=True,
         undefined=_packages.jinja2.StrictUndefined,
     )
-    figures, left_out = figures_of(material)
+    content = page_content(material)
     page = environment.get_template("page.html")
     text = page.render(
+        **content,
         policy=_POLICY_PLACE,
-        material=material,
-        figures=figures,
-        left_out=left_out,
-        made_by=MADE_BY,
-        version=_fathom.version(),
-        most_rows=_MOST_ROWS,
         themes=style.THEMES,
         css=_safe("page.css"),
         script=_safe("page.js"),
-        bundle=_Markup(javascript()) if figures else "",
-        data=_Markup(_as_script({one.name: _views(one) for one in figures})),
-        reserved=style.RESERVED,
+        bundle=_Markup(javascript()) if content["figures"] else "",
     )
     # The first one is ours: it stands before everything that others have named.
     return text.replace(_POLICY_PLACE, _policy(text), 1)
+
+
+def page_content(material: Material) -> dict[str, object]:
+    """Return what ``content.html`` is drawn from, within this page or within another."""
+    figures, left_out = figures_of(material)
+    return {
+        "material": material,
+        "figures": figures,
+        "left_out": left_out,
+        "made_by": MADE_BY,
+        "version": _fathom.version(),
+        "most_rows": _MOST_ROWS,
+        "data": figure_data(figures),
+    }
+
+
+def figure_data(figures: Sequence[Figure]) -> str:
+    """Return what ``page.js`` draws figures from: JSON that may stand in a script of data."""
+    return _Markup(_as_script({one.name: _views(one) for one in figures}))
+
+
+def page_file(name: str) -> str:
+    """Return a file of the page, such as its style sheet."""
+    return _safe(name)
+
+
+def drawing_script() -> str:
+    """Return the script that draws figures, Vega-Lite with all that it needs, for ``page.js``."""
+    return javascript()
 
 
 def _policy(page: str) -> str:
@@ -139,7 +161,12 @@ def _pairs(
 
 def _as_script(views: dict[str, list[dict[str, Any]]]) -> str:
     """Return JSON that cannot end the script in which it stands."""
-    content = {"$schema": style.SCHEMA, "config": style.CONFIG, "figures": views}
+    content = {
+        "$schema": style.SCHEMA,
+        "config": style.CONFIG,
+        "reserved": style.RESERVED,
+        "figures": views,
+    }
     text = json.dumps(content, separators=(",", ":"), ensure_ascii=False)
     for one, escaped in (("<", "\\u003c"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
         text = text.replace(one, escaped)

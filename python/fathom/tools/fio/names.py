@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ def without_comment(value: str) -> str:
 def _told(path: str) -> str:
     if path.startswith(("#", "*")):
         raise InvalidRequestError(f"{path}: name the target by its path, such as /dev/nvme0n1")
+    if is_address(path):
+        raise InvalidRequestError(f"{path}: fio has no words for a target over the network")
     if not is_plain(path):
         words = "fio would read another name into it; rename the file"
         raise InvalidRequestError(f"{path!r}: fio cannot be told a file of this name: {words}")

@@ -3,6 +3,8 @@
 //! A backend is five methods. The one hot loop in [`super::worker`] is generic over it.
 
 mod aio;
+#[cfg(feature = "net")]
+mod net;
 mod null;
 mod sim;
 mod sync;
@@ -10,6 +12,8 @@ mod tuned;
 mod uring;
 
 pub use aio::AioBackend;
+#[cfg(feature = "net")]
+pub use net::{NetBackend, RemoteTarget};
 pub use null::NullBackend;
 pub use sim::{SimBackend, SimClock, SimDevice, SimRecord};
 pub use sync::{MappedTarget, SyncBackend};

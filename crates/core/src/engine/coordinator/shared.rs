@@ -61,7 +61,10 @@ impl Shared {
             sources,
             targets: plan.targets.iter().map(SharedTarget::new).collect(),
             barrier: StartBarrier::default(),
-            live: control.live.then(|| LiveBoard::new(plan.threads.len())),
+            live: control.live.then(|| {
+                let names = plan.targets.iter().map(|target| target.name.clone()).collect();
+                LiveBoard::new(plan.threads.len(), names)
+            }),
             finish: Finish::new(plan),
             tolerance: Tolerance::new(plan.faults),
             verification: control.verification.clone(),

@@ -3,7 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use fathom_sys::hand_off::hand_off;
+use fathom_sys::transfer::Resources;
 
+#[cfg(feature = "net")]
+use super::super::backend::NetBackend;
 use super::super::backend::{AioBackend, Backend, NullBackend, SyncBackend, Workers};
 use super::super::clock::{Clock, LoopClock, RealClock};
 use super::super::random::Random;
@@ -89,11 +92,41 @@ impl Shared {
                 let resources = resources(Vec::new()).map_err(words)?;
                 self.load(thread, layout, SyncBackend::new(maps, resources), ready)
             }
+            EngineKind::Net => {
+                let resources = resources(Vec::new()).map_err(words)?;
+                self.network(thread, layout, resources, ready)
+            }
             EngineKind::Null => {
                 let resources = resources(Vec::new()).map_err(words)?;
                 self.load(thread, layout, NullBackend::new(resources.buffers), ready)
             }
         }
+    }
+
+    /// Connects to the targets of a thread, and runs the loop over the connections.
+    #[cfg(feature = "net")]
+    fn network(
+        &self,
+        thread: &ThreadPlan,
+        layout: &SlotLayout,
+        resources: Resources,
+        ready: &mut Readiness,
+    ) -> Result<(), Failure> {
+        let targets = setup::connect_all(&self.plan, thread)?;
+        self.load(thread, layout, NetBackend::new(targets, resources), ready)
+    }
+
+    /// No plan has such a thread where no client is built in.
+    #[cfg(not(feature = "net"))]
+    fn network(
+        &self,
+        _: &ThreadPlan,
+        _: &SlotLayout,
+        _: Resources,
+        _: &mut Readiness,
+    ) -> Result<(), Failure> {
+        let words = "this build has no targets over the network (the feature `net`)";
+        Err(Failure::new(crate::errors::Kind::Unsupported, words))
     }
 
     /// What the thread will do with each of its targets, in the words of `DiskSpd` 2.2.
@@ -144,6 +177,7 @@ impl Shared {
             verification: self.verification.as_deref(),
         };
         let progress = || self.tell(Event::Progress);
+        let places = thread.assignments.iter().map(|one| one.target).collect();
         let setup = WorkerSetup {
             backend,
             clock,
@@ -154,7 +188,7 @@ impl Shared {
             tolerance: &self.tolerance,
             stop: &self.halt,
             finish: &self.finish,
-            live: self.live.as_ref().map(|board| board.feed(schedule.start_ns)),
+            live: self.live.as_ref().map(|board| board.feed(schedule.start_ns, places)),
             progress_every_ios: self.plan.progress_every_ios,
             progress: &progress,
         };

@@ -4,7 +4,7 @@ use super::super::worker::WorkerOutcome;
 use super::shared::Shared;
 use crate::beneath::Stall;
 use crate::measure::OutstandingIo;
-use crate::plan::ThreadPlan;
+use crate::plan::{TargetPlan, ThreadPlan};
 use crate::units::NANOS_PER_SEC;
 
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
@@ -112,14 +112,16 @@ pub(in super::super) fn outstanding(
 }
 
 /// One sentence about the I/Os of a thread to one target; nothing if there are none.
-pub(super) fn describe(name: &str, ios: &[&OutstandingIo]) -> Option<String> {
+pub(super) fn describe(target: &TargetPlan, ios: &[&OutstandingIo]) -> Option<String> {
     let oldest = ios.iter().max_by_key(|io| io.waited_ns)?;
     let (thread, count) = (oldest.thread, ios.len());
     let seconds = oldest.waited_ns as f64 / NANOS_PER_SEC as f64;
+    let name = &target.name;
+    let place = if target.remote.is_some() { "server and the way to it" } else { "kernel's log" };
     Some(format!(
         "thread {thread}: {count} I/Os to '{name}' have not come back; the oldest is a {} of {} bytes at \
-         offset {}, outstanding for {seconds:.1} s. The run was ended without them: look at the kernel's \
-         log, or wait longer with --io-timeout",
+         offset {}, outstanding for {seconds:.1} s. The run was ended without them: look at the \
+         {place}, or wait longer with --io-timeout",
         oldest.operation, oldest.bytes, oldest.offset_bytes
     ))
 }

@@ -8,6 +8,7 @@ use super::ranges::Room;
 use super::targets::is_file_or_missing;
 use super::{Place, Resolver};
 use crate::errors::Kind;
+use crate::network::RemotePlan;
 use crate::plan::TargetKind;
 use crate::request::{Caching, Target, WriteSource};
 
@@ -17,6 +18,7 @@ pub(super) struct Found {
     pub(super) kind: TargetKind,
     pub(super) size_bytes: u64,
     pub(super) sector_bytes: u32,
+    pub(super) remote: Option<Box<RemotePlan>>,
 }
 
 impl Resolver<'_> {

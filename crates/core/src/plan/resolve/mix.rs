@@ -86,7 +86,9 @@ impl Resolver<'_> {
         };
         let stream = StreamPlan { offsets, sizes };
         self.check_stream_room(place, direction.name, &stream);
-        if target.caching == Caching::Unbuffered && found.kind != TargetKind::Virtual {
+        let is_unbuffered =
+            target.caching == Caching::Unbuffered && found.kind != TargetKind::Virtual;
+        if is_unbuffered || found.kind == TargetKind::Network {
             self.check_stream_sectors(target, found.sector_bytes, direction, &stream);
         }
         stream

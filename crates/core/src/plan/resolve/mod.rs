@@ -12,6 +12,7 @@ mod locked;
 mod mix;
 mod ranges;
 mod rates;
+mod remote;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,7 @@ mod tuning;
 mod verify;
 mod workers;
 
-use super::facts::HostFacts;
+use super::facts::{self, HostFacts};
 use super::{EngineKind, Plan, SpanPlan};
 use crate::request::{EngineChoice, Profile, RunOptions, TimeSpan};
 use crate::result::Warning;

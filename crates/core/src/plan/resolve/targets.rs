@@ -69,6 +69,7 @@ impl Resolver<'_> {
             payload: payload(target),
             huge_pages: target.large_pages,
             priority: target.priority,
+            remote: found.remote,
         }
     }
 
@@ -78,6 +79,9 @@ impl Resolver<'_> {
         let name = &target.path;
         if self.is_virtual() {
             return Some(self.virtual_target(target));
+        }
+        if super::remote::is_remote(target) {
+            return self.find_remote(place, made_bytes.is_some());
         }
         let facts = self.facts;
         let known = match facts.targets.get(name.as_str()) {
@@ -104,7 +108,8 @@ impl Resolver<'_> {
         self.check_access(target, known);
         self.check_caching(target, known);
         let sector_bytes = known.logical_sector_bytes;
-        Some(Found { path: known.path.clone(), kind, size_bytes, sector_bytes })
+        let path = known.path.clone();
+        Some(Found { path, kind, size_bytes, sector_bytes, remote: None })
     }
 
     /// A target of which only the name is real.
@@ -122,6 +127,7 @@ impl Resolver<'_> {
             kind: TargetKind::Virtual,
             size_bytes,
             sector_bytes: 1,
+            remote: None,
         }
     }
 
@@ -129,8 +135,9 @@ impl Resolver<'_> {
         let is_mapped_by_choice = self.options.engine.map(kind_of) == Some(EngineKind::Mapped);
         OpenPlan {
             write: target.is_changed(),
-            // Past the page cache of a remote file system's client means past all of it here.
-            direct: target.caching != Caching::Cached,
+            // Past the page cache of a remote file system's client means past all of it here; an export or
+            // LUN has none on this host.
+            direct: target.caching != Caching::Cached || super::remote::is_remote(target),
             write_through: target.write_through,
             mapped: target.memory_mapped || is_mapped_by_choice,
             flush: target.flush,

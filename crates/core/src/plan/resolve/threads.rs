@@ -24,6 +24,7 @@ impl Resolver<'_> {
         span: &TimeSpan,
         targets: &[Option<TargetPlan>],
     ) -> Vec<ThreadPlan> {
+        self.check_network(span);
         self.check_engine(span);
         self.check_tuning(span_index, span);
         let pins = self.pins(span_index, span);
@@ -175,6 +176,13 @@ impl Resolver<'_> {
             self.findings.request(message, "use -Sm for all targets that a thread shares, or none");
         }
         let outstanding = outstanding(span, uses);
+        if let Some(kind) = self.network_engine((span_index, span), (thread, uses), outstanding) {
+            for target in targets() {
+                let asked = shared_outstanding(span).unwrap_or(target.outstanding);
+                self.check_outstanding(Place { span_index, target }, kind, asked);
+            }
+            return (kind, None);
+        }
         let trims = || targets().filter(|target| target.trim_percent() > 0);
         let load = Load {
             is_mapped: mapped > 0,

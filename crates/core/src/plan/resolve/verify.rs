@@ -90,6 +90,9 @@ impl Resolver<'_> {
             return path.clone();
         }
         let target = first_path(self.profile);
+        if crate::network::is_address(Path::new(target)) {
+            return PathBuf::from(format!("{}.{JOURNAL_SUFFIX}", in_plain_signs(target)));
+        }
         let name =
             Path::new(target).file_name().map_or("diskspd".into(), |name| name.to_string_lossy());
         PathBuf::from(format!("{}.{JOURNAL_SUFFIX}", name.trim_start_matches('#')))
@@ -103,6 +106,14 @@ impl Resolver<'_> {
             self.findings.request(message, "name another file with --verify-journal");
         }
     }
+}
+
+/// An address as the name of a file.
+fn in_plain_signs(address: &str) -> String {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || ".-".contains(sign);
+    let words = address.split(|sign| !is_plain(sign)).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-");
+    name.chars().take(100).collect()
 }
 
 fn first_path(profile: &Profile) -> &str {

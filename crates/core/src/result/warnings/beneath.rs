@@ -49,6 +49,12 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
             (WarningKind::PageCache, reach(seen, origin))
         }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
+        AnsweredBy::Unseen if target.remote.is_some() => (
+            WarningKind::DeviceUnseen,
+            "read the figures as those of the server with its cache; use far more than its memory to get past \
+             that, or measure on the server to know its device"
+                .to_owned(),
+        ),
         AnsweredBy::Unseen => (
             WarningKind::DeviceUnseen,
             "read the figures as those of the file system and of whoever serves it; measure where it is \

@@ -8,7 +8,7 @@ use super::super::{Warning, WarningKind};
 use super::words::{either, percent, size};
 use super::{Counts, Seen, number};
 use crate::measure::EventSink;
-use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan, limits};
+use crate::plan::{Plan, SpanPlan, TargetPlan, limits};
 use crate::supervise::within;
 
 /// With a smaller share than this in the cache, in percent, it served next to nothing.
@@ -46,7 +46,7 @@ pub fn cached_targets(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> Cach
 
 /// Opens a target, unless nothing of it can be in the page cache.
 fn open(target: &TargetPlan, sink: EventSink<'_>) -> Option<File> {
-    if target.kind == TargetKind::Virtual || is_past_the_cache(target) {
+    if !target.kind.is_local() || is_past_the_cache(target) {
         return None;
     }
     let doing = format!("open '{}' to look what the page cache holds of it", target.name);

@@ -38,7 +38,7 @@ pub(super) fn warnings(
 ) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, target) in span.targets.iter().enumerate() {
-        let is_read = target.write_percent < 100 && target.kind != TargetKind::Virtual;
+        let is_read = target.write_percent < 100 && target.kind.is_local();
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
         let key = (target.path.clone(), range.clone());
         if is_read && !range.is_empty() && !is_untouched(span, index) && !seen.contains(&key) {
@@ -71,7 +71,7 @@ impl Found<'_> {
         let Ok(file) = File::open(&self.target.path) else { return Vec::new() };
         let unwritten = match self.target.kind {
             TargetKind::File => self.unbacked(&file),
-            TargetKind::BlockDevice | TargetKind::Virtual => None,
+            _ => None,
         };
         let wholly_unwritten = unwritten.as_ref().is_some_and(|(_, percent)| *percent >= 100.0);
         // Where nothing was written there is nothing but zeros, and one warning says it better.

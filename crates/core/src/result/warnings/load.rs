@@ -142,8 +142,10 @@ fn relief(seen: &Seen, threads: &[&ThreadResult]) -> String {
             remedies.push(remedy.to_owned());
         }
     };
-    let slower =
-        threads.iter().any(|one| one.backend.name != "io_uring" && one.backend.fallback.is_none());
+    let is_slower = |one: &&ThreadResult| {
+        !matches!(one.backend.name.as_str(), "io_uring" | "net") && one.backend.fallback.is_none()
+    };
+    let slower = threads.iter().any(is_slower);
     let targets = &seen.span.targets;
     tell(threads.len() < seen.cpu_count, "use more threads (-t)");
     tell(share_a_cpu(threads) && seen.cpu_count > 1, "give each thread a CPU of its own (-a)");

@@ -13,6 +13,7 @@ mod edges;
 mod events;
 mod faults;
 mod load;
+mod network;
 mod replaced;
 mod response;
 mod sharing;
@@ -61,6 +62,7 @@ pub fn after(plan: &Plan, result: &RunResult, residency: &[TargetResidency]) -> 
         warnings.extend(faults::warnings(&seen));
         warnings.extend(edges::warnings(&seen));
         warnings.extend(beneath::warnings(&seen));
+        warnings.extend(network::warnings(&seen));
         warnings.extend(caching::warnings(&seen, residency));
         warnings.extend(sharing::warnings(&seen));
         warnings.extend(trims::warnings(&seen));

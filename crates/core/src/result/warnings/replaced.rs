@@ -8,7 +8,7 @@ use fathom_sys::identity::{self, Identity};
 use super::super::{Warning, WarningKind};
 use super::number;
 use crate::measure::EventSink;
-use crate::plan::{SpanPlan, TargetKind, TargetPlan};
+use crate::plan::{SpanPlan, TargetPlan};
 use crate::supervise::within;
 
 /// What the path of each target of a time span leads to.
@@ -34,7 +34,7 @@ fn place(path: &Path) -> Option<Place> {
 #[must_use]
 pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
     let of = |target: &TargetPlan| {
-        let is_real = target.kind != TargetKind::Virtual;
+        let is_real = target.kind.is_local();
         let look = || place(&target.path);
         is_real.then(|| within(sink, format!("look at '{}'", target.name), look)).flatten()
     };

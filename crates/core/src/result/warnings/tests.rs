@@ -64,6 +64,7 @@ fn time_span(threads: Vec<ThreadResult>) -> TimeSpanResult {
         kernel_events: None,
         outstanding: Vec::new(),
         beneath: None,
+        network: Vec::new(),
         outcome: Outcome::Complete,
         stop: None,
         began_unix_ns: None,

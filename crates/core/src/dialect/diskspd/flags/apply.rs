@@ -488,6 +488,11 @@ pub fn engine(draft: &mut Draft, value: &str) -> Applied {
     Ok(())
 }
 
+pub fn connections(draft: &mut Draft, value: &str) -> Applied {
+    draft.job.request.options.connections = Some(positive(value)?);
+    Ok(())
+}
+
 pub fn total_rate(draft: &mut Draft, value: &str) -> Applied {
     draft.job.request.options.total_iops = Some(u64::from(positive(value)?));
     Ok(())
@@ -524,7 +529,12 @@ pub fn skew(draft: &mut Draft, value: &str) -> Applied {
     Ok(())
 }
 
-pub fn live(draft: &mut Draft, _suffix: &str) -> Applied {
+pub fn live(draft: &mut Draft, suffix: &str) -> Applied {
+    draft.job.live_as_json = match suffix {
+        "" => false,
+        "json" => true,
+        _ => return Err(format!("live figures are lines of text or json, not '{suffix}'")),
+    };
     draft.job.live = true;
     Ok(())
 }

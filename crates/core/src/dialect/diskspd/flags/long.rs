@@ -62,6 +62,20 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-connections",
+        form: "--connections=<count>",
+        unit: "connections",
+        default: "1",
+        limits: "1 to 1024; for targets over the network only",
+        short: "connections of each thread to each of its targets over the network",
+        long: "A thread shares no connection with another one. With more than one, its outstanding I/Os are \
+               spread evenly over them. The result says how many connections there were. \
+               docs/targets/network.md has the details.",
+        example: "--connections=4",
+        apply: apply::connections,
+        ..LONG
+    },
+    Flag {
         name: "-rate",
         form: "--rate=<count>",
         unit: "I/Os per second",
@@ -154,12 +168,14 @@ pub const FLAGS: &[Flag] = &[
     },
     Flag {
         name: "-live",
-        form: "--live",
+        form: "--live[=json]",
         short: "show the figures of each second while the run is under way",
         long: "One line a second on standard error: IOPS, MiB/s, latency percentiles, and the I/Os \
-               in flight. Warm-up and cool-down are shown too.",
+               in flight. Warm-up and cool-down are shown too. With =json, each event of the run is a \
+               line of JSON, for other programs: the figures of each second with the histogram of their \
+               latency, of all targets together and, of 2 to 16, of each.",
         is_for_one_run: true,
-        example: "--live",
+        example: "--live=json",
         apply: apply::live,
         ..LONG
     },

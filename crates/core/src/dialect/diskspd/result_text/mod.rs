@@ -6,6 +6,7 @@ mod etw;
 mod faults;
 mod head;
 mod latency;
+mod network;
 mod operations;
 mod outstanding;
 mod stop;
@@ -52,6 +53,7 @@ pub fn write(result: &RunResult) -> String {
         outstanding::write(&mut text, index, span);
         stop::write(&mut text, index, span);
         beneath::write(&mut text, index, span);
+        network::write(&mut text, index, span);
     }
     if let Some(verification) = &result.verification {
         verification::write(&mut text, verification);

@@ -236,6 +236,7 @@ mod tests {
             kernel_events: None,
             outstanding: Vec::new(),
             beneath: None,
+            network: Vec::new(),
             stop: None,
             cpu,
             targets: Vec::new(),

@@ -6,6 +6,7 @@ mod ends;
 mod etw;
 mod faults;
 mod io;
+mod network;
 mod operations;
 mod outstanding;
 mod stop;
@@ -38,6 +39,7 @@ pub fn write(result: &RunResult) -> String {
             outstanding::write(xml, index, span);
             stop::write(xml, index, span);
             beneath::write(xml, index, span);
+            network::write(xml, index, span);
         }
         if let Some(verification) = &result.verification {
             verification::write(xml, verification);

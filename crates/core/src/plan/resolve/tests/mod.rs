@@ -3,6 +3,8 @@
 mod cpus;
 mod engines;
 mod files;
+#[cfg(feature = "net")]
+mod remote;
 mod targets;
 mod threads;
 mod tuning;
@@ -45,6 +47,7 @@ fn host() -> HostFacts {
         disks: Vec::new(),
         targets: std::collections::BTreeMap::new(),
         data_files: std::collections::BTreeMap::new(),
+        remotes: std::collections::BTreeMap::new(),
         engines: EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) },
         uncountable: Vec::new(),
     };

@@ -1,4 +1,4 @@
-"""Which process runs an experiment, and whether it is still there.
+"""Which process runs something, such as an experiment, and whether it is still there.
 
 A process that is killed (SIGKILL, a power cut, memory that ran out) notes nothing any more: its
 experiment stays ``running`` in the store. So each one keeps what tells its process from others.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 __all__ = ["is_gone", "this_process"]
 
@@ -18,11 +17,15 @@ _STATE, _START_TICKS = 0, 19
 _ENDED = ("Z", "X")
 
 
-def this_process(proc: Path = Path("/proc")) -> dict[str, Any]:
-    """Return what tells this process from all others, also after a restart of the machine."""
+def this_process(proc: Path = Path("/proc"), pid: int | None = None) -> dict[str, object]:
+    """Return what tells this process from all others, also after a restart of the machine.
+
+    ``pid`` is another's, such as of one that this process has started.
+    """
+    number = os.getpid() if pid is None else pid
     return {
-        "pid": os.getpid(),
-        "start_ticks": _start_ticks(proc, os.getpid()),
+        "pid": number,
+        "start_ticks": _start_ticks(proc, number),
         "boot_id": _read(proc / "sys/kernel/random/boot_id"),
         "pid_namespace": _namespace(proc),
         "host_name": platform.node(),

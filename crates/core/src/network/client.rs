@@ -1,0 +1,157 @@
+//! The calls that wait: connecting, facts, content. Whoever calls them supervises them.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use fathom_net::{Address, AddressError, Connection, Facts, Fault, Settings};
+use fathom_sys::contract::file::PositionedIo;
+
+use super::{RemoteFacts, RoundTrip};
+use crate::errors::{Failure, Kind};
+use crate::signature::{self, looked_at};
+use crate::storage::{Protocol, Remote};
+
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::new(fault.kind, fault.text)
+    }
+}
+
+/// Why nothing can be run on an address, as the end of a sentence, and what to do instead.
+pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {
+    let serves = remote.protocol.serves();
+    match Address::parse(&remote.address) {
+        Ok(_) => None,
+        Err(AddressError::Scheme) => Some((
+            format!("is {serves}, which is not supported yet"),
+            remote.protocol.by_a_path().to_owned(),
+        )),
+        Err(error) => Some((
+            format!("is not an address of {serves}: {error}"),
+            "correct the address".to_owned(),
+        )),
+    }
+}
+
+/// The address that a path of a plan is.
+pub(crate) fn address_of(path: &Path) -> Result<Address, Failure> {
+    let parsed = Address::parse(&path.to_string_lossy());
+    parsed.map_err(|error| Failure::new(Kind::Invalid, error.to_string()))
+}
+
+/// A connection; `timeout` is for making it.
+pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Connection, Failure> {
+    let settings = Settings { timeout, ..Settings::default() };
+    Ok(Connection::connect(&address_of(path)?, &settings)?)
+}
+
+/// What the server says of a target.
+pub(crate) fn look(remote: &Remote, timeout: Duration) -> Result<RemoteFacts, Failure> {
+    let path = Path::new(&remote.address);
+    let address = address_of(path)?;
+    let connection = connect(path, timeout)?;
+    let facts = facts_of(remote.protocol, &address, connection.facts());
+    connection.close();
+    Ok(facts)
+}
+
+fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts {
+    let without_serial = Facts { serial: None, ..facts.clone() };
+    let mut tokens = vec![address.token(facts), address.token(&without_serial)];
+    tokens.dedup();
+    RemoteFacts {
+        protocol: protocol.name().to_owned(),
+        kind: protocol.serves().to_owned(),
+        dialect: facts.dialect.clone(),
+        server: address.server(),
+        size_bytes: facts.size_bytes,
+        block_bytes_min: facts.block_bytes_min,
+        block_bytes_preferred: facts.block_bytes_preferred,
+        request_bytes_max: facts.request_bytes_max,
+        outstanding_max: facts.outstanding_max,
+        is_read_only: facts.is_read_only,
+        can_flush: facts.can_flush,
+        can_write_through: facts.can_write_through,
+        can_trim: facts.can_trim,
+        can_share: facts.can_share,
+        serial: facts.serial.clone(),
+        description: facts.description.clone(),
+        encryption: facts.encryption.clone(),
+        tokens,
+    }
+}
+
+/// What the data of a target look like, by the rules of block devices; nothing if they may be test data. Of
+/// the target is read what those rules look at, into a file in memory that is as large and otherwise empty.
+pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, Failure> {
+    let mut reader = Reader::open(path, timeout)?;
+    let size_bytes = reader.size_bytes;
+    let copy = fathom_sys::memory_file::sparse(size_bytes)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    for (mut at, length) in looked_at(size_bytes) {
+        let end = at + length;
+        while at < end {
+            let bytes = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            reader.read_at(&mut piece[..bytes], at)?;
+            copy.write_all_at(&piece[..bytes], at)?;
+            at += bytes as u64;
+        }
+    }
+    reader.close();
+    Ok(signature::of_device(&copy)?)
+}
+
+/// The shortest round trip that the protocol has.
+pub(crate) fn floor(path: &Path, timeout: Duration) -> Result<RoundTrip, Failure> {
+    let mut connection = connect(path, timeout)?;
+    let found = super::floor::measure(&mut connection)?;
+    connection.close();
+    Ok(found)
+}
+
+/// Reads of a target, one at a time and of any place and length.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    connection: Connection,
+    /// Its size.
+    pub(crate) size_bytes: u64,
+}
+
+impl Reader {
+    /// Connects.
+    pub(crate) fn open(path: &Path, timeout: Duration) -> Result<Self, Failure> {
+        let connection = connect(path, timeout)?;
+        let size_bytes = connection.facts().size_bytes;
+        Ok(Self { connection, size_bytes })
+    }
+
+    /// Fills a buffer as far as the target reaches; the bytes that it has there.
+    pub(crate) fn read_at(&mut self, into: &mut [u8], offset_bytes: u64) -> io::Result<usize> {
+        let block = u64::from(self.connection.facts().block_bytes_min.max(1));
+        let end = offset_bytes.saturating_add(into.len() as u64).min(self.size_bytes);
+        let Some(bytes) = end.checked_sub(offset_bytes) else { return Ok(0) };
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let failed = |fault: Fault| {
+            io::Error::new(io::Error::from_raw_os_error(fault.kind.errno()).kind(), fault.text)
+        };
+        if offset_bytes.is_multiple_of(block) && end.is_multiple_of(block) {
+            self.connection.read_exact_at(offset_bytes, &mut into[..bytes]).map_err(failed)?;
+            return Ok(bytes);
+        }
+        let from = offset_bytes / block * block;
+        let until = end.next_multiple_of(block).min(self.size_bytes);
+        let mut whole = vec![0; usize::try_from(until - from).unwrap_or(usize::MAX)];
+        self.connection.read_exact_at(from, &mut whole).map_err(failed)?;
+        let skipped = usize::try_from(offset_bytes - from).unwrap_or(usize::MAX);
+        into[..bytes].copy_from_slice(&whole[skipped..skipped + bytes]);
+        Ok(bytes)
+    }
+
+    fn close(self) {
+        self.connection.close();
+    }
+}

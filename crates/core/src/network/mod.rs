@@ -1,0 +1,25 @@
+//! Targets that another host serves: what they are, what they hold, and how long a round trip takes.
+//!
+//! The clients are those of [`fathom_net`], built in with the feature `net`; without it each such target is
+//! refused with words.
+
+#[cfg_attr(not(feature = "net"), path = "absent.rs")]
+mod client;
+mod facts;
+#[cfg(feature = "net")]
+mod floor;
+
+#[cfg(feature = "net")]
+pub(crate) use client::connect;
+pub(crate) use client::{Reader, content, floor, look, obstacle};
+pub use facts::{ConnectionUse, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
+
+use std::path::Path;
+
+use crate::storage::Target;
+
+/// Whether a path of a plan is an address on the network. Those of files and devices begin with a slash.
+pub(crate) fn is_address(path: &Path) -> bool {
+    let text = path.to_str().filter(|_| !path.is_absolute());
+    text.is_some_and(|text| matches!(Target::from(text), Target::Network(_)))
+}

@@ -1,0 +1,226 @@
+//! A target over the network: what its server says, against what is requested.
+
+use std::path::PathBuf;
+
+use super::checks::Found;
+use super::threads::Use;
+use super::{EngineKind, Place, Resolver, facts, kind_of};
+use crate::network::{RemoteFacts, RemotePlan};
+use crate::plan::TargetKind;
+use crate::request::{EngineChoice, Target, TimeSpan};
+use crate::result::WarningKind;
+use crate::storage;
+
+/// More slots than this no client tells apart.
+const SLOTS_MAX: u64 = 65_536;
+/// More connections than this for one thread and target are a slip of the finger.
+const CONNECTIONS_MAX: u32 = 1024;
+
+/// Whether a target is reached over the network.
+pub(super) fn is_remote(target: &Target) -> bool {
+    matches!(target.path, storage::Target::Network(_))
+}
+
+impl Resolver<'_> {
+    /// What a target over the network is, with all that speaks against the request.
+    pub(super) fn find_remote(&mut self, place: Place<'_>, is_made: bool) -> Option<Found> {
+        let target = place.target;
+        let name = &target.path;
+        let known = match self.facts.remotes.get(name.as_str()) {
+            Some(Ok(known)) => known,
+            Some(Err(why)) => {
+                let message = format!("the target '{name}' cannot be examined: {why}");
+                let remedy = "start its server, or correct the address";
+                self.findings.target_is(why.kind, message, remedy);
+                return None;
+            }
+            None => {
+                let message = format!("the target '{name}' cannot be examined");
+                self.findings.target(message, "correct the address");
+                return None;
+            }
+        };
+        if is_made || super::files::create_bytes(target).is_some() {
+            let message = format!("the target '{name}' is {} and cannot be created", known.kind);
+            self.findings.target(message, "leave -c out to use it as it is");
+            return None;
+        }
+        self.check_abilities(target, known);
+        self.check_units(target, known);
+        Some(Found {
+            path: PathBuf::from(name.as_str()),
+            kind: TargetKind::Network,
+            size_bytes: known.size_bytes,
+            sector_bytes: known.block_bytes_min.max(1),
+            remote: Some(Box::new(RemotePlan {
+                facts: known.clone(),
+                connections: self.options.connections.unwrap_or(1),
+                timeout: facts::patience(self.profile),
+            })),
+        })
+    }
+
+    /// What the server does not do.
+    fn check_abilities(&mut self, target: &Target, known: &RemoteFacts) {
+        let name = &target.path;
+        if known.is_read_only && target.is_changed() {
+            let message = format!("the server offers '{name}' for reading only");
+            let remedy = "test reads only, with -w0, or have the server offer it for writing";
+            self.findings.target_is(crate::errors::Kind::ReadOnly, message, remedy);
+        }
+        let is_mapped = target.memory_mapped || target.flush.is_some();
+        let lacks = [
+            (is_mapped, "be mapped into memory", "-Sm and -N"),
+            (
+                target.write_through && target.is_changed() && !known.can_write_through,
+                "bring a single write to stable storage before it answers",
+                "-Sw and -Sh",
+            ),
+            (target.trim_percent() > 0 && !known.can_trim, "trim", "--trim"),
+            (
+                target.extensions.sync.is_some() && !known.can_flush,
+                "bring writes to stable storage",
+                "--fsync and --fdatasync",
+            ),
+        ];
+        for (_, what, options) in lacks.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
+            let message = format!("'{name}' is {}, which cannot {what}", known.kind);
+            let remedy = format!("leave {options} out");
+            self.findings.target_is(crate::errors::Kind::Unsupported, message, remedy);
+        }
+    }
+
+    /// Lengths and places that the server does not take.
+    fn check_units(&mut self, target: &Target, known: &RemoteFacts) {
+        let (name, unit) = (&target.path, u64::from(known.block_bytes_min.max(1)));
+        let largest = target.largest_block_bytes();
+        if largest > known.request_bytes_max {
+            let message = format!(
+                "the block size of '{name}' is {largest} bytes, and its server takes at most {} in one request",
+                known.request_bytes_max
+            );
+            self.findings.target(message, "use smaller blocks (-b)");
+        }
+        let sizes = target.read_sizes().into_iter().chain(target.write_sizes());
+        let sizes = sizes.map(|size| ("block size", u64::from(size.block_bytes)));
+        let others = [
+            ("block size", u64::from(target.block_bytes)),
+            ("base offset", target.base_bytes),
+            ("alignment or stride", target.access.align_bytes),
+            ("thread stride", target.thread_stride_bytes),
+        ];
+        for (what, bytes) in others.into_iter().chain(sizes) {
+            if bytes % unit != 0 {
+                let message = format!(
+                    "the {what} of '{name}' is {bytes} bytes, but its server takes multiples of {unit} bytes"
+                );
+                self.findings.target(message, format!("give a multiple of {unit}"));
+            }
+        }
+    }
+
+    /// Checks once per time span what was requested of all targets over the network; whether there are any.
+    pub(super) fn check_network(&mut self, span: &TimeSpan) {
+        let mut remotes = span.targets.iter().filter(|target| is_remote(target));
+        let first = remotes.next().filter(|_| !self.is_virtual());
+        let Some(first) = first else {
+            if self.options.connections.is_some() {
+                let evidence = "--connections is for targets over the network, and there is none";
+                self.findings.no_effect(evidence, "leave it out");
+            }
+            return;
+        };
+        let name = &first.path;
+        let unused = [
+            (self.options.engine.is_some_and(|it| it != EngineChoice::Null), "--engine"),
+            (self.wish_for_ring(span).is_some(), self.wish_for_ring(span).unwrap_or_default()),
+            (span.alternate_completion, "-x"),
+        ];
+        if let Some((_, option)) = unused.into_iter().find(|(is_given, _)| *is_given) {
+            let message = format!(
+                "{option} chooses a way to this host's kernel, but '{name}' is served by another host"
+            );
+            self.findings.request(message, format!("leave {option} out"));
+        }
+        let connections = self.options.connections.unwrap_or(1);
+        if connections == 0 || connections > CONNECTIONS_MAX {
+            let message = format!("{connections} connections for each thread cannot be made");
+            let remedy = format!("ask for 1 to {CONNECTIONS_MAX} (--connections)");
+            self.findings.request(message, remedy);
+        }
+    }
+
+    /// The engine of a thread with targets over the network; nothing if it has none.
+    pub(super) fn network_engine(
+        &mut self,
+        (span_index, span): (usize, &TimeSpan),
+        (thread, uses): (usize, &[Use]),
+        outstanding: u64,
+    ) -> Option<EngineKind> {
+        let choice = self.options.engine.map(kind_of);
+        if choice == Some(EngineKind::Null) {
+            return None;
+        }
+        let remotes = uses.iter().filter(|one| is_remote(&span.targets[one.0])).count();
+        if remotes == 0 {
+            return None;
+        }
+        if remotes < uses.len() {
+            let message = format!(
+                "thread {thread} has targets over the network and targets of this host at once"
+            );
+            let remedy = "give them threads of their own, with -t instead of -F";
+            self.findings.request(message, remedy);
+        }
+        if outstanding > SLOTS_MAX {
+            let message = format!("thread {thread} has {outstanding} I/Os outstanding");
+            let remedy = format!("ask for at most {SLOTS_MAX} on a network, or for more threads");
+            self.findings.request(message, remedy);
+        }
+        for one in uses {
+            self.check_window(Place { span_index, target: &span.targets[one.0] }, span);
+        }
+        Some(EngineKind::Net)
+    }
+
+    /// Whether the server lets as many I/Os be outstanding as are requested.
+    fn check_window(&mut self, place: Place<'_>, span: &TimeSpan) {
+        let target = place.target;
+        let known = self.facts.remotes.get(target.path.as_str());
+        let Some(Ok(known)) = known else { return };
+        let shared =
+            (span.thread_count > 0 && span.request_count > 0).then_some(span.request_count);
+        let asked = shared.unwrap_or(target.outstanding);
+        let connections = self.options.connections.unwrap_or(1).max(1);
+        let each = asked.div_ceil(connections);
+        if connections > asked && asked > 0 {
+            let evidence = format!(
+                "each thread has {connections} connections, but only {asked} I/Os outstanding: the others stay idle"
+            );
+            let remedy = "use no more connections than outstanding I/Os (-o)";
+            self.findings.warn(WarningKind::NoEffect, place, evidence, remedy);
+        }
+        if let Some(most) = known.outstanding_max.filter(|most| *most < each) {
+            let evidence = format!(
+                "{each} I/Os per connection are to be outstanding, but the server takes {most} at once: the \
+                 others wait in this process, and their time counts"
+            );
+            let remedy = "use more connections (--connections), more threads (-t), or fewer outstanding I/Os (-o)";
+            self.findings.warn(WarningKind::ServerWindow, place, evidence, remedy);
+        }
+        if u64::from(connections) * threads(target, span) > 1
+            && !known.can_share
+            && target.is_changed()
+        {
+            let evidence =
+                "the server does not promise that one connection sees what another has written"
+                    .to_owned();
+            let remedy = "use one thread and one connection where that matters, as with --verify";
+            self.findings.warn(WarningKind::ServerWindow, place, evidence, remedy);
+        }
+    }
+}
+
+fn threads(target: &Target, span: &TimeSpan) -> u64 {
+    u64::from(if span.thread_count > 0 { span.thread_count } else { target.threads })
+}

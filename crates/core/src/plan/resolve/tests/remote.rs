@@ -1,0 +1,104 @@
+//! Targets over the network, as a server tells of them.
+
+use super::*;
+use crate::errors::{Failure, Kind};
+use crate::network::RemoteFacts;
+use crate::plan::{EngineKind, TargetKind};
+use crate::request::EngineChoice;
+
+const ADDRESS: &str = "nbd://storage/disk";
+
+fn served() -> RemoteFacts {
+    RemoteFacts {
+        kind: "an NBD export".into(),
+        size_bytes: 8 * MIB,
+        block_bytes_min: 512,
+        request_bytes_max: 1 << 20,
+        can_share: true,
+        ..RemoteFacts::default()
+    }
+}
+
+fn serving(facts: RemoteFacts) -> HostFacts {
+    let mut host = host();
+    host.remotes.insert(ADDRESS.into(), Ok(facts));
+    host
+}
+
+fn on_it(change: impl FnOnce(&mut Target)) -> TimeSpan {
+    let mut target = named(ADDRESS);
+    change(&mut target);
+    span(vec![target])
+}
+
+#[test]
+fn a_thread_with_targets_over_the_network_has_their_engine() {
+    let options = RunOptions { connections: Some(2), ..RunOptions::default() };
+    let resolved = with(on_it(|one| one.threads = 3), &options, &serving(served()));
+    let plan = resolved.expect("a plan").plan.spans.remove(0);
+    assert!(plan.threads.iter().all(|one| one.engine == EngineKind::Net && !one.tries_ways));
+    let target = &plan.targets[0];
+    assert_eq!((target.kind, target.size_bytes), (TargetKind::Network, 8 * MIB));
+    assert_eq!(target.remote.as_deref().expect("it is remote").connections, 2);
+}
+
+#[test]
+fn what_the_server_does_not_take_is_told() {
+    for (change, words) in [
+        ((|one| one.write_percent = 1) as fn(&mut Target), "for reading only"),
+        (|one| one.block_bytes = 4096 + 100, "multiples of 512 bytes"),
+        (|one| one.block_bytes = 2 << 20, "at most 1048576"),
+        (|one| one.create_bytes = Some(MIB), "cannot be created"),
+        (|one| one.memory_mapped = true, "mapped into memory"),
+    ] {
+        let facts = serving(RemoteFacts { is_read_only: true, ..served() });
+        assert_says(&error_of(on_it(change), &facts), ErrorClass::Target, &[ADDRESS, words]);
+    }
+    let through = on_it(|one| (one.write_percent, one.write_through) = (1, true));
+    let error = error_of(through, &serving(served()));
+    assert_says(&error, ErrorClass::Target, &["stable storage", "leave -Sw and -Sh out"]);
+}
+
+#[test]
+fn a_way_to_this_hosts_kernel_is_not_chosen_for_it() {
+    let options = RunOptions { engine: Some(EngineChoice::Aio), ..RunOptions::default() };
+    let errors = with(on_it(|_| {}), &options, &serving(served())).expect_err("an error");
+    assert_says(&only(&errors), ErrorClass::Request, &["--engine", "another host"]);
+    // The null engine touches nothing of it.
+    let options = RunOptions { engine: Some(EngineChoice::Null), ..RunOptions::default() };
+    assert!(with(on_it(|_| {}), &options, &host()).is_ok());
+}
+
+#[test]
+fn more_outstanding_than_the_server_takes_is_told() {
+    let kinds = |outstanding, connections| {
+        let options = RunOptions { connections: Some(connections), ..RunOptions::default() };
+        let facts = serving(RemoteFacts { outstanding_max: Some(32), ..served() });
+        let resolved = with(on_it(|one| one.outstanding = outstanding), &options, &facts);
+        let warnings = resolved.expect("a plan").warnings;
+        warnings.iter().map(|warning| warning.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(32, 1), []);
+    assert_eq!(kinds(33, 1), [WarningKind::ServerWindow]);
+    assert_eq!(kinds(64, 2), []);
+    assert_eq!(kinds(1, 2), [WarningKind::NoEffect]);
+}
+
+#[test]
+fn targets_of_this_host_and_of_others_do_not_share_a_thread() {
+    let mut both = span(vec![target(), named(ADDRESS)]);
+    assert!(with(both.clone(), &RunOptions::default(), &serving(served())).is_ok());
+    both.thread_count = 1;
+    let error = error_of(both, &serving(served()));
+    assert_says(&error, ErrorClass::Request, &["thread 0", "-t instead of -F"]);
+}
+
+#[test]
+fn a_server_that_does_not_answer_keeps_its_kind() {
+    let mut facts = host();
+    let why = Failure::new(Kind::Unreachable, "storage:10809: connecting failed");
+    facts.remotes.insert(ADDRESS.into(), Err(why));
+    let errors = with(on_it(|_| {}), &RunOptions::default(), &facts).expect_err("an error");
+    assert_eq!(errors.0[0].kind, Kind::Unreachable);
+    assert!(errors.to_string().contains("connecting failed"), "{errors}");
+}

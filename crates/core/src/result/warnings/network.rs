@@ -1,0 +1,39 @@
+//! What of the figures is the network's.
+
+use super::super::{NetworkUse, Warning, WarningKind};
+use super::Seen;
+
+/// From this share of the mean latency on, the network is a great part of it.
+const GREAT: f64 = 0.2;
+/// From one segment sent again among so many I/Os on, that shows in a percentile that people read.
+const IOS_PER_RETRANSMIT: u64 = 1000;
+
+/// Doubts about the targets over the network of one time span.
+pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
+    let of = |used: &NetworkUse| [share(seen, used), retransmits(seen, used)];
+    seen.measured.network.iter().flat_map(of).flatten().collect()
+}
+
+fn share(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
+    let target = seen.span.targets.get(used.target as usize)?;
+    used.share().filter(|share| *share >= GREAT)?;
+    let remedy = "measure on the server as well to know what its storage takes".to_owned();
+    let warning = seen.warning(WarningKind::NetworkShare, used.sentence.clone(), remedy);
+    Some(seen.about(target, warning))
+}
+
+fn retransmits(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
+    let target = seen.span.targets.get(used.target as usize)?;
+    let counts = seen.counts(used.target as usize);
+    let ios = counts.read_ios + counts.write_ios;
+    let is_many = |count: &u64| *count > 0 && count.saturating_mul(IOS_PER_RETRANSMIT) >= ios;
+    let count = used.tcp.map(|tcp| tcp.retransmits).filter(is_many)?;
+    let evidence = format!(
+        "{count} segments to {} were sent again, as they seemed lost, which adds to latency and takes from rates",
+        used.server
+    );
+    let remedy =
+        "look for errors of the link (ip -s link), for a full switch, or for a limit of a rate"
+            .to_owned();
+    Some(seen.about(target, seen.warning(WarningKind::Retransmits, evidence, remedy)))
+}

@@ -1,0 +1,255 @@
+//! Who logs in, and with which password: from a file, or from the environment, never from an address.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// Longer files are none of credentials.
+const FILE_BYTES_MAX: u32 = 64 << 10;
+
+/// Name, domain and password. The password is wiped from memory with it, and shown by nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    user: String,
+    domain: String,
+    password: Zeroizing<String>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = out.debug_struct("Credentials");
+        shown.field("user", &self.user).field("domain", &self.domain);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Why there are no credentials. No message repeats what a file holds.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CredentialsError {
+    /// It could not be opened or read.
+    #[error("the credentials in {} could not be read ({reason})", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// Others than its owner can read it.
+    #[error(
+        "the credentials in {} can be read by others (mode {mode:04o}): chmod 600 {}, and change the password if \
+         others may have read it",
+        path.display(), path.display()
+    )]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It belongs to somebody else, who could put another server's user in.
+    #[error("the credentials in {} are not this user's own file", path.display())]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Not a regular file, or far too long.
+    #[error("{} is no file of credentials, which has the lines username=, password= and domain=", .0.display())]
+    NoFile(PathBuf),
+    /// A line that means nothing.
+    #[error("line {line} of the credentials in {} is none of username=, password=, domain=", path.display())]
+    Line {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
+    /// No user.
+    #[error("the credentials in {} name no user (username=NAME)", .0.display())]
+    NoUser(PathBuf),
+    /// A password without a user.
+    #[error("FATHOM_PASSWORD is set without FATHOM_USER: name the user, too")]
+    NoUserInEnvironment,
+    /// Not text.
+    #[error("{0} in the environment is no text (UTF-8)")]
+    NoText(&'static str),
+}
+
+impl Credentials {
+    /// From parts; `DOMAIN\user` is taken apart if the domain is empty.
+    #[must_use]
+    pub fn new(user: &str, domain: &str, password: &str) -> Self {
+        let (domain, user) = match user.split_once('\\') {
+            Some((inner, user)) if domain.is_empty() => (inner, user),
+            _ => (domain, user),
+        };
+        let password = Zeroizing::new(password.to_owned());
+        Self { user: user.to_owned(), domain: domain.to_owned(), password }
+    }
+
+    /// The user's name.
+    #[must_use]
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+
+    /// The domain, which may be empty.
+    #[must_use]
+    pub fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        &self.password
+    }
+
+    /// From a file in the format of mount.cifs, which nobody but its owner may read.
+    pub fn of_file(path: &Path) -> Result<Self, CredentialsError> {
+        let unreadable = |error: &dyn fmt::Display| CredentialsError::Unreadable {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        let file = File::open(path).map_err(|error| unreadable(&error))?;
+        // Of the file that is open: a name may lead elsewhere a moment later.
+        let known = file.metadata().map_err(|error| unreadable(&error))?;
+        if !known.is_file() || known.len() > FILE_BYTES_MAX.into() {
+            return Err(CredentialsError::NoFile(path.to_owned()));
+        }
+        let mode = known.mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(CredentialsError::Open { path: path.to_owned(), mode });
+        }
+        let own = std::fs::metadata("/proc/self").map_err(|error| unreadable(&error))?.uid();
+        if known.uid() != own && known.uid() != 0 {
+            return Err(CredentialsError::Foreign { path: path.to_owned() });
+        }
+        let mut bytes = Zeroizing::new(Vec::with_capacity(FILE_BYTES_MAX as usize));
+        let mut limited = file.take(FILE_BYTES_MAX.into());
+        limited.read_to_end(&mut bytes).map_err(|error| unreadable(&error))?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| unreadable(&"not UTF-8"))?;
+        Self::of_text(text, path)
+    }
+
+    fn of_text(text: &str, path: &Path) -> Result<Self, CredentialsError> {
+        let (mut user, mut domain, mut password) = ("", "", "");
+        for (number, line) in (1..).zip(text.lines()) {
+            let begun = line.trim_start();
+            if begun.is_empty() || begun.starts_with('#') {
+                continue;
+            }
+            let wrong = || CredentialsError::Line { path: path.to_owned(), line: number };
+            let (name, value) = begun.split_once('=').ok_or_else(wrong)?;
+            match name.trim_end() {
+                "username" | "user" => user = value.trim(),
+                "domain" | "dom" | "workgroup" => domain = value.trim(),
+                // A password may begin and end with blanks.
+                "password" | "pass" => password = value,
+                _ => return Err(wrong()),
+            }
+        }
+        if user.is_empty() {
+            return Err(CredentialsError::NoUser(path.to_owned()));
+        }
+        Ok(Self::new(user, domain, password))
+    }
+
+    /// From `FATHOM_USER`, `FATHOM_PASSWORD` and `FATHOM_DOMAIN`; none if no user and no password is set.
+    pub fn of_environment() -> Result<Option<Self>, CredentialsError> {
+        Self::of_variables(&|name| match std::env::var_os(name) {
+            Some(value) => match value.into_string() {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => Err(CredentialsError::NoText(name)),
+            },
+            None => Ok(None),
+        })
+    }
+
+    fn of_variables(
+        variable: &dyn Fn(&'static str) -> Result<Option<String>, CredentialsError>,
+    ) -> Result<Option<Self>, CredentialsError> {
+        let user = variable("FATHOM_USER")?;
+        let password = variable("FATHOM_PASSWORD")?.map(Zeroizing::new);
+        let domain = variable("FATHOM_DOMAIN")?.unwrap_or_default();
+        match (user.filter(|user| !user.is_empty()), password) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => Err(CredentialsError::NoUserInEnvironment),
+            (Some(user), password) => {
+                let password = password.unwrap_or_default();
+                Ok(Some(Self::new(&user, &domain, &password)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn file(text: &str, mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("credentials");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_of_mount_cifs_is_read() {
+        for text in [
+            "username=anna\npassword= p=w# \ndomain=CORP\n",
+            "# of the backup\n\n  user=anna\n  pass= p=w# \n\tdom=CORP",
+            "username=CORP\\anna\r\npassword= p=w# \r\n",
+        ] {
+            let (_folder, path) = file(text, 0o600);
+            assert_eq!(Credentials::of_file(&path), Ok(Credentials::new("anna", "CORP", " p=w# ")));
+        }
+    }
+
+    #[test]
+    fn files_that_others_may_read_or_that_say_nonsense_are_refused_without_being_repeated() {
+        let secret = "username=anna\npassword=s3cret\n";
+        for mode in [0o644, 0o640, 0o604, 0o602] {
+            let (_folder, path) = file(secret, mode);
+            let error = Credentials::of_file(&path).unwrap_err();
+            assert_eq!(error, CredentialsError::Open { path, mode });
+            assert!(error.to_string().contains("chmod 600"), "{error}");
+        }
+        for text in ["s3cret\n", "username=anna\ns3cret=1\n", "password=s3cret\n", "\u{0}"] {
+            let (_folder, path) = file(text, 0o600);
+            let error = Credentials::of_file(&path).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+        }
+        let (folder, _path) = file(secret, 0o600);
+        let missing = Credentials::of_file(&folder.path().join("other"));
+        assert!(matches!(missing, Err(CredentialsError::Unreadable { .. })));
+        assert!(Credentials::of_file(folder.path()).is_err());
+    }
+
+    #[test]
+    fn the_environment_names_both_or_none() {
+        let of = |pairs: &[(&str, &str)]| {
+            let found = |name: &'static str| {
+                let pair = pairs.iter().find(|(key, _)| *key == name);
+                Ok(pair.map(|(_, value)| (*value).to_owned()))
+            };
+            Credentials::of_variables(&found)
+        };
+        assert_eq!(of(&[]), Ok(None));
+        let anna = Credentials::new("anna", "", "pw");
+        assert_eq!(of(&[("FATHOM_USER", "anna"), ("FATHOM_PASSWORD", "pw")]), Ok(Some(anna)));
+        let nobody = of(&[("FATHOM_PASSWORD", "pw")]);
+        assert_eq!(nobody, Err(CredentialsError::NoUserInEnvironment));
+    }
+
+    #[test]
+    fn nothing_shows_the_password() {
+        let shown = format!("{:?}", Credentials::new("anna", "CORP", "s3cret"));
+        assert!(shown.contains("anna") && !shown.contains("s3cret"), "{shown}");
+    }
+}

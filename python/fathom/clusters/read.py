@@ -1,0 +1,79 @@
+"""From a file to what it tells; its content says what it is, and not its name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from fathom._files import read_bytes
+from fathom.clusters.model import ClusterError, Found
+from fathom.clusters.pacemaker import is_json_lines, read_journal, read_log, read_state
+from fathom.clusters.windows import objects_of, read_clixml, read_evtx, read_objects
+from fathom.clusters.written import events_of_report, is_report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["read_source", "read_text_of"]
+
+_MOST_MIB = 512
+_EVTX = b"ElfFile\0"
+_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+_OF_CLUSTERS = ("Result of ", "pacemaker", " state is now ")
+
+
+def read_source(path: Path, cluster: str) -> Found:
+    """Return what a file tells of a cluster of this name.
+
+    Raises
+    ------
+    ClusterError
+        If it cannot be read, or is none of the forms that are known; the message names it.
+
+    """
+    try:
+        data = read_bytes(path, most_mib=_MOST_MIB)
+        if data.startswith(_EVTX):
+            return read_evtx(path, cluster)
+        return read_text_of(data, cluster, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    except OSError as error:
+        raise ClusterError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ClusterError as error:
+        raise ClusterError(f"{path}: {error}") from error
+
+
+def read_text_of(data: bytes, cluster: str, newest: datetime) -> Found:
+    """Return what a text tells; ``newest`` is when it was last written.
+
+    Raises
+    ------
+    ClusterError
+        If it is none of the forms that are known.
+
+    """
+    text = _decoded(data)
+    start = text.lstrip()[:4096]
+    if start.startswith("<"):
+        is_state = "<pacemaker-result" in start or "<crm_mon" in start
+        # What a declaration says of the encoding is true of the bytes as they were.
+        return (read_state if is_state else read_clixml)(data, cluster)
+    if is_json_lines(text):
+        return read_journal(text, cluster)
+    if start.startswith(("[", "{")):
+        found = objects_of(text)
+        if is_report(found):
+            return events_of_report(found, cluster)
+        if found is None:
+            raise ClusterError("it begins as JSON, and is none")
+        return read_objects(found, cluster)
+    if not any(one in text for one in _OF_CLUSTERS):
+        raise ClusterError(
+            "it is neither crm_mon's XML, a log of Pacemaker, an event log (.evtx), nor a text of "
+            "Export-Clixml or ConvertTo-Json"
+        )
+    return read_log(text, cluster, newest)
+
+
+def _decoded(data: bytes) -> str:
+    name = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    return data.decode(name, errors="replace")

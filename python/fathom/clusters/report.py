@@ -1,0 +1,219 @@
+"""From what sources tell to rows, events in order, and moves."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fathom.clusters.model import ClusterReport, Move, ResourceRow, ResourceState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fathom.clusters.model import Found, Kind, ResourceEvent
+
+__all__ = ["report_of"]
+
+# Two readings of one event, of the log and of crm_mon, which knows whole seconds alone.
+_SAME_S = 1.5
+# A group that is down for longer did not move: it was stopped, and started elsewhere.
+_MOVE_S = 3600.0
+_OF_EVENTS: dict[Kind, str] = {
+    "online": "Online",
+    "offline": "Offline",
+    "degraded": "Degraded",
+    "failed": "Failed",
+    "node lost": "Unknown",
+}
+
+
+def report_of(
+    found: Sequence[Found], *, since_unix_s: float | None = None, groups_only: bool = False
+) -> ClusterReport:
+    """Return a report of all sources; what happened before ``since`` is left out.
+
+    ``groups_only`` gives one row for each group, as a whole.
+    """
+    kinds = {one.cluster: one.cluster_type for one in found}
+    states = _states(found)
+    told = [event for one in found for event in one.events if event.group]
+    groups = {(one.cluster, one.resource): one.group for one in (*told, *states) if one.resource}
+    events = _events(found, groups)
+    rows = _rows(kinds, states, events, since_unix_s, groups_only=groups_only)
+    shown = tuple(one for one in events if since_unix_s is None or one.at_unix_s >= since_unix_s)
+    moves = tuple(
+        one for one in _moves(events) if since_unix_s is None or one.ended_unix_s >= since_unix_s
+    )
+    return ClusterReport(tuple(rows), shown, moves, since_unix_s)
+
+
+def _states(found: Sequence[Found]) -> list[ResourceState]:
+    """Return the states that are known, the last one of each."""
+    latest: dict[tuple[str, str, str, str], ResourceState] = {}
+    for one in (state for source in found for state in source.states):
+        is_copy = one.status in ("Started", "Promoted", "Unpromoted")
+        latest[one.cluster, one.group, one.resource, one.node if is_copy else ""] = one
+    return list(latest.values())
+
+
+def _events(found: Sequence[Found], groups: dict[tuple[str, str], str]) -> list[ResourceEvent]:
+    """Return all events in their order, each once, with the group of each resource."""
+    everything = sorted(
+        (
+            one
+            if one.group or not one.resource
+            else replace(one, group=groups.get((one.cluster, one.resource), one.resource))
+            for source in found
+            for one in source.events
+        ),
+        # What is known to a millisecond goes before what is known to a second.
+        key=lambda one: one.at_unix_s,
+    )
+    kept: list[ResourceEvent] = []
+    last: dict[tuple[str, str, str, str, str], int] = {}
+    for one in everything:
+        key = (one.cluster, one.group, one.resource, one.node, one.kind)
+        at = last.get(key)
+        if at is not None and _is_same(kept[at], one):
+            if kept[at].at_unix_s == int(kept[at].at_unix_s):
+                kept[at] = one
+            continue
+        last[key] = len(kept)
+        kept.append(one)
+    return sorted(kept, key=lambda one: one.at_unix_s)
+
+
+def _is_same(before: ResourceEvent, one: ResourceEvent) -> bool:
+    """Whether two events are one that was told twice: of whole seconds, or by several nodes."""
+    if one.at_unix_s - before.at_unix_s > _SAME_S:
+        return False
+    is_coarse = any(other.at_unix_s == int(other.at_unix_s) for other in (before, one))
+    return is_coarse or one.kind == "node lost" or one.at_unix_s == before.at_unix_s
+
+
+def _rows(
+    kinds: dict[str, str],
+    states: Sequence[ResourceState],
+    events: Sequence[ResourceEvent],
+    since_unix_s: float | None,
+    *,
+    groups_only: bool,
+) -> list[ResourceRow]:
+    known = {(one.cluster, one.group, one.resource) for one in states}
+    told = dict.fromkeys(
+        (one.cluster, one.group, one.resource)
+        for one in events
+        if one.group and (one.cluster, one.group, one.resource) not in known
+    )
+    # Of a group whose resources are known, what happened to it as a whole is in their rows.
+    whole = {(cluster, group) for cluster, group, resource in (*known, *told) if resource}
+    made = [*states, *(_latest(*key, events) for key in told)]
+    if groups_only:
+        made = _of_groups(made)
+    else:
+        made = [one for one in made if one.resource or (one.cluster, one.group) not in whole]
+    rows = [_row(kinds, one, events, since_unix_s) for one in made]
+    return sorted(rows, key=lambda one: (one.cluster, one.group, one.resource, one.node))
+
+
+def _latest(
+    cluster: str, group: str, resource: str, events: Sequence[ResourceEvent]
+) -> ResourceState:
+    mine = [
+        one
+        for one in events
+        if (one.cluster, one.group, one.resource) == (cluster, group, resource)
+    ]
+    last = mine[-1]
+    return ResourceState(cluster, group, resource, last.node, _OF_EVENTS[last.kind])
+
+
+def _of_groups(states: Iterable[ResourceState]) -> list[ResourceState]:
+    """Return one state for each group: its own, or that of the resource that is worst."""
+    by_group: dict[tuple[str, str], list[ResourceState]] = defaultdict(list)
+    for one in states:
+        by_group[one.cluster, one.group].append(one)
+    found = []
+    for mine in by_group.values():
+        own = [one for one in mine if not one.resource]
+        row = ResourceRow("", "", "", "", "", "")
+        bad = [one for one in mine if replace(row, status=one.status).is_bad]
+        chosen = (own or bad or mine)[0]
+        found.append(replace(chosen, resource=""))
+    return found
+
+
+def _row(
+    kinds: dict[str, str],
+    state: ResourceState,
+    events: Sequence[ResourceEvent],
+    since_unix_s: float | None,
+) -> ResourceRow:
+    mine = [
+        one
+        for one in events
+        if one.cluster == state.cluster
+        and one.group == state.group
+        and (not state.resource or one.resource in ("", state.resource))
+        and (since_unix_s is None or one.at_unix_s >= since_unix_s)
+    ]
+    last = {one.kind: one.at_unix_s for one in mine}
+    return ResourceRow(
+        cluster_type=kinds.get(state.cluster, ""),
+        cluster=state.cluster,
+        group=state.group,
+        resource=state.resource,
+        node=state.node,
+        status=state.status,
+        last_online_unix_s=last.get("online"),
+        last_offline_unix_s=last.get("offline"),
+        last_degraded_unix_s=last.get("degraded"),
+        last_error_unix_s=last.get("failed"),
+    )
+
+
+def _moves(events: Sequence[ResourceEvent]) -> list[Move]:
+    """Return the moves of groups, each from when its first part left to when its last was there."""
+    by_group: dict[tuple[str, str], list[ResourceEvent]] = defaultdict(list)
+    for one in events:
+        if one.group:
+            by_group[one.cluster, one.group].append(one)
+    lost = [one for one in events if one.kind == "node lost"]
+    found = []
+    for (cluster, group), mine in by_group.items():
+        found += _moves_of(cluster, group, mine, lost)
+    return sorted(found, key=lambda one: one.ended_unix_s)
+
+
+def _moves_of(
+    cluster: str, group: str, mine: Sequence[ResourceEvent], lost: Sequence[ResourceEvent]
+) -> list[Move]:
+    found: list[Move] = []
+    on = ""
+    left_s: float | None = None
+    for one in mine:
+        if one.kind == "offline" and one.node == on:
+            left_s = one.at_unix_s if left_s is None else left_s
+        if one.kind != "online":
+            continue
+        if on and one.node != on:
+            gone = [
+                other.at_unix_s
+                for other in lost
+                if other.node == on and other.at_unix_s <= one.at_unix_s
+            ]
+            starts = [at for at in (left_s, gone[-1] if gone else None) if at is not None]
+            near = [at for at in starts if 0 <= one.at_unix_s - at <= _MOVE_S]
+            begun = min(near, default=one.at_unix_s)
+            found.append(Move(cluster, group, "", on, one.node, begun, one.at_unix_s))
+        elif found and one.node == found[-1].to_node and left_s is None:
+            # The other resources of a group follow the first.
+            last = found[-1]
+            if one.at_unix_s - last.ended_unix_s <= _FOLLOWS_S:
+                found[-1] = replace(last, ended_unix_s=one.at_unix_s)
+        on, left_s = one.node, None
+    return found
+
+
+_FOLLOWS_S = 60.0

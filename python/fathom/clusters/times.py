@@ -1,0 +1,50 @@
+"""Dates as clusters write them; those without a zone are of this machine's own."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+__all__ = ["dotnet_s", "iso_s", "log_s", "long_s"]
+
+_DOTNET = re.compile(r"/Date\((-?\d{1,15})(?:[+-]\d{4})?\)/")
+_FRACTION = re.compile(r"(\.\d{6})\d+")
+
+
+def iso_s(text: str) -> float | None:
+    """Return the time of ``2026-11-25 23:10:37Z`` or ``2016-06-23T10:11:12.1234567+02:00``."""
+    try:
+        found = datetime.fromisoformat(_FRACTION.sub(r"\1", text.strip()))
+    except ValueError:
+        return None
+    return found.timestamp()
+
+
+def long_s(text: str) -> float | None:
+    """Return the time of ``Wed Nov 25 23:10:35 2026``, crm_mon's other form."""
+    try:
+        return datetime.strptime(text.strip(), "%a %b %d %H:%M:%S %Y").astimezone().timestamp()
+    except ValueError:
+        return iso_s(text)
+
+
+def dotnet_s(text: str) -> float | None:
+    """Return the time of ``/Date(1466669472123)/``, as Windows PowerShell writes JSON."""
+    found = _DOTNET.fullmatch(text.strip())
+    return int(found[1]) / 1000 if found else iso_s(text)
+
+
+def log_s(text: str, newest: datetime) -> float | None:
+    """Return the time of ``Nov 25 23:10:34.510``, whose year is that in which it is not to come.
+
+    ``newest`` is when the log was last written.
+    """
+    form = "%Y %b %d %H:%M:%S.%f" if "." in text else "%Y %b %d %H:%M:%S"
+    for year in (newest.year, newest.year - 1):
+        try:
+            found = datetime.strptime(f"{year} {text}", form).astimezone()
+        except ValueError:
+            continue
+        if found <= newest + timedelta(days=1):
+            return found.timestamp()
+    return None

@@ -1,0 +1,141 @@
+"""Figures as text for Prometheus: what the node exporter reads from a file.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from fathom._events_file import listen
+from fathom._files import replacing
+from fathom.errors import InvalidRequestError
+from fathom.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["METRICS", "kept_in", "live_samples", "metrics_text"]
+
+METRICS: Mapping[str, str] = {
+    "fathom_up": "Whether a run is under way.",
+    "fathom_iops": "I/Os completed in the last second.",
+    "fathom_bytes_per_second": "Bytes transferred in the last second.",
+    "fathom_in_flight": "I/Os in flight.",
+    "fathom_latency_seconds": "Latency of the last second that this share did not exceed.",
+    "fathom_last_update_seconds": "When these figures were taken, since 1970-01-01T00:00:00Z.",
+}
+_QUANTILES = {"0.5": "p50", "0.99": "p99", "0.999": "p999"}
+_EVERY_S = 1.0
+
+Sample = tuple[str, tuple[tuple[str, str], ...], float]
+
+
+def metrics_text(samples: Sequence[Sample]) -> str:
+    """Return samples as text: a name, its labels, and the value."""
+    lines = []
+    for name, words in METRICS.items():
+        mine = [one for one in samples if one[0] == name]
+        if not mine:
+            continue
+        lines += [f"# HELP {name} {words}", f"# TYPE {name} gauge"]
+        lines += [f"{name}{_labels(labels)} {value!r}" for _, labels, value in mine]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Sequence[tuple[str, str]]) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def live_samples(second: Mapping[str, object], labels: Sequence[tuple[str, str]]) -> list[Sample]:
+    """Return the samples of one second of a run, those of each target included."""
+    own = tuple(labels)
+    found: list[Sample] = [
+        ("fathom_iops", own, _number(second.get("ios"))),
+        ("fathom_bytes_per_second", own, _number(second.get("bytes"))),
+        ("fathom_in_flight", own, _number(second.get("in_flight"))),
+    ]
+    found += _latencies(second, own)
+    targets = second.get("targets")
+    for target in targets if isinstance(targets, list) else []:
+        of_target = (*own, ("target", str(target["target"])))
+        found.append(("fathom_iops", of_target, _number(target["ios"])))
+        found.append(("fathom_bytes_per_second", of_target, _number(target["bytes"])))
+        found += _latencies(target, of_target)
+    return found
+
+
+def _latencies(
+    second: Mapping[str, object], labels: tuple[tuple[str, str], ...]
+) -> Iterator[Sample]:
+    if not second.get("ios"):
+        return
+    for quantile, name in _QUANTILES.items():
+        value = _number(second.get(f"latency_ns_{name}")) / NS_PER_S
+        yield "fathom_latency_seconds", (*labels, ("quantile", quantile)), value
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+@contextmanager
+def kept_in(path: Path | None, label: str) -> Iterator[None]:
+    """Keep a file up to date while something runs, and say at its end that nothing does.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the file cannot be written.
+
+    """
+    if path is None:
+        yield
+        return
+    if path.suffix != ".prom":
+        raise InvalidRequestError(
+            f"{path}: end the name with .prom, as the node exporter reads no other files"
+        )
+    labels = (("label", label),) if label else ()
+    try:
+        _write(path, [("fathom_up", labels, 1.0)])
+    except OSError as error:
+        raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
+    last_s = 0.0
+
+    def take(name: str, fields: Mapping[str, object]) -> None:
+        nonlocal last_s
+        if name != "live" or time.monotonic() - last_s < _EVERY_S / 2:
+            return
+        last_s = time.monotonic()
+        # A disk that is full costs the figures, and not the measurement.
+        with suppress(OSError):
+            _write(path, [("fathom_up", labels, 1.0), *live_samples(fields, labels)])
+
+    stop = listen(take)
+    try:
+        yield
+    finally:
+        stop()
+        with suppress(OSError):
+            _write(path, [("fathom_up", labels, 0.0)])
+
+
+def _write(path: Path, samples: Sequence[Sample]) -> None:
+    now = ("fathom_last_update_seconds", samples[0][1], round(time.time(), 3))
+    with replacing(path) as unfinished:
+        unfinished.write_text(metrics_text([*samples, now]), encoding="utf-8")
+    # The node exporter is another user, and the file has figures alone.
+    path.chmod(_READABLE)
+
+
+_READABLE = 0o644

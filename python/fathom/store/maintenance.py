@@ -1,0 +1,273 @@
+"""Looking after a store: whether it is whole, making it smaller, and moving it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from fathom.store._database import Database
+from fathom.store._tables import experiments, provenances, runs, steps
+from fathom.store.copying import copy_store
+from fathom.store.errors import StoreError
+from fathom.store.packing import is_small, repack, unpack_json
+from fathom.store.sharing import drop_unused_texts, fill_series, share, shared
+from fathom.store.store import Store
+from fathom.store.where import store_file, store_url
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy.engine import Connection
+
+__all__ = ["Checked", "Compacted", "check_store", "compact_store", "move_store"]
+
+_PIECE = 200
+_BESIDE = ("-wal", "-shm")
+
+
+@dataclass
+class Checked:
+    """What was looked at, and what is wrong, in sentences."""
+
+    runs: int = 0
+    experiments: int = 0
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What became of a store: how many runs were packed anew, and its size in bytes."""
+
+    runs: int
+    before_bytes: int | None
+    after_bytes: int | None
+
+
+def check_store(where: str | os.PathLike[str] | None) -> Checked:
+    """Read all of a store, and say what is wrong with it.
+
+    Raises
+    ------
+    StoreError
+        If it cannot be opened.
+
+    """
+    found = Checked()
+    with Store(where, make=False):
+        pass
+    database = Database(store_url(where), make=False)
+    try:
+        with database.reading() as connection:
+            if database.is_sqlite:
+                found.faults += _sqlite_faults(connection)
+            _check_runs(connection, found)
+            _check_experiments(connection, found)
+    finally:
+        database.close()
+    return found
+
+
+def _sqlite_faults(connection: Connection) -> list[str]:
+    told = connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars()
+    faults = [f"the file: {one}" for one in told if one != "ok"]
+    foreign = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+    return faults + [
+        f"{row[0]}: row {row[1]} belongs to no row of {row[2]}" for row in foreign[:20]
+    ]
+
+
+def _check_runs(connection: Connection, found: Checked) -> None:
+    columns = (runs.c.id, runs.c.result_json_zlib, runs.c.profile_json, runs.c.arguments_json)
+    known: set[str] = set()
+    last = 0
+    while True:
+        query = sa.select(*columns).where(runs.c.id > last).order_by(runs.c.id).limit(_PIECE)
+        rows = connection.execute(query).all()
+        for row in rows:
+            found.runs += 1
+            found.faults += _run_faults(connection, row, known)
+        if len(rows) < _PIECE:
+            break
+        last = rows[-1].id
+    without = sa.select(runs.c.id).where(runs.c.id.not_in(sa.select(provenances.c.run_id)))
+    lost = connection.execute(without.limit(20)).scalars()
+    found.faults += [f"run {one} has lost the facts about its host" for one in lost]
+
+
+def _run_faults(
+    connection: Connection, row: sa.Row[tuple[object, ...]], known: set[str]
+) -> list[str]:
+    faults = []
+    try:
+        json.loads(unpack_json(row.result_json_zlib))
+    except (ValueError, TypeError, RecursionError) as error:
+        faults.append(f"run {row.id}: its result cannot be read: {error}")
+    try:
+        if row.profile_json not in known:
+            json.loads(shared(connection, row.profile_json))
+            known.add(row.profile_json)
+        json.loads(row.arguments_json)
+    except (ValueError, TypeError, RecursionError) as error:
+        faults.append(f"run {row.id}: what it was asked for cannot be read: {error}")
+    return faults
+
+
+def _check_experiments(connection: Connection, found: Checked) -> None:
+    named = sa.select(experiments.c.id, experiments.c.plan_json, experiments.c.outcome_json)
+    for row in connection.execute(named.order_by(experiments.c.id)):
+        found.experiments += 1
+        for what, text in (("plan", row.plan_json), ("outcome", row.outcome_json)):
+            if text is not None and not _is_object(text):
+                found.faults.append(f"experiment e{row.id}: its {what} cannot be read")
+    for row in connection.execute(sa.select(steps.c.experiment_id, steps.c.parameters_json)):
+        if not _is_object(row.parameters_json):
+            found.faults.append(f"experiment e{row.experiment_id}: a step cannot be read")
+
+
+def _is_object(text: str) -> bool:
+    with suppress(ValueError, TypeError, RecursionError):
+        return isinstance(json.loads(text), dict)
+    return False
+
+
+def compact_store(
+    where: str | os.PathLike[str] | None, on_packed: Callable[[int], None] = lambda _count: None
+) -> Compacted:
+    """Pack all results as new ones are, and give what is free back to the file system.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be written, or somebody else keeps it for long.
+
+    """
+    with Store(where, make=False) as store:
+        store.check_writable()
+        name = store.name
+    database = Database(store_url(where), make=False)
+    try:
+        file = Path(name) if database.is_sqlite else None
+        before = None if file is None else _size(file)
+        packed = _packed(database, on_packed)
+        with database.writing() as connection:
+            drop_unused_texts(connection)
+            fill_series(connection)
+        if database.is_sqlite:
+            with database.own_words(), database.engine.connect() as connection:
+                raw = connection.connection.dbapi_connection
+                assert raw is not None  # noqa: S101 - It was connected just now.
+                # Outside a transaction, which SQLAlchemy's own calls would begin.
+                raw.execute("VACUUM")  # type: ignore[attr-defined]
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[attr-defined]
+        after = None if file is None else _size(file)
+    finally:
+        database.close()
+    return Compacted(packed, before, after)
+
+
+def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
+    """Pack in pieces, so that others can save in between; who is ended can begin again."""
+    count, last = 0, 0
+    while True:
+        columns = (runs.c.id, runs.c.result_json_zlib, runs.c.profile_json)
+        query = sa.select(*columns).where(runs.c.id > last).order_by(runs.c.id).limit(_PIECE)
+        with database.writing() as connection:
+            rows = connection.execute(query).all()
+            for row in rows:
+                values = {"profile_json": share(connection, row.profile_json)}
+                if not is_small(row.result_json_zlib):
+                    # What is damaged stays as it is, for whoever can read more of it.
+                    with suppress(ValueError):
+                        values["result_json_zlib"] = repack(row.result_json_zlib)
+                        count += 1
+                elif values["profile_json"] == row.profile_json:
+                    continue
+                connection.execute(runs.update().where(runs.c.id == row.id).values(values))
+        on_packed(count)
+        if len(rows) < _PIECE:
+            return count
+        last = rows[-1].id
+
+
+def move_store(source: str | os.PathLike[str] | None, target: str | os.PathLike[str]) -> Checked:
+    """Move a store: copy all of it, read the copy, and only then remove a file that it was in.
+
+    Returns
+    -------
+    Checked
+        What the copy holds; the store of a server stays, as others may use it.
+
+    Raises
+    ------
+    StoreError
+        If there is something at its new place, or the copy is not whole; then nothing is removed.
+
+    """
+    old, new = store_file(source), store_file(target)
+    if new is not None and new.exists():
+        raise StoreError(f"there is a file {new} already: name another place, or remove it")
+    with Store(source, make=False) as here:
+        here.check_writable()
+        name = Path(here.name) if here.files else None
+    if old is not None and new is not None and name is not None:
+        return _moved_file(name, new)
+    with Store(source, make=False) as here, Store(target) as there:
+        copied = copy_store(here, there, [])
+    if copied.left:
+        raise StoreError(f"not all of it could be moved, so that it stays: {copied.left[0]}")
+    return _checked_move(source, target, name)
+
+
+def _moved_file(old: Path, new: Path) -> Checked:
+    """Copy a file while nobody can write to it, and remove it when the copy is whole."""
+    new.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    os.close(handle)
+    try:
+        with (
+            closing(sqlite3.connect(old, isolation_level=None)) as lock,
+            closing(sqlite3.connect(old)) as here,
+            closing(sqlite3.connect(new)) as there,
+        ):
+            lock.execute("BEGIN IMMEDIATE")
+            here.backup(there)
+            there.commit()
+            return _checked_move(old, new, old)
+    except sqlite3.Error as error:
+        _remove(new)
+        raise StoreError(f"{old} cannot be moved: {error}; it stays as it was") from error
+    except BaseException:
+        if old.exists():
+            _remove(new)
+        raise
+
+
+def _checked_move(
+    source: str | os.PathLike[str] | None, target: str | os.PathLike[str], file: Path | None
+) -> Checked:
+    found = check_store(target)
+    there = check_store(source)
+    if (found.runs, found.experiments) != (there.runs, there.experiments):
+        raise StoreError("the copy does not hold all of it, so that the store stays where it was")
+    if len(found.faults) > len(there.faults):
+        raise StoreError(f"the copy is not whole, so that the store stays: {found.faults[0]}")
+    if file is not None:
+        _remove(file)
+    return found
+
+
+def _remove(file: Path) -> None:
+    for one in (file, *(file.with_name(file.name + end) for end in _BESIDE)):
+        one.unlink(missing_ok=True)
+
+
+def _size(file: Path) -> int:
+    beside = (file.with_name(file.name + end) for end in _BESIDE)
+    return sum(one.stat().st_size for one in (file, *beside) if one.exists())

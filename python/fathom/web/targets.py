@@ -1,0 +1,109 @@
+"""What this machine has that could be measured: devices, and folders with room."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import fathom
+from fathom._hanging import HangingError, within
+from fathom.errors import FathomError
+
+__all__ = ["Target", "targets"]
+
+_LOOK_S = 3.0
+_SECTOR_BYTES = 512
+_MOST = 64
+_LEFT_OUT = re.compile(r"(ram|fd|sr|nbd)\d+")
+_NO_FOLDERS = {
+    "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
+    "fusectl", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "ramfs", "securityfs", "squashfs",
+    "sysfs", "tracefs", "rpc_pipefs", "binfmt_misc",
+}  # fmt: skip
+
+
+class Target(NamedTuple):
+    """A device or a folder; ``use`` are words about who uses it and whether it may be written."""
+
+    kind: str
+    path: str
+    size_bytes: int | None
+    free_bytes: int | None
+    model: str
+    use: str
+    may_be_written: bool
+
+
+def targets(root: Path = Path("/")) -> list[Target]:
+    """Return devices, then folders; what hangs is told so, and keeps nobody waiting for long."""
+    return [*_devices(root / "sys/block"), *_folders(root / "proc/self/mounts")][:_MOST]
+
+
+def _devices(block: Path) -> list[Target]:
+    found = []
+    names = sorted(one.name for one in block.iterdir()) if block.is_dir() else []
+    for name in names:
+        size_bytes = int(_word(block / name / "size") or 0) * _SECTOR_BYTES
+        if not size_bytes or _LEFT_OUT.fullmatch(name):
+            continue
+        path = f"/dev/{name.replace('!', '/')}"
+        use, may = _verdict(path)
+        model = _word(block / name / "device/model")
+        found.append(Target("device", path, size_bytes, None, model, use, may))
+    return found
+
+
+def _verdict(path: str) -> tuple[str, bool]:
+    """Return what the guard says of writing to a device, without any permission."""
+    try:
+        told = within(
+            _LOOK_S, f"look at '{path}'", lambda: fathom.explain(["-b4K", "-w100", "-d1", path])
+        )
+    except (FathomError, HangingError) as error:
+        return str(error), False
+    verdict = told["targets"][0]["verdict"]
+    if not verdict["is_refused"]:
+        return "may be written", True
+    return f"{verdict['reason']}; {verdict['remedy']}", False
+
+
+def _folders(mounts: Path) -> list[Target]:
+    found: dict[str, Target] = {}
+    for line in mounts.read_text(errors="replace").splitlines():
+        device, place, kind, options, *_ = line.split(" ")
+        if kind in _NO_FOLDERS or "ro" in options.split(","):
+            continue
+        place = re.sub(r"\\(\d{3})", lambda one: chr(int(one[1], 8)), place)
+        with_room = _with_room(place, kind, device)
+        if with_room is not None:
+            found[place] = with_room
+    return [found[place] for place in sorted(found)]
+
+
+def _with_room(place: str, kind: str, device: str) -> Target | None:
+    try:
+        seen = within(_LOOK_S, f"look at '{place}'", lambda: os.statvfs(place))
+        is_folder = Path(place).is_dir() and os.access(place, os.W_OK)
+    except (OSError, HangingError):
+        return None
+    if not is_folder or not seen.f_blocks:
+        return None
+    size, free = seen.f_blocks * seen.f_frsize, seen.f_bavail * seen.f_frsize
+    return Target(
+        "folder",
+        place,
+        size,
+        free,
+        f"{kind} on {device}",
+        "files are made here",
+        may_be_written=True,
+    )
+
+
+def _word(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""

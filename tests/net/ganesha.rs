@@ -1,0 +1,148 @@
+//! nfs-ganesha with its VFS back end, started by the test that needs it and ended with it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fathom_net::{Address, Connection, FaultKind, Settings};
+use fathom_sys::clock::now_ns;
+use tempfile::TempDir;
+
+use crate::files::FileServer;
+use crate::namespace::INSIDE;
+use crate::server::{FILE_BYTES, pattern, settings, skip};
+
+/// A running server with one export, in which is the file `disk`.
+pub struct Ganesha {
+    /// Removed with it.
+    _folder: TempDir,
+    exported: PathBuf,
+    version: String,
+    child: Child,
+    pub port: u16,
+    pub mount_port: u16,
+}
+
+/// What differs from one test to the other.
+pub struct Export<'a> {
+    pub access: &'a str,
+    pub protocols: &'a str,
+    /// The folder to serve, if it is not one of the server's own.
+    pub folder: Option<PathBuf>,
+}
+
+impl Default for Export<'_> {
+    fn default() -> Self {
+        Self { access: "RW", protocols: "4", folder: None }
+    }
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Ganesha {
+    /// Nothing, with the reason said, where it cannot run.
+    pub fn start(export: &Export) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let exported = export.folder.clone().unwrap_or_else(|| folder.path().join("export"));
+        fs::create_dir_all(exported.join("inner")).unwrap();
+        fs::create_dir(folder.path().join("recovery")).unwrap();
+        fs::write(exported.join("disk"), pattern(0, FILE_BYTES)).unwrap();
+        let (port, mount_port) = (free_port(), free_port());
+        let Export { access, protocols, .. } = export;
+        // In a namespace with nothing but loopback it does not know that number, and needs to bind to none.
+        let bind = if std::env::var_os(INSIDE).is_some() { "" } else { "Bind_addr = 127.0.0.1;" };
+        let configuration = format!(
+            "NFS_CORE_PARAM {{ NFS_Port = {port}; MNT_Port = {mount_port}; NFS_Protocols = {protocols};\n\
+               {bind} Enable_NLM = false; Enable_RQUOTA = false; }}\n\
+             NFSv4 {{ Graceless = true; RecoveryBackend = fs; RecoveryRoot = \"{place}/recovery\"; }}\n\
+             EXPORT {{ Export_Id = 1; Path = {served}; Pseudo = /export; Access_Type = {access};\n\
+               Squash = No_Root_Squash; SecType = sys; Protocols = {protocols}; Transports = TCP;\n\
+               FSAL {{ Name = VFS; }} }}\n",
+            place = folder.path().display(),
+            served = exported.display(),
+        );
+        let file = folder.path().join("ganesha.conf");
+        fs::write(&file, configuration).unwrap();
+        let mut command = Command::new("ganesha.nfsd");
+        command.args(["-F", "-N", "NIV_EVENT", "-f"]).arg(&file);
+        command.arg("-L").arg(folder.path().join("log")).arg("-p").arg(folder.path().join("pid"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            skip("there is no ganesha.nfsd");
+            return None;
+        };
+        let version = (*protocols).to_owned();
+        let mut server = Self { _folder: folder, exported, version, child, port, mount_port };
+        server.is_ready().then_some(server)
+    }
+
+    /// Waits until it listens and serves its file.
+    fn is_ready(&mut self) -> bool {
+        let begun_ns = now_ns();
+        let address = self.at("disk", self.port);
+        loop {
+            match Connection::connect(&address, &settings()) {
+                Ok(connection) => {
+                    connection.close();
+                    return true;
+                }
+                Err(fault) if fault.kind == FaultKind::Unreachable => {}
+                Err(fault) => {
+                    skip(&format!("ganesha does not serve its file here: {fault}"));
+                    return false;
+                }
+            }
+            if self.child.try_wait().unwrap().is_some() || now_ns() - begun_ns > 20_000_000_000 {
+                skip("ganesha.nfsd does not run here: it needs root");
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// A file of the export in a version of the protocol, over a port.
+    pub fn of_version(&self, name: &str, version: &str, port: u16) -> Address {
+        let export = match version {
+            "3" => self.exported.display().to_string(),
+            _ => "/export".to_owned(),
+        };
+        let mount = self.mount_port;
+        let more = if version == "3" { format!("&mountport={mount}") } else { String::new() };
+        let text = format!("nfs://127.0.0.1:{port}{export}/{name}?version={version}{more}");
+        Address::parse(&text).unwrap()
+    }
+}
+
+impl FileServer for Ganesha {
+    fn at(&self, name: &str, port: u16) -> Address {
+        self.of_version(name, &self.version, port)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.exported.join(name)
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn settings(&self) -> Settings {
+        settings()
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Ganesha {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,120 @@
+//! NFS 3, against nfs-ganesha, which needs a port mapper: both run in network and mount namespaces of their
+//! own, and so does the test.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use fathom_net::{Address, Connection, FaultKind, Operation};
+
+use crate::files::{
+    FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding,
+    outstanding, writes_without_room,
+};
+use crate::ganesha::{Export, Ganesha};
+use crate::load::{drive_blind, scattered};
+use crate::namespace::{is_inside, small_file_system};
+use crate::server::{FILE_BYTES, pattern, settings, skip};
+
+/// The port mapper, ended with the test.
+struct Mapper(Child);
+
+impl Mapper {
+    fn start() -> Option<Self> {
+        let mut command = Command::new("rpcbind");
+        command.args(["-f", "-w"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            skip("there is no rpcbind");
+            return None;
+        };
+        for _ in 0..400 {
+            if std::net::TcpStream::connect("127.0.0.1:111").is_ok() {
+                return Some(Self(child));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        skip("rpcbind does not run here");
+        None
+    }
+}
+
+impl Drop for Mapper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn started(access: &str) -> Option<(Mapper, Ganesha)> {
+    let mapper = Mapper::start()?;
+    let export = Export { access, protocols: "3", ..Export::default() };
+    Ganesha::start(&export).map(|server| (mapper, server))
+}
+
+#[test]
+fn data_offsets_and_limits_of_version_3() {
+    if !is_inside("nfs3::data_offsets_and_limits_of_version_3") {
+        return;
+    }
+    let Some((_mapper, mut server)) = started("RW") else { return };
+    let mut connection = server.connect();
+    let facts = connection.facts().clone();
+    assert_eq!((facts.size_bytes, facts.dialect.as_str()), (FILE_BYTES, "NFS 3"));
+    assert_eq!((facts.outstanding_max, facts.is_read_only, facts.can_trim), (None, false, false));
+    assert!(connection.no_op().unwrap() > Duration::ZERO);
+    connection.close();
+    // The port of the mount protocol is the port mapper's to know.
+    let named = server.at("disk", server.port).to_string();
+    let (asked, _) = named.split_once("&mountport").unwrap();
+    Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap().close();
+    data_and_offsets(&server);
+    a_file_comes_and_goes(&server);
+    many_are_outstanding(&server);
+    assert_eq!(outstanding(&server, 100), 100);
+    let mut connection = server.connect();
+    // Without state on the server, a file that is gone is gone for everybody.
+    server.connect().remove().unwrap();
+    let failed = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4).failed();
+    assert_eq!(failed, vec![-116; 20]);
+    assert_eq!(connection.lost(), None);
+    std::fs::write(server.path("disk"), pattern(0, FILE_BYTES)).unwrap();
+    a_kill_ends_all(&mut server);
+}
+
+#[test]
+fn a_read_only_export_and_no_port_mapper_of_version_3() {
+    if !is_inside("nfs3::a_read_only_export_and_no_port_mapper_of_version_3") {
+        return;
+    }
+    let Some((mapper, server)) = started("RO") else { return };
+    let mut connection = server.connect();
+    assert!(connection.facts().is_read_only);
+    assert_eq!(connection.write_all_at(0, &[0; 512]).unwrap_err().kind, FaultKind::ReadOnly);
+    let fault = Connection::connect(&server.at("missing", server.port), &settings());
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+    let fault = Connection::connect(&server.at("inner", server.port), &settings());
+    assert_eq!(fault.unwrap_err().kind, FaultKind::Invalid);
+    drop(mapper);
+    let named = server.at("disk", server.port).to_string();
+    let (asked, _) = named.split_once("&mountport").unwrap();
+    let fault = Connection::connect(&Address::parse(asked).unwrap(), &settings()).unwrap_err();
+    assert!(fault.text.contains("rpcbind") && fault.text.contains("mountport=PORT"), "{fault}");
+}
+
+#[test]
+fn a_full_export_says_so() {
+    if !is_inside("nfs3::a_full_export_says_so") {
+        return;
+    }
+    let folder = small_file_system();
+    let Some(_mapper) = Mapper::start() else { return };
+    for version in ["4", "3"] {
+        let export =
+            Export { protocols: version, folder: Some(folder.clone()), ..Export::default() };
+        let Some(server) = Ganesha::start(&export) else { return };
+        let failed = writes_without_room(&server, FILE_BYTES);
+        assert!((40..64).contains(&failed.len()), "{failed:?}");
+        assert!(failed.iter().all(|result| *result == -28), "{failed:?}");
+        drop(server);
+        std::fs::remove_dir(folder.join("inner")).unwrap();
+    }
+}

@@ -1,0 +1,202 @@
+"""A real Pacemaker of three nodes in namespaces of this machine, made and ended by a test.
+
+Each node has a network, mounts, a host name, IPC and process numbers of its own, and its own
+folders for state and logs; a bridge in a namespace of its own joins them. Nothing of this machine's
+own cluster, if it has one, is touched.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["NODES", "Cluster", "missing"]
+
+NODES = ("n1", "n2", "n3")
+_PROGRAMS = ("corosync", "pacemakerd", "crm_mon", "crm_resource", "cibadmin", "unshare", "ip")
+_NSENTER = shutil.which("nsenter") or "nsenter"
+_NODE = """
+set -eu
+mount --make-rprivate /
+mount -t tmpfs -o mode=755 tmpfs /run
+mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+mkdir -p /run/crm /run/lock
+chown hacluster:haclient /run/crm
+mount --bind "$1/etc" /etc/corosync
+mount --bind "$1/corosync" /var/lib/corosync
+mount --bind "$1/pacemaker" /var/lib/pacemaker
+mount --bind "$1/log" /var/log/pacemaker
+hostname "$2"
+ip link set lo up
+until ip link show eth0 >/dev/null 2>&1; do sleep 0.05; done
+ip address add "10.66.0.$3/24" dev eth0
+ip link set eth0 up
+corosync -f > "$1/corosync.out" 2>&1 &
+sleep 1
+exec pacemakerd -f > "$1/pacemakerd.out" 2>&1
+"""
+_COROSYNC = """
+totem {{
+    version: 2
+    cluster_name: lab
+    transport: udpu
+    token: 1000
+}}
+nodelist {{
+{nodes}
+}}
+quorum {{
+    provider: corosync_votequorum
+}}
+logging {{
+    to_stderr: no
+    to_syslog: no
+    to_logfile: no
+}}
+"""
+_GROUP = """
+<group id="files">
+  <primitive id="address" class="ocf" provider="pacemaker" type="Dummy">
+    <operations><op id="address-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
+  </primitive>
+  <primitive id="export" class="ocf" provider="pacemaker" type="Dummy">
+    <operations><op id="export-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
+  </primitive>
+</group>
+"""
+
+
+def missing() -> str | None:
+    """Return why no cluster can run here; None if one can."""
+    if os.geteuid() != 0:
+        return "only root makes namespaces"
+    lacking = [one for one in _PROGRAMS if shutil.which(one) is None]
+    return f"{', '.join(lacking)} not installed (Debian: pacemaker, corosync)" if lacking else None
+
+
+class Cluster:
+    """Three nodes; ``close`` ends all of them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make and start it."""
+        self.folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._inside: dict[str, int] = {}
+        self._switch = self._begun("unshare", "--net", "sleep", "infinity")
+        self._wait(lambda: self._has_own_network(self._switch.pid))
+        self._in(self._switch.pid, "ip", "link", "add", "lan", "type", "bridge")
+        self._in(self._switch.pid, "ip", "link", "set", "lan", "up")
+        for number, name in enumerate(NODES, start=1):
+            self._node(name, number)
+
+    def _node(self, name: str, number: int) -> None:
+        place = self.folder / name
+        for part in ("etc", "corosync", "pacemaker", "log"):
+            (place / part).mkdir(parents=True)
+        for part in ("cib", "pengine", "blackbox", "cores"):
+            (place / "pacemaker" / part).mkdir()
+            shutil.chown(place / "pacemaker" / part, "hacluster", "haclient")
+        for part in ("pacemaker", "log"):
+            shutil.chown(place / part, "hacluster", "haclient")
+        nodes = "\n".join(
+            f"node {{\nring0_addr: 10.66.0.{at}\nname: {one}\nnodeid: {at}\n}}"
+            for at, one in enumerate(NODES, start=1)
+        )
+        (place / "etc/corosync.conf").write_text(_COROSYNC.format(nodes=nodes))
+        spaces = ("--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--mount-proc")
+        words = ("/bin/sh", "-c", _NODE, "sh", str(place), name, str(number))
+        started = self._begun("unshare", *spaces, "--kill-child", *words)
+        children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+        self._wait(lambda: bool(children.read_text().split()))
+        inside = int(children.read_text().split()[0])
+        self._wait(lambda: self._has_own_network(inside))
+        self._inside[name] = inside
+        own = str(self._switch.pid)
+        pair = ("type", "veth", "peer", "name", "eth0", "netns", str(inside))
+        self._in(int(own), "ip", "link", "add", f"to-{name}", *pair)
+        self._in(int(own), "ip", "link", "set", f"to-{name}", "master", "lan", "up")
+
+    def run(self, node: str, *words: str) -> str:
+        """Run a program in a node and return what it printed."""
+        pid = str(self._inside[node])
+        return subprocess.run(
+            [_NSENTER, "-t", pid, "-a", *words], capture_output=True, text=True, check=True
+        ).stdout
+
+    def state(self, node: str = "n1") -> str:
+        """Return what ``crm_mon`` tells as XML."""
+        return self.run(node, "crm_mon", "-1", "--inactive", "--output-as=xml")
+
+    def log(self, node: str) -> Path:
+        """Return the log of a node."""
+        return self.folder / node / "log/pacemaker.log"
+
+    def wait_for(self, words: str, node: str = "n1", seconds: float = 90) -> None:
+        """Wait until ``crm_mon`` of a node shows these words."""
+
+        def is_shown() -> bool:
+            try:
+                return words in self.state(node)
+            except subprocess.CalledProcessError:
+                return False
+
+        self._wait(is_shown, seconds)
+
+    def begin_resources(self) -> None:
+        """Have a group of two resources on the first node, once all are online."""
+        self.wait_for('nodes_configured number="3"')
+        for name in NODES:
+            self.wait_for(f'<node name="{name}" id="{name[1]}" online="true"')
+        self.run("n1", "crm_attribute", "--name", "stonith-enabled", "--update", "false")
+        self.run("n1", "cibadmin", "--create", "-o", "resources", "--xml-text", _GROUP)
+        self.run("n1", "crm_resource", "--move", "--resource", "files", "--node", "n1")
+        self.wait_online("n1")
+
+    def wait_online(self, *on: str) -> None:
+        """Wait until both resources run on one of these nodes."""
+
+        def is_there() -> bool:
+            try:
+                return self.run("n1", "crm_resource", "-W", "-r", "export").strip().endswith(on)
+            except subprocess.CalledProcessError:
+                return False
+
+        self._wait(is_there, 60)
+
+    def cut(self, name: str) -> None:
+        """Take a node's cable away."""
+        self._in(self._switch.pid, "ip", "link", "set", f"to-{name}", "down")
+
+    def close(self) -> None:
+        """End all that was started."""
+        for process in reversed(self._processes):
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+    def _begun(self, *words: str) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        self._processes.append(process)
+        return process
+
+    @staticmethod
+    def _in(pid: int, *words: str) -> None:
+        subprocess.run([_NSENTER, "-t", str(pid), "-n", *words], check=True)
+
+    @staticmethod
+    def _has_own_network(pid: int) -> bool:
+        return not Path(f"/proc/{pid}/ns/net").samefile("/proc/self/ns/net")
+
+    @staticmethod
+    def _wait(is_so: Callable[[], bool], seconds: float = 20) -> None:
+        until = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < until, "it did not come to be in time"
+            time.sleep(0.1)

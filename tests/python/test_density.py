@@ -1,0 +1,428 @@
+"""How many databases a machine carries: private clusters, sums, what ended it, and nothing left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from commands import COMMAND, command
+from fathom.databases.account import account_for
+from fathom.databases.folder import end_left, processes_in
+from fathom.databases.pgbench import DatabaseFigures, PgbenchError, read_pgbench
+from fathom.databases.postgresql import find_binaries
+from fathom.errors import InvalidRequestError, RefusedError
+from fathom.experiments.density.experiment import Counter
+from fathom.experiments.density.outcome import Measured, jain, sentences_of
+from fathom.experiments.density.plan import DensityPlan, plan_density
+from fathom.experiments.session import Observation, answered
+from fathom.host import Limit, limit_between, read_counters
+from fathom.report import gather, html_page
+from fathom.store import Store
+from reported import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Server
+    from fathom.experiments.session import Step
+
+PLAN = DensityPlan("/nowhere", (1, 2, 4), 10)
+SMALL = ("--scale", "1", "--clients", "1", "--time", "1s")
+REPORT = """pgbench (15.18 (Debian))
+progress: 1.0 s, 3312.9 tps, lat 0.301 ms stddev 0.520, 0 failed
+transaction type: <builtin: select only>
+number of transactions actually processed: 6622
+number of failed transactions: 3 (0.045%)
+latency average = 0.302 ms
+latency stddev = 0.522 ms
+initial connection time = 4.201 ms
+tps = 3311.528391 (without initial connection time)
+"""
+
+
+def _lacks_postgresql() -> str | None:
+    try:
+        find_binaries()
+        account_for()
+    except InvalidRequestError as error:
+        return str(error)
+    return None
+
+
+LACKS = _lacks_postgresql()
+needs_postgresql = pytest.mark.skipif(LACKS is not None, reason=LACKS or "")
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Return a folder that other accounts can enter, as those of pytest are not."""
+    with tempfile.TemporaryDirectory(prefix="fathom-many-", dir="/var/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+# What was at its limit, on machines made of files.
+
+
+def machine(root: Path, files: dict[str, str]) -> Path:
+    always = {
+        "proc/self/cgroup": "0::/lab\n",
+        "proc/self/mountinfo": "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+    }
+    for name, text in {**always, **files}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def stat(busy: int, idle: int, waiting: int = 0) -> str:
+    line = f"{busy} 0 0 {idle} {waiting} 0 0 0 0 0"
+    return f"cpu  {line}\ncpu0 {line}\ncpu1 999999 0 0 9 9 0 0 0 0 0\n"
+
+
+def disk(read_bytes: int, busy_ms: int) -> str:
+    return f"   8       0 sda 10 0 {read_bytes // 512} 5 10 0 0 5 0 {busy_ms} 5\n"
+
+
+GROUP = "sys/fs/cgroup/lab"
+MIB = 1 << 20
+LIMITS = {
+    "a quota": (
+        "CPU",
+        "quota of control group /lab",
+        {f"{GROUP}/cpu.stat": "nr_periods 10\nnr_throttled 1\n", "proc/stat": stat(0, 100)},
+        {f"{GROUP}/cpu.stat": "nr_periods 110\nnr_throttled 81\n", "proc/stat": stat(40, 160)},
+    ),
+    "all CPUs": (
+        "CPU",
+        "95% busy",
+        {"proc/stat": stat(0, 0)},
+        {"proc/stat": stat(950, 50), "proc/diskstats": disk(0, 10)},
+    ),
+    "a limit of memory, where the device is busy, too": (
+        "memory",
+        "met its memory limit of 64 MiB 500 times",
+        {
+            f"{GROUP}/memory.max": f"{64 * MIB}\n",
+            f"{GROUP}/memory.events": "max 0\n",
+            f"{GROUP}/memory.stat": "workingset_refault_file 0\n",
+            "proc/diskstats": disk(0, 0),
+        },
+        {
+            f"{GROUP}/memory.events": "max 500\n",
+            f"{GROUP}/memory.stat": f"workingset_refault_file {900 * MIB // 4096}\n",
+            "proc/diskstats": disk(1000 * MIB, 9900),
+            "proc/stat": stat(100, 100, 800),
+        },
+    ),
+    "all of memory": (
+        "memory",
+        "memory was full",
+        {"proc/vmstat": "workingset_refault_file 7\npswpin 0\n"},
+        {"proc/vmstat": f"workingset_refault_file 7\npswpin {90 * MIB // 4096}\n"},
+    ),
+    "pressure of memory": (
+        "memory",
+        "waited for memory",
+        {"proc/pressure/memory": "some avg10=0.00 total=0\nfull avg10=0.00 total=0\n"},
+        {"proc/pressure/memory": "some avg10=9.00 total=4000000\nfull avg10=0.00 total=0\n"},
+    ),
+    "a limit of I/O, where the CPUs are busy with others": (
+        "device",
+        "of the 200 writes/s that control group /lab allows on sda",
+        {f"{GROUP}/io.max": "8:0 rbps=max wiops=200\n", f"{GROUP}/io.stat": "8:0 wios=50\n"},
+        {
+            f"{GROUP}/io.stat": "8:0 rbytes=7 wios=1990\n",
+            "proc/diskstats": disk(0, 10),
+            "proc/stat": stat(990, 10),
+        },
+    ),
+    "a device": ("device", "sda had I/O for 97%", {}, {"proc/diskstats": disk(0, 9700)}),
+    "waiting": ("device", "because of I/O", {}, {"proc/stat": stat(200, 300, 500)}),
+    "nothing": ("none", "20% busy", {}, {"proc/stat": stat(200, 800), "proc/vmstat": "x y z\n"}),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_what_is_at_its_limit_is_told_by_the_counters(name: str, tmp_path: Path) -> None:
+    resource, words, then, later = LIMITS[name]
+    start = {"proc/stat": stat(0, 0), "proc/diskstats": disk(0, 0)}
+    root = machine(tmp_path, {**start, **then})
+    before = replace(read_counters(root, frozenset({0})), at_s=0.0)
+    after = replace(read_counters(machine(root, later), frozenset({0})), at_s=10.0)
+    found = limit_between(before, after)
+    assert (found.resource, words in found.evidence) == (resource, True), found
+
+
+def test_what_others_used_of_the_cpus_is_told(tmp_path: Path) -> None:
+    before = replace(
+        read_counters(machine(tmp_path, {"proc/stat": stat(0, 0)}), frozenset({0})), at_s=0.0
+    )
+    after = replace(
+        read_counters(machine(tmp_path, {"proc/stat": stat(900, 100)}), frozenset({0})), at_s=10.0
+    )
+    assert limit_between(before, after, own_cpu_s=3.0).others_percent == pytest.approx(60)
+
+
+# The strategy, without a database.
+
+
+def step_of(rates: list[float], resource: str = "none") -> Observation:
+    databases = [DatabaseFigures(f"db{at}", rate, 1000 / rate) for at, rate in enumerate(rates, 1)]
+    limit = Limit(resource, "so it was", 50.0)  # type: ignore[arg-type]
+    return Observation(more=Measured(tuple(databases), limit))
+
+
+def counted(rates: dict[int, list[float]], resource: str = "none") -> Counter:
+    counter = Counter(PLAN)
+
+    def answer(step: Step) -> Observation:
+        count = int(step.arguments[0].removeprefix("databases="))
+        return step_of(rates[count], resource) if count in rates else Observation(failure="no room")
+
+    counter.failure = answered(counter.strategy(), answer)  # type: ignore[attr-defined]
+    return counter
+
+
+def test_sums_are_held_against_that_many_times_one() -> None:
+    found = counted({1: [100.0], 2: [100.0, 95.0], 4: [60.0, 50.0, 40.0, 30.0]}, "CPU")
+    assert [one.per_s for one in found.steps] == [100, 195, 180]
+    assert [one.linear_share for one in found.steps] == [1, 0.975, 0.45]
+    # Of each transaction, and not of each database: 4 of them take 1 s of clients' time per second.
+    assert found.steps[2].latency_mean_ms == pytest.approx(4000 / 180)
+    assert found.steps[2].latency_worst_ms == pytest.approx(1000 / 30)
+    headline, end, shares = sentences_of(PLAN, found.steps)
+    assert headline == "4 databases carried 180 TPS together: 45% of 4 times the 100 TPS of one."
+    assert "linear up to 2" in end
+    assert "no more at 4. What ended it: CPU; so it was." in end
+    assert "30 to 60 TPS each, a fairness (Jain) of 0.942" in shares
+
+
+def test_fairness_is_jain_s_index() -> None:
+    assert jain([5.0] * 7) == pytest.approx(1)
+    assert jain([1.0, 0.0, 0.0, 0.0]) == pytest.approx(1 / 4)
+    assert jain([0.0, 0.0]) == 1
+
+
+def test_a_step_that_fails_ends_it_with_what_was_measured() -> None:
+    found = counted({1: [100.0]})
+    assert len(found.steps) == 1
+    assert found.failure == "2 databases: no room"  # type: ignore[attr-defined]
+    assert sentences_of(PLAN, found.steps, "no room")[-1] == "It ended early: no room."
+
+
+def test_reports_of_pgbench_are_read_of_all_versions() -> None:
+    found = read_pgbench("db1", REPORT)
+    assert found == DatabaseFigures("db1", 3311.528391, 0.302, 0.522, 6622, 3)
+    before_14 = REPORT[: REPORT.index("tps =")] + (
+        "tps = 10.5 (including connections establishing)\n"
+        "tps = 12.5 (excluding connections establishing)\n"
+    )
+    assert read_pgbench("db1", before_14).per_s == 12.5
+    with pytest.raises(PgbenchError, match="db1: pgbench printed no report, but: fatal"):
+        read_pgbench("db1", "pgbench: error\nfatal: no such thing\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--databases", "0..4"), "range rises"),
+        (("--databases", "9..2"), "range rises"),
+        (("--databases", "2000"), "from 1 to 1,000"),
+        (("--load", "drop-all"), "--load is select-only"),
+        (("--load", "tpcb-like", "--scale", "2", "--clients", "4"), "wait for each other"),
+        (("--account", "root"), "refuses to run as root"),
+        (("--account", "no-such-account"), "there is no account"),
+        (("--size", "1G"), "--size needs --synthetic"),
+        (("--synthetic", "no-such-load"), "no-such-load"),
+        (("--synthetic", "crystaldiskmark"), "name one load"),
+        (("--synthetic", "sql-log", "--size", "500T", "--databases", "900"), "free"),
+        (("--time", "0s"), "at least 1s"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_made(
+    words: tuple[str, ...], why: str, tmp_path: Path
+) -> None:
+    done = command("density", "--dry-run", *words, tmp_path / "new")
+    assert (done.returncode, why in done.stderr) == (3, True), done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_is_no_place_for_databases(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidRequestError, match="is not a folder"):
+        plan_density(replace(PLAN, folder=str(tmp_path / "file"), kind="files", workload="sql-log"))
+
+
+# Files in place of databases, through the engine.
+
+
+def test_files_take_the_place_of_databases(tmp_path: Path) -> None:
+    workloads = tmp_path / "workloads"
+    workloads.mkdir()
+    (workloads / "small.toml").write_text(
+        'title = "x"\nreason = "x"\nsources = ["x"]\nleft_out = ["x"]\nsize = "1M"\n'
+        'arguments = ["-b4K", "-r", "-t1", "-o2", "-W0", "-d9", "-w50", "-L"]\n'
+    )
+    more = {"FATHOM_WORKLOADS": str(workloads), "FATHOM_STORE": str(tmp_path / "s.sqlite")}
+    words = ("--synthetic", "small", "--databases", "1..2", "--time", "1s", "--json")
+    done = command("density", *words, tmp_path / "new", environment=more)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert not (tmp_path / "new").exists()
+    assert [len(one["members"]) for one in found["steps"]] == [1, 2]
+    with Store(tmp_path / "s.sqlite") as store:
+        for step in found["steps"]:
+            run = store.runs.get(step["run_id"])
+            assert step["per_s"] == pytest.approx(run.result.time_spans[0].total.iops)
+            assert step["per_s"] == pytest.approx(sum(one["per_s"] for one in step["members"]))
+        # Nothing but the steps was saved: files are made before.
+        assert len(store.runs.list()) == 2
+        material = gather(store, ["e1"])
+    page = html_page(material)
+    assert "files carried" in page
+    rows = figures(material)["density"].table.rows
+    assert [row[0] for row in rows] == [1, 2]
+    assert rows[1][1] == pytest.approx(found["steps"][1]["per_s"])
+
+
+# Real clusters.
+
+
+@needs_postgresql
+def test_private_clusters_are_measured_and_others_left_alone(server: Server, place: Path) -> None:
+    own = (Path(server._folder) / "data/postmaster.pid").read_text()
+    new = place / ("a long name with spaces " * 6)
+    done = command("density", *SMALL, "--databases", "1..2", "--json", "--keep", new)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [one["databases"] for one in found["steps"]] == [1, 2]
+    for step in found["steps"]:
+        assert step["per_s"] == pytest.approx(sum(one["per_s"] for one in step["members"]))
+        for one in step["members"]:
+            assert one["count"] > 0
+            assert one["failed"] == 0
+    (kept,) = new.iterdir()
+    assert sorted(one.name for one in kept.glob("db*")) == ["db1", "db2"]
+    assert processes_in(kept) == []
+    assert (Path(server._folder) / "data/postmaster.pid").read_text() == own
+    server.new_database()
+    # What was kept on purpose is not what a killed command has left.
+    end_left(new)
+    assert kept.exists()
+
+
+def _begun(place: Path, store: Path) -> subprocess.Popen[bytes]:
+    """Start a measurement, and return once pgbench loads its database."""
+    words = [*COMMAND, "density", "--scale", "1", "--clients", "1", "--time", "60s"]
+    process = subprocess.Popen(
+        [*words, "--databases", "1", str(place)],
+        env={**os.environ, "FATHOM_STORE": str(store)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 60
+    while not any(_is_loading(pid) for pid in processes_in(place)):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return process
+
+
+def _is_loading(pid: int) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[0].endswith(b"/pgbench") and b"-T" in words
+
+
+@needs_postgresql
+def test_ctrl_c_leaves_nothing(place: Path, tmp_path: Path) -> None:
+    process = _begun(place, tmp_path / "s.sqlite")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert list(place.iterdir()) == []
+    assert processes_in(place) == []
+    with Store(tmp_path / "s.sqlite") as store:
+        assert [one.state for one in store.experiments.list()] == ["interrupted"]
+
+
+@needs_postgresql
+def test_what_a_killed_command_left_is_ended_by_the_next(place: Path, tmp_path: Path) -> None:
+    process = _begun(place, tmp_path / "s.sqlite")
+    # A person's shell in the same folder is none of its processes.
+    shell = subprocess.Popen(["/bin/sleep", "60"], cwd=next(place.iterdir()))
+    try:
+        with pytest.raises(RefusedError, match=f"process {process.pid} measures databases"):
+            end_left(place)
+        process.kill()
+        process.wait()
+        assert len(processes_in(place)) > 5
+        told: list[int] = []
+        end_left(place, lambda _folder, ended: told.append(ended))
+        assert told[0] > 5
+        assert list(place.iterdir()) == []
+        assert shell.poll() is None
+    finally:
+        shell.kill()
+        shell.wait()
+
+
+@needs_postgresql
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs databases as another account")
+def test_a_folder_that_the_account_cannot_enter_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    done = command("density", *SMALL, "--databases", "1", tmp_path / "new")
+    assert (done.returncode, "may not enter" in done.stderr) == (3, True), done.stderr
+    assert not (tmp_path / "new").exists()
+
+
+# Limits that the test sets.
+
+
+@pytest.fixture
+def quota() -> Iterator[Path]:
+    """Return a control group that may use half of a CPU."""
+    for base, limits in (
+        (Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": "10000"}),
+        (Path("/sys/fs/cgroup"), {"cpu.max": "10000 20000"}),
+    ):
+        group = base / f"fathom-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            for name, text in limits.items():
+                (group / name).write_text(text)
+        except OSError:
+            group.rmdir()
+            continue
+        yield group
+        until = time.monotonic() + 10
+        while (group / "cgroup.procs").read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+        group.rmdir()
+        return
+    pytest.skip("no control group with a quota of the CPU can be made here (root, cpu controller)")
+
+
+@needs_postgresql
+def test_a_quota_of_the_cpu_is_what_ended_it(quota: Path, place: Path) -> None:
+    join = f"import os; open({str(quota / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))"
+    done = command("density", *SMALL, "--databases", "1", "--json", place, before=join)
+    assert done.returncode == 0, done.stderr
+    (step,) = json.loads(done.stdout)["steps"]
+    # Where others leave less of the CPUs than the quota, these are the limit themselves.
+    assert step["limit"]["resource"] == "CPU", step["limit"]
+    assert list(place.iterdir()) == []

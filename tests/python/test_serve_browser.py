@@ -1,0 +1,156 @@
+"""The pages of ``fathom serve`` in a real browser: widths, themes, keyboard, two viewers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from fabricated import fabricated
+from fathom.store import Store
+from reported import EVIL, saved_assessment
+from served import Server, served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+DESKTOP, PHONE = 1400, 420
+PAGES = ("/", "/start", "/runs", "/experiments", "/compare?a=7&b=8", "/trends", "/findings")
+DRAWN = ("/runs/7", "/experiments/1", "/trends/7")
+LOAD = "-c8M -b4K -r -o4 -L -W0 -d60"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("browsed")
+    with Store(folder / "store.sqlite") as store:
+        saved_assessment(store, name=f"/mnt/{EVIL}", evil=EVIL)
+        for at in range(8):
+            result = fabricated(rates=1000.0 + at, latency_ns=100.0, path=f"/mnt/{EVIL}", depth=8)
+            store.runs.save(result, ["-o8", f"/mnt/{EVIL}"], label=EVIL)
+    with served(folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def opened(browser: Browser, server: Server, width: int, theme: str) -> tuple[Page, list[str]]:
+    """Return a page of somebody who has the token, and what it will complain about."""
+    page = browser.new_page(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if theme == "dark" else "light",
+    )
+    complaints: list[str] = []
+    page.on("console", lambda one: complaints.append(one.text) if one.type == "error" else None)
+    page.on("pageerror", lambda one: complaints.append(str(one)))
+    page.goto(f"{server.base}/?token={server.token}")
+    assert page.url == f"{server.base}/"
+    return page, complaints
+
+
+def axe() -> str:
+    """Return axe-core, which a package of Python's brings along."""
+    found = pytest.importorskip("axe_playwright_python", reason="axe is not installed")
+    return (Path(found.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("width", "theme"), [(DESKTOP, "light"), (PHONE, "dark")])
+def test_each_page_is_whole_and_readable(
+    browser: Browser, server: Server, width: int, theme: str
+) -> None:
+    script = axe()
+    page, complaints = opened(browser, server, width, theme)
+    for path in (*PAGES, *DRAWN):
+        page.goto(f"{server.base}{path}")
+        if path in DRAWN or "compare" in path:
+            page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+        over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert page.evaluate(over) <= 0, path
+        assert page.evaluate("window.evil") is None
+        page.evaluate(script)
+        found = page.evaluate("axe.run({resultTypes: ['violations']})")
+        serious = [
+            (one["id"], one["nodes"][0]["html"])
+            for one in found["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == [], path
+        assert page.query_selector_all(".problem") == []
+    assert complaints == []
+    page.close()
+
+
+def test_a_run_by_keyboard_alone_seen_by_two_and_stopped(browser: Browser, server: Server) -> None:
+    other, other_complaints = opened(browser, server, PHONE, "light")
+    page, complaints = opened(browser, server, DESKTOP, "dark")
+    page.goto(f"{server.base}/start")
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.locator("#go").is_disabled()
+    reach(page, "textarea")
+    page.keyboard.type(LOAD)
+    reach(page, "input[name=target]")
+    page.keyboard.type(str(server.folder / f"{EVIL[:8]}.dat"))
+    reach(page, "#explain")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#go:not([disabled])", timeout=60_000)
+    assert "1 run, about 1:00" in page.inner_text("#words")
+    reach(page, "#go")
+    page.keyboard.press("Enter")
+    for one in (page, other):
+        one.wait_for_selector(".live .numbers dd", timeout=60_000)
+        one.wait_for_selector(".live polyline", state="attached")
+        assert "<script>" in one.inner_text(".live h2")
+    reach(page, ".live .stop")
+    page.keyboard.press("Enter")
+    for one in (page, other):
+        one.wait_for_selector(".live", state="detached", timeout=60_000)
+        assert one.locator("#ended tr").first.inner_text().startswith("interrupted")
+    assert (complaints, other_complaints) == ([], [])
+    page.close()
+    other.close()
+
+
+def reach(page: Page, selector: str) -> None:
+    """Press the tabulator until it is there."""
+    for _ in range(80):
+        if page.evaluate("one => document.activeElement.matches(one)", selector):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"the keyboard does not reach {selector}")
+
+
+def test_controls_do_what_they_say(browser: Browser, server: Server) -> None:
+    page, complaints = opened(browser, server, DESKTOP, "light")
+    page.goto(f"{server.base}/runs")
+    page.get_by_role("button", name="IOPS").click()
+    shown = [one.replace(",", "") for one in page.locator("td:nth-child(6)").all_inner_texts()]
+    assert [*map(float, shown)] == sorted(map(float, shown))
+    page.locator("[name=pick]").nth(0).check()
+    assert page.locator("#compare-picked").is_disabled()
+    page.locator("[name=pick]").nth(1).check()
+    page.locator("#compare-picked").click()
+    page.wait_for_selector("#changes, #told, .first")
+    assert "/compare?a=" in page.url
+    page.locator("#theme").select_option("dark")
+    page.goto(f"{server.base}/runs/7")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.locator("#baseline [name=name]").fill("golden")
+    page.locator("#baseline button").click()
+    page.wait_for_selector("#baseline .told:has-text('golden')")
+    page.goto(f"{server.base}/trends/7?baseline=golden")
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    assert "Against golden" in page.inner_text("main")
+    assert complaints == []
+    page.close()
