@@ -119,7 +119,7 @@ def known_mean(noise: Noise, seconds: int, random: np.random.Generator) -> Outco
 _RESEMBLANCE = "So few runs often do not show memory"
 _SEEN = "of less than 0.63 from run to run, skewness, nor what comes in fewer than 26 % of them"
 _WIDER = "The intervals hold at 95 % or more"
-_BETWEEN = "what changed between them is not told apart"
+_BETWEEN = "what changed between them cannot be distinguished"
 CLAIMS = (
     Claim(
         "mean",

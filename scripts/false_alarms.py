@@ -5,7 +5,7 @@
 
 `record` makes one short run after the other with the same arguments; end them by a count, such as
 --stop-ios=12000 for a tenth of a second. `judge` draws A and B from them as the lab would make
-them: "repeat" takes as many runs as `fathom repeat` would for A, and then for B; "in turns" takes
+them: "repeat" takes as many runs as `fathom repeat` would for A, and then for B; "interleaved" takes
 one run for each side by turns. All are of one kind, so that whatever differs is a false alarm. Then
 it makes B 3 % slower and counts how often that is found.
 """
@@ -96,12 +96,12 @@ def judge(file: Path, pairs: int) -> None:
     """Print how often equals differ, and how often a slowdown is found."""
     runs = read(file)
     print(f"{file.name}: {len(runs)} runs, IOPS {spread(runs)}")
-    for order in ("repeat", "in turns"):
+    for order in ("repeat", "interleaved"):
         alarms: dict[str, list[bool]] = defaultdict(list)
         places = []
         for place, a, b in drawn(runs, order, pairs):
             places.append(place)
-            for name, value in alarms_of(a, b, in_turns=order == "in turns").items():
+            for name, value in alarms_of(a, b, in_turns=order == "interleaved").items():
                 alarms[name].append(value)
         shown = {name: share(values, places) for name, values in alarms.items()}
         print(f"  {order}, {len(places)} pairs")
@@ -123,7 +123,7 @@ def drawn(runs: list[Run], order: str, pairs: int) -> Iterator[tuple[int, list[R
         raise SystemExit(f"more than {length} runs are needed")
     for begin in range(0, len(runs) - length, max(1, (len(runs) - length) // pairs)):
         window = runs[begin : begin + length]
-        if order == "in turns":
+        if order == "interleaved":
             yield begin // length, window[::2], window[1::2]
             continue
         a = window[: effort(window)]

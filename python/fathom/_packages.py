@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
+    import evtx
     import jinja2
     import numpy as np
     import openpyxl
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import vl_convert
     from alembic import command
     from alembic.config import Config
+    from argon2 import PasswordHasher
+    from argon2.exceptions import Argon2Error, InvalidHashError
     from fpdf import FPDF
     from lxml import etree
     from openpyxl.cell import WriteOnlyCell
@@ -28,21 +31,27 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+    from sqlalchemy.dialects.postgresql import insert
     from sqlalchemy.engine import URL, make_url
     from sqlalchemy.exc import ArgumentError
 
 __all__ = [
     "FPDF",
     "URL",
+    "Argon2Error",
     "ArgumentError",
     "Config",
     "Console",
+    "InvalidHashError",
+    "PasswordHasher",
     "Table",
     "Text",
     "WriteOnlyCell",
     "cell_len",
     "command",
     "etree",
+    "evtx",
+    "insert",
     "jinja2",
     "make_url",
     "np",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 from pathlib import Path
-from typing import Any
 
 __all__ = ["is_gone", "this_process"]
 
@@ -18,7 +17,7 @@ _STATE, _START_TICKS = 0, 19
 _ENDED = ("Z", "X")
 
 
-def this_process(proc: Path = Path("/proc"), pid: int | None = None) -> dict[str, Any]:
+def this_process(proc: Path = Path("/proc"), pid: int | None = None) -> dict[str, object]:
     """Return what tells this process from all others, also after a restart of the machine.
 
     ``pid`` is another's, such as of one that this process has started.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from fathom import _packages
 from fathom._extras import install_line
 from fathom._text import json_of
 from fathom.clusters.model import ClusterError, Found, Kind, ResourceEvent, ResourceState
@@ -75,14 +76,14 @@ def read_evtx(path: Path, cluster: str) -> Found:
 
     """
     try:
-        import evtx  # noqa: PLC0415 - An extra.
+        parser = _packages.evtx.PyEvtxParser
     except ImportError as error:
         line = install_line("clusters")
         raise ClusterError(f"event logs (.evtx) need the library evtx: {line}") from error
     found = Found(WINDOWS, cluster)
     _check_whole(path)
     try:
-        for record in evtx.PyEvtxParser(str(path)).records_json():
+        for record in parser(str(path)).records_json():
             if record is not None:
                 found.events.extend(_of_record(json_of(str(record["data"])), cluster))
     except (RuntimeError, OSError, ValueError, KeyError) as error:

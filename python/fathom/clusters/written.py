@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom.clusters.model import (
     COLUMNS,
@@ -57,7 +57,7 @@ def _cells(row: ResourceRow) -> tuple[str, ...]:
     return (*words, *map(stamp, times))
 
 
-def report_to_json(report: ClusterReport) -> dict[str, Any]:
+def report_to_json(report: ClusterReport) -> dict[str, object]:
     """Return all of a report."""
     return {
         "columns": named_rows(report),

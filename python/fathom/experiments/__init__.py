@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
-    from fathom.experiments.axes import Grid, parse_axes
+    from fathom.experiments.axes import Grid, parse_axes, parse_counts
     from fathom.experiments.ending import end_noted
     from fathom.experiments.noise_words import shown_figure, unit_of
     from fathom.experiments.repeat import RepeatPolicy, asked_run_s, begin_repeat, resume_repeat
@@ -25,6 +25,7 @@ __all__ = [
     "begin_repeat",
     "end_noted",
     "parse_axes",
+    "parse_counts",
     "resume_repeat",
     "run_workload",
     "shown_figure",

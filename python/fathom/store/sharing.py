@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
+from fathom import _packages
 from fathom.store._tables import NATIVE, provenances, run_targets, runs, shared_texts
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ def _insert(connection: Connection) -> Any:  # noqa: ANN401 - The insert of eith
     """Return an insert that lets be what another process has added meanwhile."""
     if connection.dialect.name == "sqlite":
         return shared_texts.insert().prefix_with("OR IGNORE")
-    from sqlalchemy.dialects.postgresql import insert  # noqa: PLC0415 - Of that database alone.
 
-    return insert(shared_texts).on_conflict_do_nothing()
+    return _packages.insert(shared_texts).on_conflict_do_nothing()
 
 
 def shared(connection: Connection, text: str) -> str:

@@ -10,6 +10,7 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from fathom import _packages
 from fathom._files import read_text, replacing
 from fathom.errors import InvalidRequestError
 
@@ -165,19 +166,16 @@ def digest(token: str) -> str:
 
 
 def _hashed(password: str) -> str:
-    from argon2 import PasswordHasher  # noqa: PLC0415 - Of the extra, as in the next function.
 
-    return PasswordHasher().hash(password)
+    return _packages.PasswordHasher().hash(password)
 
 
 def _verified(expected: str, password: str) -> bool:
-    from argon2 import PasswordHasher  # noqa: PLC0415 - Of the extra.
-    from argon2.exceptions import Argon2Error, InvalidHashError  # noqa: PLC0415 - The same.
 
     with _hashing:
         try:
-            return PasswordHasher().verify(expected, password)
-        except (Argon2Error, InvalidHashError):
+            return _packages.PasswordHasher().verify(expected, password)
+        except (_packages.Argon2Error, _packages.InvalidHashError):
             return False
 
 

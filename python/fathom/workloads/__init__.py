@@ -5,15 +5,22 @@
 ('-b8K', '-r', '-w30')
 """
 
-from fathom.workloads.arguments import run_arguments
-from fathom.workloads.folder import all_workloads, find_workload, user_folder, workload_names
-from fathom.workloads.workload import (
-    Step,
-    Workload,
-    WorkloadError,
-    WorkloadRefusedError,
-    read_workload,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.workloads.arguments import run_arguments
+    from fathom.workloads.folder import all_workloads, find_workload, user_folder, workload_names
+    from fathom.workloads.workload import (
+        Step,
+        Workload,
+        WorkloadError,
+        WorkloadRefusedError,
+        read_workload,
+    )
 
 __all__ = [
     "Step",
@@ -27,3 +34,6 @@ __all__ = [
     "user_folder",
     "workload_names",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

@@ -1,1 +1,15 @@
-"""The verbs, one file each: ``fathom.cli.verbs`` knows which."""
+"""The verbs, a file each; what a verb does is imported when it is done."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.cli.commands._run_do import Wish, foresee_run, parse_limit, run_again, run_new
+
+__all__ = ["Wish", "foresee_run", "parse_limit", "run_again", "run_new"]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

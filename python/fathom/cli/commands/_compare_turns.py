@@ -13,10 +13,8 @@ import fathom
 from fathom import tools
 from fathom._permission import refuse_permissions
 from fathom.cli.commands._resumed import (
+    going_on,
     refuse_what_a_plan_has,
-    resumed_id,
-    resumed_permission,
-    resumed_runner,
 )
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
@@ -121,11 +119,8 @@ def _found(store: Store, wish: Turns, plan: comparing.TurnsPlan | None) -> Turns
         return _again(store, wish)
     asked = {"metric": wish.metrics, "fail-if": wish.conditions, "label": wish.label}
     refuse_what_a_plan_has("comparison", wish.rest, asked)
-    experiment_id = resumed_id(store, "compare", wish.resume)
-    planned = resumed_runner(store, experiment_id, wish.runner)
-    resumed_permission(store, experiment_id, wish.permission)
+    experiment_id, runner = going_on(store, "compare", wish.resume, wish.runner, wish.permission)
     with experiment_line("runs", quiet=wish.as_json) as tell:
-        runner = tools.runner_named(planned, store, wish.permission)
         return comparing.resume_in_turns(store, experiment_id, runner, on_progress=tell)
 
 

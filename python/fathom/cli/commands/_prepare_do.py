@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import fathom
+from fathom import workloads as loads_by_name
 from fathom.cli.commands._resumed import named_experiment, resumed_permission
 from fathom.cli.commands._workload_argument import named_workload, split_rest
 from fathom.cli.common import fail
@@ -25,7 +26,6 @@ from fathom.cli.views.prepare import (
 )
 from fathom.experiments import prepare as preparing
 from fathom.runners import NativeRunner
-from fathom.workloads import run_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -244,7 +244,7 @@ def _loads(rest: list[str]) -> list[tuple[str, list[str]]]:
 
     wishes, targets = split_rest(rest)
     return [
-        (step.label or workload.name, run_arguments(workload, step, wishes, targets))
+        (step.label or workload.name, loads_by_name.run_arguments(workload, step, wishes, targets))
         for step in workload.steps
     ]
 

@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
     from fathom._permission import Permission
     from fathom.fleet.address import FleetAddress
+    from fathom.runners import Runner
     from fathom.store import Store
 
 __all__ = [
+    "going_on",
     "named_experiment",
     "refuse_what_a_plan_has",
     "resumed_id",
@@ -47,6 +49,16 @@ def resumed_id(store: Store, verb: str, reference: str) -> int:
             fail(f"{store.name} has no {verb} to go on with", EXIT_INVALID)
         return found[0]
     return named_experiment(reference)
+
+
+def going_on(
+    store: Store, verb: str, reference: str, given: str | None, permission: Permission
+) -> tuple[int, Runner]:
+    """Return an experiment of a verb that is resumed, and what measures what is left of it."""
+    experiment_id = resumed_id(store, verb, reference)
+    planned = resumed_runner(store, experiment_id, given)
+    resumed_permission(store, experiment_id, permission)
+    return experiment_id, tools.runner_named(planned, store, permission)
 
 
 def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str | None:

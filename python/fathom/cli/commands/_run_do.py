@@ -9,6 +9,7 @@ import typer
 
 import fathom
 from fathom import experiments, tools
+from fathom import workloads as loads_by_name
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
@@ -17,7 +18,6 @@ from fathom.cli.views.runs import console, runs_table, show_result
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.runners.measure import measure
 from fathom.units import clock_words, size_words
-from fathom.workloads import run_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -237,7 +237,9 @@ def _requests(workload: Workload | None, wish: Wish) -> list[Request]:
     if workload is None:
         return [fathom.parse(wish.arguments)]
     rest = split_rest(wish.arguments)
-    return [fathom.parse(run_arguments(workload, step, *rest)) for step in workload.steps]
+    return [
+        fathom.parse(loads_by_name.run_arguments(workload, step, *rest)) for step in workload.steps
+    ]
 
 
 def _require(results: Sequence[tuple[str, Result]], wish: Wish) -> None:

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fathom import workloads as loads_by_name
 from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_INVALID
-from fathom.workloads import find_workload, run_arguments, workload_names
 
 if TYPE_CHECKING:
     from fathom.workloads import Workload
@@ -25,14 +25,14 @@ def named_workload(arguments: list[str]) -> Workload | None:
         return None
 
     name = arguments[0]
-    if name not in workload_names():
-        _refuse_misspelt(arguments, workload_names())
+    if name not in loads_by_name.workload_names():
+        _refuse_misspelt(arguments, loads_by_name.workload_names())
         return None
     if Path(name).exists():
         fail(f"{name} is a workload and a file: write ./{name} for the file", EXIT_INVALID)
     if not split_rest(arguments)[1]:
         fail(f"the workload {name} needs a target: fathom run {name} FILE", EXIT_INVALID)
-    return find_workload(name)
+    return loads_by_name.find_workload(name)
 
 
 def _refuse_misspelt(arguments: list[str], names: list[str]) -> None:
@@ -64,4 +64,4 @@ def single_step(arguments: list[str]) -> tuple[list[str], str]:
         fail(f"{workload.name} has {len(workload.steps)} runs: name one load", EXIT_INVALID)
 
     wishes, targets = split_rest(arguments)
-    return run_arguments(workload, workload.steps[0], wishes, targets), workload.name
+    return loads_by_name.run_arguments(workload, workload.steps[0], wishes, targets), workload.name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import experiments
 from fathom.cli.common import (
     DryRunOption,
     JsonOption,
@@ -19,6 +20,7 @@ from fathom.cli.common import (
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.density import show_density, show_foreseen
 from fathom.cli.views.experiment_line import experiment_line
+from fathom.experiments import density as densities
 
 if TYPE_CHECKING:
     from fathom.experiments.density import DensityPlan
@@ -68,16 +70,13 @@ def density(  # noqa: PLR0913 - Each is an option of the command.
     Private PostgreSQL clusters are made in the folder, loaded with pgbench, ended and removed; no
     other server is touched.
     """
-    from fathom.experiments.axes import parse_counts  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.density import DensityPlan, plan_density  # noqa: PLC0415 - The same.
-
     if size is not None and synthetic is None:
         fail("--size needs --synthetic: databases have a --scale", EXIT_INVALID)
     try:
-        plan = plan_density(
-            DensityPlan(
+        plan = densities.plan_density(
+            densities.DensityPlan(
                 folder=folder,
-                counts=parse_counts("--databases", databases),
+                counts=experiments.parse_counts("--databases", databases),
                 seconds=seconds,
                 kind="postgresql" if synthetic is None else "files",
                 scale=scale,
@@ -107,24 +106,23 @@ def _measured(
     plan: DensityPlan, where: str | None, label: str, *, keep: bool, as_json: bool
 ) -> str | None:
     """Measure, show it, and return why it ended early."""
-    from fathom.experiments.density import (  # noqa: PLC0415 - Loads NumPy.
-        outcome_of,
-        run_density,
-        runner_of,
-    )
 
     def tell(words: str) -> None:
         typer.echo(words, err=True)
 
     with (
         opened_store(where) as opened,
-        runner_of(plan, opened, keep=keep, tell=tell) as runner,
+        densities.runner_of(plan, opened, keep=keep, tell=tell) as runner,
         experiment_line("steps", quiet=as_json) as line,
     ):
-        found = run_density(opened, runner, plan, label=label, on_progress=line)
+        found = densities.run_density(opened, runner, plan, label=label, on_progress=line)
     if as_json:
         whole = {"experiment_id": found.experiment_id, "plan": plan.as_dict()}
-        typer.echo(json.dumps({**whole, **outcome_of(plan, found.steps, found.failure)}, indent=2))
+        typer.echo(
+            json.dumps(
+                {**whole, **densities.outcome_of(plan, found.steps, found.failure)}, indent=2
+            )
+        )
     else:
         show_density(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {opened.name}")

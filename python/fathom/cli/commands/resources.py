@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import clusters
+from fathom._files import replacing
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.resources import content_of, show_resources
+from fathom.cli.views.resources import content_of, file_text, show_resources
 
 if TYPE_CHECKING:
     from fathom.clusters import ClusterReport, Found
@@ -71,13 +73,11 @@ def resources(  # noqa: PLR0913 - Each is an option of the command.
 
     The exit code is 5 if one failed or degraded in that time, or is not running now.
     """
-    from fathom.clusters import report_of  # noqa: PLC0415 - Loads lxml.
-
     try:
         if mail_to and not (smtp and mail_from):
             fail("--mail-to needs --smtp and --mail-from", EXIT_INVALID)
         found = [_read(one) for one in sources] if sources else _here()
-        report = report_of(found, since_unix_s=_since(since), groups_only=groups)
+        report = clusters.report_of(found, since_unix_s=_since(since), groups_only=groups)
         if output is not None:
             _write(report, output, overwrite=overwrite)
         if as_json:
@@ -96,10 +96,9 @@ def _since(text: str | None) -> float | None:
     """Return the instant of ``7d`` or ``2026-11-01`` in seconds since 1970."""
     if text is None:
         return None
-    from fathom.clusters.times import iso_s  # noqa: PLC0415 - As above.
 
     found = _SINCE.fullmatch(text.strip())
-    at_s = time.time() - int(found[1]) * _SECONDS[found[2]] if found else iso_s(text)
+    at_s = time.time() - int(found[1]) * _SECONDS[found[2]] if found else clusters.iso_s(text)
     if at_s is None:
         fail(f"--since {text}: write 7d, 12h or 2026-11-01", EXIT_INVALID)
     return at_s
@@ -107,24 +106,18 @@ def _since(text: str | None) -> float | None:
 
 def _read(text: str) -> Found:
     """Return what a file tells; a name before ``=`` is the cluster's if no file is called so."""
-    from fathom.clusters import read_source  # noqa: PLC0415 - As above.
-
     name, equals, path = text.partition("=")
     if not equals or Path(text).exists():
         name, path = "", text
-    return read_source(Path(path), name or "cluster")
+    return clusters.read_source(Path(path), name or "cluster")
 
 
 def _here() -> list[Found]:
     """Return what this machine's Pacemaker tells, its log included."""
-    from fathom.clusters.local import local_sources  # noqa: PLC0415 - As above.
-
-    return local_sources()
+    return clusters.local_sources()
 
 
 def _write(report: ClusterReport, place: Path, *, overwrite: bool) -> None:
-    from fathom._files import replacing  # noqa: PLC0415 - As above.
-    from fathom.cli.views.resources import file_text  # noqa: PLC0415 - As above.
 
     text = file_text(report, place)
     if place.exists() and not overwrite:
@@ -145,8 +138,6 @@ def _mail(
     sender: str,
     how: tuple[str, str | None, Path | None, Path | None],
 ) -> None:
-    from fathom.clusters.mail import MailServer, send  # noqa: PLC0415 - As above.
-    from fathom.clusters.shown import mail_of  # noqa: PLC0415 - As above.
 
     address, user, password_file, certificates = how
     host, colon, port = address.rpartition(":")
@@ -154,10 +145,12 @@ def _mail(
         host, port = address, str(_SUBMISSION_PORT)
     if not (port.isascii() and port.isdigit() and 0 < int(port) <= _GREATEST_PORT and host):
         fail(f"--smtp {address}: write HOST or HOST:PORT", EXIT_INVALID)
-    message = mail_of(report, sender, recipients)
+    message = clusters.mail_of(report, sender, recipients)
     trusted = None if certificates is None else str(certificates)
-    server = MailServer(host.strip("[]"), int(port), user, _password(password_file), trusted)
-    send(server, message)
+    server = clusters.MailServer(
+        host.strip("[]"), int(port), user, _password(password_file), trusted
+    )
+    clusters.send(server, message)
     typer.echo(f"sent to {', '.join(recipients)}", err=True)
 
 

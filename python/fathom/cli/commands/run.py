@@ -12,7 +12,7 @@ import typer
 import fathom
 from fathom._own_stores import note_store
 from fathom._permission import typed
-from fathom.cli.commands._run_do import Wish, foresee_run, parse_limit, run_again, run_new
+from fathom.cli import commands
 from fathom.cli.commands._workload_argument import named_workload, single_step
 from fathom.cli.common import (
     DryRunOption,
@@ -73,15 +73,15 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     arguments, permission = typed(context.args)
     kept = ExitStack()
     try:
-        limits = tuple(parse_limit(one) for one in require or ())
+        limits = tuple(commands.parse_limit(one) for one in require or ())
         if not dry_run:
             kept.enter_context(kept_in(metrics_file, label or ""))
         if number := _stored_run(arguments, "a fleet" if chosen_fleet() else runner):
-            wish = Wish(arguments, permission, label, None, as_json, limits)
+            wish = commands.Wish(arguments, permission, label, None, as_json, limits)
             if dry_run:
                 fail("--dry-run: fathom show lists what a stored run requested", EXIT_INVALID)
             with opened_store(store, make=False) as opened:
-                run_again(opened, number, wish, no_save=no_save)
+                commands.run_again(opened, number, wish, no_save=no_save)
             return
         other = chosen_runner(runner)
         if other:
@@ -89,19 +89,21 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             arguments, name = single_step(arguments)
             label = label or name
         workload = None if other else named_workload(arguments)
-        wish = Wish(arguments, permission, label or "", other.get("runner"), as_json, limits)
+        wish = commands.Wish(
+            arguments, permission, label or "", other.get("runner"), as_json, limits
+        )
         if dry_run:
-            foresee_run(workload, wish)
+            commands.foresee_run(workload, wish)
             return
         if no_save:
             # It is not opened, and yet holds what was measured before.
             note_store(store)
-            run_new(workload, None, wish)
+            commands.run_new(workload, None, wish)
             return
         # Opened first: a store that cannot be used is told before anything is measured.
         with opened_store(store) as opened:
             opened.check_writable()
-            run_new(workload, opened, wish)
+            commands.run_new(workload, opened, wish)
     except fathom.RunInterrupted as interruption:
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 import fathom
+from fathom import web
 from fathom._extras import install_line, missing_of
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
@@ -82,7 +83,6 @@ def serve(  # noqa: PLR0913 - Each is an option of the command.
         return
     if missing := missing_of("web"):
         fail(f"fathom serve needs {' and '.join(missing)}: {install_line('web')}", EXIT_FAILED)
-    from fathom.web.server import serve as serve_pages  # noqa: PLC0415 - Loads the extra.
 
     def tell(place: str) -> None:
         # Whoever reads this is to have the token, which is hidden everywhere else.
@@ -104,7 +104,7 @@ def serve(  # noqa: PLR0913 - Each is an option of the command.
                 key,
                 tuple(answers_to or ()),
             )
-            serve_pages(settings, opened, tell)
+            web.serve(settings, opened, tell)
     except fathom.FathomError as error:
         fail(error, exit_code(error))
 

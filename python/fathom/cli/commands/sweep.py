@@ -12,10 +12,8 @@ import fathom
 from fathom import experiments, tools
 from fathom._permission import typed
 from fathom.cli.commands._resumed import (
+    going_on,
     refuse_what_a_plan_has,
-    resumed_id,
-    resumed_permission,
-    resumed_runner,
 )
 from fathom.cli.common import (
     DryRunOption,
@@ -165,11 +163,8 @@ def _resume(
     as_json: bool,
 ) -> None:
     with opened_store(where, make=False) as store:
-        experiment_id = resumed_id(store, "sweep", reference)
-        planned = resumed_runner(store, experiment_id, given)
-        resumed_permission(store, experiment_id, permission)
+        experiment_id, runner = going_on(store, "sweep", reference, given, permission)
         with experiment_line("cells", quiet=as_json) as tell:
-            runner = tools.runner_named(planned, store, permission)
             found = sweeps.resume_sweep(store, experiment_id, runner, on_progress=tell)
         _end(store, found, as_json=as_json)
 

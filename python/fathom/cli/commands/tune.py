@@ -13,10 +13,8 @@ import fathom
 from fathom import tools
 from fathom._permission import typed
 from fathom.cli.commands._resumed import (
+    going_on,
     refuse_what_a_plan_has,
-    resumed_id,
-    resumed_permission,
-    resumed_runner,
 )
 from fathom.cli.common import (
     DryRunOption,
@@ -141,16 +139,9 @@ def _resume(
     as_json: bool,
 ) -> None:
     with opened_store(where, make=False) as store:
-        experiment_id = resumed_id(store, "tune", reference)
-        planned = resumed_runner(store, experiment_id, given)
-        resumed_permission(store, experiment_id, permission)
+        experiment_id, runner = going_on(store, "tune", reference, given, permission)
         with experiment_line("runs", quiet=as_json) as tell:
-            found = tuning.resume_tune(
-                store,
-                experiment_id,
-                tools.runner_named(planned, store, permission),
-                on_progress=tell,
-            )
+            found = tuning.resume_tune(store, experiment_id, runner, on_progress=tell)
         _end(store, found, as_json=as_json)
 
 

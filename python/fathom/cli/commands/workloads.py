@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import workloads as loads_by_name
 from fathom.cli.common import JsonOption, fail
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.views.runs import console, text_table
-from fathom.workloads import all_workloads, find_workload, user_folder
 
 if TYPE_CHECKING:
     from fathom.workloads import Workload
@@ -28,7 +28,9 @@ def workloads(
 ) -> None:
     """List the workloads: those of Fathom, and your own in the folder that is named below."""
     try:
-        found = all_workloads() if name is None else [find_workload(name)]
+        found = (
+            loads_by_name.all_workloads() if name is None else [loads_by_name.find_workload(name)]
+        )
     except fathom.FathomError as error:
         fail(error, EXIT_INVALID)
     if as_json:
@@ -38,7 +40,7 @@ def workloads(
     else:
         rows = [[one.name, one.title, str(len(one.steps)), one.size] for one in found]
         console().print(text_table("", ("workload", "what it is", "runs>", "file>"), rows))
-        typer.echo(f"Your own: {user_folder()}/NAME.toml")
+        typer.echo(f"Your own: {loads_by_name.user_folder()}/NAME.toml")
 
 
 def _words(workload: Workload) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
+from fathom import clusters
 from fathom._export import no_formula
 from fathom._text import one_line
 from fathom.cli.views.runs import console, text_table
@@ -26,26 +27,22 @@ _SPARE = ("ClusterType", "LastDegraded", "LastOffline")
 _NAMES = ("ClusterName", "ResourceGroup", "Resource", "ServerName")
 
 
-def content_of(report: ClusterReport) -> dict[str, Any]:
+def content_of(report: ClusterReport) -> dict[str, object]:
     """Return all of a report, for JSON."""
-    from fathom.clusters import report_to_json  # noqa: PLC0415 - Loads lxml.
-
-    return report_to_json(report)
+    return clusters.report_to_json(report)
 
 
 def show_resources(report: ClusterReport) -> None:
     """Print the rows, the moves, and how many need somebody."""
-    from fathom.clusters.model import COLUMNS  # noqa: PLC0415 - As above.
-    from fathom.clusters.shown import move_words, summary_words  # noqa: PLC0415 - As above.
-    from fathom.clusters.written import named_rows  # noqa: PLC0415 - As above.
-
-    columns = [f"{one}~" if one in _NAMES else one for one in COLUMNS]
-    rows = [[one_line(row[name]) for name in COLUMNS] for row in named_rows(report)]
+    columns = [f"{one}~" if one in _NAMES else one for one in clusters.COLUMNS]
+    rows = [
+        [one_line(row[name]) for name in clusters.COLUMNS] for row in clusters.named_rows(report)
+    ]
     if rows:
         console().print(text_table("", columns, rows, spare=_SPARE))
-    for words in move_words(report):
+    for words in clusters.move_words(report):
         typer.echo(words)
-    typer.echo(f"{summary_words(report)}.")
+    typer.echo(f"{clusters.summary_words(report)}.")
 
 
 def file_text(report: ClusterReport, place: Path) -> str:
@@ -57,25 +54,21 @@ def file_text(report: ClusterReport, place: Path) -> str:
         If it says none.
 
     """
-    from fathom.clusters.shown import html_page  # noqa: PLC0415 - As above.
-
     form = place.suffix.lower()
     if form == ".json":
         return json.dumps(content_of(report), indent=2) + "\n"
     if form in (".html", ".htm"):
-        return html_page(report)
+        return clusters.html_page(report)
     if form == ".csv":
         return _csv(report)
     raise InvalidRequestError(f"{place} says no form: end it with .csv, .json or .html")
 
 
 def _csv(report: ClusterReport) -> str:
-    from fathom.clusters.model import COLUMNS  # noqa: PLC0415 - As above.
-    from fathom.clusters.written import named_rows  # noqa: PLC0415 - As above.
 
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    for row in named_rows(report):
-        writer.writerow([no_formula(one_line(row[name])) for name in COLUMNS])
+    writer.writerow(clusters.COLUMNS)
+    for row in clusters.named_rows(report):
+        writer.writerow([no_formula(one_line(row[name])) for name in clusters.COLUMNS])
     return text.getvalue()

@@ -26,10 +26,6 @@ class FailCondition:
     is_above: bool
     limit: float
 
-    def is_beyond(self, change: float) -> bool:
-        """Whether a change is beyond the limit."""
-        return change > self.limit if self.is_above else change < self.limit
-
     def __str__(self) -> str:
         """Return it as it is written."""
         return f"{self.metric}{'>' if self.is_above else '<'}{100 * self.limit:+g}%"

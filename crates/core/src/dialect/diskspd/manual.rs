@@ -24,7 +24,7 @@ const TARGETS: [(&str, &str); 3] = [
 
 /// Exit codes: number and meaning.
 pub const EXIT_CODES: [(u8, &str); 8] = [
-    (0, "the run is complete, or what was asked for has been shown"),
+    (0, "the run is complete, or what was requested has been shown"),
     (1, "the run failed; a report is printed all the same"),
     (2, "refused, to protect data: nothing was created, truncated or written"),
     (3, "the command line or the profile is wrong; nothing was touched"),
