@@ -35,7 +35,7 @@ REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 # Licences under which something may be part of a program that is MIT or Apache-2.0; those with
 # conditions of their own for changed files (MPL, LGPL) only where Python loads them as they are.
 FREE = {
-    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT",
+    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-0",
     "LicenseRef-scancode-public-domain", "MIT-CMU", "PSF-2.0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 LOADED = FREE | {"LGPL-3.0-only", "MPL-2.0"}
@@ -44,6 +44,7 @@ LOADED = FREE | {"LGPL-3.0-only", "MPL-2.0"}
 WORDS = {
     "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
+    "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
     "ISC License": "ISC",
     "MIT License": "MIT",
