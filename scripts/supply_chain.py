@@ -45,6 +45,7 @@ LOADED = FREE | {"LGPL-3.0-only", "MPL-2.0"}
 WORDS = {
     "Apache 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
+    "BSD": "BSD-3-Clause",
     "BSD License": "BSD-3-Clause",
     "ISC License": "ISC",
     "MIT License": "MIT",

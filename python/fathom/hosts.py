@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fathom.result import Direction
-
 if TYPE_CHECKING:
-    from fathom.result import Result
+    from fathom.result import Direction, Result
 
 __all__ = ["HostFigures", "host_figures"]
 
@@ -66,10 +64,12 @@ def host_figures(result: Result) -> list[HostFigures]:
 
 def _totals(result: Result) -> dict[str, Direction]:
     threads = result.raw["time_spans"][0]["threads"]
+    # Lists of runs use this, too, which need no results.
+    direction = type(result.total)
     found = {}
     for part in result.raw.get("parts", ()):
         span = part["time_spans"][0]
         own = threads[span["first_thread"] : span["first_thread"] + span["threads"]]
         rows = [row[way] for one in own for row in one["targets"] for way in ("read", "write")]
-        found[part["host"]["name"]] = Direction.merged(rows, span["measured_ns"])
+        found[part["host"]["name"]] = direction.merged(rows, span["measured_ns"])
     return found

@@ -219,7 +219,7 @@ class TimeSpan:
     origins: tuple[Origin, ...] = ()
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], cpus: Iterable[Mapping[str, Any]] = ()) -> Self:
+    def from_dict(cls, data: Mapping[str, Any], cpus: Iterable[Mapping[str, float]] = ()) -> Self:
         """Read a time span of the JSON form; ``cpus`` are those of all hosts of a fleet."""
         outcome = data["outcome"]
         measured_ns = data["measured_ns"]
@@ -309,7 +309,7 @@ def _with_request(data: dict[str, Any]) -> None:
         data["request"] = {"request_version": 0, "profile": data["profile"], "options": {}}
 
 
-def _cpus_of_parts(data: Mapping[str, Any], number: int) -> list[Mapping[str, Any]]:
+def _cpus_of_parts(data: Mapping[str, Any], number: int) -> list[Mapping[str, float]]:
     """Return the use of all CPUs of all hosts, where the whole has none of its own."""
     if data["time_spans"][number]["cpu"]:
         return []

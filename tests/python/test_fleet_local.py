@@ -1,4 +1,4 @@
-"""A fleet of two on this machine: one result, one decision, and what becomes of a host that is lost."""
+"""A fleet of two on this machine: one result, one decision, and a host that is lost."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def test_what_a_fleet_measured_is_the_sum_of_its_hosts(fleet: FleetRunner, tmp_p
         for row in thread["targets"]:
             for way in ("read", "write"):
                 found = row[way]["latency"]
-                counted.update(dict(zip(found["bucket_lower_ns"], found["bucket_counts"])))
+                counted.update(
+                    dict(zip(found["bucket_lower_ns"], found["bucket_counts"], strict=True))
+                )
     latency = result.total.latency
     assert latency is not None
     assert latency.buckets == dict(sorted(counted.items()))

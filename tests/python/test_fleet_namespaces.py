@@ -1,4 +1,4 @@
-"""Three hosts in network namespaces of their own, with mutual TLS: the same instant, and a cut link."""
+"""Three hosts in network namespaces, with mutual TLS: the same instant, and a cut link."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def _started(folder: Path, running: ExitStack) -> str:
 
     words = ["start", "--tls", tls, "--host", "a", "--listen", address]
     begin("a", "coordinator", words).wait_for("coordinator of version")
-    hosts = [
-        begin(name, name, ["join", "--tls", tls, "--host", name, "--listen", f"{_NET}.{number}", address])
-        for number, name in enumerate(NAMES, 1)
-    ]  # fmt: skip
+    hosts = []
+    for number, name in enumerate(NAMES, 1):
+        own = ["--host", name, "--listen", f"{_NET}.{number}"]
+        hosts.append(begin(name, name, ["join", "--tls", tls, *own, address]))
     for host in hosts:
         host.wait_for("has joined")
     return address

@@ -24,6 +24,7 @@ from fathom.fleet.placing import (
 from fathom.fleet.roles import Peer, peer_of, role_refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from fathom.request import Request
@@ -57,7 +58,9 @@ def test_a_fleet_is_one_word_of_a_plan_and_back(fleet: FleetAddress) -> None:
         (("a", "tls", (), False, "ignore"), "stop or continue"),
     ],
 )
-def test_a_wrong_address_is_told_before_anything_is_opened(wrong: Any, words: str) -> None:
+def test_a_wrong_address_is_told_before_anything_is_opened(
+    wrong: tuple[Any, ...], words: str
+) -> None:
     with pytest.raises(InvalidRequestError, match=words):
         FleetAddress(*wrong)
 
@@ -68,7 +71,7 @@ def test_a_coordinator_without_a_port_has_the_usual_one() -> None:
 
 
 def test_the_true_offset_is_within_the_uncertainty_however_slow_each_way_is() -> None:
-    draw = random.Random(7)
+    draw = random.Random(7)  # noqa: S311 - No secret.
     for _ in range(1000):
         true_ns = draw.randrange(-(10**12), 10**12)
         found = []
@@ -99,7 +102,7 @@ def _shared(path: str, hosts: int, size: int, writers: tuple[int, ...] = ()) -> 
 
 
 def test_ranges_of_hosts_never_overlap_and_lie_within_what_was_asked_for() -> None:
-    draw = random.Random(11)
+    draw = random.Random(11)  # noqa: S311 - No secret.
     for _ in range(300):
         block = 4096 << draw.randrange(5)
         hosts, base = draw.randrange(1, 9), draw.randrange(4) * block
@@ -181,8 +184,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Request, dict[s
     return [(one, dict(fathom.run(one).raw)) for one in asked]
 
 
-def _part(name: str, index: int, run: tuple[Request, dict[str, Any]], **more: Any) -> HostPart:
-    return HostPart(name, index, "1", "Linux 6", raw=copy.deepcopy(run[1]), asked=run[0], **more)
+def _part(
+    name: str, index: int, run: tuple[Request, dict[str, Any]], clock: ClockOffset
+) -> HostPart:
+    raw = copy.deepcopy(run[1])
+    return HostPart(name, index, "1", "Linux 6", clock, raw=raw, asked=run[0])
 
 
 def test_a_fleet_has_one_clock_and_each_host_its_skew(
@@ -248,7 +254,7 @@ def _twice(raw: dict[str, Any]) -> None:
     ],
 )
 def test_a_host_that_lies_is_not_believed(
-    runs: list[tuple[Request, dict[str, Any]]], lie: Any
+    runs: list[tuple[Request, dict[str, Any]]], lie: Callable[[dict[str, Any]], None]
 ) -> None:
     asked, raw = copy.deepcopy(runs[0])
     assert checked_part(raw, asked) is None

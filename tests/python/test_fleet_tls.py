@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import pickle
 import signal
@@ -37,8 +38,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield found
 
 
-def _address(fleet: Fleet, **more: Any) -> FleetAddress:
-    return FleetAddress(fleet.address, str(fleet.tls), **more)
+def _address(fleet: Fleet, hosts: tuple[str, ...] = ()) -> FleetAddress:
+    return FleetAddress(fleet.address, str(fleet.tls), hosts)
 
 
 def _message(sent: object, *more: bytes) -> bytes:
@@ -106,19 +107,11 @@ def test_strangers_get_no_answer(fleet: Fleet, tmp_path: Path, end: str) -> None
 
 def _expire(tls: Path, folder: Path) -> None:
     """Make a client's certificate of the same authority that is valid no more."""
-    code = (
-        "import sys, datetime as dt; from pathlib import Path; from fathom.fleet import "
-        "certificates as c; c._EARLIER = dt.timedelta(days=30); "
-        "c.make_certificates(Path(sys.argv[1]), ['a'], 1)"
-    )
     folder.mkdir()
     for name in ("ca.pem", "ca.key"):
         (folder / name).write_bytes((tls / name).read_bytes())
-    # `days` count from now, so the clock of the one that makes it stands in the past.
-    code = code.replace("c._EARLIER", "real = c.dt; c.dt = type('T', (), dict(UTC=real.UTC, "
-                        "timedelta=real.timedelta, datetime=type('D', (), dict(now=staticmethod("
-                        "lambda tz: real.datetime.now(tz) - real.timedelta(days=9)))))); c._EARLIER")  # fmt: skip
-    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
+    past = dt.datetime.now(tz=dt.UTC) - dt.timedelta(days=9)
+    make_certificates(folder, ["a"], 1, at=past)
 
 
 def test_each_role_is_taken_where_it_belongs_alone(fleet: Fleet) -> None:
@@ -142,7 +135,7 @@ class _Boom:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
         return (os.mkdir, (str(self.path),))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
@@ -155,7 +156,7 @@ def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
 def sentences(found: Scaling) -> Iterator[str]:
     """Say what the hosts bring, and where they bring no more."""
     measured = [one for one in found.points if one.iops]
-    for before, after in zip(measured, measured[1:], strict=False):
+    for before, after in pairwise(measured):
         gained = (after.iops or 0) / (before.iops or 1)
         if gained < 1 + 0.1 * (after.hosts / before.hosts - 1):
             yield (

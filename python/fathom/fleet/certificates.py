@@ -46,6 +46,11 @@ class Identity(NamedTuple):
     key: Path
 
 
+class _Validity(NamedTuple):
+    begins: dt.datetime
+    days: int
+
+
 class _Signer(NamedTuple):
     """An authority: its certificate and its key."""
 
@@ -53,11 +58,14 @@ class _Signer(NamedTuple):
     key: ec.EllipticCurvePrivateKey
 
 
-def make_certificates(folder: Path, hosts: Sequence[str], days: int = _DAYS) -> list[Path]:
+def make_certificates(
+    folder: Path, hosts: Sequence[str], days: int = _DAYS, *, at: dt.datetime | None = None
+) -> list[Path]:
     """Write the certificates of these hosts, and return their files.
 
     The authority is made once; later calls add hosts, signed by it. Who has ``ca.key`` can make any
-    certificate, so it is for the administrator alone, and no host needs it.
+    certificate, so it is for the administrator alone, and no host needs it. ``at`` is when they
+    begin to be valid; now by default.
 
     Raises
     ------
@@ -73,14 +81,15 @@ def make_certificates(folder: Path, hosts: Sequence[str], days: int = _DAYS) -> 
         raise InvalidRequestError(f"--hosts: {named} is not the name or address of a host")
     if not 1 <= days <= 10 * _DAYS:
         raise InvalidRequestError(f"--days is from 1 to {10 * _DAYS}, not {days}")
+    valid = _Validity(at or dt.datetime.now(tz=dt.UTC), days)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        signer = _authority(folder, days)
+        signer = _authority(folder, valid)
         made = [
             file
             for host in dict.fromkeys(hosts)
             for role in ROLES
-            for file in _issued(folder, signer, host, role, days)
+            for file in _issued(folder, signer, host, role, valid)
         ]
     except OSError as error:
         raise FathomError(f"the certificates cannot be written to {folder}: {error}") from error
@@ -123,7 +132,7 @@ def _file_name(host: str) -> str:
     return host.replace(":", "_")
 
 
-def _authority(folder: Path, days: int) -> _Signer:
+def _authority(folder: Path, valid: _Validity) -> _Signer:
     certificate, key = folder / "ca.pem", folder / "ca.key"
     if key.exists() and certificate.exists():
         kept = serialization.load_pem_private_key(key.read_bytes(), None)
@@ -133,7 +142,7 @@ def _authority(folder: Path, days: int) -> _Signer:
     made = ec.generate_private_key(_CURVE())
     # Random, so that two authorities do not look alike in a message.
     name = _subject(f"authority {x509.random_serial_number():x}"[:42], "authority")
-    builder = _begun(name, name, made, days).add_extension(
+    builder = _begun(name, name, made, valid).add_extension(
         x509.BasicConstraints(ca=True, path_length=0), critical=True
     )
     builder = builder.add_extension(
@@ -151,9 +160,9 @@ def _authority(folder: Path, days: int) -> _Signer:
     return _Signer(signed, made)
 
 
-def _issued(folder: Path, signer: _Signer, host: str, role: Role, days: int) -> list[Path]:
+def _issued(folder: Path, signer: _Signer, host: str, role: Role, valid: _Validity) -> list[Path]:
     key = ec.generate_private_key(_CURVE())
-    builder = _begun(_subject(host, role), signer.certificate.subject, key, days)
+    builder = _begun(_subject(host, role), signer.certificate.subject, key, valid)
     for extension, is_critical in (
         (x509.BasicConstraints(ca=False, path_length=None), True),
         (x509.ExtendedKeyUsage(_USES[role]), False),
@@ -186,13 +195,12 @@ def _alternative(host: str) -> x509.GeneralName:
 
 
 def _begun(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, valid: _Validity
 ) -> x509.CertificateBuilder:
-    now = dt.datetime.now(tz=dt.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
-    builder = builder.not_valid_before(now - _EARLIER)
-    return builder.not_valid_after(now + dt.timedelta(days=days))
+    builder = builder.not_valid_before(valid.begins - _EARLIER)
+    return builder.not_valid_after(valid.begins + dt.timedelta(days=valid.days))
 
 
 def _pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:

@@ -58,7 +58,7 @@ class FleetRunner:
 
     tool = "Fathom diskspd"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - All but the first three have names.
         self,
         store: Store | None,
         fleet: FleetAddress,

@@ -12,6 +12,7 @@ from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.hosts import host_figures
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from fathom import Direction, Latency, Result, TimeSpan
+    from fathom.hosts import HostFigures
     from fathom.store import RunSummary
 
 __all__ = [
@@ -101,10 +103,35 @@ def show_result(result: Result) -> None:
             terminal.print(_span_table(number, span))
             for sentence in stop_sentences(span):
                 terminal.print(plain_text(sentence), soft_wrap=True)
+    if hosts := host_figures(result):
+        terminal.print(_hosts_table(hosts))
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
         sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")
         terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
+
+
+def _hosts_table(hosts: Sequence[HostFigures]) -> WholeTable:
+    """Return a row for each host of a fleet; the slowest is marked, and why one was lost."""
+    rates = [one.total.iops for one in hosts if one.total is not None and one.lost is None]
+    rows = []
+    for one in hosts:
+        total = one.total
+        latency = None if total is None else total.latency
+        slowest = total is not None and len(rates) > 1 and total.iops == min(rates)
+        skew_ns = one.start_skew_ns
+        rows.append(
+            [
+                one.name,
+                "-" if total is None else f"{total.iops:,.0f}",
+                "-" if total is None else f"{total.mib_per_s:,.2f}",
+                "-" if latency is None else f"{latency.quantile_ns(0.99) / NS_PER_MS:.3f}",
+                "-" if skew_ns is None else f"{skew_ns / NS_PER_MS:.3f}",
+                f"lost: {one.lost}" if one.lost else "the slowest" if slowest else "",
+            ]
+        )
+    columns = ("host", "IOPS>", "MiB/s>", "p99 ms>", "skew ms>", "note")
+    return text_table(f"{len(hosts)} hosts", columns, rows)
 
 
 def _span_table(number: int, span: TimeSpan) -> WholeTable:

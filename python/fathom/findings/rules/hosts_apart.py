@@ -34,12 +34,12 @@ def _late(hosts: Sequence[HostFigures], measured_ns: int) -> Iterator[tuple[str,
     last = max(skews, key=lambda host: host.start_skew_ns or 0, default=None)
     skew_ns = 0 if last is None else last.start_skew_ns or 0
     if last is not None and skew_ns > _APART * measured_ns > 0:
-        yield (
+        words = (
             f"Host {last.name} began {skew_ns / NS_PER_MS:.1f} ms later than the first, "
-            f"{100 * skew_ns / measured_ns:.1f} % of the measured time.",
-            "Measure for longer, or look for what keeps that host from running.",
-            skew_ns / measured_ns,
+            f"{100 * skew_ns / measured_ns:.1f} % of the measured time."
         )
+        remedy = "Measure for longer, or look for what keeps that host from running."
+        yield words, remedy, skew_ns / measured_ns
 
 
 def _moved(hosts: Sequence[HostFigures]) -> Iterator[tuple[str, str, float]]:
@@ -66,7 +66,7 @@ RULE = Rule(
     "Hosts measured apart, or are not alike",
     "Fathom: round trips before and behind each run of a fleet",
     _look,
-    fires_when="A host of a fleet began more than 1 % of the measured time later than the first, its "
-    "clock moved by more than 1 ms, or kernels differ.",
+    fires_when="A host of a fleet began later than the first by 1 % of the measured time or more, "
+    "its clock moved by more than 1 ms, or kernels differ.",
     place=310,
 )
