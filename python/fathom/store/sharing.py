@@ -67,7 +67,7 @@ def drop_unused_texts(connection: Connection) -> int:
 
 
 def series_key(
-    row: Mapping[str, Any], host_name: str, path: str, known: dict[tuple[str, str], str]
+    row: Mapping[str, object], host_name: str, path: str, known: dict[tuple[str, str], str]
 ) -> str | None:
     """Return the key of the series of a run: its load, its target and its host.
 
@@ -75,7 +75,7 @@ def series_key(
     """
     if row.get("origin", NATIVE) != NATIVE:
         return None
-    load = _load(row["profile_json"], row["arguments_json"], known)
+    load = _load(str(row["profile_json"]), str(row["arguments_json"]), known)
     words = f"{load}\x00{host_name}\x00{path}"
     return hashlib.sha256(words.encode()).hexdigest()[:_KEY_CHARACTERS]
 
@@ -105,7 +105,7 @@ def fill_series(connection: Connection) -> None:
         values = []
         for row in rows:
             try:
-                key = series_key(row, row["host_name"] or "", row["path"] or "", known)
+                key = series_key(dict(row), row["host_name"] or "", row["path"] or "", known)
             except ValueError:
                 key = None
             values.append({"run": row["id"], "key": key})

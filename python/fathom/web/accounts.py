@@ -8,6 +8,7 @@ import re
 import secrets
 import threading
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal, get_args
 
 from fathom._files import read_text, replacing
@@ -15,6 +16,7 @@ from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import ModuleType
 
 __all__ = ["ROLES", "Account", "AccountError", "Accounts", "Role"]
 
@@ -165,20 +167,22 @@ def digest(token: str) -> str:
 
 
 def _hashed(password: str) -> str:
-    from argon2 import PasswordHasher  # noqa: PLC0415 - Of the extra, as in the next function.
-
-    return PasswordHasher().hash(password)
+    return str(_argon2().PasswordHasher().hash(password))
 
 
 def _verified(expected: str, password: str) -> bool:
-    from argon2 import PasswordHasher  # noqa: PLC0415 - Of the extra.
-    from argon2.exceptions import Argon2Error, InvalidHashError  # noqa: PLC0415 - The same.
-
+    library = _argon2()
+    wrong = (library.exceptions.Argon2Error, library.exceptions.InvalidHashError)
     with _hashing:
         try:
-            return PasswordHasher().verify(expected, password)
-        except (Argon2Error, InvalidHashError):
+            return bool(library.PasswordHasher().verify(expected, password))
+        except wrong:
             return False
+
+
+def _argon2() -> ModuleType:
+    """Return the library of the extra, which lists of users need not."""
+    return import_module("argon2")
 
 
 # The hash of a random password, for names that nobody has.

@@ -9,7 +9,7 @@ import json
 import secrets
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qs
 
 import jinja2
@@ -89,7 +89,7 @@ def _environment() -> jinja2.Environment:
     return found
 
 
-def _page(request: Request, name: str, *, status: int = 200, **content: object) -> HTMLResponse:
+def _page(request: Request, name: str, *, status: int = 200, **content: Any) -> HTMLResponse:  # noqa: ANN401
     viewer: Viewer | None = request.scope.get("fathom.viewer")
     path = request.url.path
     here = next((to for to, _ in reversed(_NAVIGATION) if path.startswith(to) and to != "/"), "/")
@@ -250,11 +250,15 @@ def _report(request: Request, material: Material, place: str, reference: str) ->
     return _page(
         request,
         "report.html",
-        **page_content(material),
+        **_content(material),
         title=material.title,
         place=place,
         reference=reference,
     )
+
+
+def _content(material: Material) -> Any:  # noqa: ANN401 - What a template gets.
+    return page_content(material)
 
 
 @router.get("/compare")
@@ -263,7 +267,7 @@ def compare(request: Request, served: _Served, a: _Word = "", b: _Word = "") -> 
     if not a or not b:
         return _page(request, "compare.html", title="Compare", a=a, b=b, content=None)
     material = gather(served.store, [served.reference(a), served.reference(b)])
-    content = page_content(material)
+    content = _content(material)
     return _page(request, "compare.html", **content, title="Compare", a=a, b=b, content=content)
 
 
