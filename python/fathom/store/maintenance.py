@@ -202,7 +202,12 @@ def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
         last = rows[-1].id
 
 
-def move_store(source: str | os.PathLike[str] | None, target: str | os.PathLike[str]) -> Checked:
+def move_store(
+    source: str | os.PathLike[str] | None,
+    target: str | os.PathLike[str],
+    *,
+    wait_s: float = 60.0,
+) -> Checked:
     """Move a store: copy all of it, read the copy, and only then remove a file that it was in.
 
     Returns
@@ -219,7 +224,7 @@ def move_store(source: str | os.PathLike[str] | None, target: str | os.PathLike[
     old, new = store_file(source), store_file(target)
     if new is not None and new.exists():
         raise StoreError(f"there is a file {new} already: name another place, or remove it")
-    with Store(source, make=False) as here:
+    with Store(source, make=False, wait_s=wait_s) as here:
         here.check_writable()
         name = Path(here.name) if here.files else None
     if old is not None and new is not None and name is not None:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import secrets
+import threading
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,6 +52,8 @@ _Served = Annotated[Served, Depends(served_of)]
 _Id = Annotated[int, Path(ge=1, le=2**53)]
 _Word = Annotated[str, Query(max_length=400)]
 _PAGE_RUNS = 50
+# Drawing takes a CPU for seconds, which what is measured may need.
+_drawing = threading.Lock()
 _NAVIGATION = (
     ("/", "Now"),
     ("/start", "Start"),
@@ -315,7 +318,8 @@ def download(served: _Served, reference: str, form: str) -> Response:
     """Return a run or an experiment as a file."""
     reference = served.reference(reference)
     if form == "pdf":
-        content = pdf_pages(gather(served.store, [reference]))
+        with _drawing:
+            content = pdf_pages(gather(served.store, [reference]))
         return _file(content, "application/pdf", f"fathom-{reference}.pdf")
     whole = [served.store.runs.get(one) for one in served.store.baselines.run_ids(reference)]
     if form == "csv":
@@ -340,7 +344,8 @@ def figure_picture(served: _Served, reference: str, name: str) -> Response:
     figure = next((one for one in found if one.name == name), None)
     if figure is None:
         raise HTTPException(404, "there is no such figure of it")
-    content = drawn_picture(figure.views[0], "png", comment=figure.title)
+    with _drawing:
+        content = drawn_picture(figure.views[0], "png", comment=figure.title)
     return _file(content, "image/png", f"fathom-{reference}-{figure.name}.png")
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import typer
 
+import fathom
 from fathom.cli.common import fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, local_time, plain_text, text_table
 from fathom.metrics import metric_column
+from fathom.notify import NotToldError, check_address, notify
 from fathom.report import ImageFormat, drawn, picture, write
 from fathom.trends import Trend, find_trend, trend_figure
 from fathom.units import block_words, rate_words, time_words
@@ -38,6 +40,7 @@ class Asked(NamedTuple):
     output: Path | None
     overwrite: bool
     as_json: bool
+    notify: tuple[str, ...] = ()
 
 
 def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
@@ -79,6 +82,13 @@ def show_trend(asked: Asked, store: str | None) -> None:
     form = "" if asked.output is None else asked.output.suffix.lower().removeprefix(".")
     if asked.output is not None and form not in (*_FORMS, "json"):
         fail(f"{asked.output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    if asked.notify and not asked.alert:
+        fail("--notify tells of an alert: add --alert", EXIT_INVALID)
+    try:
+        for one in asked.notify:
+            check_address(one)
+    except fathom.InvalidRequestError as error:
+        fail(str(error), EXIT_INVALID)
     try:
         metric_column(asked.metric)
     except ValueError as error:
@@ -97,8 +107,22 @@ def show_trend(asked: Asked, store: str | None) -> None:
         typer.echo(json.dumps(_as_dict(found), indent=2))
     else:
         _show(found)
+    if asked.alert and found.outcome == "worse":
+        _tell(asked, found)
     if asked.alert:
         raise typer.Exit(_CODES.get(found.outcome, 0))
+
+
+def _tell(asked: Asked, found: Trend) -> None:
+    """Tell whom it concerns; that one cannot be told changes nothing of the alert."""
+    newest = found.runs[-1]
+    facts = {"outcome": found.outcome, "metric": found.metric, "run": newest.id}
+    facts |= {"target": newest.columns["target_path"], "host": newest.columns["host_name"]}
+    for one in asked.notify:
+        try:
+            notify(one, found.claims[0].text, facts)
+        except NotToldError as error:
+            typer.echo(f"note: {error}", err=True)
 
 
 def _drawn(found: Trend, form: str) -> bytes:

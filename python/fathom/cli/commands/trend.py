@@ -39,6 +39,14 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
             "the baseline, and with 7 if it cannot be told.",
         ),
     ] = False,
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--notify",
+            help="With --alert, tell mailto:NAME@HOST or a webhook (https://...) if it is worse. "
+            "May stand several times.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -64,4 +72,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
     if run is None:
         list_series(store, limit, as_json=as_json)
         return
-    show_trend(Asked(run, metric, baseline, limit, alert, output, overwrite, as_json), store)
+    asked = Asked(
+        run, metric, baseline, limit, alert, output, overwrite, as_json, tuple(notify or ())
+    )
+    show_trend(asked, store)
