@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import urllib.error
 import urllib.request
 from email.message import EmailMessage
 from typing import TYPE_CHECKING
@@ -94,5 +95,7 @@ def _post(address: str, host: str, subject: str, facts: Mapping[str, object]) ->
         with urllib.request.urlopen(request, timeout=_WAIT_S):  # noqa: S310 - The same.
             pass
     except (OSError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         # The address itself is a secret of many webhooks.
         raise NotToldError(f"the webhook on {host} cannot be told: {error}") from error

@@ -73,9 +73,11 @@ def test_lines_come_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_file_for_the_node_exporter_has_the_run_and_then_its_end(tmp_path: Path) -> None:
     place = tmp_path / "x.prom"
     hear = (
-        "import fathom.metrics_text as m; write = m._write\n"
-        f"def kept(path, samples): write(path, samples); import shutil; "
-        f"shutil.copy(path, {str(tmp_path)!r} + f'/{{len(samples)}}.copy')\n"
+        "import fathom.metrics_text as m\n"
+        "def kept(path, samples, write=m._write):\n"
+        "    import shutil\n"
+        "    write(path, samples)\n"
+        f"    shutil.copy(path, {str(tmp_path)!r} + f'/{{len(samples)}}.copy')\n"
         "m._write = kept"
     )
     words = ["--label", 'odd "name"', "--metrics-file", place, *LOAD, "-d3", tmp_path / "a.dat"]
