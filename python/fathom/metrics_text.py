@@ -26,6 +26,10 @@ METRICS: Mapping[str, str] = {
     "fathom_bytes_per_second": "Bytes transferred in the last second.",
     "fathom_in_flight": "I/Os in flight.",
     "fathom_latency_seconds": "Latency of the last second that this share did not exceed.",
+    # Apart from the above, so that a sum counts nothing twice.
+    "fathom_target_iops": "The same of each of 2 to 16 targets.",
+    "fathom_target_bytes_per_second": "Bytes transferred in the last second, of each target.",
+    "fathom_target_latency_seconds": "Latency of the last second, of each target.",
     "fathom_last_update_seconds": "When these figures were taken, since 1970-01-01T00:00:00Z.",
 }
 _QUANTILES = {"0.5": "p50", "0.99": "p99", "0.999": "p999"}
@@ -68,20 +72,22 @@ def live_samples(second: Mapping[str, object], labels: Sequence[tuple[str, str]]
     targets = second.get("targets")
     for target in targets if isinstance(targets, list) else []:
         of_target = (*own, ("target", str(target["target"])))
-        found.append(("fathom_iops", of_target, _number(target["ios"])))
-        found.append(("fathom_bytes_per_second", of_target, _number(target["bytes"])))
-        found += _latencies(target, of_target)
+        found.append(("fathom_target_iops", of_target, _number(target["ios"])))
+        found.append(("fathom_target_bytes_per_second", of_target, _number(target["bytes"])))
+        found += _latencies(target, of_target, "fathom_target_latency_seconds")
     return found
 
 
 def _latencies(
-    second: Mapping[str, object], labels: tuple[tuple[str, str], ...]
+    second: Mapping[str, object],
+    labels: tuple[tuple[str, str], ...],
+    name: str = "fathom_latency_seconds",
 ) -> Iterator[Sample]:
     if not second.get("ios"):
         return
-    for quantile, name in _QUANTILES.items():
-        value = _number(second.get(f"latency_ns_{name}")) / NS_PER_S
-        yield "fathom_latency_seconds", (*labels, ("quantile", quantile)), value
+    for quantile, word in _QUANTILES.items():
+        value = _number(second.get(f"latency_ns_{word}")) / NS_PER_S
+        yield name, (*labels, ("quantile", quantile)), value
 
 
 def _number(value: object) -> float:

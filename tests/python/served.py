@@ -89,15 +89,19 @@ def wait_for(what: Callable[[], object], answer: object = True, most_s: float = 
         seen = what()
 
 
-def started(client: httpx.Client, headers: dict[str, str], *words: str, verb: str = "run") -> str:
-    """Explain and start something, and return its id."""
-    asked = {"verb": verb, "arguments": [*words]}
-    explained = client.post("/api/v1/explanations", json=asked, headers=headers)
-    assert explained.status_code == 200, explained.text
-    assert explained.json()["would_run"], explained.text
-    begun = client.post(
-        "/api/v1/processes", json={"explanation": explained.json()["id"]}, headers=headers
-    )
+def explained(client: httpx.Client, headers: dict[str, str], *words: str) -> dict[str, str]:
+    """Return what starts a run that was explained."""
+    asked = {"verb": "run", "arguments": [*words]}
+    told = client.post("/api/v1/explanations", json=asked, headers=headers)
+    assert told.status_code == 200, told.text
+    assert told.json()["would_run"], told.text
+    return {"explanation": told.json()["id"]}
+
+
+def started(client: httpx.Client, headers: dict[str, str], *words: str) -> str:
+    """Explain and start a run, and return its id."""
+    wanted = explained(client, headers, *words)
+    begun = client.post("/api/v1/processes", json=wanted, headers=headers)
     assert begun.status_code == 201, begun.text
     name: str = begun.json()["id"]
     return name

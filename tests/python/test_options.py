@@ -189,6 +189,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     with Store(folder / "old.sqlite"):
         pass
+    typed = "import io, sys; sys.stdin = io.StringIO('a long password')"
+    for kind, name in (("user", "bea"), ("token", "grafana")):
+        command("serve", kind, "add", name, "--folder", "lab", cwd=folder, before=typed)
     command("schedule", "add", "nightly", "--folder", "units", "--", "run", "x.dat", cwd=folder)
     return folder
 
@@ -202,7 +205,9 @@ def test_each_example_of_the_help_works(name: str, example: str, place: Path) ->
     for pattern, small in SMALLER:
         example = re.sub(pattern, small, example)
     environment = {"FATHOM_STORE": str(place / "runs.sqlite")}
-    done = command(*shlex.split(example)[1:], cwd=place, environment=environment)
+    typed = "import io, sys; sys.stdin = io.StringIO('a long password')"
+    words = shlex.split(example)[1:]
+    done = command(*words, cwd=place, environment=environment, before=typed)
     # A gate on noise may not be able to tell.
     allowed = (0, 7) if "--fail-if" in example else (0, 1) if name == "doctor" else (0,)
     assert done.returncode in allowed, (example, done.stdout, done.stderr)

@@ -8,9 +8,10 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from commands import command
 from fabricated import fabricated
@@ -18,13 +19,12 @@ from fathom.store import Store
 from fathom.web.live import Figures
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reported import EVIL, saved_assessment
-from served import Server, certified, served, started, trusting, typed, wait_for
+from served import Server, certified, explained, served, started, trusting, typed, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import httpx
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - What is tested.
 LOAD = ("-c8M", "-b4K", "-r", "-o4", "-L", "-W0")
@@ -238,10 +238,11 @@ def test_a_run_is_started_watched_and_found_in_the_store(server: Server) -> None
     browser, headers = server.browser()
     with closing(browser), server.program() as program:
         words = [*LOAD, "-d2", "--", str(server.folder / "a.dat"), str(server.folder / "b.dat")]
+        second = explained(browser, headers, *words)
         name = started(browser, headers, *words)
-        with suppress(AssertionError):
-            started(browser, headers, *words)
-            pytest.fail("two at once disturb each other")
+        # Two at once would disturb each other.
+        refused = browser.post("/api/v1/processes", json=second, headers=headers)
+        assert (refused.status_code, "disturb" in refused.text) == (409, True)
         told = [*events(browser, name)]
         seconds = [content for kind, content in told if kind == "second"]
         assert seconds
@@ -262,7 +263,7 @@ def test_metrics_are_what_prometheus_reads(server: Server) -> None:
     with server.program() as program:
         answer = program.get("/metrics")
     assert "openmetrics" in answer.headers["content-type"]
-    families = {one.name: one for one in text_string_to_metric_families(answer.text)}
+    families = {one.name: one for one in text_string_to_metric_families(answer.text)}  # type: ignore[no-untyped-call]
     assert {"fathom_up", "fathom_last_iops", "fathom_viewers"} <= families.keys()
     assert EVIL in {one.labels["label"] for one in families["fathom_last_iops"].samples}
 
@@ -310,7 +311,7 @@ def test_a_run_whose_processes_are_killed_is_lost_and_told_so(server: Server) ->
 
 
 def test_beyond_this_machine_it_takes_a_certificate_and_users(tmp_path: Path) -> None:
-    place = ["serve", "--folder", tmp_path / "serve", "--address", EVERYWHERE, "--port", "0"]
+    place = ["serve", "--folder", str(tmp_path / "serve"), "--address", EVERYWHERE, "--port", "0"]
     done = command(*place)
     assert (done.returncode, "in the clear" in done.stderr) == (3, True)
     certificate, key = certified(tmp_path)

@@ -18,7 +18,8 @@ EXPERIMENTS = {name for name, verb in VERBS.items() if verb.experiments}
 
 def _options(name: str) -> set[str]:
     commands = [load(name)]
-    commands += [*getattr(commands[0], "commands", {}).values()]
+    for command in commands:
+        commands += getattr(command, "commands", {}).values()
     return {word for command in commands for option in command.params for word in option.opts}
 
 

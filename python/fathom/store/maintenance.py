@@ -92,7 +92,9 @@ def _check_runs(connection: Connection, found: Checked) -> None:
         rows = connection.execute(query).all()
         for row in rows:
             found.runs += 1
-            found.faults += _run_faults(connection, row, known)
+            found.faults += _result_faults(row.id, row.result_json_zlib)
+            asked = (row.profile_json, row.arguments_json)
+            found.faults += _asked_faults(connection, row.id, asked, known)
         if len(rows) < _PIECE:
             break
         last = rows[-1].id
@@ -101,22 +103,26 @@ def _check_runs(connection: Connection, found: Checked) -> None:
     found.faults += [f"run {one} has lost the facts about its host" for one in lost]
 
 
-def _run_faults(
-    connection: Connection, row: sa.Row[tuple[object, ...]], known: set[str]
+def _result_faults(run_id: int, packed: bytes) -> list[str]:
+    try:
+        json.loads(unpack_json(packed))
+    except (ValueError, TypeError, RecursionError) as error:
+        return [f"run {run_id}: its result cannot be read: {error}"]
+    return []
+
+
+def _asked_faults(
+    connection: Connection, run_id: int, asked: tuple[str, str], known: set[str]
 ) -> list[str]:
-    faults = []
+    profile, arguments = asked
     try:
-        json.loads(unpack_json(row.result_json_zlib))
+        if profile not in known:
+            json.loads(shared(connection, profile))
+            known.add(profile)
+        json.loads(arguments)
     except (ValueError, TypeError, RecursionError) as error:
-        faults.append(f"run {row.id}: its result cannot be read: {error}")
-    try:
-        if row.profile_json not in known:
-            json.loads(shared(connection, row.profile_json))
-            known.add(row.profile_json)
-        json.loads(row.arguments_json)
-    except (ValueError, TypeError, RecursionError) as error:
-        faults.append(f"run {row.id}: what it was asked for cannot be read: {error}")
-    return faults
+        return [f"run {run_id}: what it was asked for cannot be read: {error}"]
+    return []
 
 
 def _check_experiments(connection: Connection, found: Checked) -> None:
@@ -126,9 +132,9 @@ def _check_experiments(connection: Connection, found: Checked) -> None:
         for what, text in (("plan", row.plan_json), ("outcome", row.outcome_json)):
             if text is not None and not _is_object(text):
                 found.faults.append(f"experiment e{row.id}: its {what} cannot be read")
-    for row in connection.execute(sa.select(steps.c.experiment_id, steps.c.parameters_json)):
-        if not _is_object(row.parameters_json):
-            found.faults.append(f"experiment e{row.experiment_id}: a step cannot be read")
+    for step in connection.execute(sa.select(steps.c.experiment_id, steps.c.parameters_json)):
+        if not _is_object(step.parameters_json):
+            found.faults.append(f"experiment e{step.experiment_id}: a step cannot be read")
 
 
 def _is_object(text: str) -> bool:
@@ -164,8 +170,8 @@ def compact_store(
                 raw = connection.connection.dbapi_connection
                 assert raw is not None  # noqa: S101 - It was connected just now.
                 # Outside a transaction, which SQLAlchemy's own calls would begin.
-                raw.execute("VACUUM")  # type: ignore[attr-defined]
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[attr-defined]
+                raw.execute("VACUUM")
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         after = None if file is None else _size(file)
     finally:
         database.close()
@@ -181,7 +187,7 @@ def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
         with database.writing() as connection:
             rows = connection.execute(query).all()
             for row in rows:
-                values = {"profile_json": share(connection, row.profile_json)}
+                values: dict[str, object] = {"profile_json": share(connection, row.profile_json)}
                 if not is_small(row.result_json_zlib):
                     # What is damaged stays as it is, for whoever can read more of it.
                     with suppress(ValueError):
@@ -196,7 +202,12 @@ def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
         last = rows[-1].id
 
 
-def move_store(source: str | os.PathLike[str] | None, target: str | os.PathLike[str]) -> Checked:
+def move_store(
+    source: str | os.PathLike[str] | None,
+    target: str | os.PathLike[str],
+    *,
+    wait_s: float = 60.0,
+) -> Checked:
     """Move a store: copy all of it, read the copy, and only then remove a file that it was in.
 
     Returns
@@ -213,7 +224,7 @@ def move_store(source: str | os.PathLike[str] | None, target: str | os.PathLike[
     old, new = store_file(source), store_file(target)
     if new is not None and new.exists():
         raise StoreError(f"there is a file {new} already: name another place, or remove it")
-    with Store(source, make=False) as here:
+    with Store(source, make=False, wait_s=wait_s) as here:
         here.check_writable()
         name = Path(here.name) if here.files else None
     if old is not None and new is not None and name is not None:

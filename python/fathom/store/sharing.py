@@ -67,7 +67,7 @@ def drop_unused_texts(connection: Connection) -> int:
 
 
 def series_key(
-    row: Mapping[str, Any], host_name: str, path: str, known: dict[tuple[str, str], str]
+    row: Mapping[str, object], host_name: str, path: str, known: dict[tuple[str, str], str]
 ) -> str | None:
     """Return the key of the series of a run: its load, its target and its host.
 
@@ -75,7 +75,7 @@ def series_key(
     """
     if row.get("origin", NATIVE) != NATIVE:
         return None
-    load = _load(row["profile_json"], row["arguments_json"], known)
+    load = _load(str(row["profile_json"]), str(row["arguments_json"]), known)
     words = f"{load}\x00{host_name}\x00{path}"
     return hashlib.sha256(words.encode()).hexdigest()[:_KEY_CHARACTERS]
 
@@ -100,12 +100,17 @@ def _without(value: Any) -> Any:  # noqa: ANN401 - Any JSON.
 def fill_series(connection: Connection) -> None:
     """Give runs that have none the key of their series; damaged ones stay without."""
     known: dict[tuple[str, str], str] = {}
+    texts: dict[str, str] = {}
     last = 0
     while rows := _without_key(connection, last):
         values = []
         for row in rows:
             try:
-                key = series_key(row, row["host_name"] or "", row["path"] or "", known)
+                profile = row["profile_json"]
+                if profile not in texts:
+                    texts[profile] = shared(connection, profile)
+                whole = {**row, "profile_json": texts[profile]}
+                key = series_key(whole, row["host_name"] or "", row["path"] or "", known)
             except ValueError:
                 key = None
             values.append({"run": row["id"], "key": key})
@@ -126,7 +131,7 @@ def _without_key(connection: Connection, last: int) -> list[sa.RowMapping]:
             run_targets.c.path,
         )
         .select_from(runs.outerjoin(provenances).outerjoin(run_targets, first))
-        .where(runs.c.id > last, runs.c.origin == NATIVE)
+        .where(runs.c.id > last, runs.c.origin == NATIVE, runs.c.series_key.is_(None))
         .order_by(runs.c.id)
         .limit(_PIECE)
     )

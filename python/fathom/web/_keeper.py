@@ -43,7 +43,7 @@ def main(folder: Path) -> int:
             errors.write(f"error: {error}\n".encode())
             _write(folder, "ended.json", {"exit_code": 1, "ended_at_unix_s": time.time()})
             return 1
-        known = {"keeper": this_process(), "child": this_process(pid=child.pid)}
+        known: dict[str, object] = {"keeper": this_process(), "child": this_process(pid=child.pid)}
         _write(folder, "processes.json", known)
         code = child.wait()
     _write(folder, "ended.json", {"exit_code": code, "ended_at_unix_s": time.time()})

@@ -166,12 +166,10 @@ def digest(token: str) -> str:
 
 
 def _hashed(password: str) -> str:
-
     return _packages.PasswordHasher().hash(password)
 
 
 def _verified(expected: str, password: str) -> bool:
-
     with _hashing:
         try:
             return _packages.PasswordHasher().verify(expected, password)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
@@ -57,8 +58,8 @@ def get_process(name: str, served: _Served) -> ProcessOut:
     """Return one process with the end of what it printed."""
     found = served.processes.get(name)
     known = served.hub.figures_of(name)
-    return ProcessOut(
-        **{
+    return ProcessOut.model_validate(
+        {
             "id": found.id,
             "verb": found.verb,
             "command": found.command,
@@ -111,7 +112,7 @@ async def live(request: Request, served: _Served) -> StreamingResponse:
     if served.hub.is_full:
         raise HTTPException(503, "too many look already; a page that is closed makes room")
 
-    async def stream():  # noqa: ANN202 - Of bytes.
+    async def stream() -> AsyncIterator[bytes]:
         try:
             async for name, content in served.hub.look():
                 if name == "beat" and not served.is_still_known(request):

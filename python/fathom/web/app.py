@@ -67,6 +67,8 @@ def _bare(**more: object) -> FastAPI:
         version=_fathom.version(),
         description="Measures storage, and shows what was measured.",
         openapi_url="/api/v1/openapi.json",
+        # Clients that are generated name their functions so.
+        generate_unique_id_function=lambda route: route.name,
         # Their pages load scripts from elsewhere.
         docs_url=None,
         redoc_url=None,

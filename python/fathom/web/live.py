@@ -127,6 +127,7 @@ class Hub:
         self._told: dict[str, dict[str, object]] = {}
         self._task: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
+        self._is_ending = False
         self.dropped = 0
 
     async def start(self) -> None:
@@ -141,6 +142,11 @@ class Hub:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
                     await task
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let all streams end, and begin no others: the server ends."""
+        self._is_ending = True
         for viewer in self._viewers:
             _close(viewer)
 
@@ -156,7 +162,7 @@ class Hub:
     @property
     def is_full(self) -> bool:
         """Whether nobody else may look."""
-        return len(self._viewers) >= _MOST_VIEWERS
+        return self._is_ending or len(self._viewers) >= _MOST_VIEWERS
 
     def figures_of(self, name: str) -> Figures | None:
         """Return what is known of a run that is followed, or was."""
@@ -210,7 +216,7 @@ class Hub:
                     await self._changed.wait()
             self._changed.clear()
             # Whatever happens to one look, the next one comes.
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 await self._look_round()
 
     async def _look_round(self) -> None:
@@ -259,7 +265,9 @@ class Hub:
             *lines, rest = (rest + piece).split(b"\n")
             seconds = [event for line in lines if (event := _event(line)) is not None]
             for event in seconds:
-                figures.take(event)
+                # What a process that was killed left half written is left out.
+                with contextlib.suppress(ValueError, TypeError):
+                    figures.take(event)
                 if event.get("event") == "live":
                     self._publish("second", {"id": name, **_compact(event)})
                 elif event.get("event") in ("saved", "phase_started", "step_begun"):
@@ -300,4 +308,5 @@ def _read_all(path: Path, figures: Figures) -> None:
         for line in file:
             event = _event(line)
             if event is not None:
-                figures.take(event)
+                with contextlib.suppress(ValueError, TypeError):
+                    figures.take(event)

@@ -59,10 +59,10 @@ class _Collected:
             mine = [sample for sample in samples if sample[0] == name]
             if not mine:
                 continue
-            names = sorted({label for _, labels, _ in mine for label, _ in labels})
+            names = sorted({label for _, given, _ in mine for label, _ in given})
             family = GaugeMetricFamily(name, words, labels=names)
-            for _, labels, value in mine:
-                family.add_metric([dict(labels).get(label, "") for label in names], value)
+            for _, given, value in mine:
+                family.add_metric([dict(given).get(label, "") for label in names], value)
             yield family
 
     def _last(self) -> Iterator[GaugeMetricFamily]:
@@ -85,4 +85,5 @@ def metrics(served: Served) -> bytes:
     """Return all metrics in the form of OpenMetrics."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Collected(served))
-    return generate_latest(registry)
+    found: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return found

@@ -7,9 +7,10 @@ import hashlib
 import io
 import json
 import secrets
+import threading
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qs
 
 import jinja2
@@ -51,6 +52,8 @@ _Served = Annotated[Served, Depends(served_of)]
 _Id = Annotated[int, Path(ge=1, le=2**53)]
 _Word = Annotated[str, Query(max_length=400)]
 _PAGE_RUNS = 50
+# Drawing takes a CPU for seconds, which what is measured may need.
+_drawing = threading.Lock()
 _NAVIGATION = (
     ("/", "Now"),
     ("/start", "Start"),
@@ -89,7 +92,7 @@ def _environment() -> jinja2.Environment:
     return found
 
 
-def _page(request: Request, name: str, *, status: int = 200, **content: object) -> HTMLResponse:
+def _page(request: Request, name: str, *, status: int = 200, **content: Any) -> HTMLResponse:  # noqa: ANN401
     viewer: Viewer | None = request.scope.get("fathom.viewer")
     path = request.url.path
     here = next((to for to, _ in reversed(_NAVIGATION) if path.startswith(to) and to != "/"), "/")
@@ -250,11 +253,15 @@ def _report(request: Request, material: Material, place: str, reference: str) ->
     return _page(
         request,
         "report.html",
-        **page_content(material),
+        **_content(material),
         title=material.title,
         place=place,
         reference=reference,
     )
+
+
+def _content(material: Material) -> Any:  # noqa: ANN401 - What a template gets.
+    return page_content(material)
 
 
 @router.get("/compare")
@@ -263,7 +270,7 @@ def compare(request: Request, served: _Served, a: _Word = "", b: _Word = "") -> 
     if not a or not b:
         return _page(request, "compare.html", title="Compare", a=a, b=b, content=None)
     material = gather(served.store, [served.reference(a), served.reference(b)])
-    content = page_content(material)
+    content = _content(material)
     return _page(request, "compare.html", **content, title="Compare", a=a, b=b, content=content)
 
 
@@ -311,7 +318,8 @@ def download(served: _Served, reference: str, form: str) -> Response:
     """Return a run or an experiment as a file."""
     reference = served.reference(reference)
     if form == "pdf":
-        content = pdf_pages(gather(served.store, [reference]))
+        with _drawing:
+            content = pdf_pages(gather(served.store, [reference]))
         return _file(content, "application/pdf", f"fathom-{reference}.pdf")
     whole = [served.store.runs.get(one) for one in served.store.baselines.run_ids(reference)]
     if form == "csv":
@@ -336,7 +344,8 @@ def figure_picture(served: _Served, reference: str, name: str) -> Response:
     figure = next((one for one in found if one.name == name), None)
     if figure is None:
         raise HTTPException(404, "there is no such figure of it")
-    content = drawn_picture(figure.views[0], "png", comment=figure.title)
+    with _drawing:
+        content = drawn_picture(figure.views[0], "png", comment=figure.title)
     return _file(content, "image/png", f"fathom-{reference}-{figure.name}.png")
 
 

@@ -40,8 +40,17 @@ _SHOWN_BYTES = 32 << 10
 _MOST_KEPT = 200
 # How long a keeper may take to say which process it has started.
 _STARTING_S = 20.0
-_STATES: Mapping[int, ProcessState] = {0: "complete", 2: "refused", 130: "interrupted"}
-_STATES |= {-signal.SIGINT: "interrupted", 5: "complete", 7: "complete", 8: "complete"}
+# By exit codes: a limit that is broken (5), cannot be told (7) or is exceeded for the better (8) is
+# an outcome of a run that was complete.
+_STATES: Mapping[int, ProcessState] = {
+    0: "complete",
+    2: "refused",
+    5: "complete",
+    7: "complete",
+    8: "complete",
+    130: "interrupted",
+    -signal.SIGINT: "interrupted",
+}
 
 
 class ProcessError(FathomError):

@@ -15,9 +15,11 @@ from fathom.web.settings import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from fathom.store import Store
     from fathom.web.settings import Settings
+    from fathom.web.state import Served
 
 __all__ = ["serve"]
 
@@ -26,6 +28,19 @@ _MOST_HEADER_BYTES = 16 << 10
 _KEEP_ALIVE_S = 15
 _END_S = 3
 _WAITING = 128
+
+
+class _Server(uvicorn.Server):
+    """Ends streams first, which would otherwise be waited for."""
+
+    def __init__(self, config: uvicorn.Config, served: Served) -> None:
+        super().__init__(config)
+        self._served = served
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._served.loop is not None:
+            self._served.loop.call_soon_threadsafe(self._served.hub.let_go)
+        super().handle_exit(sig, frame)
 
 
 def serve(settings: Settings, store: Store, tell: Callable[[str], None]) -> None:
@@ -61,7 +76,7 @@ def serve(settings: Settings, store: Store, tell: Callable[[str], None]) -> None
     place = f"{settings.scheme}://{shown}:{settings.port}/"
     tell(f"{place}?token={served.doors.token}" if served.doors.token else place)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, served).run(sockets=[listening])
     except OSError as error:
         raise SettingsError(f"the certificate or its key cannot be used: {error}") from error
     finally:

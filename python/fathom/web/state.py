@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Served", "served_of", "viewer_of"]
 
+_LONGEST = 400
+
 
 @dataclass
 class Served:
@@ -56,6 +58,8 @@ class Served:
             If it could be a file's name.
 
         """
+        if len(words) > _LONGEST:
+            raise InvalidRequestError("the reference is too long: name fewer runs")
         if "/" in words or words.lower().endswith(".json") or Path(words).is_file():
             raise InvalidRequestError(f"{words!a} is no run, experiment or baseline of the store")
         return words

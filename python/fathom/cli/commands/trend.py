@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+import fathom
 from fathom import report as reports
 from fathom import trends
 from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
 from fathom.cli.views.runs import console, local_time, plain_text, text_table
 from fathom.metrics import metric_column
+from fathom.notify import NotToldError, check_address
+from fathom.notify import notify as tell_by
 from fathom.units import block_words, rate_words, time_words
 
 if TYPE_CHECKING:
@@ -40,6 +43,7 @@ class Asked(NamedTuple):
     output: Path | None
     overwrite: bool
     as_json: bool
+    notify: tuple[str, ...] = ()
 
 
 def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
@@ -81,6 +85,13 @@ def show_trend(asked: Asked, store: str | None) -> None:
     form = "" if asked.output is None else asked.output.suffix.lower().removeprefix(".")
     if asked.output is not None and form not in (*_FORMS, "json"):
         fail(f"{asked.output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
+    if asked.notify and not asked.alert:
+        fail("--notify tells of an alert: add --alert", EXIT_INVALID)
+    try:
+        for one in asked.notify:
+            check_address(one)
+    except fathom.InvalidRequestError as error:
+        fail(str(error), EXIT_INVALID)
     try:
         metric_column(asked.metric)
     except ValueError as error:
@@ -99,8 +110,22 @@ def show_trend(asked: Asked, store: str | None) -> None:
         typer.echo(json.dumps(_as_dict(found), indent=2))
     else:
         _show(found)
+    if asked.alert and found.outcome == "worse":
+        _tell(asked, found)
     if asked.alert:
         raise typer.Exit(_CODES.get(found.outcome, 0))
+
+
+def _tell(asked: Asked, found: trends.Trend) -> None:
+    """Tell whom it concerns; that one cannot be told changes nothing of the alert."""
+    newest = found.runs[-1]
+    facts = {"outcome": found.outcome, "metric": found.metric, "run": newest.id}
+    facts |= {"target": newest.columns["target_path"], "host": newest.columns["host_name"]}
+    for one in asked.notify:
+        try:
+            tell_by(one, found.claims[0].text, facts)
+        except NotToldError as error:
+            typer.echo(f"note: {error}", err=True)
 
 
 def _drawn(found: trends.Trend, form: str) -> bytes:
@@ -179,6 +204,14 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
             "the baseline, and with 7 if it cannot be told.",
         ),
     ] = False,
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--notify",
+            help="With --alert, tell mailto:NAME@HOST or a webhook (https://...) if it is worse. "
+            "May stand several times.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -202,4 +235,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
     if run is None:
         list_series(store, limit, as_json=as_json)
         return
-    show_trend(Asked(run, metric, baseline, limit, alert, output, overwrite, as_json), store)
+    asked = Asked(
+        run, metric, baseline, limit, alert, output, overwrite, as_json, tuple(notify or ())
+    )
+    show_trend(asked, store)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from fathom import EventCallback
 
+    _Fields = Mapping[str, Any]
+
 __all__ = ["RunLines", "RunProgress", "live_progress", "sparkline"]
 
 _BARS = "".join(map(chr, range(0x2581, 0x2589)))  # From one eighth of a block to a full one.
@@ -67,7 +69,7 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(_BARS[min(last, int(value / most * len(_BARS)))] for value in values)
 
 
-def _figures(second: Mapping[str, Any]) -> list[str]:
+def _figures(second: _Fields) -> list[str]:
     """Return what a line has of one second, of all targets or of one."""
     found = [f"{second['ios']:,} IOPS", f"{second['bytes'] / MIB:,.1f} MiB/s"]
     if second["ios"]:
@@ -83,7 +85,7 @@ class RunLines:
         """Begin with nothing told."""
         self._told_s = float("-inf")
 
-    def __call__(self, name: str, fields: Mapping[str, Any]) -> None:
+    def __call__(self, name: str, fields: _Fields) -> None:
         """Tell an event, unless one was told a short while ago."""
         now = time.monotonic()
         if name != "live" or now - self._told_s < _LINE_EVERY_S:
@@ -107,7 +109,7 @@ class RunProgress:
         self._draws_blocks = draws_blocks
         self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_SPARKS))
 
-    def __call__(self, name: str, fields: Mapping[str, Any]) -> None:
+    def __call__(self, name: str, fields: _Fields) -> None:
         """Draw an event."""
         looks: dict[str, Callable[..., None]] = {
             "filling": self._fill,

@@ -95,7 +95,9 @@ const show = (id) => {
   showNumbers(card, seconds.at(-1));
   showTargets(card, seconds.at(-1));
   card.querySelector(".line-words").textContent = drawLine(card.querySelector(".line"), seconds);
-  drawHeat(card.querySelector(".heat"), seconds);
+  const range = drawHeat(card.querySelector(".heat"), seconds);
+  card.querySelector(".heat-words").textContent =
+    `Latency of the I/Os of each second, ${range}: the stronger the colour, the more of them.`;
 };
 
 const showEnded = () => {
