@@ -9,7 +9,6 @@ import os
 import shutil
 import socket
 import ssl
-import subprocess
 import time
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
@@ -39,9 +38,12 @@ from fathom.errors import InvalidRequestError
 from fathom.report import gather, with_events
 from fathom.report import html_page as page_of
 from reported import figures
+from tls import certificate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+__all__ = ["certificate"]
 
 DATA = Path(__file__).parent / "data/pacemaker"
 NEWEST = datetime(2026, 11, 25, 23, 12, tzinfo=UTC)
@@ -392,26 +394,9 @@ class Inbox:
         return "250 taken"
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a certificate of this machine with its key, in one file."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed")
-    place = tmp_path_factory.mktemp("tls") / "both.pem"
-    key = place.with_name("key.pem")
-    subprocess.run(
-        [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", place],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    place.write_text(place.read_text() + key.read_text())
-    return place
-
-
 def test_a_mail_is_taken_by_a_real_server_through_tls_and_read_back(
-    certificate: Path, tmp_path: Path
+    certificate: Path,
+    tmp_path: Path,
 ) -> None:
     controller = pytest.importorskip("aiosmtpd.controller", reason="aiosmtpd is not installed")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

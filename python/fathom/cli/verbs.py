@@ -227,6 +227,12 @@ VERBS: Mapping[str, Verb] = {
     "plot": Verb("plot", "plot", "Draw one figure of a report to a file."),
     "delete": Verb("delete", "delete", "Delete runs, or experiments with their runs."),
     "store": Verb("store", "app", "Copy, check, compact and move stores."),
+    "lun": Verb(
+        "lun",
+        "app",
+        "Set up a LUN to measure: from an empty controller to its address, step by step.",
+        tables=("list",),
+    ),
     "resources": Verb(
         "resources",
         "resources",

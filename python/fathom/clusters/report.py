@@ -37,8 +37,12 @@ def report_of(
     """
     kinds = {one.cluster: one.cluster_type for one in found}
     states = _states(found)
-    told = [event for one in found for event in one.events if event.group]
-    groups = {(one.cluster, one.resource): one.group for one in (*told, *states) if one.resource}
+    groups = {
+        (one.cluster, one.resource): one.group
+        for source in found
+        for one in source.events
+        if one.group and one.resource
+    } | {(one.cluster, one.resource): one.group for one in states if one.resource}
     events = _events(found, groups)
     rows = _rows(kinds, states, events, since_unix_s, groups_only=groups_only)
     shown = tuple(one for one in events if since_unix_s is None or one.at_unix_s >= since_unix_s)

@@ -1,0 +1,59 @@
+"""The way to a LUN: whether its portal answers, and a block device of the kernel's initiator."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from urllib.parse import urlsplit
+
+from fathom.luns.steps import LunError
+
+__all__ = ["connect_kernel", "refuse_silent"]
+
+_TIMEOUT_S = 10.0
+_ISCSI_PORT = 3260
+
+
+def refuse_silent(address: str) -> None:
+    """Refuse an address whose portal takes no connection.
+
+    Raises
+    ------
+    LunError
+        If nobody listens there.
+
+    """
+    parts = urlsplit(address)
+    where = (parts.hostname or "", parts.port or _ISCSI_PORT)
+    try:
+        socket.create_connection(where, timeout=_TIMEOUT_S).close()
+    except OSError as error:
+        raise LunError(f"nobody listens at {where[0]}:{where[1]}: {error}") from error
+
+
+def connect_kernel(address: str) -> None:
+    """Log the kernel's initiator in, so that the LUN becomes a block device (open-iscsi).
+
+    Raises
+    ------
+    LunError
+        If open-iscsi is missing, or refuses.
+
+    """
+    program = shutil.which("iscsiadm") or shutil.which("iscsiadm", path="/usr/sbin:/sbin")
+    if program is None:
+        raise LunError("there is no iscsiadm: install open-iscsi, or measure the address itself")
+    parts = urlsplit(address)
+    portal = f"{parts.hostname}:{parts.port or _ISCSI_PORT}"
+    target = parts.path.split("/")[1]
+    for words in (
+        ("--mode", "discovery", "--type", "sendtargets", "--portal", portal),
+        ("--mode", "node", "--targetname", target, "--portal", portal, "--login"),
+    ):
+        done = subprocess.run(  # noqa: S603 - iscsiadm; names are checked, and there is no shell.
+            [program, *words], capture_output=True, text=True, check=False, timeout=60
+        )
+        if done.returncode:
+            last = (done.stderr or done.stdout).strip().splitlines()
+            raise LunError(f"iscsiadm failed: {last[-1] if last else done.returncode}")
