@@ -26,9 +26,10 @@ app = typer.Typer(
     add_completion=False,
     help="The lab for measuring storage.",
     epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
-    "4 verification found faults; 5 beyond a limit (compare --fail-if, run --require); 6 "
-    "measured, but not saved: see the file that is named; 7 a limit that cannot be told; 8 "
-    "better (compare --verdict); 130 interrupted, with the partial result.",
+    "4 verification found faults; 5 beyond a limit (gate, run --require, compare "
+    "--fail-if), or worse (compare --verdict, trend --alert); 6 measured, but not saved: see the "
+    "file that is named; 7 a limit or a verdict that cannot be told; 8 better (compare --verdict); "
+    "130 interrupted, with the partial result.",
 )
 
 

@@ -40,6 +40,7 @@ _SUGGESTION_S = 1.0
 _NAMES_MOST = 2000
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+_PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*%?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -70,13 +71,22 @@ def mib_of(text: str | int) -> int:
     return int(size_bytes) // MIB
 
 
+def percent_of(text: str | float) -> float:
+    """Return the number of ``2`` or ``2%``."""
+    found = _PERCENT.fullmatch(str(text).strip())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no percentage: write 2 or 2%")
+    return float(found[1])
+
+
 def _types(
     *,
+    percent: Annotated[float, typer.Option(parser=percent_of)] = 0.0,
     seconds: Annotated[float, typer.Option(parser=seconds_of)] = 0.0,
     whole_seconds: Annotated[int, typer.Option(parser=whole_seconds_of)] = 0,
     mib: Annotated[int, typer.Option(parser=mib_of)] = 0,
 ) -> None:
-    del seconds, whole_seconds, mib
+    del percent, seconds, whole_seconds, mib
 
 
 class _Kind(NamedTuple):
@@ -92,7 +102,7 @@ KINDS: Mapping[str, _Kind] = {
     "--block": _Kind("RANGE"),
     "--choose": _Kind("NAME=VALUE"),
     "--compress": _Kind("FACTOR"),
-    "--confidence": _Kind("PERCENT"),
+    "--confidence": _Kind("PERCENT", "percent"),
     "--dedupe": _Kind("FACTOR"),
     "--depth": _Kind("RANGE"),
     "--device": _Kind("WORDS"),
@@ -114,7 +124,7 @@ KINDS: Mapping[str, _Kind] = {
     "--output": _Kind("FILE"),
     "--p99": _Kind("TIME"),
     "--pilot": _Kind("NUMBER"),
-    "--precision": _Kind("PERCENT"),
+    "--precision": _Kind("PERCENT", "percent"),
     "--precondition": _Kind("none|wipc|wdpc"),
     "--rate": _Kind("MIB_PER_S"),
     "--require": _Kind("LIMIT"),
@@ -129,7 +139,7 @@ KINDS: Mapping[str, _Kind] = {
     "--tbw": _Kind("TB"),
     "--threads": _Kind("RANGE"),
     "--time": _Kind("TIME", "seconds"),
-    "--tolerance": _Kind("PERCENT"),
+    "--tolerance": _Kind("PERCENT", "percent"),
     "--vary": _Kind("OPTION=VALUES"),
     "--verdict": _Kind("FIGURE"),
     "--warm-up": _Kind("TIME", "whole_seconds"),

@@ -11,20 +11,22 @@ import typer
 
 from fathom.cli.common import fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.runs import console, local_time, plain_text, text_table
+from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
 from fathom.metrics import metric_column
 from fathom.report import ImageFormat, drawn, picture, write
 from fathom.trends import Trend, find_trend, trend_figure
-from fathom.units import block_words, rate_words, time_words
+from fathom.units import NS_PER_MS, rate_words
 
 if TYPE_CHECKING:
-    from fathom.store import RunSummary
+    from fathom.trends import Level
 
 __all__ = ["Asked", "list_series", "show_trend"]
 
 _FORMS: dict[str, ImageFormat] = {one: one for one in get_args(ImageFormat)}
 _WIDTH = 900
 _CODES = {"worse": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
+_RATES = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_LATENCIES = {"p999": "p99.9"}
 
 
 class Asked(NamedTuple):
@@ -48,30 +50,20 @@ def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
         told = [{"newest_run": run.id, "runs": count, **run.columns} for run, count in found]
         typer.echo(json.dumps(told, indent=2))
         return
-    columns = ("newest run>", "started", "runs>", "label~", "load", "target~", "host~")
+    columns = ("newest run>", "started", "runs>", "label~", "load=", "target~", "host~")
     rows = [
         [
             str(run.id),
             local_time(run.started_at_unix_s),
             str(count),
             run.label,
-            _load_words(run),
+            load_words(run.columns),
             str(run.columns["target_path"]),
             str(run.columns["host_name"]),
         ]
         for run, count in found
     ]
     console().print(text_table("", columns, rows, spare=("host", "started", "label")))
-
-
-def _load_words(run: RunSummary) -> str:
-    asked = run.columns
-    is_random = (asked["random_percent"] or 0) > 0
-    return (
-        f"{block_words(asked['block_bytes'] or 0)} {'rand' if is_random else 'seq'} "
-        f"w{asked['write_percent'] or 0:.0f} t{asked['thread_count']} "
-        f"o{asked['outstanding_per_thread']}"
-    )
 
 
 def show_trend(asked: Asked, store: str | None) -> None:
@@ -93,6 +85,7 @@ def show_trend(asked: Asked, store: str | None) -> None:
         )
         if asked.output is not None:
             write(asked.output, _drawn(found, form), force=asked.overwrite)
+            typer.echo(str(asked.output), err=True)
     if asked.as_json:
         typer.echo(json.dumps(_as_dict(found), indent=2))
     else:
@@ -127,24 +120,29 @@ def _as_dict(found: Trend) -> dict[str, object]:
 def _show(found: Trend) -> None:
     terminal = console()
     terminal.print(plain_text(found.claims[0].text), soft_wrap=True)
-    is_rate = found.metric.rpartition(".")[2] in ("iops", "mib_per_s")
-    rows = []
-    for one in found.levels:
-        first, last = found.runs[one.first], found.runs[one.last]
-        change = "-" if one.change is None else f"{100 * one.change:+.1f} %"
-        rows.append(
-            [
-                local_time(first.started_at_unix_s),
-                f"{first.id} to {last.id}",
-                str(one.last - one.first + 1),
-                rate_words(one.mean) if is_rate else time_words(one.mean),
-                change,
-                one.outcome or "-",
-            ]
-        )
-    columns = ("since", "runs", "number>", f"{found.metric}>", "change>", "outcome")
+    rows = [_row(found, one) for one in found.levels]
+    columns = ("since", "runs=", "number>", f"{_title(found.metric)}>", "change %>", "outcome")
     terminal.print(text_table("", columns, rows, spare=("number",)))
     for claim in found.claims[1:]:
         terminal.print(plain_text(claim.text), soft_wrap=True)
     if found.left_out:
         typer.echo(f"{found.left_out} runs of the series do not have {found.metric}.")
+
+
+def _row(found: Trend, level: Level) -> list[str]:
+    first, last = found.runs[level.first], found.runs[level.last]
+    is_rate = found.metric.rpartition(".")[2] in _RATES
+    return [
+        local_time(first.started_at_unix_s),
+        str(first.id) if first is last else f"{first.id} to {last.id}",
+        str(level.last - level.first + 1),
+        rate_words(level.mean) if is_rate else f"{level.mean / NS_PER_MS:,.3f}",
+        "-" if level.change is None else f"{100 * level.change:+.1f}",
+        level.outcome or "-",
+    ]
+
+
+def _title(metric: str) -> str:
+    """Return what stands above a figure: its name and its unit."""
+    kind, _, name = metric.rpartition(".")
+    return f"{kind} {_RATES.get(name) or f'{_LATENCIES.get(name, name)} ms'}".strip()

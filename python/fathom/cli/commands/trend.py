@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.cli.common import JsonOption, StoreOption
+from fathom.cli.common import JsonOption, StoreOption, fail
+from fathom.cli.exit_codes import EXIT_INVALID
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["trend"]
 
@@ -23,7 +27,9 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
         ),
     ] = None,
     *,
-    metric: Annotated[str, typer.Option(help="The figure to look at.")] = "iops",
+    metric: Annotated[
+        str | None, typer.Option(help="The figure to look at.", show_default="iops")
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(help="What to compare with: a run, experiment or baseline, drawn as a band."),
@@ -62,6 +68,25 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
     from fathom.cli.commands._trend_do import Asked, list_series, show_trend  # noqa: PLC0415 - NumPy.
 
     if run is None:
+        given = {
+            "--metric": metric,
+            "--baseline": baseline,
+            "--alert": alert,
+            "--output": output,
+            "--overwrite": overwrite,
+        }
+        _refuse([name for name, one in given.items() if one])
         list_series(store, limit, as_json=as_json)
         return
-    show_trend(Asked(run, metric, baseline, limit, alert, output, overwrite, as_json), store)
+    asked = Asked(run, metric or "iops", baseline, limit, alert, output, overwrite, as_json)
+    show_trend(asked, store)
+
+
+def _refuse(given: Sequence[str]) -> None:
+    """Refuse what would be said of one series where all of them are listed."""
+    if given:
+        fail(
+            f"{given[0]} is for one series: name a run of it, as fathom trend 12 {given[0]}; "
+            "without these options the series are listed",
+            EXIT_INVALID,
+        )
