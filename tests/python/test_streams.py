@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import commands
@@ -17,7 +18,6 @@ from rich.cells import cell_len
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "測定 ß \udcff.dat"
 # Each verb, with arguments that need no time.
@@ -167,6 +167,36 @@ def _check_drawn(text: str, environment: Mapping[str, str], told: tuple[object, 
     lines = _COMMAND.sub("", text).splitlines()
     drawn = [line for line in lines if any(one in line for one in "│┃━─")]
     assert all(cell_len(line) <= width for line in drawn), (told, drawn)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "r, w = os.pipe(); os.close(r); os.dup2(w, 2)",
+        "os.dup2(os.open('/dev/full', os.O_WRONLY), 2)",
+        "os.dup2(os.open('/dev/null', os.O_RDONLY), 2)",
+    ],
+    ids=["its reader has gone", "it is on a full disk", "it cannot be written"],
+)
+def test_an_error_output_that_takes_nothing_ends_no_measurement_and_changes_no_code(
+    before: str, place: Path, tmp_path: Path
+) -> None:
+    small = ["-c64K", "-b4K", "-d1", "-W0", "--stop-ios=5", str(tmp_path / "x.dat")]
+    calls = {
+        ("repeat", "--pilot", "2", "--most", "2", *small): 0,
+        ("prepare", "fill", "--size", "1M", str(tmp_path / "new.dat")): 0,
+        ("sweep", "--write", "0,50", "--dry-run", "-c1M", "x.dat"): 0,
+        ("gate", "1", "--require", "iops"): 3,
+        ("run", "--dry-run", "-w100", str(Path(__file__))): 2,
+        ("lst",): 3,
+    }
+    environment = {"FATHOM_STORE": str(tmp_path / "own.sqlite")}
+    for words, code in calls.items():
+        store = {"FATHOM_STORE": str(place / "store.sqlite")} if words[0] == "gate" else environment
+        done = command(*words, cwd=tmp_path, before=f"import os; {before}", environment=store)
+        assert done.returncode == code, words
+    with Store(tmp_path / "own.sqlite") as kept:
+        assert [one.state for one in kept.experiments.list()] == ["complete", "complete"]
 
 
 def test_numbers_for_machines_have_a_point_in_every_locale(place: Path) -> None:

@@ -181,7 +181,7 @@ def test_a_baseline_is_a_band_with_a_verdict(kept: Store) -> None:
     other = save(kept, [1000], depth=8)
     with pytest.raises(InvalidRequestError, match="is of this series"):
         find_trend(kept, "1", baseline=str(other[0]))
-    with pytest.raises(InvalidRequestError, match=r"write\.iops: latencies"):
+    with pytest.raises(InvalidRequestError, match=r"write\.iops: it does none"):
         find_trend(kept, "1", metric="write.iops")
 
 

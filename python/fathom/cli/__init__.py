@@ -16,7 +16,7 @@ import fathom
 from fathom._signals import ending_in_good_order
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
 from fathom.cli.verbs import VerbGroup
-from fathom.cli.views.plain import plain_streams
+from fathom.cli.views.plain import plain_streams, unfailing
 from fathom.cli.views.table_format import chosen_tables
 
 __all__ = ["app", "main"]
@@ -68,7 +68,8 @@ def main() -> None:
 def _open_streams() -> None:
     r"""Open what was closed before the start, and let no character be one too many for a terminal.
 
-    What the terminal's encoding lacks is written as an escape, as `\u6e2c`.
+    What the terminal's encoding lacks is written as an escape, as `\u6e2c`. An error output that
+    takes nothing ends nothing.
     """
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - Until the end.
@@ -82,6 +83,7 @@ def _open_streams() -> None:
             # A stream that cannot be asked for its place stays as it is.
             with suppress(OSError):
                 stream.reconfigure(errors="backslashreplace")
+    sys.stderr = unfailing(sys.stderr)
     if is_closed:
         typer.echo("note: the standard output is closed: what is shown goes nowhere", err=True)
 

@@ -64,8 +64,8 @@ def text_table(
     """Return a table of plain text.
 
     Columns whose title ends with ``>`` are numbers; with ``~``, names that may be shortened; with
-    ``=``, words that stay on one line. No terminal is too narrow for it: columns that are ``spare`` are left out, the first one first, or
-    each row becomes a block.
+    ``=``, words that stay on one line. No terminal is too narrow for it: columns that are ``spare``
+    are left out, the first one first, or each row becomes a block.
     """
     is_terminal = console().is_terminal
     # What another program cuts at spaces has something in each column.
