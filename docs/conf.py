@@ -41,6 +41,8 @@ nitpick_ignore_regex = [
 show_warning_types = True
 # Two hyphens of an option stay two: what is copied from a page has to work.
 smartquotes = False
+# A command without a prompt is no Python, in which "import" and "if" would be coloured.
+highlight_language = "none"
 
 # Headings down to this depth can be linked to, and such links are checked.
 myst_heading_anchors = 4
@@ -80,7 +82,7 @@ def _public_name(
 
 
 # An option or a name of so many characters is not torn apart, even in the narrowest column.
-WHOLE = 18
+WHOLE = 24
 
 
 def _keep_options_whole(_app: Sphinx, page: document, _name: str) -> None:

@@ -224,8 +224,8 @@ def test_the_file_gives_what_is_shared_to_each_gate(tmp_path: Path) -> None:
         ("[gate]\nrequired = ['p99<2ms']", "no key 'required'; did you mean require?"),
         ("[gate]\nrequire = 'p99<2ms'", "require has to be a list of texts"),
         ("[gate]\nrequire = [1]", "require has to be a list of texts"),
-        ("[gate]\nrequire = []", "has no limits"),
-        ("[gate]\nbaseline = 'a'", "has no limits"),
+        ("[gate]\nrequire = []", "there are no limits"),
+        ("[gate]\nbaseline = 'a'", "there are no limits"),
         ("[gate]\nrequire = ['p99<2ms']\nconfidence = 100", "between 0 and 100 %"),
         ("[gate]\nrequire = ['p99<2ms']\nconfidence = true", "a number of percent"),
         ("[gate.a]\nrequire = ['p99<2']", "the unit of p99"),
@@ -346,3 +346,30 @@ def test_gates_of_the_file_judge_the_newest_runs_of_their_labels(
     done = command("gate", "1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("kept") == 2
+
+
+def test_what_is_found_is_shown_where_a_file_cannot_be_written(kept: Store, tmp_path: Path) -> None:
+    save(kept, [1000])
+    done = command("gate", "1", "--require", "iops>1", "--junit", tmp_path / "none/x.xml")
+    assert (done.returncode, "cannot be written" in done.stderr) == (1, True)
+    assert "kept" in done.stdout
+
+
+def test_the_standard_output_holds_one_document(kept: Store, tmp_path: Path) -> None:
+    save(kept, [1000])
+    given = ["gate", "1", "--require", "iops>1"]
+    done = command(*given, "--junit", "-", cwd=tmp_path)
+    SCHEMA.assertValid(etree.fromstring(done.stdout.encode()).getroottree())
+    assert command(*given, "--markdown", "-", cwd=tmp_path).stdout.startswith("### ")
+    for other in (["--junit", "-", "--markdown", "-"], ["--markdown", "-", "--json"]):
+        done = command(*given, *other, cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "one document" in done.stderr
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_gate_without_a_name_is_not_called_gate(kept: Store) -> None:
+    save(kept, [1000])
+    for words in (["--require", "iops>1"], ["1", "--require", "p99"]):
+        done = command("gate", *words)
+        assert (done.returncode, "gate gate" in done.stderr) == (3, False)

@@ -17,6 +17,7 @@ from fathom.cli.grammar import (
     RENAMED,
     mib_of,
     modern_arguments,
+    percent_of,
     seconds_of,
     whole_seconds_of,
 )
@@ -131,6 +132,13 @@ def test_old_spellings_work(tmp_path: Path) -> None:
 )
 def test_times_are_said_as_people_say_them(text: str, seconds: float) -> None:
     assert seconds_of(text) == whole_seconds_of(text) == seconds
+
+
+def test_percentages_are_said_with_and_without_their_sign() -> None:
+    assert percent_of("2") == percent_of("2%") == percent_of(" 2 % ") == 2.0
+    for wrong in ("nan", "inf", "1e5", "two", "%", ""):
+        done = command("repeat", "--dry-run", f"--precision={wrong}", "-c1M", "x.dat")
+        assert (done.returncode, "write 2 or 2%" in done.stderr) == (3, True)
 
 
 def test_sizes_are_said_as_everywhere() -> None:

@@ -71,6 +71,8 @@ def test_times_are_said_to_systemd_and_to_cron(
         ("x", "daily\nExecStart=/bin/sh", ["run"], "is no time"),
         ("x", "25:00;rm", ["run"], "is no time"),
         ("x", "", ["run"], "is no time"),
+        ("x", "never", ["run"], "is no time"),
+        ("x", "25:00", ["run"], "is no time"),
         ("x", "daily", ["run", "a\nb"], "control characters"),
         ("x", "daily", ["run", "\udcff"], "no UTF-8"),
         ("x", "daily", ["run", "--overwrite"], "typed for one run"),
@@ -186,3 +188,34 @@ def test_the_command_prints_writes_lists_and_removes(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.count("removed")) == (0, 2)
     done = command("schedule", "add", "x", "--print", "--", "rnu", cwd=tmp_path)
     assert (done.returncode, "did you mean run?" in done.stderr) == (3, True)
+
+
+def test_words_and_hours_are_refused_where_systemd_would_and_only_there(tmp_path: Path) -> None:
+    if ANALYZE is None:
+        pytest.skip("systemd-analyze is not installed")
+    taken = ("minutely", "quarterly", "annually", "semiannually", "yearly", "Monday", "sun", "3:5")
+    refused = ("never", "tues", "24:00", "3:60", "03:30:61", "fortnightly")
+    for when in taken + refused:
+        done = subprocess.run([ANALYZE, "calendar", when], capture_output=True, check=False)
+        assert (done.returncode == 0) is (when in taken), when
+        if when in taken:
+            planned(tmp_path, "x", when, "run")
+        else:
+            with pytest.raises(InvalidRequestError, match="is no time"):
+                planned(tmp_path, "x", when, "run")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["add", "x", "--", "schedule", "list"], "and no schedule"),
+        (["add", "x", "--", "rnu"], "did you mean run"),
+        (["add", "x", "--cron", "--print", "--", "run", "x"], "choose one"),
+        (["list", "--folder", "none"], "there is no folder none"),
+        (["remove", "x", "--folder", "."], "there is no schedule x"),
+    ],
+)
+def test_what_is_wrong_is_told(words: list[str], told: str, tmp_path: Path) -> None:
+    done = command("schedule", *words, cwd=tmp_path)
+    assert (done.returncode, told in done.stderr) == (3, True), done.stderr
+    assert not [*tmp_path.iterdir()]

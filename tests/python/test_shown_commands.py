@@ -38,6 +38,8 @@ _PACKAGE = Path(fathom.__file__).parent
 _PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md"))]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM = re.compile(r"(?:fathom|diskspd) ")
+# What stands before a command: a prompt, or a step of a pipeline in YAML.
+_PROMPT = re.compile(r"\$ |- (?:run: )?")
 # A word that stands for others, as in `fathom prepare look TARGET`, or for what is left out.
 _STANDS_FOR = re.compile(r"\.\.\.|\[|\$|(?<![\w=-])[A-Z]{4,}(?![\w.])")
 
@@ -55,7 +57,7 @@ def _in_blocks() -> Iterator[Shown]:
             if kind in {"console", "pycon", "python", "toml"}:
                 continue
             for line in text.replace("\\\n", " ").splitlines():
-                found = re.sub(r"\s+#.*", "", line.strip().removeprefix("$ "))
+                found = re.sub(r"\s+#.*", "", _PROMPT.sub("", line.strip()))
                 if _PROGRAM.match(found) and not _STANDS_FOR.search(found):
                     yield Shown(page.name, found)
 
@@ -87,6 +89,7 @@ DOCTESTS = [path for path in sorted(_PACKAGE.rglob("*.py")) if ">>> " in path.re
 # What is not here, and what stands in its place; then what makes a command small.
 _PLACES = (
     (r"postgresql://\S+", "server.sqlite"),
+    (r"/srv/lab\.sqlite", "runs.sqlite"),
     (r"#1\b", "x.dat"),
     (r"(?:/mnt|/dev)/\S+\.dat", "x.dat"),
     (r"(?<=assess )(?:/mnt|/dev)/\S+", "."),
@@ -119,7 +122,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for rate in (1000.0, 1001.0, 1002.0, 1003.0, 1004.0, 1005.0, 1006.0):
             saved_repetition(store, [rate + at for at in range(5)])
         saved_sweep(store, {"depth": "1,2"})
-        store.baselines.set("golden", "e1")
+        for name in ("golden", "nightly-reference"):
+            store.baselines.set(name, "e1")
+    (folder / "fathom.toml").write_text("[gate]\nlabel = 'nightly'\nrequire = ['iops>1']\n")
     for name in ("ssd", "raid", "nas", "results"):
         (folder / name).mkdir()
     names = [re.findall(r"[\w-]+\.dat\b", _small(shown.words)) for shown in BLOCKS]
@@ -171,7 +176,8 @@ def test_each_command_in_a_block_works(shown: Shown, place: Path) -> None:
         _check_options(shown)
         return
     words = _foretold(_small(shown.words))
-    program, *rest = shlex.split(words.split(" > ")[0].split(" | ")[0])
+    # What the shell does with it, or runs besides, is the shell's.
+    program, *rest = shlex.split(re.split(r" (?:[<>|]|\|\||&&) ", words)[0])
     if program == "diskspd":
         done = subprocess.run(
             [diskspd(), *([] if _LOOKS.search(words) else ["--explain"]), *rest],
@@ -183,7 +189,8 @@ def test_each_command_in_a_block_works(shown: Shown, place: Path) -> None:
     else:
         done = command(*rest, cwd=place, environment={"FATHOM_STORE": str(place / "runs.sqlite")})
     # A gate on noise may not be able to tell, and a doctor may find something.
-    allowed = (0, 7) if "--fail-if" in words else (0, 1) if "doctor" in words else (0,)
+    cannot_tell = re.search("--fail-if|--alert|fathom gate", words)
+    allowed = (0, 7) if cannot_tell else (0, 1) if "doctor" in words else (0,)
     assert done.returncode in allowed, (words, done.stdout[-2000:], done.stderr[-2000:])
 
 
@@ -249,6 +256,7 @@ def test_commands_are_found_where_they_are() -> None:
     assert len(BLOCKS) > 60
     assert len(MENTIONED) > 80
     assert len(DOCTESTS) > 8
+    assert {"gate.md", "trends.md", "ci.md"} <= {shown.where for shown in BLOCKS}
     shown = Shown("somewhere", "fathom compare --no-such-option e1 e2")
     with pytest.raises(AssertionError, match="no-such-option"):
         _check_options(shown)

@@ -181,7 +181,7 @@ def test_a_baseline_is_a_band_with_a_verdict(kept: Store) -> None:
     other = save(kept, [1000], depth=8)
     with pytest.raises(InvalidRequestError, match="is of this series"):
         find_trend(kept, "1", baseline=str(other[0]))
-    with pytest.raises(InvalidRequestError, match=r"write\.iops: latencies"):
+    with pytest.raises(InvalidRequestError, match=r"write\.iops: it does none"):
         find_trend(kept, "1", metric="write.iops")
 
 
@@ -206,7 +206,7 @@ def test_the_command_lists_shows_draws_and_alerts(kept: Store, tmp_path: Path) -
     listed = json.loads(command("trend", "--json").stdout)
     assert [(one["newest_run"], one["runs"]) for one in listed] == [(60, 60)]
     done = command("trend", "60", "-o", "t.svg", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "t.svg\n")
     assert done.stdout.startswith("IOPS changed once in 60 runs; at last between run 30 and run 31")
     assert b"<svg" in (tmp_path / "t.svg").read_bytes()
     assert command("trend", "60", "--alert").returncode == 5
@@ -223,9 +223,28 @@ def test_the_command_lists_shows_draws_and_alerts(kept: Store, tmp_path: Path) -
         (["1", "--metric", "p98"], "there is no metric 'p98'"),
         (["1", "-o", "x.gif"], "end the name with"),
         (["1", "--baseline", "no"], "is no run"),
+        (["1", "--metric", "write.iops"], "it does none of these I/Os"),
+        # What is said of one series is not swallowed where all of them are listed.
+        (["--alert"], "--alert is for one series"),
+        (["--metric", "p99"], "--metric is for one series"),
+        (["-o", "x.svg"], "--output is for one series"),
+        (["--baseline", "1"], "--baseline is for one series"),
     ],
 )
 def test_what_is_wrong_is_told(words: list[str], told: str, kept: Store) -> None:
     save(kept, [1000])
     done = command("trend", *words)
     assert (done.returncode, told in done.stderr) == (3, True)
+
+
+def test_figures_of_a_trend_have_their_unit_in_the_head_and_are_numbers(kept: Store) -> None:
+    save(kept, history())
+    heads = {"iops": "IOPS", "mib_per_s": "MiB/s", "p999": "p99.9 ms", "read.mean": "read mean ms"}
+    for metric, head in heads.items():
+        done = command("trend", "60", "--metric", metric, "--format", "json")
+        (table,) = json.loads(done.stdout)
+        assert table["columns"] == ["since", "runs", "number", head, "change %", "outcome"]
+        assert all(isinstance(row[head], int | float) for row in table["rows"])
+    row = json.loads(command("trend", "60", "--format", "json").stdout)[0]["rows"][1]
+    assert isinstance(row["change %"], float)
+    assert "1 run is too few" in command("trend", "60", "--limit", "1").stdout

@@ -16,7 +16,7 @@ import fathom
 from fathom._signals import ending_in_good_order
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_INVALID
 from fathom.cli.verbs import VerbGroup
-from fathom.cli.views.plain import plain_streams
+from fathom.cli.views.plain import plain_streams, unfailing
 from fathom.cli.views.table_format import chosen_tables
 
 __all__ = ["app", "main"]
@@ -26,9 +26,10 @@ app = typer.Typer(
     add_completion=False,
     help="The lab for measuring storage.",
     epilog="Exit codes: 0 complete; 1 failed; 2 refused, to protect data; 3 wrong arguments; "
-    "4 verification found faults; 5 beyond a limit (compare --fail-if, run --require); 6 "
-    "measured, but not saved: see the file that is named; 7 a limit that cannot be told; 8 "
-    "better (compare --verdict); 130 interrupted, with the partial result.",
+    "4 verification found faults; 5 beyond a limit (gate, run --require, compare "
+    "--fail-if), or worse (compare --verdict, trend --alert); 6 measured, but not saved: see the "
+    "file that is named; 7 a limit or a verdict that cannot be told; 8 better (compare --verdict); "
+    "130 interrupted, with the partial result.",
 )
 
 
@@ -67,7 +68,8 @@ def main() -> None:
 def _open_streams() -> None:
     r"""Open what was closed before the start, and let no character be one too many for a terminal.
 
-    What the terminal's encoding lacks is written as an escape, as `\u6e2c`.
+    What the terminal's encoding lacks is written as an escape, as `\u6e2c`. An error output that
+    takes nothing ends nothing.
     """
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - Until the end.
@@ -81,6 +83,7 @@ def _open_streams() -> None:
             # A stream that cannot be asked for its place stays as it is.
             with suppress(OSError):
                 stream.reconfigure(errors="backslashreplace")
+    sys.stderr = unfailing(sys.stderr)
     if is_closed:
         typer.echo("note: the standard output is closed: what is shown goes nowhere", err=True)
 

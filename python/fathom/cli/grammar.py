@@ -41,6 +41,7 @@ _SUGGESTION_S = 1.0
 _NAMES_MOST = 2000
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)")
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+_PERCENT = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))\s*%?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
@@ -71,13 +72,22 @@ def mib_of(text: str | int) -> int:
     return int(size_bytes) // MIB
 
 
+def percent_of(text: str | float) -> float:
+    """Return the number of ``2`` or ``2%``."""
+    found = _PERCENT.fullmatch(str(text).strip())
+    if found is None:
+        raise typer.BadParameter(f"{text!r} is no percentage: write 2 or 2%")
+    return float(found[1])
+
+
 def _types(
     *,
+    percent: Annotated[float, typer.Option(parser=percent_of)] = 0.0,
     seconds: Annotated[float, typer.Option(parser=seconds_of)] = 0.0,
     whole_seconds: Annotated[int, typer.Option(parser=whole_seconds_of)] = 0,
     mib: Annotated[int, typer.Option(parser=mib_of)] = 0,
 ) -> None:
-    del seconds, whole_seconds, mib
+    del percent, seconds, whole_seconds, mib
 
 
 class _Kind(NamedTuple):
@@ -100,7 +110,7 @@ KINDS: Mapping[str, _Kind] = {
     "--choose": _Kind("NAME=VALUE"),
     "--clients": _Kind("NUMBER"),
     "--compress": _Kind("FACTOR"),
-    "--confidence": _Kind("PERCENT"),
+    "--confidence": _Kind("PERCENT", "percent"),
     "--control-port": _Kind("NUMBER"),
     "--controller": _Kind("HOST"),
     "--databases": _Kind("RANGE"),
@@ -149,7 +159,7 @@ KINDS: Mapping[str, _Kind] = {
     "--path": _Kind("PATH"),
     "--pilot": _Kind("NUMBER"),
     "--portal": _Kind("HOST:PORT"),
-    "--precision": _Kind("PERCENT"),
+    "--precision": _Kind("PERCENT", "percent"),
     "--precondition": _Kind("none|wipc|wdpc"),
     "--rate": _Kind("MIB_PER_S"),
     "--require": _Kind("LIMIT"),
@@ -175,7 +185,7 @@ KINDS: Mapping[str, _Kind] = {
     "--tbw": _Kind("TB"),
     "--threads": _Kind("RANGE"),
     "--time": _Kind("TIME", "seconds"),
-    "--tolerance": _Kind("PERCENT"),
+    "--tolerance": _Kind("PERCENT", "percent"),
     "--type": _Kind("TYPE"),
     "--user": _Kind("NAME"),
     "--vary": _Kind("OPTION=VALUES"),

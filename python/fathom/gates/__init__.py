@@ -1,9 +1,9 @@
 """Gates: limits on saved runs, judged together, for a pipeline that needs one answer.
 
->>> from fathom.gates import gate_of, judge_gate
+>>> from fathom.gates import gate_of
 >>> gate = gate_of(["p99<2ms", "iops>-5%"], baseline="golden")
->>> judge_gate(store, gate, "e7").decision  # doctest: +SKIP
-'kept'
+>>> [str(one) for one in gate.relative]
+['iops>-5%']
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathom.gates.judged import Check, JudgedGate, worst
     from fathom.gates.junit import junit_xml
     from fathom.gates.plan import find_gate_file, read_gates
-    from fathom.gates.pull_request import change_cell, gates_markdown, measured_cell
+    from fathom.gates.pull_request import change_cells, gates_markdown, measured_cell
     from fathom.gates.verdict import judge_gate, runs_of_gate
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "Gate",
     "JudgedGate",
     "NoWorse",
-    "change_cell",
+    "change_cells",
     "find_gate_file",
     "gate_of",
     "gates_markdown",

@@ -17,7 +17,10 @@ from fathom.metrics import METRICS, higher_is_better
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["ChangeLimit", "Gate", "NoWorse", "Rule", "gate_of", "parse_rule"]
+__all__ = ["UNNAMED", "ChangeLimit", "Gate", "NoWorse", "Rule", "gate_of", "parse_rule"]
+
+UNNAMED = "gate"
+"""What a gate is called that has no name of its own."""
 
 _MEANT = "such as 'p99<2ms', 'iops>50k', against a baseline 'iops>-5%', or 'p99' for no worse"
 
@@ -81,6 +84,11 @@ class Gate:
     any_load: bool = False
 
     @property
+    def about(self) -> str:
+        """What stands before a message about it: nothing, where it has no name of its own."""
+        return _about(self.name)
+
+    @property
     def absolute(self) -> list[Limit]:
         """The limits that need no baseline."""
         return [one for one in self.rules if isinstance(one, Limit)]
@@ -94,7 +102,7 @@ class Gate:
 def gate_of(  # noqa: PLR0913 - All but the first have defaults and names.
     limits: Sequence[str],
     *,
-    name: str = "gate",
+    name: str = UNNAMED,
     baseline: str | None = None,
     label: str | None = None,
     confidence: float = 0.95,
@@ -109,19 +117,23 @@ def gate_of(  # noqa: PLR0913 - All but the first have defaults and names.
 
     """
     if not limits:
-        raise InvalidRequestError(f"gate {name} has no limits: add some, {_MEANT}")
+        raise InvalidRequestError(f"{_about(name)}there are no limits: add some, {_MEANT}")
     if not 0 < confidence < 1:
         raise InvalidRequestError(
-            f"gate {name}: a confidence is between 0 and 100 %, not {100 * confidence:g}"
+            f"{_about(name)}a confidence is between 0 and 100 %, not {100 * confidence:g}"
         )
     rules = tuple(dict.fromkeys(parse_rule(one) for one in limits))
     needs = next((one for one in rules if not isinstance(one, Limit)), None)
     if needs is not None and baseline is None:
         raise InvalidRequestError(
-            f"gate {name}: '{needs}' is a limit on a change, which needs a baseline: name a "
+            f"{_about(name)}'{needs}' is a limit on a change, which needs a baseline: name a "
             "run, an experiment or a baseline of the store"
         )
     return Gate(name, rules, baseline, label, confidence, any_load)
+
+
+def _about(name: str) -> str:
+    return "" if name == UNNAMED else f"gate {name}: "
 
 
 def parse_rule(text: str) -> Rule:

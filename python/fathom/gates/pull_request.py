@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fathom.gates.judged import Check, JudgedGate
 
-__all__ = ["change_cell", "gates_markdown", "measured_cell"]
+__all__ = ["change_cells", "gates_markdown", "measured_cell"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~@])")
 _WORDS = {"kept": "passed", "broken": "**failed**", "cannot tell": "cannot tell"}
@@ -43,7 +43,7 @@ def _one(gate: JudgedGate) -> list[str]:
             _escaped(check.limit),
             shown,
             measured_cell(check),
-            change_cell(check),
+            _change_cell(check),
             check.outcome or "",
         )
         lines.append(f"| {' | '.join(cells)} |")
@@ -63,13 +63,18 @@ def measured_cell(check: Check) -> str:
     return f"{rate_words(check.measured)} {unit}"
 
 
-def change_cell(check: Check) -> str:
-    """Return the change with its interval; nothing of a limit on the figure itself."""
+def change_cells(check: Check) -> tuple[str, str] | None:
+    """Return the change and its interval in percent; None of a limit on the figure itself."""
     if check.change is None or check.change_low is None or check.change_high is None:
-        return ""
+        return None
     low, high = 100 * check.change_low, 100 * check.change_high
     change = known_words(100 * check.change, low, high, sign=True)
-    return f"{change} % ({interval_words(low, high, sign=True)} %)"
+    return change, interval_words(low, high, sign=True)
+
+
+def _change_cell(check: Check) -> str:
+    cells = change_cells(check)
+    return "" if cells is None else f"{cells[0]} % ({cells[1]} %)"
 
 
 def _escaped(text: str) -> str:

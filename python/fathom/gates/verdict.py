@@ -49,12 +49,12 @@ def runs_of_gate(store: Store, gate: Gate) -> str:
     """
     if gate.label is None:
         raise InvalidRequestError(
-            f"gate {gate.name} has no label to find its runs by: name runs, or add "
-            "label = 'nightly'"
+            f"{gate.about}there is no label to find the runs by: name them, as fathom gate 12, or "
+            "add label = 'nightly' to fathom.toml"
         )
     newest = store.runs.list(label=gate.label, limit=1)
     if not newest:
-        raise NotFoundError(f"gate {gate.name}: no run in {store.name} has the label {gate.label}")
+        raise NotFoundError(f"{gate.about}no run in {store.name} has the label {gate.label}")
     (run,) = newest
     return str(run.id) if run.experiment_id is None else f"e{run.experiment_id}"
 
@@ -110,7 +110,7 @@ def _compared(store: Store, gate: Gate, reference: str) -> RunComparison:
     if not found.is_of_one_load and not gate.any_load:
         words = " ".join(found.differences)
         raise InvalidRequestError(
-            f"gate {gate.name}: {words} Judge runs of the same load, or set any_load = true"
+            f"{gate.about}{words} Judge runs of the same load, or set any_load = true"
         )
     return found
 

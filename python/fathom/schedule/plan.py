@@ -28,6 +28,9 @@ _WORDS = {
     "monthly": ("monthly", "0 0 1 * *"),
 }
 _CLOCK = re.compile(rf"(?:({'|'.join(_DAYS)})[a-z]* +)?([01]?\d|2[0-3]):([0-5]\d)", re.IGNORECASE)
+_LONG_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_EVENTS = (*_WORDS, "minutely", "yearly", "annually", "quarterly", "semiannually")
+_HOUR = re.compile(r"([01]?\d|2[0-3]):[0-5]?\d(:[0-5]?\d)?")
 # The characters of systemd.time(7), "Calendar events"; what they mean is systemd's to check.
 _CALENDAR = re.compile(r"[A-Za-z0-9 :.,*/~_+-]{1,200}")
 
@@ -125,6 +128,21 @@ def _check_text(words: str) -> None:
         )
 
 
+def _is_no_event(text: str) -> bool:
+    """Whether systemd would refuse it for certain: a word that it does not have, or no such hour.
+
+    Who is told now need not look for a timer that never came.
+    """
+    if text.isalpha():
+        word = text.lower()
+        return word not in _EVENTS and not any(_is_day(word, day) for day in _LONG_DAYS)
+    return bool(re.fullmatch(r"\d+:\d+(:\d+)?", text)) and not _HOUR.fullmatch(text)
+
+
+def _is_day(word: str, day: str) -> bool:
+    return word in (day, day[:3])
+
+
 def _times(when: str) -> tuple[str, str | None]:
     text = when.strip()
     if text.lower() in _WORDS:
@@ -136,7 +154,7 @@ def _times(when: str) -> tuple[str, str | None]:
         calendar = f"*-*-* {int(hour):02}:{minute}:00"
         calendar = calendar if day is None else f"{day.capitalize()} {calendar}"
         return calendar, f"{int(minute)} {int(hour)} * * {number}"
-    if not text or not _CALENDAR.fullmatch(text):
+    if not text or not _CALENDAR.fullmatch(text) or _is_no_event(text):
         raise InvalidRequestError(
             f"{when!r} is no time: write daily, 03:30, 'mon 03:30', or a calendar event of systemd"
         )

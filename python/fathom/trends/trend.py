@@ -191,9 +191,9 @@ def find_trend(
     found = store.runs.series(ids[-1], limit=most)
     pairs = [(run, value) for run in found if (value := run_value(run, metric)) is not None]
     if not pairs:
-        raise InvalidRequestError(
-            f"no complete run of this series has {metric}: latencies are measured with -L"
-        )
+        is_rate = higher_is_better(metric)
+        why = "it does none of these I/Os" if is_rate else "latencies are measured with -L"
+        raise InvalidRequestError(f"no complete run of this series has {metric}: {why}")
     runs, values = zip(*pairs, strict=True)
     levels = _levels(metric, runs, np.array(values))
     series = _Series(metric, runs, values, levels)
@@ -312,9 +312,8 @@ def _claims(store: Store, series: _Series, band: Band | None) -> tuple[Claim, ..
 def _headline(metric: str, runs: Sequence[RunSummary], levels: Sequence[Level]) -> str:
     name = figure_words(metric)
     if len(runs) < 2 * LEAST_LEVEL:
-        return (
-            f"{len(runs)} runs are too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}"
-        )
+        few = "1 run is" if len(runs) == 1 else f"{len(runs)} runs are"
+        return f"{few} too few to tell a change of {name}: it takes {2 * LEAST_LEVEL}"
     if len(levels) == 1:
         return f"{name[:1].upper()}{name[1:]}: no change is shown in {len(runs)} runs"
     count = len(levels) - 1

@@ -49,9 +49,21 @@ class Outputs(NamedTuple):
     overwrite: bool
     as_json: bool
 
+    @property
+    def to_output(self) -> str | None:
+        """The option whose file is the standard output, if there is one."""
+        files = {"--junit": self.junit, "--markdown": self.markdown}
+        return next((name for name, one in files.items() if str(one) == "-"), None)
+
+    def check(self) -> None:
+        """Refuse two documents on the standard output."""
+        if self.to_output is not None and (self.as_json or self.junit == self.markdown):
+            fail("the standard output holds one document: name a file for others", EXIT_INVALID)
+
 
 def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | None) -> None:
     """Judge runs, and end with the exit code of the worst limit."""
+    outputs.check()
     try:
         gates = _gates(asked)
     except fathom.FathomError as error:
@@ -61,13 +73,14 @@ def judge_gates(runs: str | None, asked: Asked, outputs: Outputs, store: str | N
             gating.judge_gate(opened, one, runs or gating.runs_of_gate(opened, one))
             for one in gates
         ]
-        _write(judged, outputs)
     decision = gating.worst(one.decision for one in judged)
     if outputs.as_json:
         told = [{**asdict(one), "decision": one.decision} for one in judged]
         typer.echo(json.dumps({"decision": decision, "gates": told}, indent=2))
-    else:
+    elif outputs.to_output is None:
         _show(judged)
+    # What is found is shown before anything is written, which may fail.
+    _write(judged, outputs)
     raise typer.Exit(_CODES[decision])
 
 
@@ -98,28 +111,34 @@ def _gates(asked: Asked) -> list[Gate]:
 def _write(judged: Sequence[JudgedGate], outputs: Outputs) -> None:
     if outputs.junit is not None:
         made = gating.junit_xml(judged, at_unix_s=time.time(), host_name=platform.node())
-        reports.write(outputs.junit, made, force=outputs.overwrite)
+        _put(outputs.junit, made, overwrite=outputs.overwrite)
     if outputs.markdown is not None:
-        reports.write(
-            outputs.markdown, gating.gates_markdown(judged).encode(), force=outputs.overwrite
-        )
+        found = gating.gates_markdown(judged).encode()
+        _put(outputs.markdown, found, overwrite=outputs.overwrite)
+
+
+def _put(place: Path, content: bytes, *, overwrite: bool) -> None:
+    if str(place) == "-":
+        typer.get_binary_stream("stdout").write(content)
+    else:
+        reports.write(place, content, force=overwrite)
 
 
 def _show(judged: Sequence[JudgedGate]) -> None:
     for one in judged:
         title = one.name if one.baseline is None else f"{one.name} against {one.baseline}"
-        columns = ("limit", "decision", "measured>", "change>", "outcome")
+        columns = ("limit", "decision", "measured>", "change %>", "interval %>", "outcome")
         rows = [
             [
                 check.limit,
                 check.decision,
                 gating.measured_cell(check) or "-",
-                gating.change_cell(check) or "-",
+                *(gating.change_cells(check) or ("-", "-")),
                 check.outcome or "-",
             ]
             for check in one.checks
         ]
-        console().print(text_table(title, columns, rows, spare=("outcome",)))
+        console().print(text_table(title, columns, rows, spare=("outcome", "interval %")))
         for check in one.checks:
             if check.decision != "kept":
                 typer.echo(check.words)

@@ -80,6 +80,8 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
     The command runs in the current folder, with the store that is in use now. What has to be typed
     for one run, such as --allow-write, is refused.
     """
+    if cron and only_print:
+        fail("--cron prints a line, and --print the units: choose one of them", EXIT_INVALID)
     try:
         plan = _plan(name, when, command)
         if cron:
@@ -104,11 +106,16 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
 @app.command("list")
 def list_(*, folder: _Folder = None, as_json: JsonOption = False) -> None:
     """List the schedules that are written."""
-    found = written_schedules(folder or unit_folder())
+    place = folder or unit_folder()
+    if folder is not None and not folder.is_dir():
+        fail(f"there is no folder {folder}", EXIT_INVALID)
+    found = written_schedules(place)
     if as_json:
         rows = [{**one._asdict(), "timer": str(one.timer)} for one in found]
         typer.echo(json.dumps(rows, indent=2))
         return
+    if not found:
+        typer.echo(f"there are no schedules in {place}", err=True)
     rows_ = [[one.timer.name, one.calendar, one.command] for one in found]
     console().print(text_table("", ("timer~", "when", "command~"), rows_))
 
@@ -126,7 +133,9 @@ def remove(name: _Name, *, folder: _Folder = None) -> None:
 
 def _plan(name: str, when: str, command: list[str]) -> Schedule:
     verb = command[0]
-    if verb not in VERBS or verb == "schedule":
+    if verb == "schedule":
+        fail("a schedule runs a verb that measures or judges, and no schedule", EXIT_INVALID)
+    if verb not in VERBS:
         near = get_close_matches(verb, VERBS, n=1)
         meant = f": did you mean {near[0]}?" if near else ""
         fail(f"there is no verb {verb!r} to schedule{meant}", EXIT_INVALID)

@@ -14,15 +14,17 @@ from fathom import report as reports
 from fathom import trends
 from fathom.cli.common import JsonOption, StoreOption, fail, listed_store, opened_store
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_INVALID, EXIT_WORSE
-from fathom.cli.views.runs import console, local_time, plain_text, text_table
+from fathom.cli.views.runs import console, load_words, local_time, plain_text, text_table
 from fathom.metrics import metric_column
 from fathom.notify import NotToldError, check_address
 from fathom.notify import notify as tell_by
-from fathom.units import block_words, rate_words, time_words
+from fathom.units import NS_PER_MS, rate_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fathom.report import ImageFormat
-    from fathom.store import RunSummary
+    from fathom.trends import Level
 
 __all__ = ["trend"]
 
@@ -30,6 +32,8 @@ __all__ = ["trend"]
 _FORMS: dict[str, ImageFormat] = {one: one for one in ("png", "svg", "pdf")}
 _WIDTH = 900
 _CODES = {"worse": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
+_RATES = {"iops": "IOPS", "mib_per_s": "MiB/s"}
+_LATENCIES = {"p999": "p99.9"}
 
 
 class Asked(NamedTuple):
@@ -54,30 +58,20 @@ def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
         told = [{"newest_run": run.id, "runs": count, **run.columns} for run, count in found]
         typer.echo(json.dumps(told, indent=2))
         return
-    columns = ("newest run>", "started", "runs>", "label~", "load", "target~", "host~")
+    columns = ("newest run>", "started", "runs>", "label~", "load=", "target~", "host~")
     rows = [
         [
             str(run.id),
             local_time(run.started_at_unix_s),
             str(count),
             run.label,
-            _load_words(run),
+            load_words(run.columns),
             str(run.columns["target_path"]),
             str(run.columns["host_name"]),
         ]
         for run, count in found
     ]
     console().print(text_table("", columns, rows, spare=("host", "started", "label")))
-
-
-def _load_words(run: RunSummary) -> str:
-    asked = run.columns
-    is_random = (asked["random_percent"] or 0) > 0
-    return (
-        f"{block_words(asked['block_bytes'] or 0)} {'rand' if is_random else 'seq'} "
-        f"w{asked['write_percent'] or 0:.0f} t{asked['thread_count']} "
-        f"o{asked['outstanding_per_thread']}"
-    )
 
 
 def show_trend(asked: Asked, store: str | None) -> None:
@@ -106,6 +100,7 @@ def show_trend(asked: Asked, store: str | None) -> None:
         )
         if asked.output is not None:
             reports.write(asked.output, _drawn(found, form), force=asked.overwrite)
+            typer.echo(str(asked.output), err=True)
     if asked.as_json:
         typer.echo(json.dumps(_as_dict(found), indent=2))
     else:
@@ -154,27 +149,32 @@ def _as_dict(found: trends.Trend) -> dict[str, object]:
 def _show(found: trends.Trend) -> None:
     terminal = console()
     terminal.print(plain_text(found.claims[0].text), soft_wrap=True)
-    is_rate = found.metric.rpartition(".")[2] in ("iops", "mib_per_s")
-    rows = []
-    for one in found.levels:
-        first, last = found.runs[one.first], found.runs[one.last]
-        change = "-" if one.change is None else f"{100 * one.change:+.1f} %"
-        rows.append(
-            [
-                local_time(first.started_at_unix_s),
-                f"{first.id} to {last.id}",
-                str(one.last - one.first + 1),
-                rate_words(one.mean) if is_rate else time_words(one.mean),
-                change,
-                one.outcome or "-",
-            ]
-        )
-    columns = ("since", "runs", "number>", f"{found.metric}>", "change>", "outcome")
+    rows = [_row(found, one) for one in found.levels]
+    columns = ("since", "runs=", "number>", f"{_title(found.metric)}>", "change %>", "outcome")
     terminal.print(text_table("", columns, rows, spare=("number",)))
     for claim in found.claims[1:]:
         terminal.print(plain_text(claim.text), soft_wrap=True)
     if found.left_out:
         typer.echo(f"{found.left_out} runs of the series do not have {found.metric}.")
+
+
+def _row(found: trends.Trend, level: Level) -> list[str]:
+    first, last = found.runs[level.first], found.runs[level.last]
+    is_rate = found.metric.rpartition(".")[2] in _RATES
+    return [
+        local_time(first.started_at_unix_s),
+        str(first.id) if first is last else f"{first.id} to {last.id}",
+        str(level.last - level.first + 1),
+        rate_words(level.mean) if is_rate else f"{level.mean / NS_PER_MS:,.3f}",
+        "-" if level.change is None else f"{100 * level.change:+.1f}",
+        level.outcome or "-",
+    ]
+
+
+def _title(metric: str) -> str:
+    """Return what stands above a figure: its name and its unit."""
+    kind, _, name = metric.rpartition(".")
+    return f"{kind} {_RATES.get(name) or f'{_LATENCIES.get(name, name)} ms'}".strip()
 
 
 def trend(  # noqa: PLR0913 - Each is an option of the command.
@@ -188,7 +188,9 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
         ),
     ] = None,
     *,
-    metric: Annotated[str, typer.Option(help="The figure to look at.")] = "iops",
+    metric: Annotated[
+        str | None, typer.Option(help="The figure to look at.", show_default="iops")
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(help="What to compare with: a run, experiment or baseline, drawn as a band."),
@@ -233,9 +235,35 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
     first. Its levels, their changes and what changed with them are told: fathom trend 12
     """
     if run is None:
+        given = {
+            "--metric": metric,
+            "--baseline": baseline,
+            "--alert": alert,
+            "--output": output,
+            "--overwrite": overwrite,
+        }
+        _refuse([name for name, one in given.items() if one])
         list_series(store, limit, as_json=as_json)
         return
     asked = Asked(
-        run, metric, baseline, limit, alert, output, overwrite, as_json, tuple(notify or ())
+        run,
+        metric or "iops",
+        baseline,
+        limit,
+        alert,
+        output,
+        overwrite,
+        as_json,
+        tuple(notify or ()),
     )
     show_trend(asked, store)
+
+
+def _refuse(given: Sequence[str]) -> None:
+    """Refuse what would be said of one series where all of them are listed."""
+    if given:
+        fail(
+            f"{given[0]} is for one series: name a run of it, as fathom trend 12 {given[0]}; "
+            "without these options the series are listed",
+            EXIT_INVALID,
+        )

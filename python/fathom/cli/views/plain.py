@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
@@ -11,7 +13,9 @@ from fathom._text import one_line, plain, without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["one_line", "plain", "plain_streams", "unguarded"]
+    from _typeshed import ReadableBuffer
+
+__all__ = ["one_line", "plain", "plain_streams", "unfailing", "unguarded"]
 
 
 class _Plain:
@@ -34,6 +38,50 @@ class _Plain:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - Whatever the stream has.
         return getattr(self.stream, name)
+
+
+class _Unfailing(io.RawIOBase):
+    """A descriptor that loses what cannot be written to it."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def isatty(self) -> bool:
+        return os.isatty(self._descriptor)
+
+    def write(self, content: ReadableBuffer, /) -> int:
+        try:
+            return os.write(self._descriptor, content)
+        except OSError:
+            return memoryview(content).nbytes
+
+
+def unfailing(stream: IO[str]) -> IO[str]:
+    """Return a stream to the same place, where what cannot be written is lost without an error.
+
+    What is said of the way there must neither end a measurement nor change its exit code: the log
+    that it goes to may be on a full disk, and its reader may have gone.
+    """
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    try:
+        raw = _Unfailing(stream.fileno())
+    except OSError:
+        return stream
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=True,
+        write_through=stream.write_through,
+    )
 
 
 def unguarded(stream: IO[str]) -> IO[str]:

@@ -62,9 +62,9 @@ def text_table(
 ) -> WholeTable:
     """Return a table of plain text.
 
-    Columns whose title ends with ``>`` are numbers; with ``~``, names that may be shortened. No
-    terminal is too narrow for it: columns that are ``spare`` are left out, the first one first, or
-    each row becomes a block.
+    Columns whose title ends with ``>`` are numbers; with ``~``, names that may be shortened; with
+    ``=``, words that stay on one line. No terminal is too narrow for it: columns that are ``spare``
+    are left out, the first one first, or each row becomes a block.
     """
     is_terminal = console().is_terminal
     # What another program cuts at spaces has something in each column.
@@ -72,8 +72,9 @@ def text_table(
     return WholeTable(
         columns=[
             WholeColumn(
-                plain_text(one.rstrip(">~")).plain,
+                plain_text(one.rstrip(">~=")).plain,
                 is_number=one.endswith(">"),
+                is_whole=one.endswith("="),
                 is_name=one.endswith("~") and is_terminal,
             )
             for one in columns
@@ -183,7 +184,7 @@ def facts_table(title: str, facts: Mapping[str, object]) -> WholeTable:
 
 def runs_table(runs: Iterable[RunSummary]) -> WholeTable:
     """Return one line for each run."""
-    columns = ("run>", "started", "label~", "outcome", "load", "IOPS>", "MiB/s>", "mean ms>")
+    columns = ("run>", "started", "label~", "outcome", "load=", "IOPS>", "MiB/s>", "mean ms>")
     rows = [_run_cells(run) for run in runs]
     spare = ("mean ms", "MiB/s", "started", "label", "outcome")
     return text_table("", (*columns, "p99 ms>", "target~"), rows, spare=spare)
