@@ -100,16 +100,16 @@ fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
 fn residency_of_a_fresh_file_is_whole() {
     let (mut case, file) = on_file();
     write(file.as_file(), 0, MIB, 7);
-    let nobody = cached_targets(&case.plan.spans[0], &|_| {});
+    let nobody = cached_targets(&case.plan, &case.plan.spans[0], &|_| {});
     assert!(nobody.iter().all(Option::is_none), "it is used past the page cache");
     case.target().open.direct = false;
     let span = &case.plan.spans[0];
-    let found = residency(span, cached_targets(span, &|_| {}), &|_| {});
+    let found = residency(span, cached_targets(&case.plan, span, &|_| {}), &|_| {});
     assert_eq!((found[0].range_bytes, found[0].resident_bytes), (MIB, MIB));
     assert!(found[0].memory_bytes > MIB);
     case.target().path = "/nowhere/test.dat".into();
     let span = &case.plan.spans[0];
-    assert_eq!(residency(span, cached_targets(span, &|_| {}), &|_| {}), []);
+    assert_eq!(residency(span, cached_targets(&case.plan, span, &|_| {}), &|_| {}), []);
 }
 
 #[test]
