@@ -189,7 +189,8 @@ impl Ring {
     #[inline]
     pub fn push(&mut self, transfer: &Transfer) {
         let address = self.lending.lend(transfer);
-        let entry = self.entry(transfer, address).user_data(u64::from(transfer.slot)).flags(self.flags);
+        let entry =
+            self.entry(transfer, address).user_data(u64::from(transfer.slot)).flags(self.flags);
         // SAFETY: `lend` gave an address that is valid for the transfer's length and that nobody
         // touches until `reap` takes the slot back; `Drop` waits for what is in flight.
         while unsafe { self.uring.submission().push(&entry) }.is_err() {

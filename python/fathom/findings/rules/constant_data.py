@@ -26,7 +26,8 @@ RULE = Rule(
     "DiskSpd, -Z: the pattern that it writes by itself; the engine's warning constant_data",
     _look,
     fires_when=(
-        "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes."
+        "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes, or "
+        "holds the same as another of them."
     ),
     place=120,
 )

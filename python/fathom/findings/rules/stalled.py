@@ -26,8 +26,8 @@ RULE = Rule(
     "B. Gregg, Systems Performance (2020): latency outliers; the engine's warning stalled",
     _look,
     fires_when=(
-        "A thread waited for half a second or longer, and at least 20 times as long as for an "
-        "I/O on average."
+        "A thread waited for half a second or longer, or for a tenth of a shorter measured time "
+        "(0.2 s at least), and at least 20 times as long as for an I/O on average."
     ),
     place=80,
 )

@@ -25,6 +25,9 @@ RULE = Rule(
     "The measuring process stood still for a time",
     "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
     _look,
-    fires_when="The engine saw that nothing of it ran for half a second or longer.",
+    fires_when=(
+        "The engine saw that nothing of it ran for half a second or longer, or for a tenth of a "
+        "shorter measured time (0.2 s at least)."
+    ),
     place=170,
 )

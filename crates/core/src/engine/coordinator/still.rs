@@ -47,9 +47,8 @@ impl Sleeper {
         let parts = self.still.iter().map(|still| {
             still.end.min(measured.end).saturating_sub(still.start.max(measured.start))
         });
-        parts.filter(|part_ns| *part_ns >= least_ns).fold(StoodStill::default(), |sum, part_ns| StoodStill {
-            total_ns: sum.total_ns + part_ns,
-            longest_ns: sum.longest_ns.max(part_ns),
+        parts.filter(|part_ns| *part_ns >= least_ns).fold(StoodStill::default(), |sum, part_ns| {
+            StoodStill { total_ns: sum.total_ns + part_ns, longest_ns: sum.longest_ns.max(part_ns) }
         })
     }
 }

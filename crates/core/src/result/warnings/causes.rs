@@ -78,7 +78,8 @@ fn contended(seen: &Seen) -> Option<Cause> {
     let cpu = seen.measured.beneath.as_ref()?.cpu.as_ref()?;
     let cpus = |nanos: u64| nanos as f64 / cpu.counted_ns.max(1) as f64;
     let threads = seen.measured.threads.len().max(1) as f64;
-    let share = cpus(cpu.waited_ns?) / threads;
+    // Threads begin to wait before the measured time, and may still do so behind it.
+    let share = (cpus(cpu.waited_ns?) / threads).min(1.0);
     if cpus(cpu.others_ns) < OTHERS || share < WAITED {
         return None;
     }

@@ -124,20 +124,17 @@ impl Found<'_> {
         let held: Vec<Vec<u8>> =
             places.iter().filter_map(|&at| read(file, at, self.range.end)).collect();
         let constant = held.iter().filter(|bytes| is_constant(bytes)).count();
-        let same = repeated(&held);
-        let evidence = match (constant, same) {
-            (some, _) if some > 0 && some * MANY >= places.len() => format!(
-                "{some} of {} places that were looked at hold one pattern over and over, which devices \
-                 may compress or store once",
-                places.len(),
-            ),
-            (_, some) if some > 0 && some * MANY >= places.len() => format!(
-                "{some} of {} places that were looked at hold the same data as others of them, which \
-                 devices may store once",
-                places.len(),
-            ),
-            _ => return None,
+        let twice = repeated(&held);
+        let is_many = |count: usize| count > 0 && count * MANY >= places.len();
+        let (count, what) = if is_many(constant) {
+            (constant, "one pattern over and over, which devices may compress or store once")
+        } else if is_many(twice) {
+            (twice, "the same data as others of them, which devices may store once")
+        } else {
+            return None;
         };
+        let evidence =
+            format!("{count} of {} places that were looked at hold {what}", places.len());
         Some(self.warning(WarningKind::ConstantData, evidence))
     }
 
@@ -216,8 +213,10 @@ mod tests {
 
     #[test]
     fn data_that_are_there_more_than_once_are_counted_and_zeros_are_not() {
-        let random = |seed: u8| (0..64).map(|at: u8| at.wrapping_mul(7) ^ seed).collect::<Vec<u8>>();
-        let of = |seeds: &[u8]| repeated(&seeds.iter().map(|&seed| random(seed)).collect::<Vec<_>>());
+        let random =
+            |seed: u8| (0..64).map(|at: u8| at.wrapping_mul(7) ^ seed).collect::<Vec<u8>>();
+        let of =
+            |seeds: &[u8]| repeated(&seeds.iter().map(|&seed| random(seed)).collect::<Vec<_>>());
         assert_eq!([of(&[]), of(&[1]), of(&[1, 2, 3])], [0, 0, 0]);
         assert_eq!([of(&[1, 2, 1]), of(&[1, 1, 2, 3, 2]), of(&[5; 9])], [2, 4, 9]);
         assert_eq!(repeated(&vec![vec![0; 64]; 9]), 0);

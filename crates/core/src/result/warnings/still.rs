@@ -56,7 +56,8 @@ mod tests {
             target: None,
             time_span: Some(time_span),
             evidence: "it was so".to_owned(),
-            remedy: if kind == WarningKind::StoodStill { "SIGSTOP" } else { "the target" }.to_owned(),
+            remedy: if kind == WarningKind::StoodStill { "SIGSTOP" } else { "the target" }
+                .to_owned(),
         };
         let kinds = [WarningKind::StoodStill, WarningKind::StalledAtEnd, WarningKind::IoErrors];
         let mut warnings: Vec<Warning> = kinds.map(|kind| warning(kind, 0)).to_vec();

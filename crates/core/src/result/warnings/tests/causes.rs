@@ -117,6 +117,13 @@ fn a_rate_that_others_kept_from_being_reached_is_explained_by_them() {
     lacks(&missed.remedy, "-g");
 }
 
+/// "Waited 101.2 % of their time for a CPU" was said of threads that began to wait before the measured time.
+#[test]
+fn threads_wait_for_all_of_their_time_at_most() {
+    let warnings = said(taken(1_900, 2_030), |_| {});
+    has(&only(&warnings, WarningKind::CpuContended).evidence, &["waited 100.0 % of their time"]);
+}
+
 /// A spinner on a CPU of the load, whose rate was met all the same.
 #[test]
 fn where_a_rate_was_met_there_is_nothing_to_explain() {
