@@ -116,7 +116,7 @@ impl Case<'_> {
         let ends_in_cache = self.plan.targets.get(self.target).is_some_and(ends_in_cache);
         let is_open = |one: &&Direction| ends_in_cache && one.name == "writes";
         let (open, all): (Vec<&Direction>, Vec<&Direction>) = asked.iter().partition(is_open);
-        let all: Vec<String> = all.into_iter().map(|one| one.asked()).collect();
+        let all: Vec<String> = all.into_iter().map(Direction::asked).collect();
         let reached = format!("all of {} reached {names}", all.join(" and "));
         let Some(open) = open.first() else {
             let nothing = || format!("no I/O completed, and nothing is known of {names}");
