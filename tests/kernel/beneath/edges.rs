@@ -129,6 +129,32 @@ fn a_stall_over_all_of_the_time_is_not_complete() {
     assert_ne!(output.status.code(), Some(0));
 }
 
+/// FUSE says that its files can be polled, so that the ring waited for each I/O before it handed over the next:
+/// of 32 outstanding I/Os the server never saw two.
+#[test]
+fn as_many_are_in_flight_at_a_server_as_were_asked_for() {
+    let bench = Bench::new();
+    for (outstanding, engine) in [(16, ""), (5, "--engine=uring"), (4, "-u4")] {
+        let held =
+            FaultFs::mount(Path::new(env!("CARGO_TARGET_TMPDIR")), 8 << 20, |_, _, _| Answer::Held);
+        let Ok(system) = held else { return skip("a file system of one's own cannot be mounted") };
+        let file = system.file();
+        let args = format!("-W0 -d2 -b4K -r -Su -o{outstanding} {engine} {}", file.display());
+        let seen = std::thread::scope(|scope| {
+            let run = scope.spawn(|| bench.run(&args));
+            let seen = || system.count(Kind::Read, Answer::Held);
+            while seen() < outstanding && !run.is_finished() {
+                std::thread::sleep(ms(10));
+            }
+            let seen = seen();
+            system.release();
+            run.join().unwrap();
+            seen
+        });
+        assert!(seen >= outstanding, "{seen} of {outstanding} in flight with '{engine}'");
+    }
+}
+
 #[test]
 fn the_account_of_time_closes() {
     let Some(target) = Stalls::new() else { return };

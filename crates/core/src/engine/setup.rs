@@ -9,6 +9,7 @@ use fathom_sys::buffers::{Buffers, PageKind};
 use fathom_sys::file::{Advice, OpenFlags, TargetFile};
 use fathom_sys::mapping::Mapping;
 use fathom_sys::ring::{Ring, RingError, RingOptions, SubmissionThread};
+use fathom_sys::space::is_served;
 use fathom_sys::thread::{
     IoPriority, own_open_files, pin_to_cpu, set_io_priority, use_precise_timers,
 };
@@ -442,10 +443,14 @@ pub fn ring(
     workers: Workers,
 ) -> Result<UringBackend, SetupError> {
     let served_by_workers = !resources.files.iter().all(TargetFile::takes_nowait);
+    let waits = is_any_waited_for(&resources);
     let slots = resources.buffers.len();
     let unregistered_buffers = !thread.registers_buffers;
     let options = RingOptions { unregistered_buffers, ..RingOptions::default() };
-    let ring = Ring::with_options(resources, options)?;
+    let mut ring = Ring::with_options(resources, options)?;
+    if waits {
+        ring.leave_to_workers();
+    }
     if !served_by_workers {
         return Ok(UringBackend::new(ring));
     }
@@ -456,6 +461,15 @@ pub fn ring(
     let batch = if shares_cpu && !is_paced(thread) { batch(slots) } else { 1 };
     let words = if shares_cpu { "" } else { " on idle CPUs" };
     Ok(UringBackend::new(ring).with_workers(format!("served by kernel workers{words}"), batch))
+}
+
+/// Whether a ring would wait for the I/O of any target within the call that hands it over, unless it leaves it
+/// to the kernel's workers.
+fn is_any_waited_for(resources: &Resources) -> bool {
+    // A server that does not even tell what its file system is called is one, too.
+    let is_waited_for =
+        |file: &TargetFile| !file.takes_nowait() && is_served(file.as_std()).unwrap_or(true);
+    resources.files.iter().any(is_waited_for)
 }
 
 /// Whether a thread's I/Os have a schedule.
@@ -486,7 +500,11 @@ pub fn tuned_ring(
         polled: tuning.polled,
         submission_thread: tuning.submission_thread.map(|one| SubmissionThread { cpu: one.cpu }),
     };
+    let waits = is_any_waited_for(&resources);
     let mut ring = Ring::with_options(resources, options)?;
+    if waits {
+        ring.leave_to_workers();
+    }
     if !thread.worker_cpus.is_empty() {
         ring.place_workers(&thread.worker_cpus);
     }

@@ -53,7 +53,7 @@ pub enum WarningKind {
     CpuContended,
     /// A limit of I/O was reached, and measured in place of the device.
     IoLimited,
-    /// Threads waited for I/Os, and none came back for at least half a second.
+    /// Threads waited for I/Os, and none came back for half a second or a tenth of a shorter measured time.
     Stalled,
     /// A file lost blocks while it was measured.
     ExtentsChanged,

@@ -103,6 +103,7 @@ impl RunRecord {
         let mut result = assemble(provenance, request, &spans);
         result.time_spans.extend(self.before_plan.map(nothing_measured));
         self.warnings.extend(warnings::after(&plan, &result, &self.residency));
+        warnings::explain(&mut self.warnings);
         self.warnings.extend(ended_by.as_ref().and_then(ended_from_outside));
         result.ended_by = ended_by;
         result.warnings = self.warnings.into_iter().map(Warning::in_sentences).collect();

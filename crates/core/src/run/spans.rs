@@ -153,9 +153,7 @@ impl Runner<'_> {
             // Before anything opens the file, which may empty the cache.
             let found = warnings::residency(span, cached, self.sink);
             self.record.of().residency.extend(found);
-            let found = warnings::replaced(span, &places, self.sink);
-            self.record.of().warnings.extend(found);
-            let found = warnings::lost(span, &blocks, &warnings::allocated(span, self.sink));
+            let found = warnings::changed(span, &places, &blocks, self.sink);
             self.record.of().warnings.extend(found);
         }
         is_complete

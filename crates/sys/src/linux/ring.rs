@@ -29,6 +29,8 @@ const REGISTERED_BUFFER_LIMIT_BYTES: usize = 1 << 30;
 
 /// The operation of `io_uring_register(2)` that places workers.
 const REGISTER_IOWQ_AFF: u32 = 17;
+/// The operation of `io_uring_register(2)` that limits workers.
+const REGISTER_IOWQ_MAX_WORKERS: u32 = 19;
 
 /// Why a ring could not be made.
 #[derive(Debug, Error)]
@@ -75,6 +77,8 @@ pub struct Ring {
     buffers: Registered,
     features: Vec<&'static str>,
     options: RingOptions,
+    /// Flags of each I/O.
+    flags: squeue::Flags,
 }
 
 /// Which buffers the kernel has pinned beforehand.
@@ -116,7 +120,30 @@ impl Ring {
             buffers,
             features,
             options,
+            flags: squeue::Flags::empty(),
         })
+    }
+
+    /// Hands each I/O to a worker of the kernel at once, and lets as many work as there are slots.
+    ///
+    /// FUSE takes no I/O without waiting, but says that its files can be polled, from which the kernel
+    /// concludes that they can be read at once (`io_file_supports_nowait` of `io_uring/io_uring.c`): each I/O
+    /// would then be waited for within the call that hands it over, and never were two in flight.
+    pub fn leave_to_workers(&mut self) {
+        self.flags = squeue::Flags::ASYNC;
+        let slots = u32::try_from(self.buffer_count()).unwrap_or(u32::MAX);
+        // The kernel's own limit is four for each CPU; zero leaves that for other kinds of I/O as it is.
+        let mut limits = [slots, 0];
+        let (fd, address) = (self.uring.as_raw_fd(), limits.as_mut_ptr());
+        // SAFETY: the kernel reads and writes the two numbers before it returns. A kernel before 5.15 has no
+        // such operation and refuses it, which leaves its own limit.
+        let _refused = unsafe {
+            libc::syscall(libc::SYS_io_uring_register, fd, REGISTER_IOWQ_MAX_WORKERS, address, 2)
+        };
+    }
+
+    fn buffer_count(&self) -> usize {
+        self.lending.resources.buffers.len()
     }
 
     /// Lets the kernel's workers, which serve I/O that cannot be issued without waiting, run on these
@@ -162,7 +189,8 @@ impl Ring {
     #[inline]
     pub fn push(&mut self, transfer: &Transfer) {
         let address = self.lending.lend(transfer);
-        let entry = self.entry(transfer, address).user_data(u64::from(transfer.slot));
+        let entry =
+            self.entry(transfer, address).user_data(u64::from(transfer.slot)).flags(self.flags);
         // SAFETY: `lend` gave an address that is valid for the transfer's length and that nobody
         // touches until `reap` takes the slot back; `Drop` waits for what is in flight.
         while unsafe { self.uring.submission().push(&entry) }.is_err() {

@@ -9,7 +9,7 @@ from fathom._claims import WEAKENING, Claim
 from fathom._tails import few_words
 from fathom.experiments.assess._steady import POINTS, rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import ClaimMaker
-from fathom.experiments.assess.key_figure import best_cell, value_words
+from fathom.experiments.assess.key_figure import best_cell, best_in_order, value_words
 from fathom.stats import find_steadiness
 from fathom.units import NS_PER_MS, time_words
 
@@ -215,7 +215,7 @@ def _saturation(made: ClaimMaker) -> Claim | None:
 
 def _sequential(made: ClaimMaker) -> Claim | None:
     figures = made.figures
-    key = best_cell(figures, "sequential-")
+    key = best_in_order(figures)
     if key is None:
         return None
     words = f"In order it reads {figures[key].mib_per_s:,.0f} MiB/s ({made.conditions(key)})"

@@ -6,10 +6,11 @@ use std::ops::Range;
 use fathom_sys::clock::process_cpu_ns;
 
 use super::super::clock::{Clock, RealClock};
+use super::watchdog::{STALL_NS_MIN, told_from_ns};
 use crate::measure::StoodStill;
 
 /// A coordinator that wakes up later than this was kept from running: a busy host alone does not do that.
-const LATE_NS: u64 = 500_000_000;
+const LATE_NS: u64 = STALL_NS_MIN;
 
 /// Sleeps, and notices when that took far longer than it should.
 #[derive(Debug, Default)]
@@ -42,12 +43,12 @@ impl Sleeper {
 
     /// How much of the measured time the process stood still.
     pub(super) fn of(&self, measured: &Range<u64>) -> StoodStill {
+        let least_ns = told_from_ns(measured.end.saturating_sub(measured.start));
         let parts = self.still.iter().map(|still| {
             still.end.min(measured.end).saturating_sub(still.start.max(measured.start))
         });
-        parts.fold(StoodStill::default(), |sum, part_ns| StoodStill {
-            total_ns: sum.total_ns + part_ns,
-            longest_ns: sum.longest_ns.max(part_ns),
+        parts.filter(|part_ns| *part_ns >= least_ns).fold(StoodStill::default(), |sum, part_ns| {
+            StoodStill { total_ns: sum.total_ns + part_ns, longest_ns: sum.longest_ns.max(part_ns) }
         })
     }
 }
@@ -68,6 +69,15 @@ mod tests {
         let expected = StoodStill { total_ns: 4 * SECOND_NS, longest_ns: 2 * SECOND_NS };
         assert_eq!(sleeper.of(&measured), expected);
         assert_eq!(sleeper.of(&(20 * SECOND_NS..30 * SECOND_NS)), StoodStill::default());
+    }
+
+    /// A process that was stopped for 0.3 s of 2 s lost 15 % of its I/Os, and nobody said it.
+    #[test]
+    fn a_tenth_of_a_short_measured_time_is_told_and_of_a_long_one_is_not() {
+        let mut sleeper = Sleeper::default();
+        assert!(sleeper.woke(SECOND_NS, SECOND_NS * 13 / 10, 1_000));
+        assert_eq!(sleeper.of(&(0..2 * SECOND_NS)).total_ns, SECOND_NS * 3 / 10);
+        assert_eq!(sleeper.of(&(0..60 * SECOND_NS)), StoodStill::default());
     }
 
     #[test]

@@ -10,10 +10,19 @@ use crate::units::NANOS_PER_SEC;
 /// How long a thread may stay away once the run is to end: whoever pressed Ctrl-C waits for it.
 pub(super) const ENDED_PATIENCE_NS: u64 = 5 * NANOS_PER_SEC;
 
-/// A thread that stays away for so long and comes back has stalled.
+/// A thread that stays away for so long and comes back has stalled ...
 const STALL_NS: u64 = NANOS_PER_SEC / 2;
-/// More stalls than this are not kept.
+/// ... or for such a part of the measured time ...
+const STALL_PART: u64 = 10;
+/// ... but never for less than this.
+pub(super) const STALL_NS_MIN: u64 = NANOS_PER_SEC / 5;
+/// More stalls than this are not kept; the longest are.
 const STALLS_MAX: usize = 64;
+
+/// From which length on a standstill of this measured time is told.
+pub(super) fn told_from_ns(measured_ns: u64) -> u64 {
+    (measured_ns / STALL_PART).clamp(STALL_NS_MIN, STALL_NS)
+}
 
 /// Looks whether threads still come and go.
 pub(super) struct Watchdog {
@@ -42,12 +51,13 @@ impl Watchdog {
 
     /// The stalls within the measured time, which began at `start_ns`.
     pub(super) fn stalls(&self, start_ns: u64, end_ns: u64) -> Vec<Stall> {
+        let least_ns = told_from_ns(end_ns.saturating_sub(start_ns));
         let within = |stall: &Stall| {
             let end_ns = (stall.from_ns + stall.length_ns).min(end_ns);
             let from_ns = stall.from_ns.max(start_ns);
             let length_ns = end_ns.saturating_sub(from_ns);
             let from_ns = from_ns - start_ns;
-            (length_ns >= STALL_NS).then_some(Stall { from_ns, length_ns, ..*stall })
+            (length_ns >= least_ns).then_some(Stall { from_ns, length_ns, ..*stall })
         };
         self.stalls.iter().filter_map(within).collect()
     }
@@ -76,11 +86,10 @@ impl Watchdog {
             }
             let Some((moves, is_away)) = shared.moves(index) else { continue };
             if moves != seen.moves || seen.since_ns == 0 {
-                if seen.was_away && seen.since_ns > 0 && now_ns - seen.since_ns >= STALL_NS {
-                    let (from_ns, length_ns) = (seen.since_ns, now_ns - seen.since_ns);
+                let (from_ns, length_ns) = (seen.since_ns, now_ns.saturating_sub(seen.since_ns));
+                if seen.was_away && from_ns > 0 && length_ns >= STALL_NS_MIN {
                     let thread = u32::try_from(index).unwrap_or(u32::MAX);
-                    self.stalls.push(Stall { thread, from_ns, length_ns });
-                    self.stalls.truncate(STALLS_MAX);
+                    keep(&mut self.stalls, Stall { thread, from_ns, length_ns });
                 }
                 *seen = Seen { moves, since_ns: now_ns, ..*seen };
             }
@@ -88,6 +97,15 @@ impl Watchdog {
             found.push(is_away && now_ns - seen.since_ns >= limit_ns);
         }
         found
+    }
+}
+
+/// Keeps a stall among the longest, in the order in which they came.
+fn keep(stalls: &mut Vec<Stall>, stall: Stall) {
+    stalls.push(stall);
+    if stalls.len() > STALLS_MAX {
+        let shortest = (0..stalls.len()).min_by_key(|&index| stalls[index].length_ns);
+        shortest.map(|index| stalls.remove(index));
     }
 }
 

@@ -4,6 +4,7 @@ use super::{AnsweredBy, Asked, Beneath, LayerUse, TargetOrigin};
 use crate::beneath::LayerKind;
 use crate::plan::SpanPlan;
 use crate::result::TimeSpanResult;
+use crate::result::warnings::caching::ends_in_cache;
 use crate::result::warnings::words::{grouped, size};
 
 /// From this share of the bytes on, a device saw the load; the rest is what lies at the edges of the time.
@@ -101,20 +102,34 @@ impl Case<'_> {
         }
         let missed: Vec<&Direction> = asked.iter().filter(|one| self.is_missed(one)).collect();
         let Some(least) = missed.iter().map(|one| one.share).min_by(f64::total_cmp) else {
-            let all: Vec<String> = asked
-                .iter()
-                .map(|one| format!("{} {} ({})", grouped(one.ios), one.name, size(one.bytes)))
-                .collect();
-            let words = match all.as_slice() {
-                [] => format!("no I/O completed, and nothing is known of {names}"),
-                all => format!("all of {} reached {names}", all.join(" and ")),
-            };
-            return (AnsweredBy::Device, words);
+            return self.all_seen(&asked, &names);
         };
         let told: Vec<String> = missed.iter().map(|one| one.in_words(&names)).collect();
         let answered_by =
             if least < HARDLY { AnsweredBy::AboveDevice } else { AnsweredBy::PartlyDevice };
         (answered_by, format!("{}{}", told.join("; "), self.who_answered(lowest)))
+    }
+
+    /// Nothing is missing. Of writes that end in the page cache, this does not say that they were among those
+    /// that the devices saw.
+    fn all_seen(&self, asked: &[Direction], names: &str) -> (AnsweredBy, String) {
+        let ends_in_cache = self.plan.targets.get(self.target).is_some_and(ends_in_cache);
+        let is_open = |one: &&Direction| ends_in_cache && one.name == "writes";
+        let (open, all): (Vec<&Direction>, Vec<&Direction>) = asked.iter().partition(is_open);
+        let all: Vec<String> = all.into_iter().map(Direction::asked).collect();
+        let reached = format!("all of {} reached {names}", all.join(" and "));
+        let Some(open) = open.first() else {
+            let nothing = || format!("no I/O completed, and nothing is known of {names}");
+            return (AnsweredBy::Device, if all.is_empty() { nothing() } else { reached });
+        };
+        let words = format!(
+            "whether {} reached {names} cannot be told: they end in the page cache, and {names} saw {} of \
+             everybody",
+            open.asked(),
+            size(open.seen_at_devices),
+        );
+        let words = if all.is_empty() { words } else { format!("{reached}; {words}") };
+        (AnsweredBy::NotCounted, words)
     }
 
     /// The kernel reads the file of a loop device on nobody's account, and its cache may answer: what others
@@ -125,11 +140,9 @@ impl Case<'_> {
         let is_more = |one: &&Direction| one.seen_at_devices as f64 > MASKED * one.bytes as f64;
         let one = asked.iter().find(is_more)?;
         Some(format!(
-            "whether {} {} ({}) reached {names} cannot be told: the loop device {} answers, and \
-             {names} saw {} of everybody",
-            grouped(one.ios),
-            one.name,
-            size(one.bytes),
+            "whether {} reached {names} cannot be told: the loop device {} answers, and {names} saw {} of \
+             everybody",
+            one.asked(),
             in_words(cached),
             size(one.seen_at_devices),
         ))
@@ -255,9 +268,15 @@ impl Case<'_> {
 }
 
 impl Direction {
+    /// What was asked, in words.
+    fn asked(&self) -> String {
+        let name = if self.ios == 1 { self.name.trim_end_matches('s') } else { self.name };
+        format!("{} {name} ({})", grouped(self.ios), size(self.bytes))
+    }
+
     fn in_words(self, names: &str) -> String {
-        let Self { name, ios, bytes, seen_ios, seen_bytes, .. } = self;
-        let asked = format!("of {} {name} ({})", grouped(ios), size(bytes));
+        let Self { name, ios, seen_ios, seen_bytes, .. } = self;
+        let asked = format!("of {}", self.asked());
         match seen_ios {
             Some(seen) if seen <= ios => {
                 format!("{asked}, {} ({}) reached {names}", grouped(seen), size(seen_bytes))

@@ -113,6 +113,41 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
     assert_eq!(sentence, expected);
 }
 
+/// Beside "end in the page cache, and reach the device at some later time" stood "all of 72 writes reached vda",
+/// because others wrote to the disk meanwhile.
+#[test]
+fn writes_that_end_in_the_page_cache_are_not_said_to_have_reached_the_device() {
+    let fake = Fake::new();
+    let said = |change: &dyn Fn(&mut crate::plan::TargetPlan), reads, writes, written| {
+        let mut span = plan(&["/x.dat"]);
+        span.targets[0].open.write = true;
+        change(&mut span.targets[0]);
+        fake.counts("sda", [0; 4]);
+        fake.fetched(0);
+        let observed = fake.observe(&span, |fake| {
+            fake.counts("sda", [reads, reads * 4096, 500, written]);
+            fake.fetched(reads * 4096);
+        });
+        let result = result(&span, observed, &[(reads, writes)]);
+        let origin = &beneath(&result).targets[0];
+        (origin.answered_by, origin.sentence.clone())
+    };
+    let open = "whether 1 write (4 KiB) reached sda cannot be told: they end in the page cache, and sda saw \
+                500 MiB of everybody";
+    let cached = |target: &mut crate::plan::TargetPlan| target.open.direct = false;
+    assert_eq!(said(&cached, 0, 1, 500 * MIB), (AnsweredBy::NotCounted, open.to_owned()));
+    let both = format!("all of 90 reads (360 KiB) reached sda; {open}");
+    assert_eq!(said(&cached, 90, 1, 500 * MIB), (AnsweredBy::NotCounted, both));
+    // What the disk did not see did not reach it, and what is on stable storage did.
+    assert_eq!(said(&cached, 0, READS, 8192).0, AnsweredBy::AboveDevice);
+    let through = |target: &mut crate::plan::TargetPlan| {
+        target.open.direct = false;
+        target.open.write_through = true;
+    };
+    assert_eq!(said(&through, 0, READS, 500 * MIB).0, AnsweredBy::Device);
+    assert_eq!(said(&|_| {}, 0, READS, 500 * MIB).0, AnsweredBy::Device);
+}
+
 /// The kernel reads for the loop device on nobody's account.
 #[test]
 fn others_on_the_disk_below_a_cached_loop_device_prove_nothing() {

@@ -88,16 +88,19 @@ fn has_cached_loop(seen: &Seen, origin: &TargetOrigin) -> bool {
 /// What lets I/Os reach the device, as far as it is not done already.
 fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     let target = &seen.span.targets[origin.target as usize];
-    let mut remedies = Vec::new();
+    let mut steps = Vec::new();
     if target.open.mapped || !target.open.direct {
-        remedies.push("bypass the page cache (-Su)".to_owned());
+        steps.push("bypass the page cache (-Su)");
     }
+    // Its own cache is another one: who bypasses only one of them measures the other.
     if has_cached_loop(seen, origin) {
-        remedies.push("attach the loop device with losetup --direct-io=on".to_owned());
+        steps.push("attach the loop device with losetup --direct-io=on");
     }
-    if remedies.is_empty() {
-        remedies.push("write the whole range once with random data (-w100 -Zr)".to_owned());
-        remedies.push("read the figures as those of the layers above the device".to_owned());
+    if !steps.is_empty() {
+        return steps.join(", and ");
     }
-    either(&remedies)
+    either(&[
+        "write the whole range once with random data (-w100 -Zr)".to_owned(),
+        "read the figures as those of the layers above the device".to_owned(),
+    ])
 }

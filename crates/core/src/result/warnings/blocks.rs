@@ -27,7 +27,7 @@ pub fn allocated(span: &SpanPlan, sink: EventSink<'_>) -> Vec<Option<u64>> {
 /// Doubts about files that lost blocks. Where data that are written may shrink (Btrfs compresses, and gives
 /// back what was reserved), only files that are not written can tell.
 #[must_use]
-pub fn lost(span: &SpanPlan, before: &[Option<u64>], after: &[Option<u64>]) -> Vec<Warning> {
+pub(super) fn lost(span: &SpanPlan, before: &[Option<u64>], after: &[Option<u64>]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (index, target) in span.targets.iter().enumerate() {
         let (Some(&Some(then)), Some(&Some(now))) = (before.get(index), after.get(index)) else {

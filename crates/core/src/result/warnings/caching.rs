@@ -138,10 +138,16 @@ fn syncs_each_write(target: &TargetPlan) -> bool {
     sync.is_some_and(|cadence| cadence.every_writes == 1)
 }
 
-fn cached_writes(target: &TargetPlan, counts: &Counts) -> Option<Warning> {
+/// Whether writes are done when they are in the page cache, from where they reach the device some time later.
+pub(in crate::result) fn ends_in_cache(target: &TargetPlan) -> bool {
     let open = target.open;
     let reaches_device = if open.mapped { open.flush.is_some() } else { open.write_through };
-    if counts.write_ios == 0 || reaches_device || syncs_each_write(target) {
+    !is_past_the_cache(target) && !reaches_device && !syncs_each_write(target)
+}
+
+fn cached_writes(target: &TargetPlan, counts: &Counts) -> Option<Warning> {
+    let open = target.open;
+    if counts.write_ios == 0 || !ends_in_cache(target) {
         return None;
     }
     let evidence = format!(

@@ -16,7 +16,8 @@ const OTHERS: f64 = 0.2;
 const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
 const AT_LIMIT: f64 = 0.9;
-/// A stall is at least so many times as long as the mean time between I/Os.
+/// A stall is at least so many times as long as the mean time between I/Os; with a rate, whose I/Os have time
+/// between them that was asked for, there are so many I/Os for each stall.
 const STALL_FACTOR: f64 = 20.0;
 
 /// What explains that threads did not get on, in words, with its share of the time.
@@ -77,7 +78,8 @@ fn contended(seen: &Seen) -> Option<Cause> {
     let cpu = seen.measured.beneath.as_ref()?.cpu.as_ref()?;
     let cpus = |nanos: u64| nanos as f64 / cpu.counted_ns.max(1) as f64;
     let threads = seen.measured.threads.len().max(1) as f64;
-    let share = cpus(cpu.waited_ns?) / threads;
+    // Threads begin to wait before the measured time, and may still do so behind it.
+    let share = (cpus(cpu.waited_ns?) / threads).min(1.0);
     if cpus(cpu.others_ns) < OTHERS || share < WAITED {
         return None;
     }
@@ -150,20 +152,34 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Warning>
     Some(seen.warning(WarningKind::IoLimited, evidence, remedy))
 }
 
-/// The longest stretch in which a thread waited for I/Os and none came back.
+/// The longest stretch in which a thread waited for I/Os and none came back. A thread that sleeps until an I/O
+/// is due does not wait for any.
 fn stalled(seen: &Seen) -> Option<Warning> {
     let beneath = seen.measured.beneath.as_ref()?;
+    // A shorter stretch may be one without a CPU.
+    let least_ns = outside(seen).map_or(0, |_| NANOS_PER_SEC / 2);
     let is_long = |stall: &&Stall| {
-        let ios = seen.ios_of_thread(stall.thread);
-        let mean_ns = seen.measured.measured_ns as f64 / ios.max(1) as f64;
-        stall.length_ns as f64 >= STALL_FACTOR * mean_ns && !seen.is_paced(stall.thread)
+        let ios = seen.ios_of_thread(stall.thread) as f64;
+        if stall.length_ns < least_ns {
+            return false;
+        }
+        if seen.is_paced(stall.thread) {
+            let same = beneath.stalls.iter().filter(|one| one.thread == stall.thread);
+            return ios >= STALL_FACTOR * same.count() as f64;
+        }
+        let mean_ns = seen.measured.measured_ns as f64 / ios.max(1.0);
+        stall.length_ns as f64 >= STALL_FACTOR * mean_ns
     };
     let stalls: Vec<&Stall> = beneath.stalls.iter().filter(is_long).collect();
     let longest = stalls.iter().max_by_key(|stall| stall.length_ns)?;
+    let shortest = stalls.iter().min_by_key(|stall| stall.length_ns)?;
     let seconds = |nanos: u64| nanos as f64 / NANOS_PER_SEC as f64;
     let more = match stalls.len() {
         1 => String::new(),
-        count => format!("; there were {count} such stalls of at least 0.5 s, over all threads"),
+        count => format!(
+            "; there were {count} such stalls of at least {:.2} s, over all threads",
+            seconds(shortest.length_ns)
+        ),
     };
     let evidence = format!(
         "thread {} waited {:.2} s for its I/Os, from {:.2} s on, and none came back{more}",
@@ -173,5 +189,14 @@ fn stalled(seen: &Seen) -> Option<Warning> {
     );
     let remedy = "look for what stalled the target at that time (kernel log, other users of the device), \
                   and measure with -L to see it in the latencies";
-    Some(seen.warning(WarningKind::Stalled, evidence, remedy.to_owned()))
+    let (evidence, remedy) = with_outside(seen, evidence, remedy);
+    Some(seen.warning(WarningKind::Stalled, evidence, remedy))
+}
+
+/// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does not run
+/// does not see what comes back.
+pub(super) fn with_outside(seen: &Seen, evidence: String, remedy: &str) -> (String, String) {
+    let Some(cause) = outside(seen) else { return (evidence, remedy.to_owned()) };
+    let evidence = format!("{evidence}; in the measured time {}", cause.words);
+    (evidence, format!("{}; if it is there again, {remedy}", cause.remedy))
 }

@@ -118,19 +118,23 @@ impl Found<'_> {
         Some(self.warning(WarningKind::AllZeroData, evidence))
     }
 
-    /// The warning about places that hold one pattern over and over.
+    /// The warning about places that hold one pattern over and over, or the same as other places.
     fn constant(&self, file: &File) -> Option<Warning> {
         let places = sample_offsets(&self.range);
-        let same = |at: u64| holds(file, at, self.range.end, is_constant);
-        let constant = places.iter().filter(|&&at| same(at)).count();
-        if constant * MANY < places.len() || constant == 0 {
+        let held: Vec<Vec<u8>> =
+            places.iter().filter_map(|&at| read(file, at, self.range.end)).collect();
+        let constant = held.iter().filter(|bytes| is_constant(bytes)).count();
+        let twice = repeated(&held);
+        let is_many = |count: usize| count > 0 && count * MANY >= places.len();
+        let (count, what) = if is_many(constant) {
+            (constant, "one pattern over and over, which devices may compress or store once")
+        } else if is_many(twice) {
+            (twice, "the same data as others of them, which devices may store once")
+        } else {
             return None;
-        }
-        let evidence = format!(
-            "{constant} of {} places that were looked at hold one pattern over and over, which devices \
-             may compress or store once",
-            places.len(),
-        );
+        };
+        let evidence =
+            format!("{count} of {} places that were looked at hold {what}", places.len());
         Some(self.warning(WarningKind::ConstantData, evidence))
     }
 
@@ -165,9 +169,21 @@ fn sample_offsets(range: &Range<u64>) -> Vec<u64> {
 }
 
 fn holds(file: &File, at: u64, end: u64, what: impl Fn(&[u8]) -> bool) -> bool {
+    read(file, at, end).is_some_and(|bytes| what(&bytes))
+}
+
+fn read(file: &File, at: u64, end: u64) -> Option<Vec<u8>> {
     let length = usize::try_from(SAMPLE_BYTES.min(end - at)).unwrap_or(0);
     let mut bytes = vec![1; length];
-    file.read_exact_at(&mut bytes, at).is_ok() && what(&bytes)
+    file.read_exact_at(&mut bytes, at).is_ok().then_some(bytes)
+}
+
+/// How many pieces of data are there more than once; zeros are told by themselves.
+fn repeated(held: &[Vec<u8>]) -> usize {
+    let mut sorted: Vec<&Vec<u8>> = held.iter().filter(|bytes| !is_zero(bytes)).collect();
+    sorted.sort_unstable();
+    let groups = sorted.chunk_by(|one, next| one == next);
+    groups.map(<[&Vec<u8>]>::len).filter(|&count| count > 1).sum()
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
@@ -193,6 +209,17 @@ mod tests {
             other[at] ^= 1;
             assert!(!is_constant(&other), "{at}");
         }
+    }
+
+    #[test]
+    fn data_that_are_there_more_than_once_are_counted_and_zeros_are_not() {
+        let random =
+            |seed: u8| (0..64).map(|at: u8| at.wrapping_mul(7) ^ seed).collect::<Vec<u8>>();
+        let of =
+            |seeds: &[u8]| repeated(&seeds.iter().map(|&seed| random(seed)).collect::<Vec<_>>());
+        assert_eq!([of(&[]), of(&[1]), of(&[1, 2, 3])], [0, 0, 0]);
+        assert_eq!([of(&[1, 2, 1]), of(&[1, 1, 2, 3, 2]), of(&[5; 9])], [2, 4, 9]);
+        assert_eq!(repeated(&vec![vec![0; 64]; 9]), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::super::totals::{Kind, Sum, of_span};
 use super::super::{Outcome, Warning, WarningKind};
 use super::Seen;
+use super::causes::with_outside;
 use super::words::count;
 use crate::measure::InFlight;
 use crate::units::NANOS_PER_SEC;
@@ -104,7 +105,8 @@ fn stalled_at_end(seen: &Seen) -> Option<Warning> {
     }
     let remedy = "read their latencies as at least so long, find what stalls the target (kernel log), and \
                   measure for longer (-d), so that the stall ends within the measured time";
-    Some(seen.warning(WarningKind::StalledAtEnd, evidence, remedy.to_owned()))
+    let (evidence, remedy) = with_outside(seen, evidence, remedy);
+    Some(seen.warning(WarningKind::StalledAtEnd, evidence, remedy))
 }
 
 /// Slots are meant to be free where a rate, bursts or a number of I/Os say so.

@@ -1,9 +1,9 @@
 //! Whether the load was what was asked for, and whether the host or the device was its limit.
 
 use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
-use super::Seen;
 use super::causes::{OTHERS_PERCENT, others_percent, outside};
 use super::words::{count, either, list};
+use super::{Seen, number};
 use crate::units::{MIB, NANOS_PER_SEC};
 
 /// A rate that is this close to the one asked for, as a share, counts as reached.
@@ -20,8 +20,27 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     if seen.measured.measured_ns == 0 {
         return Vec::new();
     }
-    let found = [rate_not_reached(seen), core_saturated(seen), cpu_stolen(seen)];
+    let found =
+        [rate_not_reached(seen), core_saturated(seen), cpu_stolen(seen), one_at_a_time(seen)];
     found.into_iter().flatten().collect()
+}
+
+/// Where the fastest way of those that were tried is one plain call at a time, no more is in flight.
+fn one_at_a_time(seen: &Seen) -> Option<Warning> {
+    let is_single =
+        |one: &&ThreadResult| one.backend.name == "sync" && !one.backend.tried.is_empty();
+    let asked = |thread: &ThreadResult| -> u64 {
+        let plans = seen.span.threads.iter().filter(|one| number(one.index) == thread.index);
+        plans.flat_map(|one| &one.assignments).map(|one| u64::from(one.outstanding)).sum()
+    };
+    let singles = seen.measured.threads.iter().filter(is_single);
+    let most = singles.map(asked).max().filter(|&most| most > 1)?;
+    let evidence = format!(
+        "{most} I/Os per thread are to be outstanding, and one was: the target answers within the call, and \
+         of the ways that were tried one plain call at a time was the fastest"
+    );
+    let remedy = "read the latencies as those of one outstanding I/O, or choose another way (--engine=uring)";
+    Some(seen.warning(WarningKind::NoEffect, evidence, remedy.to_owned()))
 }
 
 /// What was asked of all paced threads together, and what they delivered.
@@ -37,11 +56,11 @@ fn rates(seen: &Seen) -> Rates {
     let mut sum = Rates::default();
     for thread in &seen.span.threads {
         let measured =
-            seen.measured.threads.iter().find(|found| found.index == super::number(thread.index));
+            seen.measured.threads.iter().find(|found| found.index == number(thread.index));
         for assignment in &thread.assignments {
             let Some(pace) = assignment.pace.filter(|pace| pace.per_ns > 0) else { continue };
             let used = measured.and_then(|found| {
-                found.targets.iter().find(|used| used.target == super::number(assignment.target))
+                found.targets.iter().find(|used| used.target == number(assignment.target))
             });
             let measured_ns = seen.measured.measured_ns as f64;
             sum.asked_ios += measured_ns * pace.ios as f64 / pace.per_ns as f64;

@@ -5,7 +5,7 @@
 
 mod beneath;
 mod blocks;
-mod caching;
+pub(super) mod caching;
 mod causes;
 mod cpus;
 mod data;
@@ -27,11 +27,11 @@ pub(super) mod words;
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
-pub use blocks::{allocated, lost};
+pub use blocks::allocated;
 pub use caching::{CachedTargets, TargetResidency, cached_targets, residency};
 pub use cpus::cpus;
-pub use replaced::{Places, places, replaced};
-pub use still::stood_still;
+pub use replaced::{Places, changed, places};
+pub use still::{explain, stood_still};
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
 ///

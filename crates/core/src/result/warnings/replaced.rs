@@ -6,7 +6,9 @@ use fathom_sys::contract::file::FileFacts;
 use fathom_sys::identity::{self, Identity};
 
 use super::super::{Warning, WarningKind};
+use super::blocks::{allocated, lost};
 use super::number;
+use super::words::size;
 use crate::measure::EventSink;
 use crate::plan::{SpanPlan, TargetPlan};
 use crate::supervise::within;
@@ -41,15 +43,46 @@ pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
     Places(span.targets.iter().map(of).collect())
 }
 
+/// What others did to targets while they were used. Each fact is told once: another file in a target's place
+/// has blocks of its own, and a hole is told by the share of the blocks that are gone.
+#[must_use]
+pub fn changed(
+    span: &SpanPlan,
+    before: &Places,
+    blocks: &[Option<u64>],
+    sink: EventSink<'_>,
+) -> Vec<Warning> {
+    let mut places = replaced(span, before, sink);
+    let mut lost = lost(span, blocks, &allocated(span, sink));
+    lost.retain(|one| !places.iter().any(|(change, place)| change.explains(place, one)));
+    places.retain(|(change, place)| {
+        *change != Change::Punched || !lost.iter().any(|one| one.target == place.target)
+    });
+    places.into_iter().map(|(_, warning)| warning).chain(lost).collect()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Elsewhere,
+    Cut,
+    Punched,
+}
+
+impl Change {
+    /// Whether a file lost blocks because the path leads to another one.
+    fn explains(self, place: &Warning, lost: &Warning) -> bool {
+        self == Self::Elsewhere && place.target == lost.target
+    }
+}
+
 /// One warning for each target whose path leads elsewhere now than it did before the load, or that somebody
 /// has cut or punched meanwhile.
-#[must_use]
-pub fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<Warning> {
+fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<(Change, Warning)> {
     let after = places(span, sink);
     let both = before.0.iter().zip(&after.0).zip(&span.targets);
     let warn = |((then, now), target): ((&Option<Place>, &Option<Place>), &TargetPlan)| {
-        let evidence = evidence((*then)?, *now, target)?;
-        Some(Warning {
+        let (change, evidence) = evidence((*then)?, *now, target)?;
+        let warning = Warning {
             kind: WarningKind::TargetReplaced,
             target: Some(target.name.clone()),
             time_span: Some(number(span.index)),
@@ -57,33 +90,36 @@ pub fn replaced(span: &SpanPlan, before: &Places, sink: EventSink<'_>) -> Vec<Wa
             remedy:
                 "keep others off the target, and run it again if its place on the device matters"
                     .to_owned(),
-        })
+        };
+        Some((change, warning))
     };
     both.filter_map(warn).collect()
 }
 
-fn evidence(then: Place, now: Option<Place>, target: &TargetPlan) -> Option<String> {
+fn evidence(then: Place, now: Option<Place>, target: &TargetPlan) -> Option<(Change, String)> {
     const WENT_ON: &str = "while it was used; the load went on with the open one";
     let (from, to) = match now {
-        None => return Some(format!("it was deleted or renamed {WENT_ON}")),
+        None => return Some((Change::Elsewhere, format!("it was deleted or renamed {WENT_ON}"))),
         Some(now) if now.identity != then.identity => {
-            return Some(format!("another one took its place {WENT_ON}"));
+            return Some((Change::Elsewhere, format!("another one took its place {WENT_ON}")));
         }
         Some(now) => ((then.size_bytes, then.held_bytes), (now.size_bytes, now.held_bytes)),
     };
     if to.0 < from.0 {
-        return Some(format!(
+        let words = format!(
             "somebody cut it while it was used: it had {} bytes before the load, and has {} now",
             from.0, to.0
-        ));
+        );
+        return Some((Change::Cut, words));
     }
     // What this run writes may be stored otherwise than before.
     (to.1 < from.1 && !target.open.write).then(|| {
-        format!(
-            "somebody gave back {} bytes of it while it was only read (a hole was punched): reads of a hole \
-             never reach the device",
-            from.1 - to.1
-        )
+        let words = format!(
+            "somebody gave back {} of it while it was only read (a hole was punched): reads of a hole never \
+             reach the device",
+            size(from.1 - to.1)
+        );
+        (Change::Punched, words)
     })
 }
 
@@ -106,11 +142,34 @@ mod tests {
         let other = home.path().join("other");
         std::fs::write(&other, "other data").expect("a file");
         std::fs::rename(&other, &paths[2]).expect("replaced");
-        let told = replaced(&span, &before, &|_| {});
+        let told = changed(&span, &before, &[], &|_| {});
         let names: Vec<_> = told.iter().map(|warning| warning.target.clone().unwrap()).collect();
         assert_eq!(names, [&span.targets[1].name, &span.targets[2].name].map(Clone::clone));
         assert!(told[0].evidence.contains("deleted") && told[1].evidence.contains("another"));
-        assert!(replaced(&span, &places(&span, &|_| {}), &|_| {}).is_empty());
+        assert!(changed(&span, &places(&span, &|_| {}), &[], &|_| {}).is_empty());
+    }
+
+    /// "The file lost 98.4 % of its blocks" was said of a file that kept all of its blocks under no name.
+    #[test]
+    fn another_file_in_its_place_has_lost_no_blocks_and_a_hole_is_told_once() {
+        let home = tempfile::tempdir().expect("a temporary directory");
+        let paths = ["replaced", "punched"].map(|name| home.path().join(name));
+        for path in &paths {
+            std::fs::write(path, vec![7; 1 << 20]).expect("data");
+        }
+        let span = span(paths.iter().map(|path| target(path, 0)).collect());
+        let (before, blocks) = (places(&span, &|_| {}), allocated(&span, &|_| {}));
+        std::fs::write(home.path().join("other"), "other data").expect("a file");
+        std::fs::rename(home.path().join("other"), &paths[0]).expect("replaced");
+        let file = std::fs::File::options().write(true).open(&paths[1]).expect("a file");
+        file.set_len(0).and_then(|()| file.set_len(1 << 20)).expect("a hole");
+        let kinds: Vec<_> = changed(&span, &before, &blocks, &|_| {})
+            .into_iter()
+            .map(|warning| (warning.target, warning.kind))
+            .collect();
+        let names = span.targets.iter().map(|target| Some(target.name.clone()));
+        let expected = [WarningKind::TargetReplaced, WarningKind::ExtentsChanged];
+        assert_eq!(kinds, names.zip(expected).collect::<Vec<_>>());
     }
 
     #[test]
@@ -120,13 +179,13 @@ mod tests {
         let span = span(vec![target(file.path(), 0)]);
         let before = places(&span, &|_| {});
         file.as_file().set_len(4096).expect("cut");
-        let told = replaced(&span, &before, &|_| {});
+        let told = changed(&span, &before, &[], &|_| {});
         assert!(
             told[0].evidence.contains("65536") && told[0].evidence.contains("4096"),
             "{told:?}"
         );
         file.as_file().set_len(65_536).expect("a hole");
-        let told = replaced(&span, &before, &|_| {});
+        let told = changed(&span, &before, &[], &|_| {});
         assert_eq!(told.is_empty(), span.targets[0].open.write, "{told:?}");
     }
 }

@@ -6,6 +6,22 @@ use crate::measure::SpanMeasurements;
 use crate::plan::SpanPlan;
 use crate::units::NANOS_PER_SEC;
 
+/// Where the process stood still, its I/Os seem to have stalled: that is said, in place of a search for a cause
+/// at the target.
+pub fn explain(warnings: &mut [Warning]) {
+    let still = warnings.iter().filter(|one| one.kind == WarningKind::StoodStill);
+    let still: Vec<(Option<u32>, String)> =
+        still.map(|one| (one.time_span, one.remedy.clone())).collect();
+    for warning in warnings {
+        let is_open = matches!(warning.kind, WarningKind::Stalled | WarningKind::StalledAtEnd);
+        let cause = still.iter().find(|(time_span, _)| *time_span == warning.time_span);
+        if let Some((_, remedy)) = cause.filter(|_| is_open) {
+            warning.evidence.push_str("; this process itself stood still in the measured time");
+            warning.remedy.clone_from(remedy);
+        }
+    }
+}
+
 /// One warning if nothing of this process ran for a part of the measured time.
 #[must_use]
 pub fn stood_still(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warning> {
@@ -26,4 +42,29 @@ pub fn stood_still(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warni
         evidence,
         remedy: remedy.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After 1.4 s of SIGSTOP, it said "find what stalls the target (kernel log)".
+    #[test]
+    fn a_process_that_was_stopped_does_not_blame_the_target_and_others_keep_their_words() {
+        let warning = |kind, time_span: u32| Warning {
+            kind,
+            target: None,
+            time_span: Some(time_span),
+            evidence: "it was so".to_owned(),
+            remedy: if kind == WarningKind::StoodStill { "SIGSTOP" } else { "the target" }
+                .to_owned(),
+        };
+        let kinds = [WarningKind::StoodStill, WarningKind::StalledAtEnd, WarningKind::IoErrors];
+        let mut warnings: Vec<Warning> = kinds.map(|kind| warning(kind, 0)).to_vec();
+        warnings.push(warning(WarningKind::StalledAtEnd, 1));
+        explain(&mut warnings);
+        let remedies: Vec<&str> = warnings.iter().map(|one| one.remedy.as_str()).collect();
+        assert_eq!(remedies, ["SIGSTOP", "SIGSTOP", "the target", "the target"]);
+        assert!(warnings[1].evidence.contains("stood still"), "{warnings:?}");
+    }
 }

@@ -324,6 +324,25 @@ fn a_thread_that_uses_a_whole_cpu_is_named() {
     assert_eq!(case.all(), []);
 }
 
+/// IOPS times latency gave 0.99 at a depth of 8, and nobody said that one I/O at a time had been chosen.
+#[test]
+fn a_trial_that_chose_one_call_at_a_time_says_that_no_more_were_in_flight() {
+    let mut case = Case::new(2);
+    let tried = || vec![crate::measure::TriedWay { way: "io_uring".to_owned(), iops: 1 }];
+    for assignment in &mut case.plan.spans[0].threads[1].assignments {
+        assignment.outstanding = 8;
+    }
+    case.measured().threads[1].backend.tried = tried();
+    assert_eq!(case.all(), [], "another way was the fastest");
+    case.measured().threads[1].backend.name = "sync".to_owned();
+    has(&case.only(WarningKind::NoEffect).evidence, &["8 I/Os per thread", "one was"]);
+    case.measured().threads[1].backend.tried.clear();
+    assert_eq!(case.all(), [], "it was asked for");
+    case.measured().threads[1].backend.tried = tried();
+    case.plan.spans[0].threads[1].assignments[0].outstanding = 1;
+    assert_eq!(case.all(), [], "one is all that was to be outstanding");
+}
+
 #[test]
 fn remedies_that_are_in_use_are_not_proposed() {
     let mut case = Case::new(8);

@@ -117,6 +117,13 @@ fn a_rate_that_others_kept_from_being_reached_is_explained_by_them() {
     lacks(&missed.remedy, "-g");
 }
 
+/// "Waited 101.2 % of their time for a CPU" was said of threads that began to wait before the measured time.
+#[test]
+fn threads_wait_for_all_of_their_time_at_most() {
+    let warnings = said(taken(1_900, 2_030), |_| {});
+    has(&only(&warnings, WarningKind::CpuContended).evidence, &["waited 100.0 % of their time"]);
+}
+
 /// A spinner on a CPU of the load, whose rate was met all the same.
 #[test]
 fn where_a_rate_was_met_there_is_nothing_to_explain() {
@@ -135,6 +142,30 @@ fn a_stall_is_told_without_latencies() {
     let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |_| {});
     let found = only(&warnings, WarningKind::Stalled);
     has(&found.evidence, &["thread 1 waited 1.50 s", "from 1.00 s on"]);
+}
+
+/// A stall of 1 s of a load of 100 I/Os per second, which caught up behind it, left no trace without latencies.
+#[test]
+fn a_stall_of_a_load_with_a_rate_is_told_too() {
+    let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
+    let warnings = said(Beneath { stalls: vec![stall], ..beneath() }, |case| {
+        case.plan.spans[0].threads[1].assignments[0].pace = Some(Pace::constant(100, SECOND));
+    });
+    has(&only(&warnings, WarningKind::Stalled).evidence, &["thread 1 waited 1.50 s"]);
+}
+
+/// "Find what stalls the target" was said of I/Os that had no CPU to come back to.
+#[test]
+fn a_stall_of_threads_that_others_kept_from_a_cpu_says_so_and_a_short_one_is_none() {
+    let stalled = |length_ns| {
+        let stall = Stall { thread: 0, from_ns: SECOND / 10, length_ns };
+        said(Beneath { stalls: vec![stall], ..taken(1_900, 1_100) }, |_| {})
+    };
+    let warnings = stalled(SECOND * 3 / 5);
+    let found = warnings.iter().find(|one| one.kind == WarningKind::Stalled).expect("a stall");
+    has(&found.evidence, &["waited 0.60 s", "other processes used 1.90 of 2 CPUs"]);
+    has(&found.remedy, &["stop what else runs", "if it is there again"]);
+    assert!(stalled(SECOND / 3).iter().all(|one| one.kind != WarningKind::Stalled));
 }
 
 #[test]
@@ -187,7 +218,7 @@ fn clean_neighbours_of_each_cause_are_silent() {
     let mut unknown = taken(1_900, 0);
     unknown.cpu.as_mut().unwrap().waited_ns = None;
     assert_eq!(said(unknown, |_| {}), []);
-    // A slow device is no stall, and a pause that was asked for is none either.
+    // A slow device is no stall, also with a rate.
     let stall = Stall { thread: 0, from_ns: 0, length_ns: SECOND / 2 };
     let found = Beneath { stalls: vec![stall], ..beneath() };
     let slow = said(found.clone(), |case| {
@@ -196,6 +227,8 @@ fn clean_neighbours_of_each_cause_are_silent() {
     });
     assert_eq!(slow, []);
     let bursts = said(found, |case| {
+        case.used(0).read = direction(9);
+        case.used(1).read = direction(9);
         case.plan.spans[0].threads[0].assignments[0].burst = Some(Burst { ios: 9, gap_ns: SECOND });
     });
     assert_eq!(bursts, []);
