@@ -1,4 +1,5 @@
-//! NFS servers that answer anything: the client ends with an error, never in a panic and never without an end.
+//! NFS servers that answer anything: the client ends with an error, never in a panic and never without
+//! an end.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,4 +1,5 @@
-//! SMB servers that answer anything: the client ends with an error, never in a panic and never without an end.
+//! SMB servers that answer anything: the client ends with an error, never in a panic and never without
+//! an end.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -66,7 +67,7 @@ fn read(k: u32) -> Vec<u8> {
     body.extend(BYTES.to_le_bytes());
     body.extend([0; 8]);
     body.extend([7; BYTES as usize]);
-    message(u8::try_from(READS as u32 + k).unwrap(), 8, 0, 1, &body)
+    message(u8::try_from(READS).unwrap() + u8::try_from(k).unwrap(), 8, 0, 1, &body)
 }
 
 /// Where the reads begin.

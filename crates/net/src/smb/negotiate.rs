@@ -191,8 +191,8 @@ impl Talk<'_> {
 
     fn encrypt(&mut self) -> Result<(), Fault> {
         if !self.link.security.has_cipher() {
-            let text = "encryption is required, and the server and this client have no cipher in common (AES-128-GCM, \
-                        AES-128-CCM)";
+            let text = "encryption is required, and the server and this client have no cipher in common \
+                        (AES-128-GCM, AES-128-CCM)";
             return Err(Fault::new(FaultKind::Unsupported, text));
         }
         self.link.security.must_encrypt = true;
@@ -239,7 +239,8 @@ impl Talk<'_> {
         let wants_encryption = answer.u32(68)? & 0x8000 != 0;
         if wants_encryption && !self.link.security.must_encrypt {
             if !self.link.security.has_key() {
-                let text = "the share requires encryption, for which a guest has no key: log in with --credentials=FILE";
+                let text = "the share requires encryption, for which a guest has no key: log in with \
+                            --credentials=FILE";
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
             self.encrypt()?;
@@ -396,11 +397,13 @@ fn be_guest(
     agreed: &Agreed,
 ) -> Result<&'static str, Fault> {
     if credentials.is_some_and(|known| !known.password().is_empty()) {
-        let text = "the server does not know the user, and took the login for a guest's: see --credentials=FILE";
+        let text = "the server does not know the user, and took the login for a guest's: see \
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     if agreed.must_sign || address.is_signed || address.is_encrypted {
-        let text = "signing or encryption is required, and a guest has no key for it: log in with --credentials=FILE";
+        let text = "signing or encryption is required, and a guest has no key for it: log in with \
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     Ok(", as guest")
