@@ -95,6 +95,8 @@ pub fn a_file_comes_and_goes(server: &impl FileServer) {
     let mut read = [0; 5];
     connection.read_exact_at((1 << 20) - 5, &mut read).unwrap();
     assert_eq!((&read, connection.facts().size_bytes), (b"hello", 1 << 20));
+    let beyond = connection.read_exact_at((1 << 20) - 2, &mut read).unwrap_err();
+    assert_eq!(beyond.kind, FaultKind::Invalid, "{beyond}");
     connection.remove().unwrap();
     assert!(!server.path("inner/new").exists());
     let nowhere = server.at("nowhere/new", server.port());

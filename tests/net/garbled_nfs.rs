@@ -1,4 +1,5 @@
-//! NFS servers that answer anything: the client ends with an error, never in a panic and never without an end.
+//! NFS servers that answer anything: the client ends with an error, never in a panic and never without
+//! an end.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -189,6 +190,16 @@ fn wrong_words_have_their_kind() {
     ] {
         assert_eq!(talk(pieces, Duration::from_millis(300)), wanted, "{what}");
     }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let address = Address::parse(&format!("nfs://127.0.0.1:{port}/share/file")).unwrap();
+    let settings = Settings { timeout: Duration::from_millis(200), ..Settings::default() };
+    let fault = Connection::connect(&address, &settings).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::TimedOut, "{fault}");
 }
 
 proptest! {

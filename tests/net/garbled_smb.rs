@@ -1,4 +1,5 @@
-//! SMB servers that answer anything: the client ends with an error, never in a panic and never without an end.
+//! SMB servers that answer anything: the client ends with an error, never in a panic and never without
+//! an end.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -66,7 +67,7 @@ fn read(k: u32) -> Vec<u8> {
     body.extend(BYTES.to_le_bytes());
     body.extend([0; 8]);
     body.extend([7; BYTES as usize]);
-    message(u8::try_from(READS as u32 + k).unwrap(), 8, 0, 1, &body)
+    message(u8::try_from(READS).unwrap() + u8::try_from(k).unwrap(), 8, 0, 1, &body)
 }
 
 /// Where the reads begin.
@@ -176,6 +177,16 @@ fn a_server_that_only_claims_to_know_the_user_is_found_out() {
     assert_eq!(fault.kind, FaultKind::Protocol, "{fault}");
     assert!(fault.text.contains("signature"), "{fault}");
     thread.join().unwrap();
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let address = Address::parse(&format!("smb://127.0.0.1:{port}/share/file")).unwrap();
+    let settings = Settings { timeout: Duration::from_millis(200), ..Settings::default() };
+    let fault = Connection::connect(&address, &settings).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::TimedOut, "{fault}");
 }
 
 proptest! {

@@ -11,6 +11,7 @@ use crate::files::{
 use crate::ganesha::{Export, Ganesha};
 use crate::load::{drive_blind, request, scattered};
 use crate::server::{FILE_BYTES, pattern, settings};
+use crate::tap::Tap;
 
 #[test]
 fn facts_data_and_offsets_are_those_of_the_file() {
@@ -128,4 +129,27 @@ fn a_file_that_another_client_removes_is_still_open_or_said_to_be_gone() {
     let failed = load.failed();
     assert!(failed.is_empty() || failed == vec![-116; 20], "{failed:?}");
     assert_eq!(connection.lost(), None);
+}
+
+#[test]
+fn a_close_and_an_open_that_fails_leave_nothing_on_the_server() {
+    let Some(server) = Ganesha::start(&Export::default()) else { return };
+    // What ends: file, session and client; and without a file, session and client.
+    for (name, wanted) in [("disk", vec![4, 44, 57]), ("missing", vec![44, 57])] {
+        let tap = Tap::start(server.port, Duration::ZERO);
+        if let Ok(mut connection) = Connection::connect(&server.at(name, tap.port), &settings()) {
+            let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 100), 16);
+            assert_eq!(load.failed(), []);
+            connection.close();
+        }
+        let answers: Vec<_> = tap.messages().into_iter().filter(|one| !one.is_call).collect();
+        let ended = &answers[answers.len() - wanted.len()..];
+        for (answer, operation) in ended.iter().zip(wanted) {
+            let word = |at: usize| u32::from_be_bytes(answer.head[at..at + 4].try_into().unwrap());
+            // The status of the whole, and the first or last operation.
+            assert_eq!(word(24), 0, "operation {operation}");
+            let at = if operation == 4 { 36 + 44 + 8 } else { 36 };
+            assert_eq!(word(at), operation);
+        }
+    }
 }

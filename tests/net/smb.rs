@@ -1,5 +1,6 @@
 //! SMB, against Samba.
 
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use fathom_net::{
@@ -258,4 +259,41 @@ fn a_full_share_says_so() {
     let fault = connection.write_all_at(20 << 20, &vec![0; 65_536]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::NoSpace, "{fault}");
     connection.close();
+}
+
+/// A proxy that takes the best dialect out of the client's offer, and changes nothing else.
+fn downgrading_proxy(server_port: u16) -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let (mut near, _) = listener.accept().unwrap();
+        let mut far = std::net::TcpStream::connect(("127.0.0.1", server_port)).unwrap();
+        let mut offer = vec![0; 65_536];
+        let bytes = near.read(&mut offer).unwrap();
+        // MS-SMB2 2.2.3: the count of dialects is two bytes after the head.
+        assert_eq!(offer[4 + 66], 4);
+        offer[4 + 66] = 3;
+        far.write_all(&offer[..bytes]).unwrap();
+        let (mut from, mut to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(std::net::Shutdown::Both);
+        });
+        let _ = std::io::copy(&mut far, &mut near);
+        let _ = near.shutdown(std::net::Shutdown::Both);
+    });
+    port
+}
+
+#[test]
+fn a_dialect_that_somebody_in_between_brings_down_is_found_out() {
+    let Some(server) = Samba::start("", "") else { return };
+    let port = downgrading_proxy(server.port);
+    let fault = refused(&server.at("disk", port), &server.settings());
+    assert!(matches!(fault.kind, FaultKind::Disconnected | FaultKind::Protocol), "{fault}");
+    // A server that has nothing better says the same as before, and is believed.
+    let Some(server) = Samba::start("server max protocol = SMB3_02", "") else { return };
+    let connection =
+        Connection::connect(&server.at("disk", downgrading_proxy(server.port)), &server.settings());
+    assert_eq!(connection.unwrap().facts().dialect, "SMB 3.0.2");
 }

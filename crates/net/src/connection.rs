@@ -254,7 +254,7 @@ impl Connection {
 
     /// Brings all writes to stable storage and waits.
     pub fn flush(&mut self) -> Result<(), Fault> {
-        self.wait_for(Operation::Fsync, 0, &mut [])
+        self.wait_for(Operation::Fsync, 0, &mut []).map(drop)
     }
 
     /// Gives a file this size, and waits; nothing may be in flight.
@@ -306,20 +306,28 @@ impl Connection {
         buffer: &mut [u8],
     ) -> Result<(), Fault> {
         let piece_bytes = self.facts().request_bytes_max.min(1 << 20) as usize;
-        let mut offset = offset_bytes;
-        for piece in buffer.chunks_mut(piece_bytes) {
-            self.wait_for(operation, offset, piece)?;
-            offset += piece.len() as u64;
+        let (mut offset, mut rest) = (offset_bytes, buffer);
+        while !rest.is_empty() {
+            let bytes = rest.len().min(piece_bytes);
+            // A server may do less than was requested.
+            let moved = self.wait_for(operation, offset, &mut rest[..bytes])?.min(bytes);
+            if moved == 0 {
+                let text = format!("the target ends at {offset} bytes, before what was requested");
+                return Err(Fault::new(FaultKind::Invalid, text).at(&self.server));
+            }
+            offset += moved as u64;
+            rest = &mut rest[moved..];
         }
         Ok(())
     }
 
+    /// Waits for one I/O; gives the bytes that it moved.
     fn wait_for(
         &mut self,
         operation: Operation,
         offset_bytes: u64,
         buffer: &mut [u8],
-    ) -> Result<(), Fault> {
+    ) -> Result<usize, Fault> {
         assert_eq!(self.in_flight(), 0, "a call that waits is alone on its connection");
         let bytes = u32::try_from(buffer.len()).expect("pieces are short");
         self.submit(Request { tag: 0, operation, offset_bytes, bytes, is_through: false });
@@ -327,7 +335,7 @@ impl Connection {
     }
 
     /// Waits for the one thing in flight.
-    fn wait_until_done(&mut self, name: &str, buffer: &mut [u8]) -> Result<(), Fault> {
+    fn wait_until_done(&mut self, name: &str, buffer: &mut [u8]) -> Result<usize, Fault> {
         let deadline = Deadline::after(self.timeout);
         let mut done = Vec::with_capacity(1);
         loop {
@@ -344,9 +352,9 @@ impl Connection {
         }
     }
 
-    fn judge(&self, name: &str, result: i32) -> Result<(), Fault> {
-        if result >= 0 {
-            return Ok(());
+    fn judge(&self, name: &str, result: i32) -> Result<usize, Fault> {
+        if let Ok(bytes) = usize::try_from(result) {
+            return Ok(bytes);
         }
         if let Some(fault) = self.lost() {
             return Err(fault);

@@ -41,8 +41,8 @@ pub enum CredentialsError {
     },
     /// Others than its owner can read it.
     #[error(
-        "the credentials in {} can be read by others (mode {mode:04o}): chmod 600 {}, and change the password if \
-         others may have read it",
+        "the credentials in {} can be read by others (mode {mode:04o}): chmod 600 {}, and change the password \
+         if others may have read it",
         path.display(), path.display()
     )]
     Open {
@@ -58,7 +58,10 @@ pub enum CredentialsError {
         path: PathBuf,
     },
     /// Not a regular file, or far too long.
-    #[error("{} is no file of credentials, which has the lines username=, password= and domain=", .0.display())]
+    #[error(
+        "{} is no file of credentials, which has the lines username=, password= and domain=",
+        .0.display()
+    )]
     NoFile(PathBuf),
     /// A line that means nothing.
     #[error("line {line} of the credentials in {} is none of username=, password=, domain=", path.display())]

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::stream::{Stream, hung_up};
 
 /// Pieces handed to the kernel at once: heads, and the data of writes in the slots where they are.
-const PIECES: usize = 128;
+const PIECES: usize = 192;
 
 /// The longest head where a protocol says nothing else: that of iSCSI with the list of an unmapping.
 pub(crate) const HEAD_BYTES_MAX: usize = 72;

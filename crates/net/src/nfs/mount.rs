@@ -23,8 +23,9 @@ fn on_port(place: &Place, port: u16) -> Place {
 fn mount_port(place: &Place, deadline: Deadline) -> Result<u16, Fault> {
     let explained = |fault: Fault| Fault {
         text: format!(
-            "its port mapper (rpcbind, port 111), which knows the port of the mount protocol, does not answer: {}; \
-             name that port with nfs://HOST/PATH?version=3&mountport=PORT, or use version 4, which needs none",
+            "its port mapper (rpcbind, port 111), which knows the port of the mount protocol, does not \
+             answer: {}; name that port with nfs://HOST/PATH?version=3&mountport=PORT, or use version \
+             4, which needs none",
             fault.text
         ),
         ..fault
@@ -97,7 +98,8 @@ fn attempt(
     if takes_users {
         return Ok(Ok(handle));
     }
-    let text = "the export wants another kind of security than a user's number (AUTH_SYS), which is not supported";
+    let text = "the export wants another kind of security than a user's number (AUTH_SYS), which is not \
+                supported";
     Err(Fault::new(FaultKind::Denied, text))
 }
 

@@ -1,5 +1,5 @@
-//! SMB 2.1, 3.0, 3.0.2 and 3.1.1 (MS-SMB2): one file of one share over one TCP connection, with `NTLMv2` or as
-//! guest.
+//! SMB 2.1, 3.0, 3.0.2 and 3.1.1 (MS-SMB2): one file of one share over one TCP connection, with `NTLMv2`
+//! or as guest.
 //!
 //! A client of its own: the crate `smb2` owns its buffers and its runtime, and `sspi` needs a compiler newer
 //! than this project's. Primitives of cryptography are those of `RustCrypto`.

@@ -18,6 +18,9 @@ const LARGE_REQUESTS: u32 = 4;
 const ENCRYPTION: u32 = 0x40;
 const SIGNING_REQUIRED: u16 = 2;
 
+const VALIDATE_NEGOTIATE: u32 = 0x0014_0204;
+const DIALECTS: [u16; 4] = [dialect::V2_1, dialect::V3_0, dialect::V3_0_2, dialect::V3_1_1];
+
 mod session_flag {
     pub const GUEST: u16 = 1;
     pub const NOBODY: u16 = 2;
@@ -40,6 +43,10 @@ struct Agreed {
     must_sign: bool,
     request_bytes_max: u32,
     transcript: Transcript,
+    /// What the client called itself, and what the server said of itself in the clear: capabilities, number,
+    /// mode and dialect, in the order in which it has to confirm them.
+    client: [u8; 16],
+    told: Vec<u8>,
 }
 
 fn chance<const BYTES: usize>() -> Result<[u8; BYTES], Fault> {
@@ -66,6 +73,7 @@ pub(super) fn open(
     let who = talk.log_in(address, credentials.as_ref(), &agreed)?;
     let (server, path) = address.export.split_once('/').ok_or_else(garbled)?;
     talk.connect_share(address, server)?;
+    talk.confirm(&agreed)?;
     let path = path.replace('/', "\\");
     let (file, mut facts) = talk.open_file(&path, settings.opening, create_bytes)?;
     talk.gather_credits()?;
@@ -112,15 +120,15 @@ fn credentials(address: &Address, settings: &Settings) -> Result<Option<Credenti
 
 impl Talk<'_> {
     fn negotiate(&mut self) -> Result<Agreed, Fault> {
-        let body = negotiation(&chance()?, &chance()?);
+        let client = chance()?;
+        let body = negotiation(&client, &chance()?);
         let (answer, sent) = self.ask(command::NEGOTIATE, &body)?;
         let answer = answer.good("negotiating")?;
         let mut transcript = Transcript::new();
         transcript.add(&sent);
         transcript.add(&answer.bytes);
         let agreed = answer.u16(68)?;
-        let known = [dialect::V2_1, dialect::V3_0, dialect::V3_0_2, dialect::V3_1_1];
-        if !known.contains(&agreed) {
+        if !DIALECTS.contains(&agreed) {
             let text = "the server has none of SMB 2.1, 3.0, 3.0.2 and 3.1.1";
             return Err(Fault::new(FaultKind::Unsupported, text));
         }
@@ -141,6 +149,12 @@ impl Talk<'_> {
             must_sign: answer.u16(66)? & SIGNING_REQUIRED != 0,
             request_bytes_max: longest.min(limit),
             transcript,
+            client,
+            told: [(88, 4), (72, 16), (66, 2), (68, 2)]
+                .iter()
+                .map(|(at, bytes)| answer.part(*at, *bytes))
+                .collect::<Result<Vec<_>, _>>()?
+                .concat(),
         })
     }
 
@@ -191,8 +205,8 @@ impl Talk<'_> {
 
     fn encrypt(&mut self) -> Result<(), Fault> {
         if !self.link.security.has_cipher() {
-            let text = "encryption is required, and the server and this client have no cipher in common (AES-128-GCM, \
-                        AES-128-CCM)";
+            let text = "encryption is required, and the server and this client have no cipher in common \
+                        (AES-128-GCM, AES-128-CCM)";
             return Err(Fault::new(FaultKind::Unsupported, text));
         }
         self.link.security.must_encrypt = true;
@@ -226,11 +240,8 @@ impl Talk<'_> {
         body.u16(u16::try_from(name.len()).map_err(|_| too_long())?);
         body.extend(name);
         // In 3.1.1 a server takes this only if it is signed (or encrypted).
-        let must_sign = self.link.security.must_sign;
-        self.link.security.must_sign |= self.link.security.has_key();
-        let answered = self.ask(command::TREE_CONNECT, &body);
-        self.link.security.must_sign = must_sign;
-        let answer = answered?.0.good(&format!("connecting to the share '{share}'"))?;
+        let answer = self.signed(command::TREE_CONNECT, &body)?;
+        let answer = answer.good(&format!("connecting to the share '{share}'"))?;
         if answer.bytes.get(66) != Some(&1) {
             let text = format!("the share '{share}' is no disk");
             return Err(Fault::new(FaultKind::Invalid, text));
@@ -239,12 +250,55 @@ impl Talk<'_> {
         let wants_encryption = answer.u32(68)? & 0x8000 != 0;
         if wants_encryption && !self.link.security.must_encrypt {
             if !self.link.security.has_key() {
-                let text = "the share requires encryption, for which a guest has no key: log in with --credentials=FILE";
+                let text = "the share requires encryption, for which a guest has no key: log in with \
+                            --credentials=FILE";
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
             self.encrypt()?;
         }
         Ok(())
+    }
+
+    /// Lets the server confirm under the session's key what both said in the clear; 3.1.1 does that with its
+    /// hash. A server that does not know the question refuses it, and signs that.
+    fn confirm(&mut self, agreed: &Agreed) -> Result<(), Fault> {
+        if self.link.dialect == dialect::V3_1_1 || !self.link.security.has_key() {
+            return Ok(());
+        }
+        let mut asked = Vec::new();
+        asked.u32(LARGE_REQUESTS | ENCRYPTION);
+        asked.extend(agreed.client);
+        asked.u16s(&[1, u16::try_from(DIALECTS.len()).expect("four")]);
+        asked.u16s(&DIALECTS);
+        let mut body = Vec::new();
+        body.u16s(&[57, 0]);
+        body.u32(VALIDATE_NEGOTIATE);
+        body.extend([0xFF; 16]);
+        // Where the question is, how long it and the answer are, and that it is one to the file system.
+        for word in [120, u32::try_from(asked.len()).expect("short"), 0, 0, 0, 24, 1, 0] {
+            body.u32(word);
+        }
+        body.extend(asked);
+        let answer = self.signed(command::IO_CONTROL, &body)?;
+        if answer.head.status != 0 {
+            return Ok(());
+        }
+        let (at, bytes) = (answer.u32(96)? as usize, answer.u32(100)? as usize);
+        if answer.part(at, bytes)? == agreed.told {
+            return Ok(());
+        }
+        let text =
+            "the server did not say what came from it in the negotiation: somebody is in between";
+        Err(Fault::new(FaultKind::Protocol, text))
+    }
+
+    /// A command that is signed (or encrypted) wherever there is a key, and so is its answer.
+    fn signed(&mut self, command: u16, body: &[u8]) -> Result<Answer, Fault> {
+        let must_sign = self.link.security.must_sign;
+        self.link.security.must_sign |= self.link.security.has_key();
+        let answered = self.ask(command, body);
+        self.link.security.must_sign = must_sign;
+        Ok(answered?.0)
     }
 
     /// Opens a file with this access; gives the answer whatever it is.
@@ -396,11 +450,13 @@ fn be_guest(
     agreed: &Agreed,
 ) -> Result<&'static str, Fault> {
     if credentials.is_some_and(|known| !known.password().is_empty()) {
-        let text = "the server does not know the user, and took the login for a guest's: see --credentials=FILE";
+        let text = "the server does not know the user, and took the login for a guest's: see \
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     if agreed.must_sign || address.is_signed || address.is_encrypted {
-        let text = "signing or encryption is required, and a guest has no key for it: log in with --credentials=FILE";
+        let text = "signing or encryption is required, and a guest has no key for it: log in with \
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     Ok(", as guest")
@@ -429,7 +485,6 @@ fn facts() -> Facts {
 
 /// The first message: dialects, and for 3.1.1 hash, ciphers and signatures.
 fn negotiation(client: &[u8; 16], salt: &[u8; 32]) -> Vec<u8> {
-    let dialects = [dialect::V2_1, dialect::V3_0, dialect::V3_0_2, dialect::V3_1_1];
     let mut body = Vec::new();
     body.u16(36);
     body.u16(4);
@@ -441,7 +496,7 @@ fn negotiation(client: &[u8; 16], salt: &[u8; 32]) -> Vec<u8> {
     body.u32(112);
     body.u16(3);
     body.u16(0);
-    body.u16s(&dialects);
+    body.u16s(&DIALECTS);
     body.resize(112 - 64, 0);
     let mut hash = Vec::new();
     hash.u16s(&[1, 32, 1]);

@@ -1,7 +1,5 @@
 //! `NTLMv2` (MS-NLMP) inside SPNEGO (RFC 4178): the messages, made with the primitives of `RustCrypto`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use hmac::{Hmac, KeyInit, Mac};
 use md4::{Digest, Md4};
 use md5::Md5;
@@ -73,8 +71,8 @@ fn pairs(mut information: &[u8]) -> Vec<(u16, &[u8])> {
 
 /// Hundreds of nanoseconds since 1601.
 fn now() -> [u8; 8] {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let ticks = since.as_nanos() / 100 + 116_444_736_000_000_000;
+    let since_ns = jiff::Timestamp::now().as_nanosecond();
+    let ticks = since_ns / 100 + 116_444_736_000_000_000;
     u64::try_from(ticks).unwrap_or(u64::MAX).to_le_bytes()
 }
 

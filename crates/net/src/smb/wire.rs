@@ -25,6 +25,7 @@ pub(super) mod command {
     pub const FLUSH: u16 = 7;
     pub const READ: u16 = 8;
     pub const WRITE: u16 = 9;
+    pub const IO_CONTROL: u16 = 11;
     pub const ECHO: u16 = 13;
     pub const QUERY_INFO: u16 = 16;
     pub const SET_INFO: u16 = 17;
