@@ -117,6 +117,9 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "extents-changed": ([fabricated(warnings=[("extents_changed", "It was so.")])], None),
     "constant-data": ([fabricated(warnings=[("constant_data", "It was so.")])], None),
     "cached-by-device": ([fabricated(warnings=[("small_working_set", "It was so.")])], None),
+    "network-share": ([fabricated(warnings=[("network_share", "Of 310 µs, 120.")])], None),
+    "network-loss": ([fabricated(warnings=[("retransmits", "9 segments.")])], None),
+    "server-window": ([fabricated(warnings=[("server_window", "It takes 32.")])], None),
     "no-device-seen": ([fabricated(warnings=[("device_unseen", "It lies on nfs4.")])], None),
     "page-cache": (
         [fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])],

@@ -298,7 +298,10 @@ fn add_span(whole: &mut TimeSpanResult, other: TimeSpanResult, is_one_host: bool
     }
     for mut used in other.network {
         used.target = places.get(used.target as usize).copied().unwrap_or(used.target);
-        whole.network.push(used);
+        // What two parts tell alike is one and the same.
+        if !whole.network.contains(&used) {
+            whole.network.push(used);
+        }
     }
     for mut io in other.outstanding {
         io.thread += number(first_thread);

@@ -201,6 +201,7 @@ pub struct TimeSpanResult {
     #[serde(default)]
     pub beneath: Option<Beneath>,
     /// How each target over the network was reached, and what the way there took; empty without such targets.
+    /// A merged result has an entry for each of its parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<NetworkUse>,
     /// The targets, as they were found.

@@ -205,7 +205,7 @@ impl Resolver<'_> {
                 "{each} I/Os per connection are to be outstanding, but the server takes {most} at once: the \
                  others wait in this process, and their time counts"
             );
-            let remedy = "use more connections (--connections), more threads (-t), or fewer outstanding I/Os (-o)";
+            let remedy = "use more connections (--connections) or threads (-t), or fewer I/Os (-o)";
             self.findings.warn(WarningKind::ServerWindow, place, evidence, remedy);
         }
         if u64::from(connections) * threads(target, span) > 1

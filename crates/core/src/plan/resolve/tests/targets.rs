@@ -125,7 +125,7 @@ fn names_of_windows_are_refused_in_words() {
         ("C:", "drive letter"),
         (r"c:\t.dat", "drive letter"),
         (r"\\box\share\t.dat", "share"),
-        ("nbd://box/export", "nbd-client"),
+        ("nbd://box:x/export", "port"),
         (r"\\.\PhysicalDrive1", "#0"),
         ("*2", "placeholder"),
         ("", "not a name"),
