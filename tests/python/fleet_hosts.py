@@ -99,7 +99,16 @@ def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
 
 
 def join(folder: Path, tls: Path, address: str, name: str) -> Running:
-    words = ["join", "--tls", tls, "--host", name, "--listen", "127.0.0.1", address]
+    words: list[str | Path] = [
+        "join",
+        "--tls",
+        tls,
+        "--host",
+        name,
+        "--listen",
+        "127.0.0.1",
+        address,
+    ]
     return start(words, folder / f"host-{name}")
 
 

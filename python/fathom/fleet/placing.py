@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from fathom._request_parts import Target, TimeSpan
     from fathom.request import Request
 
-__all__ = ["Sharing", "fixed_time", "host_requests", "refuse_two_writers", "sharings", "split"]
+__all__ = [
+    "Sharing",
+    "beside_each_other",
+    "fixed_time",
+    "host_requests",
+    "refuse_two_writers",
+    "sharings",
+    "split",
+]
 
 _RULES_THAT_END = ("ios", "bytes", "pass_")
 # A share of much is cut at whole MiB, which every block size divides that people use.
@@ -104,6 +112,25 @@ def _of_host(request: Request, name: str, index: int) -> Request:
             random_seed=span.random_seed + index,
             targets=tuple(placed(target) for target in span.targets),
         )
+        for span in request.profile.time_spans
+    )
+    return replace(request, profile=replace(request.profile, time_spans=spans))
+
+
+def beside_each_other(requests: Sequence[Request], machines: Sequence[str]) -> list[Request]:
+    """Return the requests without places for threads where hosts are on one machine.
+
+    Each would pin its threads to the same CPUs, from the first one on. What names CPUs keeps them.
+    """
+    alone = [machines.count(machine) == 1 for machine in machines]
+    return [
+        one if is_alone else _unpinned(one) for one, is_alone in zip(requests, alone, strict=True)
+    ]
+
+
+def _unpinned(request: Request) -> Request:
+    spans = tuple(
+        span if span.cpus else replace(span, disable_affinity=True)
         for span in request.profile.time_spans
     )
     return replace(request, profile=replace(request.profile, time_spans=spans))

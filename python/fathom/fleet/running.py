@@ -13,7 +13,14 @@ from fathom.errors import FathomError, RefusedError
 from fathom.fleet.channel import NoAnswerError
 from fathom.fleet.link import HostLostError
 from fathom.fleet.outcome import HostPart, checked_part
-from fathom.fleet.placing import fixed_time, host_requests, refuse_two_writers, sharings, split
+from fathom.fleet.placing import (
+    beside_each_other,
+    fixed_time,
+    host_requests,
+    refuse_two_writers,
+    sharings,
+    split,
+)
 from fathom.result import Latency
 
 if TYPE_CHECKING:
@@ -71,7 +78,8 @@ class FleetRun:
 
         """
         asked = host_requests(fixed_time(self.job.request), [one.name for one in self.hosts])
-        self.requests = dict(enumerate(asked))
+        machines = [one.hello.get("machine", one.name) for one in self.hosts]
+        self.requests = dict(enumerate(beside_each_other(asked, machines)))
         told = await self._each(self._explain)
         found = {place: one["explained"] for place, one in told.items()}
         self._place(sharings(found))
