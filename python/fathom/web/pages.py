@@ -8,6 +8,7 @@ import io
 import json
 import secrets
 import threading
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fathom import _fathom
 from fathom._export import write_text
 from fathom._tables import rows_of
+from fathom.errors import FathomError
 from fathom.metrics import METRICS
 from fathom.report import (
     drawing_script,
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from fathom.report import Material
     from fathom.store import StoredRun
 
-__all__ = ["error_page", "router"]
+__all__ = ["error_page", "prepare", "router"]
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _Served = Annotated[Served, Depends(served_of)]
@@ -369,6 +371,11 @@ def static(request: Request, name: str) -> Response:
     return Response(content, media_type=kind, headers=headers)
 
 
+def prepare() -> None:
+    """Read or make all that draws pages, once, before anybody asks: it may take a while."""
+    _static()
+
+
 @cache
 def _static() -> Mapping[str, tuple[bytes, str, str]]:
     place = files("fathom.web").joinpath("static")
@@ -379,7 +386,9 @@ def _static() -> Mapping[str, tuple[bytes, str, str]]:
     found["page.css"] = (page_file("page.css"), "text/css")
     found["themes.css"] = (_themes(), "text/css")
     found["figures.js"] = (page_file("page.js"), "text/javascript")
-    found["vega.js"] = (drawing_script(), "text/javascript")
+    # Without the extra that has it, pages have their tables, and no pictures.
+    with suppress(FathomError):
+        found["vega.js"] = (drawing_script(), "text/javascript")
     return {
         name: (text.encode(), kind, f'"{hashlib.sha256(text.encode()).hexdigest()[:32]}"')
         for name, (text, kind) in found.items()

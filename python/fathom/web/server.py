@@ -11,6 +11,7 @@ import uvicorn
 from fathom.web.accounts import Accounts
 from fathom.web.app import make_app
 from fathom.web.bounded import BoundedProtocol
+from fathom.web.pages import prepare
 from fathom.web.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def serve(settings: Settings, store: Store, tell: Callable[[str], None]) -> None
     listening = _listening(settings)
     settings = replace(settings, port=int(listening.getsockname()[1]))
     guarded, served = make_app(settings, store)
+    prepare()
     config = uvicorn.Config(
         guarded,
         http=BoundedProtocol,

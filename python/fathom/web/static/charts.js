@@ -4,14 +4,6 @@ const SHOWN = 300;
 const FIRST_OCTAVE = 8;
 const LAST_OCTAVE = 36;
 
-const svgText = (words, x, y) => {
-  const text = document.createElementNS(SVG, "text");
-  text.setAttribute("x", x);
-  text.setAttribute("y", y);
-  text.textContent = words;
-  return text;
-};
-
 export const short = (value) => {
   for (const [size, letter] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
     if (value >= size) return (value / size).toFixed(value >= 10 * size ? 0 : 1) + letter;
@@ -64,5 +56,3 @@ export const drawHeat = (canvas, seconds) => {
     `Heat map of latency, from ${words(low)} at the bottom to ${words(high + 1)} at the top`);
   return `from ${words(low)} (bottom) to ${words(high + 1)} (top)`;
 };
-
-export { svgText };
