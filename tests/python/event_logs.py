@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 __all__ = ["Logged", "event_log"]
 
@@ -50,6 +50,10 @@ def event_log(events: list[Logged]) -> bytes:
     return file.ljust(_HEADER, b"\0") + bytes(chunk).ljust(_CHUNK, b"\0")
 
 
+# An element: its name, its attributes, and its text or the elements within it.
+_Part: TypeAlias = "tuple[str, dict[str, str], str | list[_Part]]"
+
+
 class _Xml:
     """Binary XML that begins at this offset of its chunk; names stand where they are used."""
 
@@ -58,18 +62,22 @@ class _Xml:
 
     def event(self, event: Logged) -> bytes:
         head = b"\x0f\x01\x01\x00"
-        system = [
+        system: list[_Part] = [
             ("Provider", {"Name": event.provider}, ""),
             ("EventID", {}, str(event.number)),
             ("TimeCreated", {"SystemTime": event.system_time}, ""),
             ("Channel", {}, event.channel),
             ("Computer", {}, event.computer),
         ]
-        values = [("Data", {"Name": name}, text) for name, text in event.values.items()]
-        parts = [("System", {}, system), ("EventData", {}, values)]
+        values: list[_Part] = [
+            ("Data", {"Name": name}, text) for name, text in event.values.items()
+        ]
+        parts: list[_Part] = [("System", {}, system), ("EventData", {}, values)]
         return head + self._element("Event", {}, parts, self.offset + len(head)) + b"\0"
 
-    def _element(self, name: str, attributes: dict[str, str], inside: object, at: int) -> bytes:
+    def _element(
+        self, name: str, attributes: dict[str, str], inside: str | list[_Part], at: int
+    ) -> bytes:
         # The number of a dependency stands in templates alone.
         fixed = 5
         named = self._name(name, at + fixed)
@@ -86,7 +94,7 @@ class _Xml:
         if isinstance(inside, str):
             body += self._text(inside) if inside else b""
         else:
-            for one in inside:  # type: ignore[attr-defined]
+            for one in inside:
                 body += self._element(*one, at + fixed + len(body))
         body += b"\x04"
         token = b"\x41" if attributes else b"\x01"

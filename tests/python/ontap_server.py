@@ -91,7 +91,7 @@ class Ontap:
         return self._post(parts.path, body) if method == "POST" else self._delete(parts.path)
 
     def _get(self, path: str, query: dict[str, str]) -> tuple[int, Any]:
-        fixed = {
+        fixed: dict[str, list[dict[str, Any]]] = {
             "/api/svm/svms": [{"name": "svm1", "uuid": "s1"}],
             "/api/cluster/nodes": [{"name": "node1", "uuid": "n1"}],
             "/api/protocols/san/iscsi/services": [{"enabled": True, "target": {"name": _TARGET}}],
@@ -99,6 +99,7 @@ class Ontap:
         }
         if path.startswith("/api/cluster/jobs/"):
             return 200, self.jobs[path.rpartition("/")[2]]
+        found: list[dict[str, Any]]
         if path in fixed:
             found = fixed[path]
         elif path.endswith("/initiators"):

@@ -9,6 +9,7 @@ import numpy as np
 from fathom.report import style
 from fathom.report.figure import Column, Figure, LeftOut, Table, View
 from fathom.report.figures._common import run_choice
+from fathom.report.figures._happened import happened_lines, happened_names
 from fathom.units import MIB, NS_PER_S
 
 if TYPE_CHECKING:
@@ -159,8 +160,8 @@ def _spec(run: ReportedRun, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     # The rates of bytes are in the table only.
     told = [{name: value for name, value in row.items() if name != "mib"} for row in rows]
     kinds = [f"{kind}s" for kind in _KINDS if any(row["kind"] == f"{kind}s" for row in rows)]
-    around = [*_phase_layers(phases, x), *_transient(result, x), *_happened(run, x)]
-    panels = [style.sized(_rates([*around, *_names(run, x)], x, kinds), 170)]
+    around = [*_phase_layers(phases, x), *_transient(result, x), *happened_lines(run, x)]
+    panels = [style.sized(_rates([*around, *happened_names(run, x)], x, kinds), 170)]
     known_ns = [row[name] for row in rows if "mean" in row for name in ("mean", "max")]
     if known_ns:
         panels.append(style.sized(_latencies(around, x, kinds, known_ns), 190))
@@ -205,38 +206,6 @@ def _transient(result: Result, x: dict[str, Any]) -> list[dict[str, Any]]:
             "mark": {"type": "rule", "color": style.MARK, "strokeDash": [4, 4]},
             "encoding": {"x": {**x, "field": "at"}},
         }
-    ]
-
-
-def _marks(run: ReportedRun) -> list[dict[str, Any]]:
-    return [
-        {"at": round(one.at_s, 3), "happened": one.words, "bad": one.is_bad} for one in run.happened
-    ]
-
-
-def _happened(run: ReportedRun, x: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return upright lines where something happened to a cluster."""
-    if not run.happened:
-        return []
-    tooltip = [{"field": "at", "title": "second"}, {"field": "happened", "title": "cluster"}]
-    colour = {"condition": {"test": "datum.bad", "value": style.MARK}, "value": style.SERIES[3]}
-    mark = {"type": "rule", "strokeWidth": 2}
-    encoding = {"x": {**x, "field": "at"}, "color": colour, "tooltip": tooltip}
-    return [{"data": {"values": _marks(run)}, "mark": mark, "encoding": encoding}]
-
-
-def _names(run: ReportedRun, x: dict[str, Any]) -> list[dict[str, Any]]:
-    if not run.happened:
-        return []
-    place = {"align": "left", "baseline": "top", "dx": 4, "fontSize": 11, "limit": 220}
-    rows = [{**one, "step": number % 4} for number, one in enumerate(_marks(run))]
-    return [
-        {
-            "data": {"values": [row for row in rows if row["step"] == step]},
-            "mark": {"type": "text", **place, "y": 2 + 14 * step},
-            "encoding": {"x": {**x, "field": "at"}, "text": {"field": "happened"}},
-        }
-        for step in sorted({row["step"] for row in rows})
     ]
 
 
