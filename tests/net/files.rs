@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fathom_net::{Address, Connection, FaultKind, Operation, Request, Settings};
 
-use crate::load::{Buffers, drive, drive_blind, floor_ms, request, scattered};
+use crate::load::{Buffers, NONE, drive, drive_blind, floor_ms, request, scattered};
 use crate::server::{delaying_proxy, low_byte};
 use crate::tap::Tap;
 
@@ -65,7 +65,7 @@ pub fn data_and_offsets_over(
             data[data.len() - 1] = 0x5A;
         };
         let load = drive(&mut connection, &requests, 4, fill, |_, _| {});
-        assert_eq!(load.failed(), [], "{:?}", connection.lost());
+        assert_eq!(load.failed(), NONE, "{:?}", connection.lost());
         for request in &requests {
             let start = usize::try_from(request.offset_bytes).unwrap();
             let end = start + bytes as usize;

@@ -32,6 +32,9 @@ pub fn scattered(operation: Operation, bytes: u32, count: u64) -> Vec<Request> {
     (0..count).map(|k| request(operation, place(k), bytes)).collect()
 }
 
+/// No error number at all.
+pub const NONE: [i32; 0] = [];
+
 /// What a load was like.
 #[derive(Debug, Default)]
 pub struct Load {

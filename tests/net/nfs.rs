@@ -9,7 +9,7 @@ use crate::files::{
     outstanding,
 };
 use crate::ganesha::{Export, Ganesha};
-use crate::load::{drive_blind, request, scattered};
+use crate::load::{NONE, drive_blind, request, scattered};
 use crate::server::{FILE_BYTES, pattern, settings};
 use crate::tap::Tap;
 
@@ -79,7 +79,7 @@ fn a_read_only_export_takes_no_writes() {
     let fault = Connection::create(&address, &settings(), 4096).unwrap_err();
     assert!(matches!(fault.kind, FaultKind::ReadOnly | FaultKind::Denied), "{fault}");
     let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4);
-    assert_eq!(load.failed(), []);
+    assert_eq!(load.failed(), NONE);
     assert!(server.file() == pattern(0, FILE_BYTES));
 }
 
@@ -113,7 +113,7 @@ fn reads_at_the_end_are_short_and_writes_beyond_it_make_the_file_longer() {
     let load = drive_blind(&mut connection, &reads, 1);
     assert_eq!([load.ended[0].1, load.ended[1].1], [100, 0]);
     let beyond = request(Operation::Write, FILE_BYTES, 4096);
-    assert_eq!(drive_blind(&mut connection, &[beyond], 1).failed(), []);
+    assert_eq!(drive_blind(&mut connection, &[beyond], 1).failed(), NONE);
     assert_eq!(server.file().len() as u64, FILE_BYTES + 4096);
 }
 
@@ -139,7 +139,7 @@ fn a_close_and_an_open_that_fails_leave_nothing_on_the_server() {
         let tap = Tap::start(server.port, Duration::ZERO);
         if let Ok(mut connection) = Connection::connect(&server.at(name, tap.port), &settings()) {
             let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 100), 16);
-            assert_eq!(load.failed(), []);
+            assert_eq!(load.failed(), NONE);
             connection.close();
         }
         let answers: Vec<_> = tap.messages().into_iter().filter(|one| !one.is_call).collect();

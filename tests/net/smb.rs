@@ -11,7 +11,7 @@ use crate::files::{
     FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, data_and_offsets_over,
     many_are_outstanding, outstanding,
 };
-use crate::load::{drive_blind, request, scattered};
+use crate::load::{NONE, drive_blind, request, scattered};
 use crate::namespace::{is_inside, small_file_system};
 use crate::samba::{PASSWORD, Samba};
 use crate::server::{FILE_BYTES, pattern, settings};
@@ -82,7 +82,7 @@ fn what_the_address_requires_is_done_and_what_a_share_requires_too() {
     let mut connection = server.connect();
     assert_eq!(connection.facts().encryption.as_deref(), Some("AES-128-GCM"));
     let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 50), 8);
-    assert_eq!(load.failed(), []);
+    assert_eq!(load.failed(), NONE);
     connection.close();
 }
 
@@ -139,7 +139,7 @@ fn options_of_the_open_and_of_each_write_are_seen_on_the_wire() {
         let through = Request { is_through: true, ..request(Operation::Write, 8192, 4096) };
         let requests =
             [request(Operation::Write, 0, 4096), through, request(Operation::Read, 0, 4096)];
-        assert_eq!(drive_blind(&mut connection, &requests, 1).failed(), []);
+        assert_eq!(drive_blind(&mut connection, &requests, 1).failed(), NONE);
         connection.flush().unwrap();
         connection.close();
         let calls: Vec<_> = tap.messages().into_iter().filter(|one| one.is_call).collect();
@@ -192,7 +192,7 @@ fn a_read_only_share_takes_no_writes() {
     let fault = Connection::create(&server.address("new"), &server.settings(), 4096).unwrap_err();
     assert!(matches!(fault.kind, FaultKind::ReadOnly | FaultKind::Denied), "{fault}");
     let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4);
-    assert_eq!(load.failed(), []);
+    assert_eq!(load.failed(), NONE);
     assert!(server.file() == pattern(0, FILE_BYTES));
 }
 
@@ -235,7 +235,7 @@ fn a_file_that_another_client_removes_goes_when_it_is_closed() {
     let mut connection = server.connect();
     server.connect().remove().unwrap();
     let failed = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4).failed();
-    assert_eq!(failed, []);
+    assert_eq!(failed, NONE);
     connection.close();
     assert!(!server.path("disk").exists());
 }
