@@ -9,7 +9,7 @@ use std::time::Duration;
 use fathom_net::{Address, Connection, FaultKind, Operation, Settings};
 use proptest::prelude::*;
 
-use crate::load::{drive_blind, request};
+use crate::load::{NONE, drive_blind, request};
 
 const COUNT: u32 = 6;
 const BYTES: u32 = 512;
@@ -151,7 +151,7 @@ fn a_read_that_fails_has_the_meaning_of_its_sense_data() {
         let read = request(Operation::Read, 0, BYTES);
         assert_eq!(drive_blind(&mut connection, &[read], 1).failed(), [errno]);
         // The session goes on.
-        assert_eq!(drive_blind(&mut connection, &[read], 1).failed(), []);
+        assert_eq!(drive_blind(&mut connection, &[read], 1).failed(), NONE);
         drop(connection);
         thread.join().unwrap();
     }

@@ -10,7 +10,7 @@ use fathom_net::{Address, Connection, FaultKind, Operation, Request, Settings};
 use fathom_sys::clock::now_ns;
 use tempfile::TempDir;
 
-use crate::load::{Buffers, drive, drive_blind, floor_ms, request};
+use crate::load::{Buffers, NONE, drive, drive_blind, floor_ms, request};
 use crate::server::{FILE_BYTES, delaying_proxy, low_byte, pattern, settings, skip};
 
 const TARGET: &str = "iqn.2003-01.org.example:disk";
@@ -138,7 +138,7 @@ fn reads_give_the_file() {
         };
         let load = drive(&mut connection, &requests, depth, |_, data| data.fill(0xEE), see);
         assert!(load.ended.iter().all(|(_, result)| result.unsigned_abs() == bytes));
-        assert_eq!(load.failed(), []);
+        assert_eq!(load.failed(), NONE);
     }
 }
 
@@ -156,7 +156,7 @@ fn writes_with_their_command_and_on_demand_reach_the_file() {
             data[data.len() - 1] = 0x5A;
         };
         let load = drive(&mut connection, &requests, 4, fill, |_, _| {});
-        assert_eq!(load.failed(), [], "{:?}", connection.lost());
+        assert_eq!(load.failed(), NONE, "{:?}", connection.lost());
         for request in &requests {
             let start = usize::try_from(request.offset_bytes).unwrap();
             let end = start + bytes as usize;
@@ -174,7 +174,7 @@ fn trims_leave_zeroes_in_the_file() {
     let Some(server) = Tgt::start() else { return };
     let mut connection = server.connect();
     let trim = request(Operation::Trim, 1 << 20, 1 << 20);
-    assert_eq!(drive_blind(&mut connection, &[trim], 1).failed(), []);
+    assert_eq!(drive_blind(&mut connection, &[trim], 1).failed(), NONE);
     let mut expected = pattern(0, FILE_BYTES);
     expected[1 << 20..2 << 20].fill(0);
     assert!(server.file() == expected);
@@ -261,7 +261,10 @@ fn beyond_the_end_the_target_says_so() {
         request(Operation::Write, FILE_BYTES - 512, 4096),
     ];
     assert_eq!(drive_blind(&mut connection, &beyond, 1).failed(), [-22, -22]);
-    assert_eq!(drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4).failed(), []);
+    assert_eq!(
+        drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4).failed(),
+        NONE
+    );
 }
 
 #[test]

@@ -23,6 +23,9 @@ pub fn request(operation: Operation, offset_bytes: u64, bytes: u32) -> Request {
     Request { tag: 0, operation, offset_bytes, bytes, is_through: false }
 }
 
+/// No error number at all.
+pub const NONE: [i32; 0] = [];
+
 /// What a load was like.
 #[derive(Debug, Default)]
 pub struct Load {

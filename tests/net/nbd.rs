@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fathom_net::{Address, Connection, FaultKind, Operation, Request};
 
-use crate::load::{drive, drive_blind, floor_ms, request};
+use crate::load::{NONE, drive, drive_blind, floor_ms, request};
 use crate::server::{FILE_BYTES, Server, delaying_proxy, is_missing, low_byte, pattern, settings};
 
 const LOGGED: [&str; 1] = ["--filter=log"];
@@ -31,7 +31,7 @@ fn reads_give_the_file(server: &Server) {
         };
         let load = drive(&mut connection, &requests, 16, |_, data| data.fill(0xEE), see);
         assert!(load.ended.iter().all(|(_, result)| result.unsigned_abs() == bytes));
-        assert_eq!(load.failed(), []);
+        assert_eq!(load.failed(), NONE);
     }
     connection.close();
     let log = server.log();
@@ -81,7 +81,7 @@ fn holes_are_zeroes_in_the_slot() {
     let requests: Vec<_> = (0..16).map(|k| request(Operation::Read, k * 65_536, 65_536)).collect();
     let see = |_: &Request, data: &[u8]| assert!(data.iter().all(|&byte| byte == 0));
     let load = drive(&mut server.connect(), &requests, 4, |_, data| data.fill(0xEE), see);
-    assert_eq!(load.failed(), []);
+    assert_eq!(load.failed(), NONE);
 }
 
 fn writes_reach_the_file(server: &Server) {
@@ -92,7 +92,7 @@ fn writes_reach_the_file(server: &Server) {
         let salt = |request: &Request| low_byte(request.offset_bytes / 4096 * 3 + round + 1);
         let fill = |request: &Request, data: &mut [u8]| data.fill(salt(request));
         let load = drive(&mut connection, &requests, 4, fill, |_, _| {});
-        assert_eq!(load.failed(), []);
+        assert_eq!(load.failed(), NONE);
         for request in &requests {
             let start = usize::try_from(request.offset_bytes).unwrap();
             expected[start..start + bytes as usize].fill(salt(request));
@@ -129,12 +129,12 @@ fn long_writes_to_a_slow_reader_are_sent_in_parts() {
     let mut connection = server.connect();
     let writes: Vec<_> = (0..16).map(|k| request(Operation::Write, k << 22, 1 << 22)).collect();
     let fill = |request: &Request, data: &mut [u8]| data.fill(low_byte(request.offset_bytes >> 22));
-    assert_eq!(drive(&mut connection, &writes, 16, fill, |_, _| {}).failed(), []);
+    assert_eq!(drive(&mut connection, &writes, 16, fill, |_, _| {}).failed(), NONE);
     let reads: Vec<_> = (0..16).map(|k| request(Operation::Read, k << 22, 1 << 22)).collect();
     let see = |request: &Request, data: &[u8]| {
         assert!(data.iter().all(|&byte| byte == low_byte(request.offset_bytes >> 22)));
     };
-    assert_eq!(drive(&mut connection, &reads, 16, |_, _| {}, see).failed(), []);
+    assert_eq!(drive(&mut connection, &reads, 16, |_, _| {}, see).failed(), NONE);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fathom_net::{Address, Connection, FaultKind, Operation, Request, Settings};
 use fathom_sys::clock::now_ns;
 
-use crate::load::{Buffers, drive_blind, request};
+use crate::load::{Buffers, NONE, drive_blind, request};
 use crate::server::{Server, is_missing, settings};
 
 const FILE: [&str; 2] = ["file", "{}/disk"];
@@ -186,7 +186,7 @@ fn beyond_the_end_the_server_says_so() {
     ];
     let mut connection = server.connect();
     assert_eq!(drive_blind(&mut connection, &beyond, 1).failed(), [-22, -28]);
-    assert_eq!(drive_blind(&mut connection, &reads(10), 2).failed(), []);
+    assert_eq!(drive_blind(&mut connection, &reads(10), 2).failed(), NONE);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::Command;
 use fathom_net::{Address, Connection, FaultKind, Operation, Request, TlsFiles};
 use tempfile::TempDir;
 
-use crate::load::{drive, request};
+use crate::load::{NONE, drive, request};
 use crate::server::{FILE_BYTES, Server, is_missing, pattern, settings, skip};
 
 const FILE: [&str; 3] = ["file", "{}/disk", "logfile={}/log"];
@@ -83,13 +83,13 @@ fn data_over_tls_are_those_of_the_file() {
         let fill = |request: &Request, data: &mut [u8]| {
             data.copy_from_slice(&pattern(request.offset_bytes + 1, request.bytes.into()));
         };
-        assert_eq!(drive(&mut connection, &writes, 16, fill, |_, _| {}).failed(), []);
+        assert_eq!(drive(&mut connection, &writes, 16, fill, |_, _| {}).failed(), NONE);
         let reads: Vec<_> =
             writes.iter().map(|w| Request { operation: Operation::Read, ..*w }).collect();
         let see = |request: &Request, data: &[u8]| {
             assert!(data == pattern(request.offset_bytes + 1, request.bytes.into()));
         };
-        assert_eq!(drive(&mut connection, &reads, 16, |_, _| {}, see).failed(), []);
+        assert_eq!(drive(&mut connection, &reads, 16, |_, _| {}, see).failed(), NONE);
     }
     connection.close();
     let log = server.log();
