@@ -25,6 +25,7 @@ EXTRAS = {
     "clusters": Extra(("evtx",), "event logs of Windows clusters"),
     "web": Extra(("argon2", "fastapi", "prometheus_client", "uvicorn"), "fathom serve"),
     "postgresql": Extra(("psycopg",), "a store in PostgreSQL"),
+    "fleet": Extra(("distributed", "cryptography"), "measuring from many hosts at once"),
 }
 
 

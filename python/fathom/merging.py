@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["merge"]
 
 
-def merge(results: Iterable[Result]) -> Result:
+def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
     """Return one result of several that were measured together, such as on several hosts.
 
     It is exact: threads are put beside each other with all that they measured, so that I/Os, bytes,
@@ -26,8 +26,9 @@ def merge(results: Iterable[Result]) -> Result:
     ------
     FathomError
         If they cannot be added: there is none, they were not asked for the same, or their load did
-        not begin and end together (within 1 % of the measured time; ``RunHandle.start`` takes an
-        instant).
+        not begin and end together (within ``tolerance``, a share of the measured time, or 50 ms;
+        ``RunHandle.start`` takes an instant).
 
     """
-    return Result.from_json(_fathom.merge_results([json.dumps(dict(one.raw)) for one in results]))
+    texts = [json.dumps(dict(one.raw)) for one in results]
+    return Result.from_json(_fathom.merge_results(texts, tolerance))

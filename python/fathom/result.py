@@ -219,13 +219,13 @@ class TimeSpan:
     origins: tuple[Origin, ...] = ()
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read a time span of the JSON form."""
+    def from_dict(cls, data: Mapping[str, Any], cpus: Iterable[Mapping[str, Any]] = ()) -> Self:
+        """Read a time span of the JSON form; ``cpus`` are those of all hosts of a fleet."""
         outcome = data["outcome"]
         measured_ns = data["measured_ns"]
         targets = [target for thread in data["threads"] for target in thread["targets"]]
         cost = data.get("cost") or {}
-        used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in data["cpu"]]
+        used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in (*data["cpu"], *cpus)]
         return cls(
             complete=outcome == "complete",
             failure=_NOTHING.get(outcome) if isinstance(outcome, str) else outcome["failed"],
@@ -309,6 +309,14 @@ def _with_request(data: dict[str, Any]) -> None:
         data["request"] = {"request_version": 0, "profile": data["profile"], "options": {}}
 
 
+def _cpus_of_parts(data: Mapping[str, Any], number: int) -> list[Mapping[str, Any]]:
+    """Return the use of all CPUs of all hosts, where the whole has none of its own."""
+    if data["time_spans"][number]["cpu"]:
+        return []
+    spans = (part["time_spans"][number] for part in data.get("parts", ()))
+    return [cpu for span in spans for cpu in span["cpu"]]
+
+
 @dataclass(frozen=True)
 class Result(Tabular):
     """One run.
@@ -357,7 +365,10 @@ class Result(Tabular):
         )
         return cls(
             command_line=data["command_line"],
-            time_spans=tuple(TimeSpan.from_dict(span) for span in data["time_spans"]),
+            time_spans=tuple(
+                TimeSpan.from_dict(span, _cpus_of_parts(data, number))
+                for number, span in enumerate(data["time_spans"])
+            ),
             warnings=tuple(warnings),
             raw=data,
         )

@@ -3,7 +3,7 @@
 use fathom_core::report::json;
 use fathom_core::result::merge::MergeError;
 use fathom_core::result::totals::{Kind, of_span};
-use fathom_core::result::{EndedBy, Outcome, RunResult, Tool};
+use fathom_core::result::{EndedBy, FleetHost, Outcome, RunResult, Tool};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -149,4 +149,19 @@ fn a_little_apart_is_told_and_who_ended_one_ended_the_whole() {
     // The same name on two hosts is not the same target.
     assert_eq!(span.targets.len(), 2);
     assert_eq!(span.threads[1].targets[0].target, 1);
+}
+
+#[test]
+fn parts_that_were_ended_early_need_not_end_together_and_hosts_stand_beside_each_other() {
+    let named = |name: &str| FleetHost { name: name.to_owned(), ..FleetHost::default() };
+    let mut one = on("a", result(&[(vec![1_000], vec![])]));
+    one.hosts = vec![named("a")];
+    one.time_spans[0].outcome = Outcome::Interrupted;
+    let mut other = on("b", one.clone());
+    other.hosts = vec![named("b")];
+    other.time_spans[0].measured_ns = 1_700_000_000;
+    let merged = RunResult::merge(vec![one, other]).unwrap();
+    assert_eq!(merged.time_spans[0].outcome, Outcome::Interrupted);
+    assert_eq!(merged.time_spans[0].measured_ns, 2_000_000_000);
+    assert_eq!(merged.hosts, vec![named("a"), named("b")]);
 }

@@ -89,6 +89,7 @@ pub fn result(threads: &[(Vec<u64>, Vec<u64>)]) -> RunResult {
         warnings: Vec::new(),
         failures: Vec::new(),
         parts: Vec::new(),
+        hosts: Vec::new(),
     }
 }
 

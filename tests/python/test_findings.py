@@ -71,6 +71,26 @@ def limited(*points: tuple[int, int, float]) -> list[Result]:
     ]
 
 
+def fleet(*rates: float, **first: object) -> Result:
+    """Return a result of hosts with these rates; ``first`` is what is said of the first host."""
+    raw = dict(fabricated(rates=sum(rates), threads=1).raw)
+    span = raw["time_spans"][0]
+    (thread,) = span["threads"][:1]
+    seconds = span["measured_ns"] / 1e9
+    span["threads"], raw["parts"], raw["hosts"] = [], [], []
+    for number, rate in enumerate(rates):
+        own = json.loads(json.dumps(thread)) | {"index": number}
+        for row in own["targets"]:
+            row["read"]["ios"] = round(rate * seconds / len(own["targets"]))
+        span["threads"].append(own)
+        told = {"first_thread": number, "threads": 1, "measured_ns": span["measured_ns"], "cpu": []}
+        raw["parts"].append({"host": {"name": f"h{number}"}, "time_spans": [told]})
+        host = {"name": f"h{number}", "version": "1", "kernel": "Linux 6", "clock_offset_ns": 0}
+        host |= {"clock_uncertainty_ns": 9, "start_skew_ns": 0, "lost": None}
+        raw["hosts"].append(host | (first if number == 0 else {}))
+    return Result.from_json(json.dumps(raw))
+
+
 def credits_used_up(after: float) -> FloatArray:
     """Return the rates of 10 s, of which the last six have this share of the first."""
     rates = noisy(10_000, 0.02)
@@ -123,6 +143,10 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "raid-penalty-absent": (reads_and_writes(7_500.0), "raid5"),
     "provisioned-limit": (limited((4, 4, 3_000.0), (16, 16, 3_010.0), (64, 64, 2_990.0)), None),
     "burst-credits": ([fabricated(rates=credits_used_up(0.3))], None),
+    "host-lost": ([fleet(9e3, 9e3, lost="it has not answered for 4.0 s")], None),
+    "slow-host": ([fleet(5e3, 9e3, 9e3)], None),
+    "hosts-apart": ([fleet(9e3, 9e3, start_skew_ns=80_000_000)], None),
+    "shared-limit": ([fleet(9e3), fleet(4.6e3, 4.6e3)], None),
     "too-good": ([fabricated(latency_ns=1.5, rates=600e3)], None),
 }
 # Cases that show nothing; each is the near neighbour of one that does.

@@ -13,6 +13,7 @@ from test_findings import (
     FIRES,
     credits_used_up,
     fired,
+    fleet,
     limited,
     noisy,
     reads_and_writes,
@@ -165,6 +166,13 @@ def _quick_devices() -> Iterator[Case]:
         yield [fabricated(latency_ns=5.5 + number, rates=1e6 / (5.5 + number))], None
 
 
+def _fleets() -> Iterator[Case]:
+    """Fleets whose hosts are nearly alike, begin nearly together, and add up."""
+    for number in TEN:
+        near = fleet(9e3 * (1 - 0.019 * number), 9e3, 9e3, start_skew_ns=number * 5_000_000)
+        yield [near, fleet(9e3)], None
+
+
 NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "not-the-device": lambda: _warned("not_the_device"),
     "cpu-throttled": lambda: _warned("cpu_throttled"),
@@ -194,6 +202,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "provisioned-limit": _no_plateau,
     "burst-credits": _no_step,
     "not-enough-outstanding": _saturated,
+    **dict.fromkeys(("host-lost", "slow-host", "hosts-apart", "shared-limit"), _fleets),
 }
 
 

@@ -153,12 +153,12 @@ fn run_job(
 /// One result of several that were measured together, all as JSON.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn merge_results(py: Python<'_>, texts: Vec<String>) -> PyResult<String> {
+fn merge_results(py: Python<'_>, texts: Vec<String>, tolerance: f64) -> PyResult<String> {
     py.detach(|| {
         let results = texts.iter().map(|text| json::read(text)).collect::<Result<_, _>>();
         let merged = results
             .map_err(|error| error.to_string())
-            .and_then(|results| RunResult::merge(results).map_err(|error| error.to_string()))?;
+            .and_then(|results| RunResult::merge_within(results, tolerance).map_err(|error| error.to_string()))?;
         Ok(json::write(&merged))
     })
     .map_err(|words: String| FathomError::new_err(words))

@@ -18,6 +18,7 @@ from fathom.cli.exit_codes import (
     EXIT_NOT_SAVED,
     EXIT_REFUSED,
 )
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.store.errors import NoStoreError, NotFoundError, NotSavedError
 from fathom.store.where import store_file
 
@@ -72,12 +73,21 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JS
 def chosen_runner(name: str | None) -> dict[str, str]:
     """Return what a plan keeps of a runner that is not ours, after finding it; else nothing.
 
+    A fleet (``--fleet``) is one, too.
+
     Raises
     ------
     InvalidRequestError
         If there is no such tool.
 
     """
+    fleet = chosen_fleet()
+    if fleet is not None:
+        if name is not None:
+            raise fathom.InvalidRequestError(
+                "--runner: a fleet measures with Fathom's own engine; leave out one of both"
+            )
+        return {"runner": fleet.runner_name(), "tool_version": f"a fleet ({fleet.address})"}
     if name is None:
         return {}
 

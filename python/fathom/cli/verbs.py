@@ -38,6 +38,8 @@ class Verb(NamedTuple):
         Whether ``--resume`` goes on with one that another tool (``--runner``) measures.
     examples
         What its help shows, and a test runs.
+    fleets
+        Whether it measures from many hosts, too (``--fleet``).
 
     """
 
@@ -50,6 +52,7 @@ class Verb(NamedTuple):
     experiments: bool = False
     takes_up: bool = False
     examples: tuple[str, ...] = ()
+    fleets: bool = False
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
@@ -69,6 +72,7 @@ VERBS: Mapping[str, Verb] = {
         takes_load=True,
         tables=_OWN,
         experiments=True,
+        fleets=True,
     ),
     "repeat": Verb(
         "repeat",
@@ -79,6 +83,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
     ),
     "sweep": Verb(
         "sweep",
@@ -89,6 +94,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
     ),
     "tune": Verb(
         "tune",
@@ -99,6 +105,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
     ),
     "assess": Verb(
         "assess",
@@ -106,6 +113,7 @@ VERBS: Mapping[str, Verb] = {
         "Measure what storage can do, and say what it is good for.",
         tables=_OWN,
         experiments=True,
+        fleets=True,
     ),
     "prepare": Verb(
         "prepare",
@@ -129,6 +137,23 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
+        fleets=True,
+    ),
+    "fleet": Verb(
+        "fleet",
+        "app",
+        "Measure from many hosts at once: certificates, coordinator, hosts.",
+        tables=("show",),
+    ),
+    "scale": Verb(
+        "scale",
+        "scale",
+        "Measure one load from 1, 2, 3 and more hosts, and say what each further one brings.",
+        "[OPTIONS] DISKSPD_ARGUMENTS...",
+        takes_load=True,
+        tables=_OWN,
+        experiments=True,
+        fleets=True,
     ),
     "gate": Verb(
         "gate",
@@ -297,6 +322,10 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
         before = [one.name for one in verb.params].index("as_json") + 1
         format_option = import_module("fathom.cli.common_options").format_option
         verb.params.insert(before, format_option())
+    if VERBS[whole].fleets and not part:
+        names = [one.name for one in verb.params]
+        before = names.index("runner" if "runner" in names else "label")
+        verb.params[before:before] = import_module("fathom.cli.fleet_choice").fleet_options()
     grammar = import_module("fathom.cli.grammar")
     grammar.apply_grammar(name, verb, is_passing=isinstance(verb, Passing))
 

@@ -35,7 +35,7 @@ from fathom.stats import (
     runs_percentile,
 )
 from fathom.store.damage import damage_told
-from fathom.tools.choose import foreign_runner
+from fathom.tools.choose import other_runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -301,7 +301,7 @@ def resume_repeat(  # noqa: PLR0913 - All but the first two have defaults and na
 
     """
     plan = store.experiments.get(experiment_id).plan
-    other = foreign_runner(plan.get("runner"), store, permission)
+    other = other_runner(plan.get("runner"), store, permission)
     own = NativeRunner(store, on_event=on_event, permission=permission)
 
     def told(progress: Progress) -> None:

@@ -89,9 +89,8 @@ def stored_figures(result: Result) -> Figures:
     if result.raw["tool"]["name"] != OWN_TOOL and span.stop is not None:
         # Another tool goes on to its end, and its warm-up is its own.
         known = span.stop.confidence
-    used = [
-        cpu["user_percent"] + cpu["kernel_percent"] for cpu in result.raw["time_spans"][0]["cpu"]
-    ]
+    spans = (one["time_spans"][0] for one in (result.raw, *result.raw.get("parts", ())))
+    used = [cpu["user_percent"] + cpu["kernel_percent"] for span in spans for cpu in span["cpu"]]
     return Figures(
         iops=iops,
         mib_per_s=mib_per_s,

@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
-    from fathom.tools.choose import foreign_runner, names_a_program, runner_named
+    from fathom.tools.choose import (
+        fleet_named,
+        fleet_runner,
+        foreign_runner,
+        names_a_program,
+        runner_named,
+    )
     from fathom.tools.diskspd.write import to_arguments
     from fathom.tools.diskspd.write_xml import to_xml
     from fathom.tools.fio.job_file import FioJob, job_file, read_fio_arguments, read_job_file
@@ -47,6 +53,8 @@ __all__ = [
     "Notes",
     "Term",
     "files_of",
+    "fleet_named",
+    "fleet_runner",
     "foreign_runner",
     "from_fio",
     "from_iometer",

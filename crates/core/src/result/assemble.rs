@@ -44,6 +44,7 @@ pub fn assemble(
         warnings: Vec::new(),
         failures: Vec::new(),
         parts: Vec::new(),
+        hosts: Vec::new(),
     }
 }
 

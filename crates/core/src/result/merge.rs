@@ -21,6 +21,9 @@ use crate::request::{Request, TimeSpan};
 /// to begin and end by clocks of their own.
 const TOLERANCE: f64 = 0.01;
 
+/// Of a short run it may be so much: a thread of a busy host may wait so long for a CPU.
+const TOLERANCE_NS: f64 = 5e7;
+
 /// One of the results that a merged one was made of: what is told of it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
@@ -110,17 +113,26 @@ pub enum MergeError {
 impl RunResult {
     /// One result of several that were measured together, each on targets or threads of its own.
     ///
-    /// The measured time is the longest of theirs, which differ by 1 % at most. What belongs to one host,
-    /// such as the use of its CPUs, stands in [`RunResult::parts`], and in the whole if all have the same.
+    /// The measured time is the longest of theirs, which differ by 1 % or 50 ms at most, but for parts that were
+    /// ended early. What belongs to one host, such as the use of its CPUs, stands in [`RunResult::parts`], and in
+    /// the whole if all have the same.
     ///
     /// # Errors
     /// If they cannot be added.
     pub fn merge(results: Vec<Self>) -> Result<Self, MergeError> {
+        Self::merge_within(results, TOLERANCE)
+    }
+
+    /// As [`RunResult::merge`], of parts that may differ by this share of the measured time.
+    ///
+    /// # Errors
+    /// If they cannot be added.
+    pub fn merge_within(results: Vec<Self>, tolerance: f64) -> Result<Self, MergeError> {
         let first = results.first().ok_or(MergeError::Nothing)?;
         results.iter().skip(1).try_for_each(|other| check_same(first, other))?;
         let parts: Vec<Vec<Part>> = results.iter().map(parts_of).collect::<Result<_, _>>()?;
         let leaves: Vec<&Part> = parts.iter().flatten().collect();
-        (0..first.time_spans.len()).try_for_each(|span| check_time(&leaves, span))?;
+        (0..first.time_spans.len()).try_for_each(|span| check_time(&leaves, span, tolerance))?;
         let hosts: Vec<Host> = results.iter().map(|result| result.host.clone()).collect();
         let is_one_host = hosts.windows(2).all(|pair| pair[0] == pair[1]);
         let mut results = results.into_iter();
@@ -210,14 +222,14 @@ fn parts_of(result: &RunResult) -> Result<Vec<Part>, MergeError> {
 }
 
 /// Whether all parts of a time span were measured together.
-fn check_time(parts: &[&Part], span: usize) -> Result<(), MergeError> {
+fn check_time(parts: &[&Part], span: usize, tolerance: f64) -> Result<(), MergeError> {
     let of = |part: &Part| (part.time_spans[span].began_unix_ns, part.time_spans[span].measured_ns);
     let (Some(began_ns), Some(longest_ns)) =
         (parts.iter().map(|part| of(part).0).min(), parts.iter().map(|part| of(part).1).max())
     else {
         return Ok(());
     };
-    let limit_ns = longest_ns as f64 * TOLERANCE;
+    let limit_ns = (longest_ns as f64 * tolerance).max(TOLERANCE_NS);
     for part in parts {
         let (part_began_ns, measured_ns) = of(part);
         let host = part.host.name.clone();
@@ -226,7 +238,9 @@ fn check_time(parts: &[&Part], span: usize) -> Result<(), MergeError> {
             let what = format!("began {:.3} s later than the first", late_ns as f64 / 1e9);
             return Err(MergeError::Time { host, what });
         }
-        if (longest_ns - measured_ns) as f64 > limit_ns {
+        // Who ends a run cannot end all parts at once; the whole is marked as interrupted, too.
+        let is_whole = part.time_spans[span].outcome != Outcome::Interrupted;
+        if is_whole && (longest_ns - measured_ns) as f64 > limit_ns {
             let seconds = |ns: u64| ns as f64 / 1e9;
             let (found, longest) = (seconds(measured_ns), seconds(longest_ns));
             let what =
@@ -260,6 +274,7 @@ fn add(whole: &mut RunResult, other: RunResult, host: &Host, is_one_host: bool) 
         }
     }
     whole.failures.extend(failures_of(host, other.failures, is_one_host));
+    whole.hosts.extend(other.hosts);
     whole.verification = match (whole.verification.take(), other.verification) {
         (Some(one), Some(two)) => Some(verified(one, two)),
         (one, two) => one.or(two),

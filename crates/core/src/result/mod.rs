@@ -70,6 +70,36 @@ pub struct RunResult {
     /// The results that this one was merged of; empty if it was measured in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<merge::Part>,
+    /// The hosts of the fleet that measured together, also those that were lost; empty if no fleet did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<FleetHost>,
+}
+
+/// A host of a fleet: what is known of it beside what it measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FleetHost {
+    /// Its name in the fleet, which its part of the result has, too.
+    pub name: String,
+    /// Its place among the hosts of the run, from 0.
+    pub index: u32,
+    /// The version of its tool.
+    pub version: String,
+    /// Operating system and kernel release.
+    pub kernel: String,
+    /// How far its clock was ahead of the clock of the process that drove the fleet, in nanoseconds.
+    /// Instants of its part are by that one clock.
+    pub clock_offset_ns: i64,
+    /// How far `clock_offset_ns` may be off, in nanoseconds: half of the shortest round trip.
+    pub clock_uncertainty_ns: u64,
+    /// How far its clock moved against that one during the run, in nanoseconds.
+    #[serde(default)]
+    pub clock_moved_ns: i64,
+    /// How much later than the first host its load began, by one clock, in nanoseconds; absent if it did not.
+    #[serde(default)]
+    pub start_skew_ns: Option<u64>,
+    /// Why it was lost; absent if it was not.
+    #[serde(default)]
+    pub lost: Option<String>,
 }
 
 /// The tool that measured.

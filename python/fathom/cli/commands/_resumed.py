@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from fathom import tools
 from fathom.cli.common import fail
 from fathom.cli.exit_codes import EXIT_INVALID, EXIT_REFUSED
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.store.references import experiment_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fathom._permission import Permission
-    from fathom.runners import Runner
+    from fathom.fleet.address import FleetAddress
+    from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
 __all__ = [
@@ -51,7 +53,7 @@ def resumed_id(store: Store, verb: str, reference: str) -> int:
 
 def going_on(
     store: Store, verb: str, reference: str, given: str | None, permission: Permission
-) -> tuple[int, Runner]:
+) -> tuple[int, PermittedRunner]:
     """Return an experiment of a verb that is resumed, and what measures what is left of it."""
     experiment_id = resumed_id(store, verb, reference)
     planned = resumed_runner(store, experiment_id, given)
@@ -65,6 +67,16 @@ def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str |
     A store may be shared, and what somebody else wrote into it is data, never a command.
     """
     planned: str | None = store.experiments.get(experiment_id).plan.get("runner")
+    fleet = chosen_fleet()
+    if fleet is not None:
+        given = fleet.runner_name()
+    planned_fleet = tools.fleet_named(planned)
+    if planned_fleet is not None and given != planned and (given or planned_fleet.needs_consent):
+        fail(
+            f"e{experiment_id} is measured with the fleet at {planned_fleet.address}, to which the "
+            f"store alone does not connect: {_fleet_words(planned_fleet)}",
+            EXIT_INVALID,
+        )
     if given not in (None, planned):
         own = "Fathom's own engine" if planned is None else planned
         fail(f"e{experiment_id} goes on with {own}: leave out --runner", EXIT_INVALID)
@@ -75,6 +87,15 @@ def resumed_runner(store: Store, experiment_id: int, given: str | None) -> str |
             EXIT_INVALID,
         )
     return planned
+
+
+def _fleet_words(fleet: FleetAddress) -> str:
+    words = ["--fleet", fleet.address]
+    words += ["--tls", fleet.tls] if fleet.tls else []
+    words += ["--hosts", ",".join(fleet.hosts)] if fleet.hosts else []
+    words += ["--overlap"] if fleet.overlap else []
+    words += ["--on-host-loss", "continue"] if fleet.on_host_loss == "continue" else []
+    return f"if that is right, add {shlex.join(words)}"
 
 
 def resumed_permission(store: Store, experiment_id: int, permission: Permission) -> None:

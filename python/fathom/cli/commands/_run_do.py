@@ -86,7 +86,7 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
     if wish.limits:
         for request in _requests(workload, wish):
             check_measured(wish.limits, request)
-    if wish.runner is not None:
+    if wish.runner is not None and tools.fleet_named(wish.runner) is None:
         _single(store, wish, None)
         return
     with live_progress(quiet=wish.as_json) as on_event:
@@ -111,8 +111,12 @@ def _single(
         else:
             show_result(result)
 
-    other = tools.foreign_runner(wish.runner, store, wish.permission)
-    if other is None:
+    fleet = tools.fleet_named(wish.runner)
+    other = None if fleet else tools.foreign_runner(wish.runner, store, wish.permission)
+    if fleet is not None:
+        many = tools.fleet_runner(store, fleet, wish.permission).telling(on_event)
+        done = many.measure(wish.arguments, label=wish.label or "", show=show)
+    elif other is None:
         done = measure(
             store,
             wish.arguments,
@@ -180,7 +184,33 @@ def foresee_run(workload: Workload | None, wish: Wish) -> None:
         As ``fathom.explain``.
 
     """
-    told = [
+    told = _foreseen(workload, wish)
+    if wish.as_json:
+        typer.echo(json.dumps(told if len(told) > 1 else told[0], indent=2))
+    else:
+        typer.echo(_length(told, is_fleet=tools.fleet_named(wish.runner) is not None))
+        for words in dict.fromkeys(words for one in told for words in _explained(one)):
+            typer.echo(words)
+    if not all(one["would_run"] for one in told):
+        raise typer.Exit(EXIT_REFUSED)
+
+
+def _length(told: Sequence[Any], *, is_fleet: bool) -> str:
+    """Return how many runs there are, and how long they take; hosts run at the same time."""
+    if is_fleet:
+        hosts = f"{len(told)} host{'s' * (len(told) > 1)}"
+        return f"1 run on {hosts}, about {clock_words(told[0]['duration_s'])}"
+    seconds = clock_words(sum(one["duration_s"] for one in told))
+    return f"{len(told)} run{'s' * (len(told) > 1)}, about {seconds}"
+
+
+def _foreseen(workload: Workload | None, wish: Wish) -> list[Any]:
+    """Return what is told of each run; in a fleet, what each host tells of it."""
+    fleet = tools.fleet_named(wish.runner)
+    if fleet is not None:
+        runner = tools.fleet_runner(None, fleet, wish.permission)
+        return [*runner.explain(wish.arguments).values()]
+    return [
         fathom.explain(
             one,
             overwrite=wish.permission.overwrite,
@@ -188,15 +218,6 @@ def foresee_run(workload: Workload | None, wish: Wish) -> None:
         )
         for one in _requests(workload, wish)
     ]
-    if wish.as_json:
-        typer.echo(json.dumps(told if len(told) > 1 else told[0], indent=2))
-    else:
-        seconds = clock_words(sum(one["duration_s"] for one in told))
-        typer.echo(f"{len(told)} run{'s' * (len(told) > 1)}, about {seconds}")
-        for words in dict.fromkeys(words for one in told for words in _explained(one)):
-            typer.echo(words)
-    if not all(one["would_run"] for one in told):
-        raise typer.Exit(EXIT_REFUSED)
 
 
 def _explained(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.

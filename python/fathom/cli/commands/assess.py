@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import fathom
-from fathom import runners
+from fathom import runners, tools
 from fathom._permission import Permission
 from fathom.cli.commands._resumed import refuse_what_a_plan_has, resumed_id, resumed_permission
 from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.cli.views.assess import failure_words, show_assessment, show_foreseen
 from fathom.cli.views.experiment_line import left_words
 from fathom.cli.views.heartbeat import heartbeat
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from fathom import EventCallback
     from fathom.experiments.assess import Assessment, Effort
     from fathom.experiments.progress import Progress
+    from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
 __all__ = ["assess"]
@@ -85,7 +88,7 @@ def resumed(
 def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> Assessment:
     """Run, and show what was found, also if it was interrupted."""
     with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
-        runner = runners.NativeRunner(store, on_event=on_event)
+        runner = _runner(store, on_event)
         try:
             found = run(store, runner, on_progress=tell, on_abandoned=_tell_abandoned)
         except assessing.AssessmentInterrupted as interruption:
@@ -93,6 +96,13 @@ def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> As
             raise
     _show(store, found, as_json=as_json)
     return found
+
+
+def _runner(store: Store, on_event: EventCallback | None) -> PermittedRunner:
+    fleet = chosen_fleet()
+    if fleet is not None:
+        return tools.fleet_runner(store, fleet).telling(on_event)
+    return runners.NativeRunner(store, on_event=on_event)
 
 
 @contextmanager

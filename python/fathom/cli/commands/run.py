@@ -25,6 +25,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.metrics_text import kept_in
 from fathom.store.references import requested_run_number
 
@@ -75,7 +76,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         limits = tuple(commands.parse_limit(one) for one in require or ())
         if not dry_run:
             kept.enter_context(kept_in(metrics_file, label or ""))
-        if number := _stored_run(arguments, runner):
+        if number := _stored_run(arguments, "a fleet" if chosen_fleet() else runner):
             wish = commands.Wish(arguments, permission, label, None, as_json, limits)
             if dry_run:
                 fail("--dry-run: fathom show lists what a stored run requested", EXIT_INVALID)
@@ -84,7 +85,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             return
         other = chosen_runner(runner)
         if other:
-            # Of several runs, another tool makes none: they are an experiment of our engine.
+            # Of several runs, another tool or a fleet makes none: they are an experiment of ours.
             arguments, name = single_step(arguments)
             label = label or name
         workload = None if other else named_workload(arguments)

@@ -102,6 +102,7 @@ class RunProgress:
         self._task: TaskID | None = None
         self._filling: dict[str, TaskID] = {}
         self._targets: dict[str, TaskID] = {}
+        self._hosts: dict[str, TaskID] = {}
         self._planned_s = 0.0
         self._draws_blocks = draws_blocks
         self._rates: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_SPARKS))
@@ -112,6 +113,7 @@ class RunProgress:
             "filling": self._fill,
             "phase_started": self._phase_started,
             "live": self._live,
+            "host_live": self._host_live,
             "finished": self._finished,
         }
         if name in looks:
@@ -154,11 +156,20 @@ class RunProgress:
         self._rates[name].append(ios)
         return sparkline(self._rates[name]) if self._draws_blocks else ""
 
+    def _host_live(self, host: str, **second: Any) -> None:  # noqa: ANN401 - Whatever the event has.
+        if host not in self._hosts:
+            self._hosts[host] = self._bars.add_task(plain(host), total=None, figures=[])
+        figures = [*_figures(second), self._spark(f"host {host}", second["ios"])]
+        self._bars.update(
+            self._hosts[host], total=self._planned_s, completed=second["second"], figures=figures
+        )
+
     def _finished(self, time_span: int) -> None:
         del time_span
-        for task in (self._task, *self._filling.values(), *self._targets.values()):
+        shown = (*self._filling.values(), *self._targets.values(), *self._hosts.values())
+        for task in (self._task, *shown):
             if task is not None:
                 self._bars.remove_task(task)
         self._task = None
-        self._filling, self._targets = {}, {}
+        self._filling, self._targets, self._hosts = {}, {}, {}
         self._rates.clear()

@@ -104,6 +104,7 @@ impl Case {
             warnings: Vec::new(),
             failures: Vec::new(),
             parts: Vec::new(),
+            hosts: Vec::new(),
         };
         Self { plan: Plan { precreate: Vec::new(), spans: vec![span], verify: None }, result }
     }

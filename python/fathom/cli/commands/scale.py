@@ -1,0 +1,86 @@
+"""``fathom scale``: one load from more and more hosts of a fleet."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import fathom
+from fathom import experiments, tools
+from fathom._permission import typed
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
+from fathom.cli.exit_codes import EXIT_FAILED
+from fathom.cli.fleet_choice import chosen_fleet
+from fathom.cli.views.experiment_line import experiment_line
+from fathom.cli.views.runs import console, text_table
+from fathom.units import NS_PER_MS
+
+if TYPE_CHECKING:
+    from fathom.experiments.scale import ScalePoint, Scaling
+
+__all__ = ["scale"]
+
+
+def scale(
+    context: typer.Context,
+    *,
+    duration: Annotated[int, typer.Option(help="Of each run.")] = 10,
+    label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
+    as_json: JsonOption = False,
+    store: StoreOption = None,
+) -> None:
+    """Measure one load from 1, 2, 3 and more hosts, and say what each further one brings.
+
+    The arguments are DiskSpd's, for each host; --fleet names the hosts. The share of linear is the
+    sum beside what as many hosts would do if none were in the way of another.
+    """
+    arguments, permission = typed(context.args)
+    try:
+        fleet = chosen_fleet()
+        if fleet is None:
+            raise fathom.InvalidRequestError(
+                "name the fleet: --fleet ADDRESS --tls FOLDER, or --fleet local:4 to try it"
+            )
+        words = [f"-d{duration}", *arguments]
+        fathom.parse(words)  # What is wrong with them is told before anything is begun.
+        with opened_store(store) as opened, experiment_line("runs", quiet=as_json) as tell:
+            runner = tools.fleet_runner(opened, fleet, permission)
+            found = experiments.measure_scale(
+                opened, runner, words, label=label or "", on_progress=tell
+            )
+            name = opened.name
+    except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
+        fail(interruption, exit_code(interruption))
+    except fathom.FathomError as error:
+        fail(error, exit_code(error))
+    _show(found, name, as_json=as_json)
+    if found.failure is not None:
+        fail(found.failure, EXIT_FAILED)
+
+
+def _show(found: Scaling, store: str, *, as_json: bool) -> None:
+
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    columns = ("hosts>", "IOPS>", "MiB/s>", "p99 ms>", "% of linear>")
+    console().print(text_table("", columns, [_row(one) for one in found.points]))
+    for sentence in experiments.scale_sentences(found):
+        typer.echo(sentence)
+    typer.echo(f"Saved as experiment e{found.experiment_id} in {store}")
+
+
+def _row(one: ScalePoint) -> list[str]:
+    def shown(value: float | None, form: str, unit: float = 1) -> str:
+        return "-" if value is None else format(value / unit, form)
+
+    return [
+        str(one.hosts),
+        shown(one.iops, ",.0f"),
+        shown(one.mib_per_s, ",.2f"),
+        shown(one.latency_p99_ns, ".3f", NS_PER_MS),
+        shown(one.linear_share, ".0f", 0.01),
+    ]

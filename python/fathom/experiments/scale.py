@@ -1,0 +1,168 @@
+"""One load from more and more hosts: what each further one brings."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from fathom.errors import InvalidRequestError
+from fathom.experiments.session import Forecast, Session, Step, Strategy, failed_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fathom.experiments.progress import Progress
+    from fathom.fleet.runner import FleetRunner
+    from fathom.runners.runner import RunOutcome
+    from fathom.store import Store
+
+__all__ = ["ScalePoint", "Scaling", "counts_up_to", "scale", "scaling", "sentences"]
+
+_EACH_UP_TO = 8
+
+
+@dataclass(frozen=True)
+class ScalePoint:
+    """What so many hosts did together.
+
+    ``linear_share`` is the IOPS as a share of those of one host times the hosts; figures are None
+    if the run failed.
+    """
+
+    hosts: int
+    run_id: int | None
+    iops: float | None
+    mib_per_s: float | None
+    latency_p99_ns: float | None
+    linear_share: float | None
+    failure: str | None
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What was found for each number of hosts, and the experiment in the store."""
+
+    experiment_id: int
+    points: tuple[ScalePoint, ...]
+    failure: str | None
+
+
+def counts_up_to(most: int) -> list[int]:
+    """Return how many hosts measure in each run: each number up to 8, then doubled, then all."""
+    counts = list(range(1, min(most, _EACH_UP_TO) + 1))
+    while counts[-1] * 2 < most:
+        counts.append(counts[-1] * 2)
+    return counts if counts[-1] == most else [*counts, most]
+
+
+def scaling(
+    counts: Sequence[int], arguments: Sequence[str], use: Callable[[int], None]
+) -> Strategy[list[ScalePoint]]:
+    """Ask for the load from so many hosts at a time; ``use`` is told how many, before each run."""
+    points: list[ScalePoint] = []
+    for hosts in counts:
+        use(hosts)
+        words = f"{hosts} host{'s' * (hosts > 1)}"
+        seen = yield Step(words, arguments, {"hosts": hosts})
+        found = seen.figures
+        one = points[0].iops if points else (found.iops if found else None)
+        share = found.iops / (hosts * one) if found is not None and one else None
+        points.append(
+            ScalePoint(
+                hosts,
+                seen.run_id,
+                None if found is None else found.iops,
+                None if found is None else found.mib_per_s,
+                None if found is None else found.latency_p99_ns,
+                share,
+                seen.failure,
+            )
+        )
+    return points
+
+
+class _Growing:
+    """A fleet of which as many hosts measure as it was told last."""
+
+    def __init__(self, fleet: FleetRunner) -> None:
+        self._fleet = fleet
+        self._hosts = 1
+
+    def use(self, hosts: int) -> None:
+        self._hosts = hosts
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> RunOutcome:
+        runner = self._fleet.of_first(self._hosts)
+        return runner.run(arguments, label=label, experiment_id=experiment_id, step_id=step_id)
+
+
+def scale(
+    store: Store,
+    fleet: FleetRunner,
+    arguments: Sequence[str],
+    *,
+    label: str = "",
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+) -> Scaling:
+    """Run the load from 1, 2, ... hosts up to all of the fleet; each run is saved as it ends.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the fleet has one host alone, or the arguments are wrong.
+    RefusedError
+        If the first run is refused.
+    FathomError
+        If the fleet cannot be used.
+    RunInterrupted
+        If Ctrl-C ended it; what was measured is saved.
+
+    """
+    counts = counts_up_to(fleet.host_count())
+    if len(counts) == 1:
+        raise InvalidRequestError("the fleet has one host: there is nothing to scale to")
+    plan = {"arguments": [*arguments], "counts": counts}
+    experiment_id = store.experiments.begin("scale", label or "scale", plan)
+    runner = _Growing(fleet)
+    session = Session(store, experiment_id, runner, on_progress=on_progress)
+    points = session.run(scaling(counts, arguments, runner.use), _foreseen(session, len(counts)))
+    failure = failed_words(session.failed, "run")
+    outcome = {"points": [asdict(one) for one in points]}
+    session.finish(outcome, failure, is_failed=session.measured == 0)
+    return Scaling(experiment_id, tuple(points), failure)
+
+
+def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:
+    def forecast(elapsed_s: float) -> Forecast:
+        done = session.measured + session.failed
+        left_s = elapsed_s / max(done, 1) * (expected - done)
+        return Forecast(done, expected, session.failed, left_s)
+
+    return forecast
+
+
+def sentences(found: Scaling) -> Iterator[str]:
+    """Say what the hosts bring, and where they bring no more."""
+    measured = [one for one in found.points if one.iops]
+    for before, after in zip(measured, measured[1:], strict=False):
+        gained = (after.iops or 0) / (before.iops or 1)
+        if gained < 1 + 0.1 * (after.hosts / before.hosts - 1):
+            yield (
+                f"From {before.hosts} to {after.hosts} hosts the sum stays: what they share is at "
+                "its limit."
+            )
+            return
+    if len(measured) > 1:
+        last = measured[-1]
+        yield f"{last.hosts} hosts do {100 * (last.linear_share or 0):.0f} % of linear."

@@ -1,0 +1,51 @@
+"""The sum stays while hosts are added: what they share is at its limit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom.findings.finding import Noticed, Rule
+from fathom.hosts import host_figures
+from fathom.units import rate_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fathom.findings.observed import Observed, TargetEvidence
+
+__all__ = ["RULE"]
+
+_GAIN = 1.1
+
+
+def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
+    """Compare runs of one load from different numbers of hosts."""
+    grouped: dict[object, dict[int, Observed]] = {}
+    for one in evidence.observed:
+        count = sum(host.lost is None for host in host_figures(one.result))
+        if count:
+            grouped.setdefault(one.load, {})[count] = one
+    for found in grouped.values():
+        *fewer, most = sorted(found)
+        if fewer and found[most].iops < _GAIN * found[fewer[-1]].iops:
+            before, now = found[fewer[-1]], found[most]
+            yield Noticed(
+                f"{now.load.words()}, {now.load.outstanding} outstanding on each host: "
+                f"{fewer[-1]} hosts did {rate_words(before.iops)} IOPS, and {most} "
+                f"{rate_words(now.iops)}.",
+                "What the hosts share is the limit: the server, the array, or the network to it. "
+                "More hosts bring nothing.",
+                "likely",
+                (before, now),
+                most / fewer[-1],
+            )
+
+
+RULE = Rule(
+    "shared-limit",
+    "What the hosts share is at its limit",
+    "Gunther, Guerrilla Capacity Planning: the universal scalability law",
+    _look,
+    fires_when="The same load from more hosts gave less than 10 % more IOPS in sum.",
+    place=320,
+)

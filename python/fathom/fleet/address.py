@@ -1,0 +1,150 @@
+"""The fleet that a command names, as one word that plans keep: ``fleet:local:2``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Self
+from urllib.parse import parse_qsl, quote, urlencode
+
+from fathom.errors import InvalidRequestError
+
+__all__ = [
+    "DEFAULT_PORT",
+    "FLEET_PREFIX",
+    "MOST_LOCAL",
+    "FleetAddress",
+    "HostLoss",
+    "host_and_port",
+]
+
+FLEET_PREFIX = "fleet:"
+"""What the name of a runner begins with that is a fleet."""
+
+DEFAULT_PORT = 8786
+MOST_LOCAL = 64
+HostLoss = Literal["stop", "continue"]
+
+_LOCAL = re.compile(r"local:(\d{1,4})")
+_NAME = re.compile(r"\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+")
+_MOST_PORT = 65535
+
+
+@dataclass(frozen=True)
+class FleetAddress:
+    """Which fleet, and how it is used.
+
+    Attributes
+    ----------
+    address
+        ``local:N``, or host and port of the coordinator.
+    tls
+        The folder with the certificates; None for ``local:N``.
+    hosts
+        The hosts that measure; all if it is empty.
+    overlap
+        A target that several hosts share is used whole by each of them.
+    on_host_loss
+        What the loss of a host does to the run.
+
+    """
+
+    address: str
+    tls: str | None = None
+    hosts: tuple[str, ...] = ()
+    overlap: bool = False
+    on_host_loss: HostLoss = "stop"
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises
+        ------
+        InvalidRequestError
+            It says what to write instead.
+
+        """
+        if self.on_host_loss not in ("stop", "continue"):
+            raise InvalidRequestError(
+                f"--on-host-loss is stop or continue, not {self.on_host_loss}"
+            )
+        if len(set(self.hosts)) < len(self.hosts):
+            raise InvalidRequestError(f"--hosts {','.join(self.hosts)}: a host is named twice")
+        if self.address.startswith("local:"):
+            self._check_local()
+        else:
+            host_and_port(self.address)
+            if self.tls is None:
+                raise InvalidRequestError(
+                    f"--fleet {self.address}: name the folder with the certificates (--tls DIR), "
+                    "which fathom fleet certificates makes; without one there is only local:N"
+                )
+
+    def _check_local(self) -> None:
+        if not 1 <= self.local_hosts <= MOST_LOCAL:
+            raise InvalidRequestError(
+                f"--fleet {self.address}: write local:2 for two hosts on this machine; "
+                f"{MOST_LOCAL} at most"
+            )
+        if self.tls is not None:
+            raise InvalidRequestError(
+                f"--tls: {self.address} stays within this process and has no certificates"
+            )
+
+    @property
+    def local_hosts(self) -> int:
+        """How many hosts are started on this machine; 0 for a fleet that is there already."""
+        found = _LOCAL.fullmatch(self.address)
+        return int(found[1]) if found else 0
+
+    @property
+    def needs_consent(self) -> bool:
+        """Whether a store alone must not lead there: it would connect to another machine."""
+        return self.local_hosts == 0
+
+    def runner_name(self) -> str:
+        """Return it as the name of a runner, which ``from_runner`` reads."""
+        asked = {
+            "tls": self.tls or "",
+            "hosts": ",".join(self.hosts),
+            "overlap": "yes" if self.overlap else "",
+            "on-host-loss": "" if self.on_host_loss == "stop" else self.on_host_loss,
+        }
+        query = urlencode({name: value for name, value in asked.items() if value}, quote_via=quote)
+        return FLEET_PREFIX + self.address + (f"?{query}" if query else "")
+
+    @classmethod
+    def from_runner(cls, name: str) -> Self:
+        """Read what ``runner_name`` wrote.
+
+        Raises
+        ------
+        InvalidRequestError
+            If it is not a fleet's name.
+
+        """
+        address, _, query = name.removeprefix(FLEET_PREFIX).partition("?")
+        asked = dict(parse_qsl(query))
+        loss: HostLoss = "continue" if asked.get("on-host-loss") == "continue" else "stop"
+        hosts = tuple(filter(None, asked.get("hosts", "").split(",")))
+        return cls(address, asked.get("tls"), hosts, asked.get("overlap") == "yes", loss)
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Return host and port of ``a:8786``, ``a``, or ``[::1]:8786``.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is neither.
+
+    """
+    name, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        name, port = text, str(DEFAULT_PORT)
+    if not _NAME.fullmatch(name) or not port.isdecimal() or not 0 <= int(port) <= _MOST_PORT:
+        raise InvalidRequestError(
+            f"{text!r} is not the address of a fleet: write its coordinator's host and port, such "
+            f"as a:{DEFAULT_PORT}, or local:2"
+        )
+    return name, int(port)

@@ -1,0 +1,213 @@
+"""The certificates of a fleet: an authority of its own, and one certificate per role and host."""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fathom.errors import FathomError, InvalidRequestError
+from fathom.fleet.roles import ROLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fathom.fleet.roles import Role
+
+__all__ = ["Identity", "certificate_files", "make_certificates"]
+
+_ORGANISATION = "Fathom fleet"
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:-]{0,62}[A-Za-z0-9])?")
+_DAYS = 365
+# Clocks of hosts differ, and a certificate that is not valid yet is hard to find.
+_EARLIER = dt.timedelta(hours=1)
+_CURVE = ec.SECP256R1
+_USES = {
+    # A coordinator and a worker listen, and connect to others as well.
+    "coordinator": (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH),
+    "worker": (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH),
+    "client": (ExtendedKeyUsageOID.CLIENT_AUTH,),
+}
+
+
+class Identity(NamedTuple):
+    """The files that one end needs: the authority's certificate, its own, and its key."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+
+class _Signer(NamedTuple):
+    """An authority: its certificate and its key."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+
+def make_certificates(folder: Path, hosts: Sequence[str], days: int = _DAYS) -> list[Path]:
+    """Write the certificates of these hosts, and return their files.
+
+    The authority is made once; later calls add hosts, signed by it. Who has ``ca.key`` can make any
+    certificate, so it is for the administrator alone, and no host needs it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If a name is not that of a host.
+    FathomError
+        If a file cannot be written, or the authority that is there cannot be read.
+
+    """
+    wrong = [host for host in hosts if not _HOST.fullmatch(host)]
+    if wrong or not hosts:
+        named = repr(wrong[0]) if wrong else "no host"
+        raise InvalidRequestError(f"--hosts: {named} is not the name or address of a host")
+    if not 1 <= days <= 10 * _DAYS:
+        raise InvalidRequestError(f"--days is from 1 to {10 * _DAYS}, not {days}")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        signer = _authority(folder, days)
+        made = [
+            file
+            for host in dict.fromkeys(hosts)
+            for role in ROLES
+            for file in _issued(folder, signer, host, role, days)
+        ]
+    except OSError as error:
+        raise FathomError(f"the certificates cannot be written to {folder}: {error}") from error
+    except ValueError as error:
+        raise FathomError(f"{folder}/ca.key is not an authority's key: {error}") from error
+    return [folder / "ca.pem", folder / "ca.key", *made]
+
+
+def certificate_files(folder: Path, role: Role, host: str | None = None) -> Identity:
+    """Return the files of a role; of the only host that the folder has, if none is named.
+
+    Raises
+    ------
+    FathomError
+        If they are not there; it says what to do.
+
+    """
+    if host is None:
+        found = sorted(folder.glob(f"{role}-*.pem"))
+        if len(found) > 1:
+            names = ", ".join(one.stem.removeprefix(f"{role}-") for one in found)
+            raise InvalidRequestError(
+                f"{folder} has certificates of several hosts ({names}): say which with --name"
+            )
+        stem = found[0].stem if found else f"{role}-HOST"
+    else:
+        stem = f"{role}-{_file_name(host)}"
+    files = Identity(folder / "ca.pem", folder / f"{stem}.pem", folder / f"{stem}.key")
+    for file in files:
+        if not os.access(file, os.R_OK):
+            why = "cannot be read" if file.exists() else "is not there"
+            raise FathomError(
+                f"{file} {why}: fathom fleet certificates makes certificates, and each host needs "
+                f"ca.pem and the two files of its role"
+            )
+    return files
+
+
+def _file_name(host: str) -> str:
+    return host.replace(":", "_")
+
+
+def _authority(folder: Path, days: int) -> _Signer:
+    certificate, key = folder / "ca.pem", folder / "ca.key"
+    if key.exists() and certificate.exists():
+        kept = serialization.load_pem_private_key(key.read_bytes(), None)
+        if not isinstance(kept, ec.EllipticCurvePrivateKey):
+            raise ValueError("it is of another kind")
+        return _Signer(x509.load_pem_x509_certificate(certificate.read_bytes()), kept)
+    made = ec.generate_private_key(_CURVE())
+    # Random, so that two authorities do not look alike in a message.
+    name = _subject(f"authority {x509.random_serial_number():x}"[:42], "authority")
+    builder = _begun(name, name, made, days).add_extension(
+        x509.BasicConstraints(ca=True, path_length=0), critical=True
+    )
+    builder = builder.add_extension(
+        x509.KeyUsage(
+            digital_signature=False, content_commitment=False, key_encipherment=False,
+            data_encipherment=False, key_agreement=False, key_cert_sign=True, crl_sign=True,
+            encipher_only=False, decipher_only=False,
+        ),
+        critical=True,
+    )  # fmt: skip
+    identifier = x509.SubjectKeyIdentifier.from_public_key(made.public_key())
+    signed = builder.add_extension(identifier, critical=False).sign(made, hashes.SHA256())
+    _write(key, _pem_of(made), 0o600)
+    _write(certificate, signed.public_bytes(serialization.Encoding.PEM), 0o644)
+    return _Signer(signed, made)
+
+
+def _issued(folder: Path, signer: _Signer, host: str, role: Role, days: int) -> list[Path]:
+    key = ec.generate_private_key(_CURVE())
+    builder = _begun(_subject(host, role), signer.certificate.subject, key, days)
+    for extension, is_critical in (
+        (x509.BasicConstraints(ca=False, path_length=None), True),
+        (x509.ExtendedKeyUsage(_USES[role]), False),
+        (x509.SubjectAlternativeName([_alternative(host)]), False),
+        (x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key()), False),
+    ):
+        builder = builder.add_extension(extension, critical=is_critical)
+    signed = builder.sign(signer.key, hashes.SHA256())
+    files = [folder / f"{role}-{_file_name(host)}{end}" for end in (".pem", ".key")]
+    _write(files[0], signed.public_bytes(serialization.Encoding.PEM), 0o644)
+    _write(files[1], _pem_of(key), 0o600)
+    return files
+
+
+def _subject(name: str, unit: str) -> x509.Name:
+    return x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANISATION),
+            x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit),
+            x509.NameAttribute(NameOID.COMMON_NAME, name),
+        ]
+    )
+
+
+def _alternative(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _begun(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
+) -> x509.CertificateBuilder:
+    now = dt.datetime.now(tz=dt.UTC)
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer)
+    builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
+    builder = builder.not_valid_before(now - _EARLIER)
+    return builder.not_valid_after(now + dt.timedelta(days=days))
+
+
+def _pem_of(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def _write(path: Path, data: bytes, mode: int) -> None:
+    """Write a file that nobody else can read meanwhile, and put it in its place at once."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished.unlink(missing_ok=True)
+    number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(number, "wb") as file:
+        file.write(data)
+    unfinished.replace(path)

@@ -1,0 +1,86 @@
+"""Which storage a target is, so that two hosts find out whether they mean the same."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fathom
+from fathom.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["explained_targets", "machine_id"]
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def machine_id() -> str:
+    """Return what two processes on one machine have in common, and two machines do not."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return f"{os.uname().nodename}"
+
+
+def explained_targets(
+    request: str, *, overwrite: bool, allow_write: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the engine says of a run, and for each target which storage it is."""
+    asked = Request.from_dict(json.loads(request))
+    told = fathom.explain(asked, overwrite=overwrite, allow_write=allow_write)
+    for target in told["targets"]:
+        target["identity"] = _identity(target)
+    return told
+
+
+def _identity(target: dict[str, Any]) -> str:
+    """Return a word that is the same on all hosts that mean the same storage, and only there."""
+    path = Path(target["path"])
+    device = target.get("device") or {}
+    if target["kind"] == "block_device":
+        known = device.get("wwn") or device.get("serial")
+        return f"disk {known}" if known else f"{machine_id()} disk {_device_number(path)}"
+    try:
+        found = path.stat()
+        place = f"{found.st_ino}"
+    except OSError:
+        # It is to be made: its folder and its name tell as much.
+        found = path.parent.stat()
+        place = f"{found.st_ino}/{path.name}"
+    source = _remote_source(found.st_dev)
+    if source is not None:
+        return f"{source} {place}"
+    return f"{machine_id()} {found.st_dev} {place}"
+
+
+def _device_number(path: Path) -> int:
+    try:
+        return path.stat().st_rdev
+    except OSError:
+        return 0
+
+
+def _remote_source(device: int) -> str | None:
+    """Return the server and folder of a file system that is on the network, else None."""
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    for number, kind, source in _mounts():
+        if number == wanted and (":" in source or source.startswith("//")):
+            return f"{kind} {source}"
+    return None
+
+
+def _mounts() -> Iterator[tuple[str, str, str]]:
+    """Return device number, kind and source of each mount (proc(5), mountinfo)."""
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        before, _, behind = line.partition(" - ")
+        kind, source, *_ = [*behind.split(" "), "", ""]
+        yield before.split(" ")[2], kind, source

@@ -1,0 +1,165 @@
+"""One result of what hosts measured together: checked, put on one clock, and merged exactly."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fathom.errors import FathomError
+from fathom.merging import merge
+from fathom.result import Result
+from fathom.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom._request_parts import Target
+    from fathom._request_parts import TimeSpan as AskedSpan
+    from fathom.fleet.clocks import ClockOffset
+    from fathom.request import Request
+    from fathom.result import TimeSpan as MeasuredSpan
+
+__all__ = ["HostPart", "checked_part", "merged", "overlap_ns"]
+
+# A load ends a little later than it was asked to; one that lasted longer was another.
+_LONGER = 1.5
+# Of the measured time, at most; a finding tells of much less.
+_APART = 0.1
+_SLACK_NS = 30_000_000_000
+# What is in flight at the end of the measured time may have its latency counted, and not itself.
+_IN_FLIGHT = 1 << 16
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """A host of a run, and what it measured.
+
+    ``raw`` is its result in the JSON form; None if it was lost before it could send one.
+    """
+
+    name: str
+    index: int
+    version: str
+    kernel: str
+    clock: ClockOffset
+    moved_ns: int = 0
+    raw: dict[str, Any] | None = None
+    failures: tuple[str, ...] = ()
+    lost: str | None = None
+    asked: Request | None = field(default=None, repr=False)
+
+    def began_ns(self) -> int | None:
+        """Return when its load began, by our clock."""
+        spans = self.raw["time_spans"] if self.raw else ()
+        began_ns = spans[0].get("began_unix_ns") if spans else None
+        return None if began_ns is None else self.clock.here_ns(int(began_ns))
+
+
+def checked_part(raw: dict[str, Any], asked: Request) -> str | None:
+    """Return why a host's result makes no sense; None if it does.
+
+    It comes from another machine, which may be of another version, broken, or lie.
+    """
+    try:
+        result = Result.from_json(json.dumps(raw))
+        if result.request != asked:
+            return "it is of another load than was asked for"
+        spans = asked.profile.time_spans
+        if len(result.time_spans) > len(spans):
+            return "it has more time spans than were asked for"
+        pairs = zip(result.time_spans, spans, strict=False)
+        return next(filter(None, (_nonsense(*pair) for pair in pairs)), None)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, FathomError) as error:
+        return f"it cannot be read ({type(error).__name__}: {error})"
+
+
+def _nonsense(told: MeasuredSpan, wanted: AskedSpan) -> str | None:
+    if not 0 <= told.measured_ns <= wanted.duration_s * NS_PER_S * _LONGER + _SLACK_NS:
+        return f"it measured for {told.measured_ns / NS_PER_S:.0f} s"
+    largest = max(map(_largest_block, wanted.targets), default=0)
+    for one in (told.read, told.write):
+        latencies = 0 if one.latency is None else one.latency.count
+        if min(one.ios, one.bytes, one.errors) < 0 or latencies > one.ios + one.errors + _IN_FLIGHT:
+            return f"it has {one.ios} I/Os, and latencies of {latencies}"
+        if not bool(one.ios) <= one.bytes <= one.ios * largest:
+            return f"{one.ios} I/Os have no {one.bytes} bytes"
+    return None
+
+
+def _largest_block(target: Target) -> int:
+    more = target.extensions
+    mixes = (more.block_mix, more.read_block_mix, more.write_block_mix)
+    patterns = (more.read_pattern, more.write_pattern)
+    own = [one.block_bytes for one in patterns if one is not None and one.block_bytes]
+    return max([target.block_bytes, *own, *(one.block_bytes for mix in mixes for one in mix)])
+
+
+def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> Result:
+    """Return one result of all parts that have one, with a line for each host.
+
+    Instants are by our clock. The skew of a host is how much later than the first its load began.
+
+    Raises
+    ------
+    FathomError
+        If they cannot be added, or there is none.
+
+    """
+    began = [one for one in (part.began_ns() for part in parts) if one is not None]
+    first_ns = min(began, default=0)
+    found = [_prepared(part, first_ns) for part in parts if part.raw is not None]
+    if not found:
+        lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
+        raise FathomError(f"no host has measured anything ({lost})")
+    whole = dict(merge(found, tolerance=_APART).raw)
+    hosts = [*whole.get("hosts", ()), *(_host(part, None) for part in parts if part.raw is None)]
+    whole["hosts"] = sorted(hosts, key=lambda one: int(one["index"]))
+    whole["command_line"] = shlex.join(["diskspd", *words])
+    whole["request"] = asked.to_dict()
+    whole["profile"] = whole["request"]["profile"]
+    return Result.from_json(json.dumps(whole))
+
+
+def _prepared(part: HostPart, first_ns: int) -> Result:
+    raw = dict(part.raw or {})
+    raw["host"] = {**raw["host"], "name": part.name}
+    raw["time_spans"] = [_on_our_clock(span, part.clock) for span in raw["time_spans"]]
+    began_ns = part.began_ns()
+    raw["hosts"] = [_host(part, None if began_ns is None else began_ns - first_ns)]
+    return Result.from_json(json.dumps(raw))
+
+
+def _on_our_clock(span: dict[str, Any], clock: ClockOffset) -> dict[str, Any]:
+    if span.get("began_unix_ns") is None:
+        return span
+    return span | {"began_unix_ns": clock.here_ns(span["began_unix_ns"])}
+
+
+def _host(part: HostPart, skew_ns: int | None) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "index": part.index,
+        "version": part.version,
+        "kernel": part.kernel,
+        "clock_offset_ns": part.clock.offset_ns,
+        "clock_uncertainty_ns": part.clock.uncertainty_ns,
+        "clock_moved_ns": part.moved_ns,
+        "start_skew_ns": skew_ns,
+        "lost": part.lost,
+    }
+
+
+def overlap_ns(result: Result, span: int = 0) -> int | None:
+    """Return for how long all hosts measured at the same time; None if it was no fleet.
+
+    What they measured beside that is in the result too: it is less than the greatest skew, at
+    both ends together.
+    """
+    spans = [part["time_spans"][span] for part in result.raw.get("parts", ())]
+    if not spans:
+        return None
+    begun = max(one["began_unix_ns"] for one in spans)
+    ended = min(one["began_unix_ns"] + one["measured_ns"] for one in spans)
+    return max(0, int(ended - begun))

@@ -1,0 +1,236 @@
+"""A fleet behind the seam of runners: all hosts measure at once, and one result is saved."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fathom._permission import NOTHING, Permission, refuse_permissions
+from fathom._signals import held_back, let_through
+from fathom.engine import parse
+from fathom.errors import DataFaultError, FathomError, RunFailedError, RunInterrupted
+from fathom.fleet.outcome import merged
+from fathom.fleet.running import Job
+from fathom.fleet.session import FleetSession
+from fathom.runners.measure import Measured, noted_override
+from fathom.runners.native import stored_figures
+from fathom.runners.runner import RunOutcome
+from fathom.runners.saving import save_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fathom.engine import EventCallback
+    from fathom.fleet.address import FleetAddress
+    from fathom.fleet.outcome import HostPart
+    from fathom.request import Request
+    from fathom.result import Result
+    from fathom.store import Store
+
+__all__ = ["FleetRunner"]
+
+
+class _Shared:
+    """The session that runners of one command share; it is opened by the first run."""
+
+    def __init__(self, fleet: FleetAddress) -> None:
+        self.fleet = fleet
+        self._session: FleetSession | None = None
+
+    def session(self) -> FleetSession:
+        """Return it; another one where hosts were lost, which may be back."""
+        if self._session is not None and self._session.is_idle_without_a_host:
+            self.close()
+        if self._session is None:
+            self._session = FleetSession(self.fleet)
+        return self._session
+
+    def close(self) -> None:
+        """Let the hosts go."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.close()
+
+
+class FleetRunner:
+    """Runs on all hosts of a fleet."""
+
+    tool = "Fathom diskspd"
+
+    def __init__(
+        self,
+        store: Store | None,
+        fleet: FleetAddress,
+        permission: Permission = NOTHING,
+        *,
+        on_event: EventCallback | None = None,
+        shared: _Shared | None = None,
+        most_hosts: int | None = None,
+    ) -> None:
+        """Save into this store, or nowhere; ``permission`` is what a person has typed."""
+        self._store = store
+        self._permission = permission
+        self._on_event = on_event
+        self._shared = shared or _Shared(fleet)
+        self._most_hosts = most_hosts
+
+    @property
+    def name(self) -> str:
+        """What measures, with the fleet."""
+        return f"a fleet ({self._shared.fleet.address})"
+
+    def permitted(self, permission: Permission) -> FleetRunner:
+        """Return a runner with this permission; see ``PermittedRunner``."""
+        return self._with(permission=permission)
+
+    def telling(self, on_event: EventCallback | None) -> FleetRunner:
+        """Return a runner that tells the events of its runs."""
+        return self._with(on_event=on_event)
+
+    def of_first(self, hosts: int) -> FleetRunner:
+        """Return a runner of so many hosts, the first ones."""
+        return self._with(most_hosts=hosts)
+
+    def host_count(self) -> int:
+        """Return how many hosts measure."""
+        return len(self._shared.session().hosts)
+
+    def _with(self, **other: Any) -> FleetRunner:  # noqa: ANN401 - Of the constructor.
+        kept = {
+            "permission": self._permission,
+            "on_event": self._on_event,
+            "shared": self._shared,
+            "most_hosts": self._most_hosts,
+        }
+        return FleetRunner(self._store, self._shared.fleet, **(kept | other))
+
+    def measuring_pids(self) -> dict[str, int]:
+        """Return the measuring process of each host, by its name."""
+        return {one.name: one.pid for one in self._shared.session().hosts}
+
+    def close(self) -> None:
+        """Let the hosts go; the next run connects again."""
+        self._shared.close()
+
+    def clock(self) -> float:
+        """Return seconds of a clock that nobody sets."""
+        return time.monotonic()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+    ) -> RunOutcome:
+        """Run and save; see ``Runner.run``."""
+        found = self.measure(arguments, label=label, experiment_id=experiment_id, step_id=step_id)
+        figures = None if found.failure is not None else stored_figures(found.result)
+        return RunOutcome(found.run_id, figures, found.failure, found.result)
+
+    def explain(self, arguments: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what each host says of a run, by its name; nothing is written."""
+        return self._shared.session().explain(self._job(arguments))
+
+    def measure(
+        self,
+        arguments: Sequence[str],
+        *,
+        label: str = "",
+        experiment_id: int | None = None,
+        step_id: int | None = None,
+        show: Callable[[Result], None] | None = None,
+    ) -> Measured:
+        """Run and save, and return the whole result; ``show`` gets it before it is saved.
+
+        Raises
+        ------
+        InvalidRequestError
+            If the fleet cannot make this load; nothing was touched.
+        RefusedError
+            If any host refuses: then none has written anything.
+        FathomError
+            If the fleet cannot be used, or a host was lost before the load began.
+        RunInterrupted
+            If Ctrl-C ended the run; what was measured is saved.
+
+        """
+        job = self._job(arguments)
+        session = self._shared.session()
+        noted = noted_override(self._store, self._permission, arguments, experiment_id)
+        # Between the end of a run and its place in the store, nothing ends the process.
+        with held_back():
+            with let_through():
+                parts, is_interrupted = session.measure(job)
+            saved = _Saved(self._store, arguments, label, experiment_id, step_id)
+            done = saved.whole(parts, job.request, show)
+            if self._store is not None:
+                self._store.overrides.ended(noted, done.run_id)
+            if is_interrupted:
+                raise RunInterrupted(done.result)
+            return done
+
+    def _job(self, arguments: Sequence[str]) -> Job:
+        refuse_permissions(arguments, "the arguments of this run")
+        fleet = self._shared.fleet
+        return Job(parse(arguments), self._permission, fleet, self._most_hosts, self._on_event)
+
+
+class _Saved:
+    """Where a result goes, and under which words."""
+
+    def __init__(
+        self,
+        store: Store | None,
+        arguments: Sequence[str],
+        label: str,
+        experiment_id: int | None,
+        step_id: int | None,
+    ) -> None:
+        self._store = store
+        self._arguments = arguments
+        self._label = label
+        self._place = {"experiment_id": experiment_id, "step_id": step_id}
+
+    def whole(
+        self, parts: Sequence[HostPart], asked: Request, show: Callable[[Result], None] | None
+    ) -> Measured:
+        """Merge, show and save; where it cannot be merged, save what each host measured."""
+        try:
+            result = merged(parts, asked, self._arguments)
+        except FathomError as error:
+            raise self._apart(parts, asked, error) from error
+        failures = [one for part in parts for one in part.failures]
+        lost = [f"host '{one.name}' was lost: {one.lost}" for one in parts if one.lost]
+        is_whole = all(span.complete or span.failure for span in result.time_spans)
+        if lost and not is_whole:
+            failures = [*lost, *failures]
+        try:
+            if show is not None:
+                show(result)
+        finally:
+            run_id = self._kept(result, self._label, failures)
+        kind = DataFaultError if result.faulty_blocks else RunFailedError
+        failed = kind("; ".join(failures), result) if failures else None
+        return Measured(run_id, result, failed)
+
+    def _apart(self, parts: Sequence[HostPart], asked: Request, error: FathomError) -> FathomError:
+        """Save the part of each host as a run of its own, and return the error that says so."""
+        kept = []
+        for part in parts:
+            if part.raw is not None:
+                alone = merged([replace(part, lost=None)], asked, self._arguments)
+                words = f"{self._label} ({part.name})".strip()
+                kept.append(self._kept(alone, words, [str(error)]))
+        runs = ", ".join(f"run {one}" for one in kept if one is not None)
+        where = f"; what each host measured is saved by itself ({runs})" if runs else ""
+        return FathomError(f"{error}{where}")
+
+    def _kept(self, result: Result, label: str, failures: Sequence[str]) -> int | None:
+        if self._store is None:
+            return None
+        return save_run(
+            self._store, result, self._arguments, label=label, failures=failures, **self._place
+        )

@@ -1,0 +1,94 @@
+"""The coordinator and a host as programs, which run until they are ended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from fathom._fathom import version
+from fathom.errors import FathomError
+from fathom.fleet.address import DEFAULT_PORT, host_and_port
+from fathom.fleet.certificates import certificate_files
+from fathom.fleet.coordinator import coordinator_at
+from fathom.fleet.member import member_of
+from fathom.fleet.restricted import quiet_logs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fathom.fleet.certificates import Identity
+
+__all__ = ["serve_coordinator", "serve_host"]
+
+_AGAIN_S = 2.0
+
+
+def _name_of(identity: Identity, role: str) -> str:
+    return identity.certificate.stem.removeprefix(f"{role}-").replace("_", ":")
+
+
+async def serve_coordinator(
+    folder: Path, host: str | None, listen: str | None, say: Callable[[str], None]
+) -> None:
+    """Be the coordinator.
+
+    Raises
+    ------
+    FathomError
+        If there are no certificates, or nobody can listen there.
+
+    """
+    quiet_logs()
+    identity = certificate_files(folder, "coordinator", host)
+    name, port = host_and_port(listen or f"{_name_of(identity, 'coordinator')}:{DEFAULT_PORT}")
+    try:
+        coordinator = await coordinator_at(name, port, identity)
+    except (OSError, ValueError, RuntimeError) as error:
+        words = error.__cause__ or error
+        raise FathomError(f"the coordinator cannot listen at {name}:{port}: {words}") from error
+    address = coordinator.address.partition("://")[2]
+    say(f"coordinator of version {version()} at {address}; a host joins with")
+    say(f"  fathom fleet join --tls FOLDER {address}")
+    try:
+        await coordinator.finished()
+    finally:
+        await coordinator.close(reason="it was ended")
+
+
+async def serve_host(
+    folder: Path,
+    coordinator: str,
+    host: str | None,
+    listen: str | None,
+    say: Callable[[str], None],
+) -> None:
+    """Be a host; where the coordinator goes, wait for it to be back.
+
+    Raises
+    ------
+    FathomError
+        If there are no certificates, or the coordinator refuses them.
+
+    """
+    quiet_logs()
+    identity = certificate_files(folder, "worker", host)
+    name = _name_of(identity, "worker")
+    is_first = True
+    while True:
+        member = member_of(coordinator, identity, name, listen)
+        try:
+            await member
+            say(f"host {name} of version {version()} has joined {coordinator}")
+            is_first = False
+            await member.finished()  # type: ignore[no-untyped-call]
+            say(f"the coordinator {coordinator} has gone; waiting for it to be back")
+        except (OSError, ValueError, RuntimeError, TimeoutError) as error:
+            if is_first:
+                words = error.__cause__ or error
+                raise FathomError(
+                    f"host {name} cannot join {coordinator}: {words or type(words).__name__}"
+                ) from error
+        finally:
+            await member.close(reason="it was ended")
+        await asyncio.sleep(_AGAIN_S)

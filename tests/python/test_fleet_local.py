@@ -1,0 +1,196 @@
+"""A fleet of two on this machine: one result, one decision, and what becomes of a host that is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fathom
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from commands import command
+from fathom._permission import Permission
+from fathom.fleet.address import FleetAddress
+from fathom.fleet.runner import FleetRunner
+from fathom.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d2"]
+LONG = [*LOAD[:-1], "-d600", "--engine=null"]
+SCHEMA = Path(__file__).parents[2] / "schema/result.schema.json"
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[FleetRunner]:
+    """Two hosts, which the tests of this module share as the runs of a command do."""
+    runner = FleetRunner(None, FleetAddress("local:2"))
+    yield runner
+    runner.close()
+
+
+@contextmanager
+def another(loss: str = "stop", store: Store | None = None) -> Iterator[FleetRunner]:
+    runner = FleetRunner(store, FleetAddress("local:2", on_host_loss=loss))  # type: ignore[arg-type]
+    try:
+        yield runner
+    finally:
+        runner.close()
+
+
+def test_what_a_fleet_measured_is_the_sum_of_its_hosts(fleet: FleetRunner, tmp_path: Path) -> None:
+    result = fleet.measure([*LOAD, f"{tmp_path}/{{host}}-{{index}}.dat"]).result
+    jsonschema.validate(dict(result.raw), json.loads(SCHEMA.read_text()))
+    hosts, parts = result.raw["hosts"], result.raw["parts"]
+    assert [one["name"] for one in hosts] == ["local-1", "local-2"]
+    assert [one["host"]["name"] for one in parts] == ["local-1", "local-2"]
+    assert {one.name for one in tmp_path.iterdir()} == {"local-1-0.dat", "local-2-1.dat"}
+    # One machine has one clock; whatever it seems to be ahead by is within what may be an error.
+    assert all(abs(one["clock_offset_ns"]) <= one["clock_uncertainty_ns"] for one in hosts)
+    began = [part["time_spans"][0]["began_unix_ns"] for part in parts]
+    assert [one["start_skew_ns"] for one in hosts] == [one - min(began) for one in began]
+    threads = result.raw["time_spans"][0]["threads"]
+    assert [one["index"] for one in threads] == [0, 1]
+    counted: Counter[int] = Counter()
+    for thread in threads:
+        for row in thread["targets"]:
+            for way in ("read", "write"):
+                found = row[way]["latency"]
+                counted.update(dict(zip(found["bucket_lower_ns"], found["bucket_counts"])))
+    latency = result.total.latency
+    assert latency is not None
+    assert latency.buckets == dict(sorted(counted.items()))
+    assert "{host}-{index}.dat" in result.command_line
+
+
+def test_what_hosts_share_is_split_unless_it_may_overlap(
+    fleet: FleetRunner, tmp_path: Path
+) -> None:
+    path = tmp_path / "shared.dat"
+    fathom.run(["-c1M", "-b4K", "-W0", "-d1", "--stop-ios=1", str(path)])
+    load = ["-b4K", "-r", "-L", "-W0", "-d2", str(path)]
+
+    def ranges() -> list[tuple[int, int]]:
+        targets = [
+            part["request"]["profile"]["time_spans"][0]["targets"][0]
+            for part in fleet.measure(load).result.raw["parts"]
+        ]
+        return [(one["base_bytes"], one["limit_bytes"]) for one in targets]
+
+    assert ranges() == [(0, 1 << 19), (1 << 19, 1 << 20)]
+    with pytest.raises(fathom.RefusedError, match="mean one file"):
+        fleet.measure(["-w50", *load])
+
+
+def test_what_one_host_refuses_no_host_writes(fleet: FleetRunner, tmp_path: Path) -> None:
+    theirs = b"Ada's thesis\n" * 999
+    (tmp_path / "local-2.dat").write_bytes(theirs)
+    target = f"{tmp_path}/{{host}}.dat"
+    with pytest.raises(fathom.RefusedError) as refusal:
+        fleet.measure([*LOAD, target])
+    assert "host 'local-2'" in str(refusal.value)
+    assert "no host has written anything" in str(refusal.value)
+    assert [one.name for one in tmp_path.iterdir()] == ["local-2.dat"]
+    assert (tmp_path / "local-2.dat").read_bytes() == theirs
+    # What a person allows holds for all hosts, and only for the runs that it was typed for.
+    allowed = fleet.permitted(Permission(overwrite=True))
+    assert allowed.measure([*LOAD, target]).error is None
+
+
+def _lose(signal_number: int, fleet: FleetRunner) -> Callable[[str, dict[str, Any]], None]:
+    """Return what sends a signal to the second host's measuring process once the load has begun."""
+
+    def on_event(name: str, _fields: dict[str, Any]) -> None:
+        if name == "live" and not sent:
+            sent.append(fleet.measuring_pids()["local-2"])
+            os.kill(sent[0], signal_number)
+
+    sent: list[int] = []
+    return on_event
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(signal.SIGKILL, "its measuring process ended"), (signal.SIGSTOP, "has not answered")],
+)
+def test_a_lost_host_ends_the_run_and_what_the_other_measured_is_kept(
+    tmp_path: Path, number: int, words: str
+) -> None:
+    with Store(tmp_path / "store.sqlite") as store, another(store=store) as fleet:
+        told = fleet.telling(_lose(number, fleet)).measure([*LONG, f"{tmp_path}/{{host}}.dat"])
+        assert told.failure is not None
+        assert "host 'local-2' was lost" in told.failure
+        assert words in told.failure
+        assert told.run_id is not None
+        kept = store.runs.get(told.run_id).result
+        assert [one["lost"] is None for one in kept.raw["hosts"]] == [True, False]
+        assert kept.total.ios > 0
+        assert not kept.time_spans[0].complete
+        # The next run has all hosts again.
+        again = fleet.measure([*LOAD, f"{tmp_path}/{{host}}.dat"])
+        assert again.error is None
+        assert all(one["lost"] is None for one in again.result.raw["hosts"])
+        pids = fleet.measuring_pids()
+    assert all(pids.values())
+    for pid in pids.values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
+    load = [*LOAD[:-1], "-d4", "--engine=null", f"{tmp_path}/{{host}}.dat"]
+    with another("continue") as fleet:
+        told = fleet.telling(_lose(signal.SIGKILL, fleet)).measure(load)
+    assert told.error is None
+    assert told.result.time_spans[0].complete
+    assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
+
+
+def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:
+    store = f"--store={tmp_path}/store.sqlite"
+    target = f"{tmp_path}/{{host}}.dat"
+    load = ["-c1M", target]
+    done = command("run", "--fleet", "local:2", store, "-b4K", "-W0", "-d2", *load)
+    assert done.returncode == 0, done.stderr
+    assert "Saved as run 1" in done.stdout
+    done = command("sweep", "--fleet", "local:2", store, "--block", "4K,8K", "--duration", "2s",
+                   "--warm-up", "0", *load)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "2 cells: 2 measured" in done.stdout
+    with Store(tmp_path / "store.sqlite") as opened:
+        runs = [opened.runs.get(number).result.raw for number in (1, 2, 3)]
+        assert all(len(one["hosts"]) == 2 for one in runs)
+        assert opened.experiments.get(1).plan["runner"] == "fleet:local:2"
+    done = command("show", "1", store)
+    assert done.returncode == 0
+    assert "local-1" in done.stdout
+    done = command("run", "--dry-run", "--fleet", "local:2", store, "-b4K", "-d1", "-w9", *load)
+    assert "1 run on 2 hosts, about 0:06" in done.stdout
+    assert done.stdout.count("written and read") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--fleet", "local:2", "--stop-ios=9"], "give a duration"),
+        (["--fleet", "local:2", "--runner", "fio"], "leave out one of both"),
+        (["--fleet", "a:1"], "--tls DIR"),
+        (["--fleet", "127.0.0.1:1", "--tls", "."], "fathom fleet certificates"),
+        (["--fleet", "local:2", "--hosts", "x"], "'x' is not in the fleet"),
+        (["--hosts", "x"], "belongs to a fleet"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_made(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    target = tmp_path / "x.dat"
+    done = command("run", *arguments, f"--store={tmp_path}/s", "-c1M", "-d1", target)
+    assert done.returncode in (1, 3), done.stderr
+    assert words in done.stderr
+    assert not target.exists()
