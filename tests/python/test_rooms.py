@@ -46,6 +46,7 @@ DOORS = {
     "result.py": "the engine's result",
     "request.py": "a request in its JSON form",
     "engine.py": "events of the engine, and what it explains",
+    "fleet/": "messages between hosts, in their JSON form",
     "handle.py": "events of the engine",
     "cli/views/progress.py": "events of the engine",
     "experiments/compare/interleaved.py": "a plan, as the store keeps it",
