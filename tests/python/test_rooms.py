@@ -48,6 +48,7 @@ DOORS = {
     "engine.py": "events of the engine, and what it explains",
     "fleet/": "messages between hosts, in their JSON form",
     "handle.py": "events of the engine",
+    "cli/fleet_choice.py": "options, as Typer gives them",
     "cli/views/progress.py": "events of the engine",
     "experiments/compare/interleaved.py": "a plan, as the store keeps it",
     "experiments/density/runners.py": "events of the engine",

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import fathom
+from fathom.engine import explain
 from fathom.request import Request
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def explained_targets(
 ) -> dict[str, Any]:
     """Return what the engine says of a run, and for each target which storage it is."""
     asked = Request.from_dict(json.loads(request))
-    told = fathom.explain(asked, overwrite=overwrite, allow_write=allow_write)
+    told = explain(asked, overwrite=overwrite, allow_write=allow_write)
     for target in told["targets"]:
         target["identity"] = _identity(target)
     return told

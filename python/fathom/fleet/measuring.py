@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
-import fathom
+from fathom.errors import DataFaultError, FathomError, RunFailedError
 from fathom.fleet.identity import explained_targets
 from fathom.fleet.wire import BEAT_S, LEASE_S
 from fathom.handle import RunHandle
@@ -74,13 +74,13 @@ class Measuring:
     def do_renew(self) -> None:
         """Renew the lease of the run."""
         if self._handle is not None:
-            with suppress(fathom.FathomError):
+            with suppress(FathomError):
                 self._handle.renew()
 
     def do_stop(self, reason: str) -> None:
         """End the run."""
         if self._handle is not None:
-            with suppress(fathom.FathomError):
+            with suppress(FathomError):
                 self._handle.stop(reason)
 
     def _begin(self, number: int, do: Callable[[], dict[str, object]]) -> None:
@@ -90,7 +90,7 @@ class Measuring:
         def answer() -> None:
             try:
                 self.say(number=number, **do())
-            except fathom.FathomError as error:
+            except FathomError as error:
                 self.say(number=number, kind=type(error).__name__, error=str(error))
             except Exception as error:  # noqa: BLE001 - Whatever it is, it must not hang the others.
                 words = f"{type(error).__name__}: {error}"
@@ -114,7 +114,7 @@ class Measuring:
 def _outcome(handle: RunHandle) -> dict[str, object]:
     try:
         return {"result": dict(handle.result().raw), "failures": []}
-    except (fathom.RunFailedError, fathom.DataFaultError) as error:
+    except (RunFailedError, DataFaultError) as error:
         return {"result": dict(error.result.raw), "failures": [str(error)]}
 
 
