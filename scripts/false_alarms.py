@@ -5,9 +5,9 @@
 
 `record` makes one short run after the other with the same arguments; end them by a count, such as
 --stop-ios=12000 for a tenth of a second. `judge` draws A and B from them as the lab would make
-them: "repeat" takes as many runs as `fathom repeat` would for A, and then for B; "interleaved" takes
-one run for each side by turns. All are of one kind, so that whatever differs is a false alarm. Then
-it makes B 3 % slower and counts how often that is found.
+them: "repeat" takes as many runs as `fathom repeat` would for A, and then for B; "interleaved"
+takes one run for each side by turns. All are of one kind, so that whatever differs is a false
+alarm. Then it makes B 3 % slower and counts how often that is found.
 """
 
 from __future__ import annotations

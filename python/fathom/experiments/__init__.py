@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from fathom.experiments.ending import end_noted
     from fathom.experiments.noise_words import shown_figure, unit_of
     from fathom.experiments.repeat import RepeatPolicy, asked_run_s, begin_repeat, resume_repeat
+    from fathom.experiments.scale import scale as measure_scale
+    from fathom.experiments.scale import sentences as scale_sentences
     from fathom.experiments.workload import WorkloadRuns, run_workload
 
 __all__ = [
@@ -24,10 +26,12 @@ __all__ = [
     "asked_run_s",
     "begin_repeat",
     "end_noted",
+    "measure_scale",
     "parse_axes",
     "parse_counts",
     "resume_repeat",
     "run_workload",
+    "scale_sentences",
     "shown_figure",
     "unit_of",
 ]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from distributed import Worker
 
-from fathom import version
+from fathom._fathom import version
 from fathom.fleet.comm import Accepts, peer_at, register, security_of
 from fathom.fleet.identity import machine_id
 from fathom.fleet.restricted import NoWebServer, restricted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from fathom import version
+from fathom._fathom import version
 from fathom.errors import FathomError
 from fathom.fleet.address import DEFAULT_PORT, host_and_port
 from fathom.fleet.certificates import certificate_files

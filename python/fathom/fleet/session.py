@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from fathom import version
+from fathom._fathom import version
 from fathom.errors import FathomError, InvalidRequestError
 from fathom.fleet.certificates import certificate_files
 from fathom.fleet.channel import Channel, NoAnswerError

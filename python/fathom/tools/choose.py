@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from fathom import fleet as fleets
 from fathom._extras import install_line, missing_of
 from fathom._permission import NOTHING, Permission
 from fathom.errors import FathomError
@@ -93,7 +94,7 @@ def other_runner(
 
 def fleet_runner(
     store: Store | None, fleet: FleetAddress, permission: Permission = NOTHING
-) -> FleetRunner:
+) -> fleets.FleetRunner:
     """Return the runner of a fleet; it connects with its first run.
 
     Raises
@@ -104,9 +105,8 @@ def fleet_runner(
     """
     if missing_of("fleet"):
         raise FathomError(f"a fleet needs Dask, which is not installed: {install_line('fleet')}")
-    from fathom.fleet.runner import FleetRunner  # noqa: PLC0415 - Loads distributed, an extra.
 
-    return FleetRunner(store, fleet, permission)
+    return fleets.FleetRunner(store, fleet, permission)
 
 
 def foreign_runner(

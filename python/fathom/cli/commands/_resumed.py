@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from fathom._permission import Permission
     from fathom.fleet.address import FleetAddress
-    from fathom.runners import Runner
+    from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
 __all__ = [
@@ -53,7 +53,7 @@ def resumed_id(store: Store, verb: str, reference: str) -> int:
 
 def going_on(
     store: Store, verb: str, reference: str, given: str | None, permission: Permission
-) -> tuple[int, Runner]:
+) -> tuple[int, PermittedRunner]:
     """Return an experiment of a verb that is resumed, and what measures what is left of it."""
     experiment_id = resumed_id(store, verb, reference)
     planned = resumed_runner(store, experiment_id, given)

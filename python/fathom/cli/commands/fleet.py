@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import fleet as fleets
 from fathom._extras import install_line, missing_of
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.views.fleet import hosts_table
+from fathom.cli.views.runs import console
 from fathom.fleet.address import DEFAULT_PORT, FleetAddress, host_and_port
 
 if TYPE_CHECKING:
@@ -54,11 +57,10 @@ def certificates(
     role; and whoever drives the fleet those of a client. ca.key stays with you.
     """
     _need_extra()
-    from fathom.fleet.certificates import make_certificates  # noqa: PLC0415 - Loads cryptography.
 
     names = [*filter(None, (hosts or "").split(",")), *(more or ())]
     try:
-        made = make_certificates(Path(folder), names, days)
+        made = fleets.make_certificates(Path(folder), names, days)
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     typer.echo(f"{len(made)} files in {folder}, valid for {days} days:")
@@ -86,9 +88,8 @@ def start(
     """
     _need_extra()
     folder = _folder(tls)
-    from fathom.fleet.serving import serve_coordinator  # noqa: PLC0415 - Loads distributed.
 
-    _serve(serve_coordinator(folder, host, listen, _say))
+    _serve(fleets.serve_coordinator(folder, host, listen, _say))
 
 
 @app.command("join")
@@ -118,9 +119,8 @@ def join(
             "note: this runs as root, so that a client of the fleet may use every device of this "
             "host: an account of its own with just the targets is safer"
         )
-    from fathom.fleet.serving import serve_host  # noqa: PLC0415 - Loads distributed.
 
-    _serve(serve_host(folder, f"{name}:{port}", host, listen, _say))
+    _serve(fleets.serve_host(folder, f"{name}:{port}", host, listen, _say))
 
 
 @app.command("show")
@@ -132,12 +132,9 @@ def show(
 ) -> None:
     """List the hosts of a fleet: versions, kernels, clocks, and who uses them."""
     _need_extra()
-    from fathom.cli.views.fleet import hosts_table  # noqa: PLC0415 - Loads Rich.
-    from fathom.cli.views.runs import console  # noqa: PLC0415 - Loads NumPy.
-    from fathom.fleet.showing import shown_hosts  # noqa: PLC0415 - Loads distributed.
 
     try:
-        found = shown_hosts(FleetAddress(address, tls))
+        found = fleets.shown_hosts(FleetAddress(address, tls))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if as_json:

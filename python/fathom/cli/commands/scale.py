@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom import experiments, tools
 from fathom._permission import typed
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED
 from fathom.cli.fleet_choice import chosen_fleet
+from fathom.cli.views.experiment_line import experiment_line
+from fathom.cli.views.runs import console, text_table
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -34,10 +37,6 @@ def scale(
     The arguments are DiskSpd's, for each host; --fleet names the hosts. The share of linear is the
     sum beside what as many hosts would do if none were in the way of another.
     """
-    from fathom.cli.views.experiment_line import experiment_line  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.scale import scale as run_scale  # noqa: PLC0415 - The same.
-    from fathom.tools.choose import fleet_runner  # noqa: PLC0415 - The same.
-
     arguments, permission = typed(context.args)
     try:
         fleet = chosen_fleet()
@@ -48,8 +47,10 @@ def scale(
         words = [f"-d{duration}", *arguments]
         fathom.parse(words)  # What is wrong with them is told before anything is begun.
         with opened_store(store) as opened, experiment_line("runs", quiet=as_json) as tell:
-            runner = fleet_runner(opened, fleet, permission)
-            found = run_scale(opened, runner, words, label=label or "", on_progress=tell)
+            runner = tools.fleet_runner(opened, fleet, permission)
+            found = experiments.measure_scale(
+                opened, runner, words, label=label or "", on_progress=tell
+            )
             name = opened.name
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
         fail(interruption, exit_code(interruption))
@@ -61,15 +62,13 @@ def scale(
 
 
 def _show(found: Scaling, store: str, *, as_json: bool) -> None:
-    from fathom.cli.views.runs import console, text_table  # noqa: PLC0415 - Loads NumPy.
-    from fathom.experiments.scale import sentences  # noqa: PLC0415 - The same.
 
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
     columns = ("hosts>", "IOPS>", "MiB/s>", "p99 ms>", "% of linear>")
     console().print(text_table("", columns, [_row(one) for one in found.points]))
-    for sentence in sentences(found):
+    for sentence in experiments.scale_sentences(found):
         typer.echo(sentence)
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store}")
 
