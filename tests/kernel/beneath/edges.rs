@@ -129,8 +129,8 @@ fn a_stall_over_all_of_the_time_is_not_complete() {
     assert_ne!(output.status.code(), Some(0));
 }
 
-/// FUSE says that its files can be polled, so that the ring waited for each I/O before it handed over the next:
-/// of 32 outstanding I/Os the server never saw two.
+/// FUSE says that its files can be polled, so that the ring waited for each I/O before it handed over the
+/// next: of 32 outstanding I/Os the server never saw two.
 #[test]
 fn as_many_are_in_flight_at_a_server_as_were_asked_for() {
     let bench = Bench::new();

@@ -65,7 +65,8 @@ pub struct Observation {
     pub readings: [Option<Reading>; 4],
     /// CPU time of other processes from before the load until after it, the most first.
     pub processes: Vec<ProcessTime>,
-    /// Stretches in which a thread waited in vain for half a second, or for a tenth of a shorter measured time.
+    /// Stretches in which a thread waited in vain for half a second, or for a tenth of a shorter measured
+    /// time.
     pub stalls: Vec<Stall>,
 }
 

@@ -463,8 +463,8 @@ pub fn ring(
     Ok(UringBackend::new(ring).with_workers(format!("served by kernel workers{words}"), batch))
 }
 
-/// Whether a ring would wait for the I/O of any target within the call that hands it over, unless it leaves it
-/// to the kernel's workers.
+/// Whether a ring would wait for the I/O of any target within the call that hands it over, unless it leaves
+/// it to the kernel's workers.
 fn is_any_waited_for(resources: &Resources) -> bool {
     // A server that does not even tell what its file system is called is one, too.
     let is_waited_for =

@@ -113,8 +113,8 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
     assert_eq!(sentence, expected);
 }
 
-/// Beside "end in the page cache, and reach the device at some later time" stood "all of 72 writes reached vda",
-/// because others wrote to the disk meanwhile.
+/// Beside "end in the page cache, and reach the device at some later time" stood "all of 72 writes reached
+/// vda", because others wrote to the disk meanwhile.
 #[test]
 fn writes_that_end_in_the_page_cache_are_not_said_to_have_reached_the_device() {
     let fake = Fake::new();

@@ -152,8 +152,8 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Warning>
     Some(seen.warning(WarningKind::IoLimited, evidence, remedy))
 }
 
-/// The longest stretch in which a thread waited for I/Os and none came back. A thread that sleeps until an I/O
-/// is due does not wait for any.
+/// The longest stretch in which a thread waited for I/Os and none came back. A thread that sleeps until an
+/// I/O is due does not wait for any.
 fn stalled(seen: &Seen) -> Option<Warning> {
     let beneath = seen.measured.beneath.as_ref()?;
     // A shorter stretch may be one without a CPU.
@@ -193,8 +193,8 @@ fn stalled(seen: &Seen) -> Option<Warning> {
     Some(seen.warning(WarningKind::Stalled, evidence, remedy))
 }
 
-/// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does not run
-/// does not see what comes back.
+/// What is said of a stall, with what kept the threads from running meanwhile, if anything did: who does
+/// not run does not see what comes back.
 pub(super) fn with_outside(seen: &Seen, evidence: String, remedy: &str) -> (String, String) {
     let Some(cause) = outside(seen) else { return (evidence, remedy.to_owned()) };
     let evidence = format!("{evidence}; in the measured time {}", cause.words);

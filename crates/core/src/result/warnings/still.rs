@@ -6,8 +6,8 @@ use crate::measure::SpanMeasurements;
 use crate::plan::SpanPlan;
 use crate::units::NANOS_PER_SEC;
 
-/// Where the process stood still, its I/Os seem to have stalled: that is said, in place of a search for a cause
-/// at the target.
+/// Where the process stood still, its I/Os seem to have stalled: that is said, in place of a search for a
+/// cause at the target.
 pub fn explain(warnings: &mut [Warning]) {
     let still = warnings.iter().filter(|one| one.kind == WarningKind::StoodStill);
     let still: Vec<(Option<u32>, String)> =

@@ -144,7 +144,8 @@ fn a_stall_is_told_without_latencies() {
     has(&found.evidence, &["thread 1 waited 1.50 s", "from 1.00 s on"]);
 }
 
-/// A stall of 1 s of a load of 100 I/Os per second, which caught up behind it, left no trace without latencies.
+/// A stall of 1 s of a load of 100 I/Os per second, which caught up behind it, left no trace without
+/// latencies.
 #[test]
 fn a_stall_of_a_load_with_a_rate_is_told_too() {
     let stall = Stall { thread: 1, from_ns: SECOND, length_ns: SECOND * 3 / 2 };
