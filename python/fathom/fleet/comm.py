@@ -92,7 +92,7 @@ def _backend(accepts: Accepts, scheme: str) -> TLSBackend:
         prefix = f"{scheme}://"
         comm_class = _DataComm
 
-        async def connect(self, address: str, deserialize: bool = True, **more: Any) -> TLS:  # noqa: ANN401, FBT001, FBT002 - Dask's.
+        async def connect(self, address: str, deserialize: bool = True, **more: Any) -> TLS:  # noqa: ANN401, FBT001, FBT002
             comm = await super().connect(address, deserialize, **more)  # type: ignore[no-untyped-call]
             refusal = role_refusal(peer_at(comm), accepts.outgoing)
             if refusal is not None:
