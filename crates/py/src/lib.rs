@@ -156,9 +156,9 @@ fn run_job(
 fn merge_results(py: Python<'_>, texts: Vec<String>, tolerance: f64) -> PyResult<String> {
     py.detach(|| {
         let results = texts.iter().map(|text| json::read(text)).collect::<Result<_, _>>();
-        let merged = results
-            .map_err(|error| error.to_string())
-            .and_then(|results| RunResult::merge_within(results, tolerance).map_err(|error| error.to_string()))?;
+        let merged = results.map_err(|error| error.to_string()).and_then(|results| {
+            RunResult::merge_within(results, tolerance).map_err(|error| error.to_string())
+        })?;
         Ok(json::write(&merged))
     })
     .map_err(|words: String| FathomError::new_err(words))

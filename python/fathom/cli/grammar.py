@@ -127,6 +127,7 @@ KINDS: Mapping[str, _Kind] = {
     "--listen": _Kind("ADDRESS"),
     "--days": _Kind("NUMBER"),
     "--on-host-loss": _Kind("stop|continue"),
+    "--host": _Kind("NAME"),
     "--hosts": _Kind("NAMES"),
     "--tls": _Kind("FOLDER"),
     "--fleet": _Kind("ADDRESS"),

@@ -29,7 +29,7 @@ class Channel:
         self._comm: Comm | None = None
         self._lock = asyncio.Lock()
 
-    async def ask(self, request: str, timeout_s: float, **asked: object) -> Any:  # noqa: ANN401 - Data of many forms.
+    async def ask(self, request: str, timeout_s: float, **asked: object) -> Any:  # noqa: ANN401 - Data.
         """Ask, and return the answer.
 
         Raises

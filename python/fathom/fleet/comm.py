@@ -92,7 +92,12 @@ def _backend(accepts: Accepts, scheme: str) -> TLSBackend:
         prefix = f"{scheme}://"
         comm_class = _DataComm
 
-        async def connect(self, address: str, deserialize: bool = True, **more: Any) -> TLS:  # noqa: ANN401, FBT001, FBT002 - Dask's.
+        async def connect(
+            self,
+            address: str,
+            deserialize: bool = True,  # noqa: FBT001, FBT002 - As Dask calls it.
+            **more: Any,  # noqa: ANN401 - The same.
+        ) -> TLS:
             comm = await super().connect(address, deserialize, **more)  # type: ignore[no-untyped-call]
             refusal = role_refusal(peer_at(comm), accepts.outgoing)
             if refusal is not None:

@@ -62,7 +62,14 @@ class Measuring:
         """Say what a run would do, and what its targets are."""
         self._begin(number, lambda: {"explained": explained_targets(**asked)})
 
-    def do_open(self, number: int, *, live: bool, request: str, **allowed: Any) -> None:  # noqa: ANN401 - JSON.
+    def do_open(  # JSON gives the permissions.
+        self,
+        number: int,
+        *,
+        live: bool,
+        request: str,
+        **allowed: Any,  # noqa: ANN401
+    ) -> None:
         """Prepare a run, tell its events, and answer with its result."""
         self._begin(number, lambda: self._run(request, allowed, live=live))
 

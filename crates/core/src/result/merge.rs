@@ -113,9 +113,9 @@ pub enum MergeError {
 impl RunResult {
     /// One result of several that were measured together, each on targets or threads of its own.
     ///
-    /// The measured time is the longest of theirs, which differ by 1 % or 50 ms at most, but for parts that were
-    /// ended early. What belongs to one host, such as the use of its CPUs, stands in [`RunResult::parts`], and in
-    /// the whole if all have the same.
+    /// The measured time is the longest of theirs, which differ by 1 % or 50 ms at most, but for parts that
+    /// were ended early. What belongs to one host, such as the use of its CPUs, stands in
+    /// [`RunResult::parts`], and in the whole if all have the same.
     ///
     /// # Errors
     /// If they cannot be added.
