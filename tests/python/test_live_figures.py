@@ -80,7 +80,15 @@ def test_a_file_for_the_node_exporter_has_the_run_and_then_its_end(tmp_path: Pat
         f"    shutil.copy(path, {str(tmp_path)!r} + f'/{{len(samples)}}.copy')\n"
         "m._write = kept"
     )
-    words = ["--label", 'odd "name"', "--metrics-file", place, *LOAD, "-d3", tmp_path / "a.dat"]
+    words: list[str | Path] = [
+        "--label",
+        'odd "name"',
+        "--metrics-file",
+        place,
+        *LOAD,
+        "-d3",
+        tmp_path / "a.dat",
+    ]
     done = command("run", *words, before=hear)
     assert done.returncode == 0, done.stderr
     live = max(tmp_path.glob("*.copy"), key=lambda one: int(one.stem)).read_text()
@@ -95,7 +103,7 @@ def test_a_file_for_the_node_exporter_has_the_run_and_then_its_end(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["x.txt", "missing/x.prom"])
 def test_a_file_that_nobody_would_read_is_refused_before_the_run(tmp_path: Path, name: str) -> None:
-    words = ["--metrics-file", tmp_path / name, *LOAD, "-d1", tmp_path / "a.dat"]
+    words: list[str | Path] = ["--metrics-file", tmp_path / name, *LOAD, "-d1", tmp_path / "a.dat"]
     done = command("run", *words)
     assert done.returncode == 3
     assert not (tmp_path / "a.dat").exists()

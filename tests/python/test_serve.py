@@ -263,7 +263,8 @@ def test_metrics_are_what_prometheus_reads(server: Server) -> None:
     with server.program() as program:
         answer = program.get("/metrics")
     assert "openmetrics" in answer.headers["content-type"]
-    families = {one.name: one for one in text_string_to_metric_families(answer.text)}  # type: ignore[no-untyped-call]
+    read = text_string_to_metric_families(answer.text)  # type: ignore[no-untyped-call]
+    families = {one.name: one for one in read}
     assert {"fathom_up", "fathom_last_iops", "fathom_viewers"} <= families.keys()
     assert EVIL in {one.labels["label"] for one in families["fathom_last_iops"].samples}
 

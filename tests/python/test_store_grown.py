@@ -56,13 +56,14 @@ def whole(path: Path) -> list[object]:
 
 
 def test_what_is_packed_comes_back_exactly() -> None:
-    for data in (
+    several: tuple[dict[str, object], ...] = (
         {"latency": {"bucket_lower_ns": [5, 7, 7000], "bucket_counts": [1, 2, 3]}},
         {"bucket_lower_ns": []},
         {"name": '"bucket_steps_ns":[1,2]', "other": "\u2028"},
         # Of another's making: it is left as it is.
         {"bucket_steps_ns": [1, 2, 3]},
-    ):
+    )
+    for data in several:
         packed = pack_json(data)
         assert json.loads(unpack_json(packed)) == data
         assert repack(packed) == packed or not is_small(packed)

@@ -126,6 +126,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, WholeTab
             ("baseline", "list"),
             ("gate", "1", "--baseline", "1", "--any-load", "--require", "iops>1"),
             ("schedule", "list", "--folder", str(folder)),
+            ("serve", "token", "list", "--folder", str(folder)),
             ("trend",),
             ("trend", "1"),
             ("workloads",),
