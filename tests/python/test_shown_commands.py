@@ -130,7 +130,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "job.fio").write_text(job)
     for name in ("profile.xml", "result.json", "fio.json", "mine.json", "results/result.json"):
         _made(folder / name)
-    told = {"rows": [], "events": [], "moves": []}
+    told: dict[str, list[str]] = {"rows": [], "events": [], "moves": []}
     (folder / "resources.json").write_text(json.dumps(told))
     verified = ["--verify", "-b4K", "-w100", "-d1", "-W0", "--stop-ios=20", "t.dat"]
     subprocess.run([diskspd(), *verified], cwd=folder, stdout=subprocess.DEVNULL, check=True)
