@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from commands import command
+from event_logs import Logged, event_log
 from fabricated import fabricated
 from fathom.cli.grammar import (
     EXAMPLES,
@@ -27,7 +30,6 @@ from reported import saved_sweep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 # Words that say a unit or a thing that another word says already.
 FORBIDDEN = re.compile(r"--(?:.*-(?:mib|gib|seconds|minutes|percent|ms)|seconds|force|quiet|name)")
@@ -169,6 +171,7 @@ def test_what_is_misspelt_is_told_with_what_was_meant(
     assert command("list", "--json").stdout == "[]\n"
 
 
+GROUP = {"ResourceGroup": "SQL"}
 # What makes an example small enough for a test.
 SMALLER = (
     (r"-c1G", "-c1M"),
@@ -201,6 +204,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for kind, name in (("user", "bea"), ("token", "grafana")):
         command("serve", kind, "add", name, "--folder", "lab", cwd=folder, before=typed)
     command("schedule", "add", "nightly", "--folder", "units", "--", "run", "x.dat", cwd=folder)
+    pacemaker = Path(__file__).parent / "data/pacemaker"
+    shutil.copy(pacemaker / "crm_mon.xml", folder)
+    shutil.copy(pacemaker / "n1.log", folder / "pacemaker.log")
+    online = Logged(1201, "Clustering", "System", "n1", 1e9, "2001-09-09T01:46:40Z", GROUP)
+    (folder / "System.evtx").write_bytes(event_log([online]))
     return folder
 
 
@@ -223,8 +231,9 @@ def test_each_example_of_the_help_works(name: str, example: str, place: Path) ->
 
 def test_each_help_has_an_example() -> None:
     without = {name for name, _verb in verbs()} - {*EXAMPLES}
-    # Each writes whole devices, or adopts what an example cannot have.
-    assert without == {"prepare adopt", "prepare condition"}
+    # Each writes whole devices, adopts what an example cannot have, or needs a target's server.
+    lun = {f"lun {one}" for one in ("setup", "create", "map", "connect", "list", "remove")}
+    assert without == {"prepare adopt", "prepare condition"} | lun
     for name in EXAMPLES:
         assert EXAMPLES[name][0] in " ".join(command(*name.split(), "--help").stdout.split())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import re
 import shlex
 import subprocess
@@ -134,6 +135,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "job.fio").write_text(job)
     for name in ("profile.xml", "result.json", "fio.json", "mine.json", "results/result.json"):
         _made(folder / name)
+    told: dict[str, list[str]] = {"rows": [], "events": [], "moves": []}
+    (folder / "resources.json").write_text(json.dumps(told))
     verified = ["--verify", "-b4K", "-w100", "-d1", "-W0", "--stop-ios=20", "t.dat"]
     subprocess.run([diskspd(), *verified], cwd=folder, stdout=subprocess.DEVNULL, check=True)
     kept = {"FATHOM_STORE": str(folder / "runs.sqlite")}

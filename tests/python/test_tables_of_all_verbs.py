@@ -13,7 +13,8 @@ import pkgutil
 import re
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -25,19 +26,22 @@ from fathom.cli.views import assess as assess_view
 from fathom.cli.views import runs as runs_view
 from fathom.cli.views import table_format, whole_console
 from fathom.cli.views.comparison import show_comparison
+from fathom.cli.views.density import show_density
 from fathom.cli.views.plain import plain_streams
 from fathom.cli.views.sweep import show_sweep
 from fathom.cli.views.tune import show_tune
 from fathom.cli.views.whole_console import WholeConsole
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
+from fathom.databases.pgbench import DatabaseFigures
+from fathom.experiments.density import Density, DensityPlan
+from fathom.experiments.density.outcome import Measured, sentences_of, stepped
+from fathom.host import Limit
+from fathom.luns import provider
 from fathom.store import Store
 from reported import saved_assessment, saved_preparations, saved_repetition
 from simulated_storage import Truth
 from test_claims_experiments import made
 from test_findings_grouped import assessed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WIDTHS = (40, 60, 80, 120, 200)
 # A number alone: no part of a longer one, of a name, or of a date.
@@ -74,6 +78,16 @@ def _call(*arguments: str) -> None:
     with mock.patch.object(sys, "argv", ["fathom", *arguments]), pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code, arguments
+
+
+def counted_databases(folder: str) -> Density:
+    """Return how many databases a machine carried, made up."""
+    plan = DensityPlan(folder, (1, 16), 60)
+    one = DatabaseFigures("db1", 12345.678, 0.123)
+    limit = Limit("CPU", "the CPUs were 99% busy", 99.0)
+    first = stepped(Measured((one,), limit), None)
+    steps = (first, stepped(Measured((one,) * 16, limit), first))
+    return Density(1, plan, steps, tuple(sentences_of(plan, steps)))
 
 
 def _fill(store: Store, folder: Path) -> int:
@@ -113,6 +127,13 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, WholeTab
         show_comparison(made(store, "compare", truth).comparison)  # type: ignore[union-attr,arg-type]
         taken.verb = "assess"
         assess_view.show_assessment(assessed(folder, store))
+        taken.verb = "density"
+        show_density(counted_databases(CORPUS[0]))
+        taken.verb = "lun"
+        rows = [{"target": f"iqn.2026-11.org.lab:{'l' * 90}", "lun": "1", "path": CORPUS[0]}]
+        offered = mock.Mock(listed=mock.Mock(return_value=rows))
+        with mock.patch.object(provider, "provider_of", return_value=offered):
+            _call("lun", "list", "--on", "tgt")
         last = max(one.id for one in store.experiments.list())
         measured = ("-c1M", "-b4K", "-W0", "-L", "--stop-ios=500", "-d1", str(long))
         commands = [
@@ -133,6 +154,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, WholeTab
             ("translate",),
             ("run", "--overwrite", *measured),
             ("audit",),
+            ("resources", f"{'c' * 90}={Path(__file__).parent / 'data/pacemaker/crm_mon.xml'}"),
         ]
         for command in commands:
             taken.verb = command[0]

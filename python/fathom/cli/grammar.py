@@ -288,8 +288,6 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "plot": ("fathom plot time-series 12 -o 12.svg",),
     "delete": ("fathom delete 11 --yes",),
     "store copy": ("fathom store copy runs.sqlite lab.sqlite e1",),
-    "lun setup": ("fathom lun setup --file lun.toml --explain",),
-    "lun remove": ("fathom lun remove --file lun.toml --explain",),
     "resources": (
         "fathom resources lab=crm_mon.xml lab=pacemaker.log --since 7d",
         "fathom resources sql=System.evtx -o resources.json",

@@ -24,6 +24,7 @@ POSTGRESQL = "postgresql"
 _MOST_DATABASES = 1_000
 _MOST_CLIENTS = 1_000
 # What makes and starts a cluster takes, as measured; it is a forecast alone.
+_LONGEST_WARM_UP_S = 10
 _MAKE_S, _SCALE_S, _START_S = 1.5, 0.25, 0.7
 
 
@@ -104,7 +105,9 @@ class DensityPlan:
         if len(found.steps) > 1:
             raise InvalidRequestError(f"{found.name} has {len(found.steps)} runs: name one load")
         size = self.size or found.size
-        lasting = ["-d1", "-W0", "--stop-ios=1"] if is_making else [f"-d{self.seconds}"]
+        warm_up_s = min(self.seconds, _LONGEST_WARM_UP_S)
+        lasting = [f"-d{self.seconds}", f"-W{warm_up_s}"]
+        lasting = ["-d1", "-W0", "--stop-ios=1"] if is_making else lasting
         wishes = [f"-c{size}", "-L", *lasting]
         return run_arguments(found, found.steps[0], wishes, names)
 
