@@ -71,8 +71,8 @@ RULES = (
         "B. Gregg, Systems Performance (2020): latency outliers; the engine's warning stalled",
         _warned("certain", "stalled", unit="s"),
         fires_when=(
-            "A thread waited for half a second or longer, or for a tenth of a shorter measured time "
-            "(0.2 s at least), and at least 20 times as long as for an I/O on average."
+            "A thread waited for half a second or longer, or for a tenth of a shorter measured "
+            "time (0.2 s at least), and at least 20 times as long as for an I/O on average."
         ),
         place=80,
     ),
@@ -101,8 +101,8 @@ RULES = (
         "DiskSpd, -Z: the pattern that it writes by itself; the engine's warning constant_data",
         _warned("possible", "constant_data"),
         fires_when=(
-            "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes, or "
-            "holds the same as another of them."
+            "At least one of 20 places that were looked at repeats a pattern of at most 256 bytes, "
+            "or holds the same as another of them."
         ),
         place=120,
     ),
@@ -135,8 +135,8 @@ RULES = (
         "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
         _warned("certain", "stood_still", unit="s"),
         fires_when=(
-            "The engine saw that nothing of it ran for half a second or longer, or for a tenth of a "
-            "shorter measured time (0.2 s at least)."
+            "The engine saw that nothing of it ran for half a second or longer, or for a tenth of "
+            "a shorter measured time (0.2 s at least)."
         ),
         place=170,
     ),
