@@ -35,7 +35,7 @@ impl Drop for Lent {
 
 /// Exit code and all that is told.
 fn run(folder: &Path, who: &[&str], args: &str) -> (Option<i32>, String) {
-    let line = format!("./diskspd -W0 -d1 -b4K --stop-ios=20 {args} t.dat");
+    let line = format!("./diskspd -W0 -d30 -b4K --stop-ios=20 {args} t.dat");
     let words: Vec<&str> = who.iter().copied().chain(line.split_whitespace()).collect();
     let output = Command::new(words[0]).args(&words[1..]).current_dir(folder).output().unwrap();
     let text = [output.stdout, output.stderr].concat();

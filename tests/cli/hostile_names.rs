@@ -64,7 +64,7 @@ fn break_8_a_name_with_control_characters_was_printed_raw() {
         let json = format!("--json={name}/r.json");
         let (profile, journal) = (format!("-X{name}.xml"), format!("--verify-journal={name}/j"));
         let (missing, event) = (format!("./{name}-missing"), format!("-ye{name}"));
-        let null: &[&str] = &["-W0", "-d1", "--stop-ios=50", "-b4K"];
+        let null: &[&str] = &["-W0", "-d30", "--stop-ios=50", "-b4K"];
         let made = [null, &["-c64K", "-w50", "-r", name]].concat();
         let cases: [(&[&str], i32); 13] = [
             (&made, 0),
@@ -103,13 +103,13 @@ fn break_8_a_name_with_control_characters_was_printed_raw() {
 fn json_and_xml_name_a_hostile_target_exactly() {
     for (name, _) in HOSTILE {
         let folder = folder();
-        let args = ["-W0", "-d1", "--stop-ios=9", "-c64K", "-Rjson", "--json=r.json", name];
+        let args = ["-W0", "-d30", "--stop-ios=9", "-c64K", "-Rjson", "--json=r.json", name];
         let output = run(folder.path(), &args);
         for json in [output.stdout, fs::read(folder.path().join("r.json")).unwrap()] {
             let result: Value = serde_json::from_slice(&json).unwrap();
             assert_eq!(result["request"]["profile"]["time_spans"][0]["targets"][0]["path"], name);
         }
-        let output = run(folder.path(), &["-W0", "-d1", "--stop-ios=9", "-Rxml", name]);
+        let output = run(folder.path(), &["-W0", "-d30", "--stop-ios=9", "-Rxml", name]);
         let xml = String::from_utf8(output.stdout).unwrap();
         let parsed = roxmltree::Document::parse(&xml).unwrap();
         let path = parsed.descendants().find(|node| node.has_tag_name("Path")).unwrap();

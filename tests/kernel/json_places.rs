@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::bench::{Bench, bytes};
 
-const LOAD: &str = "-W0 -d1 -b4K --stop-ios=9 t.dat";
+const LOAD: &str = "-W0 -d30 -b4K --stop-ios=9 t.dat";
 /// Behind this a command hangs.
 const LONGEST_NS: u64 = 60_000_000_000;
 /// `O_NONBLOCK` of Linux.

@@ -83,7 +83,7 @@ fn must_be_refused(bench: &Bench, path: &Path, how: &str) {
         assert_eq!(output.status.code(), Some(2), "{how}, then {args}: {told}");
         assert!(bytes(path) == before, "{how}, then {args}");
     }
-    let output = bench.run("-w100 -d1 -W0 -b4K --stop-ios=16 --overwrite f.dat");
+    let output = bench.run("-w100 -d30 -W0 -b4K --stop-ios=16 --overwrite f.dat");
     assert_eq!(output.status.code(), Some(0), "{how}");
 }
 
@@ -116,7 +116,7 @@ fn what_others_wrote_to_a_file_that_the_run_had_just_made_was_taken_for_ours() {
 /// Writes of 7 bytes prove nothing by themselves: only the state in which the file was left does.
 #[test]
 fn files_that_nobody_else_has_written_stay_ours_whatever_wrote_them() {
-    const LOAD: &str = "-w100 -W0 -d1 -b7 -Sb --stop-ios=99";
+    const LOAD: &str = "-w100 -W0 -d30 -b7 -Sb --stop-ios=99";
     let (_bench, path) = made();
     if !has_watch(&path) {
         return skip("this kernel or file system tells nobody who closes files");
@@ -150,7 +150,7 @@ fn who_only_reads_a_file_meanwhile_changes_nothing() {
     let Some(other) = other("read", &path) else { return };
     assert_eq!(running.wait().code, Some(0));
     end(other);
-    let output = bench.run("-w100 -W0 -d1 -b7 -Sb --stop-ios=9 f.dat");
+    let output = bench.run("-w100 -W0 -d30 -b7 -Sb --stop-ios=9 f.dat");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{told}");
 }

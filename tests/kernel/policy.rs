@@ -159,7 +159,7 @@ fn a_journal_was_put_where_nothing_may_be_written() {
     let bench = Bench::new();
     fs::write(bench.path("kept.dat"), "").unwrap();
     fs::create_dir_all(bench.path("db")).unwrap();
-    let load = "-w50 -d1 -W0 -b4K --stop-ios=9 t.dat";
+    let load = "-w50 -d30 -W0 -b4K --stop-ios=9 t.dat";
     for (place, words) in
         [("s.sqlite-wal", "s.sqlite"), ("kept.dat", "kept.dat"), ("./kept.dat", "kept.dat")]
     {

@@ -13,7 +13,7 @@ use crate::bench::{Bench, bytes, skip};
 use crate::prepare::support::{Loop, Mount, run};
 use crate::unseen::{is_refused, told, turn};
 
-const LOAD: &str = "-w100 -W0 -d1 -b4K --stop-ios=9";
+const LOAD: &str = "-w100 -W0 -d30 -b4K --stop-ios=9";
 const THEIRS: &[u8] = b"Dear Ada, how are you?";
 
 fn mark_of(file: &File) -> Option<Vec<u8>> {
@@ -93,7 +93,7 @@ fn on_a_file_system_that_keeps_seconds_other_data_of_the_same_second_were_taken_
         until_a_second_has_just_begun();
         thread::sleep(Duration::from_secs(1));
         // It may write, and does not.
-        let reads = bench.run(&format!("-w1 -z1 -r -W0 -d1 -b4K --stop-ios=1 {shown}"));
+        let reads = bench.run(&format!("-w1 -z1 -r -W0 -d30 -b4K --stop-ios=1 {shown}"));
         assert_eq!(reads.status.code(), Some(0), "{}", told(&reads));
         let left = path.metadata().unwrap();
         exchange(&path, left.modified().unwrap());

@@ -21,7 +21,7 @@ pub fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub const LOAD: &str = "-w100 -W0 -d1 -b4K --stop-ios=16";
+pub const LOAD: &str = "-w100 -W0 -d30 -b4K --stop-ios=16";
 
 pub fn zeros(path: &Path) {
     fs::write(path, vec![0; 1 << 20]).unwrap();

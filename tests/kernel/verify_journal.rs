@@ -303,7 +303,7 @@ fn a_journal_with_data_of_others_was_replaced() {
     let bench = bench();
     let path = bench.path("run.journal");
     let whole = bytes(&path);
-    let load = "--verify-journal=run.journal -W0 -d1 -b4K -w100 --stop-ios=9 t.dat";
+    let load = "--verify-journal=run.journal -W0 -d30 -b4K -w100 --stop-ios=9 t.dat";
     let targets_end = whole.windows(2).position(|two| two == b"]}").unwrap() + 2;
     let behind = [&whole[..], b"my notes"].concat();
     let mut between = whole.clone();

@@ -54,7 +54,7 @@ def test_a_grant_refuses_what_a_run_refuses_and_touches_nothing(tmp_path: Path) 
 
 def test_a_target_that_cannot_be_opened_fails_as_a_run_does(tmp_path: Path) -> None:
     target = tmp_path / "x.dat"
-    fathom.run(f"-c1M -w100 -d1 -W0 --stop-ios=1 {target}")
+    fathom.run(f"-c1M -w100 -d30 -W0 --stop-ios=1 {target}")
     with pytest.raises(fathom.RunFailedError, match="does not exist"):
         fathom.WriteGrant(f"-w100 {tmp_path / 'none.dat'}")
     with pytest.raises(fathom.InvalidRequestError):

@@ -151,5 +151,5 @@ def test_a_file_whose_making_was_killed_is_made_and_written_again(seconds: float
         process.kill()
     assert process.returncode == -signal.SIGKILL
     if path.stat().st_size:  # An empty file has no room for a block.
-        _must_run([*load, "-d1", "--stop-ios=40", str(path)])
-    _must_run([f"-c{16 * _MIB}", *load, "-d1", "--stop-ios=40", str(path)])
+        _must_run([*load, "-d30", "--stop-ios=40", str(path)])
+    _must_run([f"-c{16 * _MIB}", *load, "-d30", "--stop-ios=40", str(path)])

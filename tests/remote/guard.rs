@@ -77,7 +77,7 @@ fn a_password_in_an_address_is_refused_and_told_nowhere() {
             let ran = run(folder.path(), &[more, &[address]].concat());
             assert_eq!(ran.code, Some(3), "{}", ran.errors);
             let all = format!("{}{}{}", ran.errors, ran.text, ran.result);
-            assert!(all.contains("--credentials") && !all.contains("s3cret"), "{all}");
+            assert!(all.contains("FATHOM_CREDENTIALS") && !all.contains("s3cret"), "{all}");
         }
     }
 }

@@ -1,11 +1,30 @@
-//! The binary against real servers of block devices: counts, data, guard, faults, and what is told of the
+//! The binary against real servers: counts, data, guard, faults, and what is told of the
 //! network.
 
 mod faults;
+#[path = "../net/files.rs"]
+#[allow(dead_code)] // The tests of the clients use the rest.
+mod files;
+#[path = "../net/ganesha.rs"]
+#[allow(dead_code)]
+mod ganesha;
 mod guard;
 mod iscsi;
+#[path = "../net/load.rs"]
+#[allow(dead_code)]
+mod load;
+#[path = "../net/namespace.rs"]
+#[allow(dead_code)]
+mod namespace;
 mod nbd;
 mod run;
+#[path = "../net/samba.rs"]
+#[allow(dead_code)]
+mod samba;
 #[path = "../net/server.rs"]
-#[allow(dead_code)] // The tests of the clients use the rest.
+#[allow(dead_code)]
 mod server;
+mod shares;
+#[path = "../net/tap.rs"]
+#[allow(dead_code)]
+mod tap;

@@ -444,7 +444,7 @@ mod tests {
         ] {
             let error = Address::parse(text).unwrap_err();
             assert_eq!(error, AddressError::Password, "{text}");
-            assert!(error.to_string().contains("--credentials=FILE"));
+            assert!(error.to_string().contains("FATHOM_CREDENTIALS=FILE"));
             assert!(!format!("{error} {error:?}").contains("cret"), "{error}");
         }
     }

@@ -160,8 +160,12 @@ impl Credentials {
         Ok(Self::new(user, domain, password))
     }
 
-    /// From `FATHOM_USER`, `FATHOM_PASSWORD` and `FATHOM_DOMAIN`; none if no user and no password is set.
+    /// From the file that `FATHOM_CREDENTIALS` names, else from `FATHOM_USER`, `FATHOM_PASSWORD` and
+    /// `FATHOM_DOMAIN`; none if none of them is set.
     pub fn of_environment() -> Result<Option<Self>, CredentialsError> {
+        if let Some(path) = std::env::var_os("FATHOM_CREDENTIALS").filter(|path| !path.is_empty()) {
+            return Self::of_file(Path::new(&path)).map(Some);
+        }
         Self::of_variables(&|name| match std::env::var_os(name) {
             Some(value) => match value.into_string() {
                 Ok(value) => Ok(Some(value)),

@@ -382,8 +382,12 @@ pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTar
     let connect = |assignment: &crate::plan::Assignment| {
         let target = &span.targets[assignment.target];
         let remote = target.remote.as_deref().cloned().unwrap_or_default();
+        let opening = fathom_net::Opening {
+            is_unbuffered: target.open.direct,
+            is_write_through: target.open.write_through,
+        };
         let connections = (0..remote.connections.max(1)).map(|_| {
-            network::connect(&target.path, remote.timeout).map_err(|why| Failure {
+            network::connect(&target.path, remote.timeout, opening).map_err(|why| Failure {
                 message: format!("cannot connect to '{}': {why}", target.name),
                 ..why
             })

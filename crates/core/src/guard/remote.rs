@@ -75,6 +75,10 @@ fn examine_one(
     }
     let is_allowed = label.is_allowed_by(&permission.allow_write);
     if !permission.overwrite || policy.forbids_overwriting() {
+        // No mark and no proof of what a file holds goes over the network, so that its data are somebody's.
+        if remote.facts.is_file && remote.facts.size_bytes > 0 {
+            return Some(Finding::FileWithData(None));
+        }
         match network::content(path, remote.timeout) {
             Ok(None) => {}
             Ok(Some(found)) => {

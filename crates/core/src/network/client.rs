@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_net::{Address, AddressError, Connection, Facts, Fault, Settings};
+use fathom_net::{Address, AddressError, Connection, Credentials, Facts, Fault, Opening, Settings};
 use fathom_sys::contract::file::PositionedIo;
 
 use super::{RemoteFacts, RoundTrip};
@@ -44,8 +44,15 @@ pub(crate) fn address_of(path: &Path) -> Result<Address, Failure> {
 }
 
 /// A connection; `timeout` is for making it.
-pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Connection, Failure> {
-    let settings = Settings { timeout, ..Settings::default() };
+pub(crate) fn connect(
+    path: &Path,
+    timeout: Duration,
+    opening: Opening,
+) -> Result<Connection, Failure> {
+    let credentials = Credentials::of_environment();
+    let credentials =
+        credentials.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))?;
+    let settings = Settings { timeout, credentials, opening, ..Settings::default() };
     Ok(Connection::connect(&address_of(path)?, &settings)?)
 }
 
@@ -53,7 +60,7 @@ pub(crate) fn connect(path: &Path, timeout: Duration) -> Result<Connection, Fail
 pub(crate) fn look(remote: &Remote, timeout: Duration) -> Result<RemoteFacts, Failure> {
     let path = Path::new(&remote.address);
     let address = address_of(path)?;
-    let connection = connect(path, timeout)?;
+    let connection = connect(path, timeout, Opening::default())?;
     let facts = facts_of(remote.protocol, &address, connection.facts());
     connection.close();
     Ok(facts)
@@ -66,6 +73,7 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
     RemoteFacts {
         protocol: protocol.name().to_owned(),
         kind: protocol.serves().to_owned(),
+        is_file: address.scheme.has_files(),
         dialect: facts.dialect.clone(),
         server: address.server(),
         size_bytes: facts.size_bytes,
@@ -107,7 +115,7 @@ pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, 
 
 /// The shortest round trip that the protocol has.
 pub(crate) fn floor(path: &Path, timeout: Duration) -> Result<RoundTrip, Failure> {
-    let mut connection = connect(path, timeout)?;
+    let mut connection = connect(path, timeout, Opening::default())?;
     let found = super::floor::measure(&mut connection)?;
     connection.close();
     Ok(found)
@@ -124,7 +132,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// Connects.
     pub(crate) fn open(path: &Path, timeout: Duration) -> Result<Self, Failure> {
-        let connection = connect(path, timeout)?;
+        let connection = connect(path, timeout, Opening::default())?;
         let size_bytes = connection.facts().size_bytes;
         Ok(Self { connection, size_bytes })
     }

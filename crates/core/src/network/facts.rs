@@ -14,6 +14,8 @@ pub struct RemoteFacts {
     pub protocol: String,
     /// What is served, with article: `an NBD export`.
     pub kind: String,
+    /// A file of somebody's on a share or export, and no device.
+    pub is_file: bool,
     /// What was negotiated, in words.
     pub dialect: String,
     /// Host and port, or the path of a socket.

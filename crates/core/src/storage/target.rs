@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(message("nbd://host/export"), None);
         assert!(message("nbd://host:x/").is_some_and(|it| it.contains("port 'x'")));
         let told = message("nbd://anna:s3cret@host/").expect("a password");
-        assert!(told.contains("--credentials") && !told.contains("s3cret"), "{told}");
+        assert!(told.contains("FATHOM_CREDENTIALS") && !told.contains("s3cret"), "{told}");
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Talk<'_> {
         if wants_encryption && !self.link.security.must_encrypt {
             if !self.link.security.has_key() {
                 let text = "the share requires encryption, for which a guest has no key: log in with \
-                            --credentials=FILE";
+                            FATHOM_CREDENTIALS=FILE";
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
             self.encrypt()?;
@@ -451,12 +451,12 @@ fn be_guest(
 ) -> Result<&'static str, Fault> {
     if credentials.is_some_and(|known| !known.password().is_empty()) {
         let text = "the server does not know the user, and took the login for a guest's: see \
-                    --credentials=FILE";
+                    FATHOM_CREDENTIALS=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     if agreed.must_sign || address.is_signed || address.is_encrypted {
         let text = "signing or encryption is required, and a guest has no key for it: log in with \
-                    --credentials=FILE";
+                    FATHOM_CREDENTIALS=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     Ok(", as guest")

@@ -124,7 +124,6 @@ fn names_of_windows_are_refused_in_words() {
     for (name, word) in [
         ("C:", "drive letter"),
         (r"c:\t.dat", "drive letter"),
-        (r"\\box\share\t.dat", "share"),
         ("nbd://box:x/export", "port"),
         (r"\\.\PhysicalDrive1", "#0"),
         ("*2", "placeholder"),
