@@ -181,12 +181,17 @@ fn a_killed_run_with_writes_in_flight_past_the_page_cache_leaves_no_fault() {
         let journal = bench.path("kill.journal");
         let start =
             format!("--verify-journal=kill.journal -b16K -r4K -w100 -W0 -d600 {args} t.dat");
-        bench.start(&start).kill();
-        let (code, result) = pass(&bench, "--verify-only=kill.journal");
-        let found = target(&result, 0);
-        assert_eq!((code, faults(&found)), (Some(0), [0; 5]), "{args}: {}", result["verification"]);
-        assert!(found["in_flight_blocks"] > 0, "{args}: nothing was in flight");
-        std::fs::remove_file(journal).unwrap();
+        // A kill may come between two writes to a mapping, so that nothing is in flight.
+        let has_met_one = (0..20).any(|_| {
+            bench.start(&start).kill();
+            let (code, result) = pass(&bench, "--verify-only=kill.journal");
+            let found = target(&result, 0);
+            let told = &result["verification"];
+            assert_eq!((code, faults(&found)), (Some(0), [0; 5]), "{args}: {told}");
+            std::fs::remove_file(&journal).unwrap();
+            found["in_flight_blocks"] > 0
+        });
+        assert!(has_met_one, "{args}: nothing was in flight");
     }
 }
 

@@ -124,7 +124,8 @@ def processes_in(folder: Path) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError):
-                here = os.readlink(entry / "cwd").removesuffix(" (deleted)")  # noqa: PTH115 - It may lead to no file.
+                # It may lead to no file.
+                here = os.readlink(entry / "cwd").removesuffix(" (deleted)")  # noqa: PTH115
                 if f"{here}/".startswith(whole) and _is_ours(entry):
                     found.append(int(entry.name))
     return found

@@ -151,8 +151,8 @@ def _read_io(found: GroupCounters, folder: Path, name: str) -> None:
                 found.io_limits[IoKey(name, device, what)] = int(number)
     for file, kinds in _SERVED.items():
         for line in _lines(folder / file):
-            words = line.split()
-            if len(words) == 3 and words[1] in kinds and words[2].isdigit():  # noqa: PLR2004 - Device, kind, count.
+            words = line.split()  # Device, kind, count.
+            if len(words) == 3 and words[1] in kinds and words[2].isdigit():  # noqa: PLR2004
                 found.io[IoKey(name, words[0], kinds[words[1]])] = int(words[2])
     _read_io_unified(found, folder, name)
 
