@@ -6,7 +6,9 @@ exist, and a page that no other leads to.
 
 from __future__ import annotations
 
+import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +23,6 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import fathom  # noqa: E402 - Below the path for scripts, which stand beside it.
 from document_verbs import PLACE, reference_of_verbs  # noqa: E402
 from docutils.nodes import literal  # noqa: E402 - The same.
-
-# The types of results are imported when they are asked for; autodoc lists what is there.
-for _name in fathom.__all__:
-    getattr(fathom, _name)
 
 project = "Fathom"
 author = "The maintainers of Fathom"
@@ -67,6 +65,15 @@ def _fill_in_verbs(_app: Sphinx, _page: str, source: list[str]) -> None:
         source[0] = source[0].replace(PLACE, reference_of_verbs())
 
 
+def _load_rooms(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Load what the shown rooms import only when it is used: Sphinx asks for what is there."""
+    # What stands in the store's rooms is shown where it is used; several of it have `runs`.
+    for room in {*re.findall(r"automodule:: ([\w.]+)", source[0])} - {"fathom.store"}:
+        module = import_module(room)
+        for name in getattr(module, "__all__", ()):
+            getattr(module, name)
+
+
 def _public_name(
     app: Sphinx, env: BuildEnvironment, node: Element, content: Element
 ) -> reference | None:
@@ -94,5 +101,6 @@ def _keep_options_whole(_app: Sphinx, page: document, _name: str) -> None:
 def setup(app: Sphinx) -> None:
     """Register what fills in the generated page, and what resolves names."""
     app.connect("source-read", _fill_in_verbs)
+    app.connect("source-read", _load_rooms)
     app.connect("missing-reference", _public_name)
     app.connect("doctree-resolved", _keep_options_whole)
