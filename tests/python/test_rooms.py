@@ -29,6 +29,7 @@ MOST_INSIDE_FUNCTIONS = 10
 # The doors, where JSON comes in or goes out whose fields no type names: all others have types.
 DOORS = {
     "tools/": "what other programs print, and the jobs that are written for them",
+    "luns/rest.py": "what a controller answers",
     "imported/": "what a source of another tool told, as the store keeps it",
     "store/": "rows of the database, and the documents in them",
     "report/collect/": "plans and outcomes in the store, by all versions that wrote some",

@@ -4,16 +4,33 @@ A provider makes steps of a request; ``carried`` passes over those that are done
 others in order, and undoes its own if one fails.
 """
 
-from fathom.luns.request import FIELDS, LunRequest, request_from
-from fathom.luns.steps import LunError, LunStep, StepDone, carried, planned
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fathom._later import later
+
+if TYPE_CHECKING:
+    from fathom.luns.connect import connect_kernel, refuse_silent
+    from fathom.luns.provider import Provider, provider_of
+    from fathom.luns.request import FIELDS, LunRequest, request_from
+    from fathom.luns.steps import LunError, LunStep, StepDone, carried, planned, taken_away
 
 __all__ = [
     "FIELDS",
     "LunError",
     "LunRequest",
     "LunStep",
+    "Provider",
     "StepDone",
     "carried",
+    "connect_kernel",
     "planned",
+    "provider_of",
+    "refuse_silent",
     "request_from",
+    "taken_away",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__ = later(__name__)

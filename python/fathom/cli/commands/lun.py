@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 import fathom
+from fathom import luns
 from fathom._permission import Permission
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID, EXIT_REFUSED
@@ -19,8 +20,7 @@ from fathom.cli.views.runs import console, text_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fathom.luns import LunStep, StepDone
-    from fathom.luns.provider import Provider
+    from fathom.luns import LunStep, Provider, StepDone
 
 __all__ = ["app"]
 
@@ -107,12 +107,10 @@ def _word(name: str) -> str:
 
 
 def _provider(
-    given: dict[str, Any], file: Path | None, permission: Permission | None = None
+    given: dict[str, object], file: Path | None, permission: Permission | None = None
 ) -> Provider:
-    from fathom.luns import request_from  # noqa: PLC0415 - Seldom needed.
-    from fathom.luns.provider import provider_of  # noqa: PLC0415 - The same.
 
-    return provider_of(request_from(given, file), permission or Permission())
+    return luns.provider_of(luns.request_from(given, file), permission or Permission())
 
 
 def _done(words: Callable[[], None]) -> None:
@@ -133,18 +131,16 @@ def _carry(
     as_json: bool,
     is_whole: bool,
 ) -> None:
-    from fathom.luns import carried, planned  # noqa: PLC0415 - As above.
-
     def tell(one: StepDone) -> None:
         if not as_json:
             typer.echo(f"{one.state}: {one.name}")
 
     if explain:
-        done = planned(steps)
+        done = luns.planned(steps)
         for one in done:
             tell(one)
     else:
-        done = carried(steps, tell)
+        done = luns.carried(steps, tell)
     address = provider.address() if is_whole and not explain else None
     if as_json:
         found = [one._asdict() if hasattr(one, "_asdict") else vars(one) for one in done]
@@ -234,12 +230,10 @@ def connect(
     """Print the address of a LUN that is set up, once its portal answers."""
 
     def do() -> None:
-        from fathom.luns.connect import connect_kernel, refuse_silent  # noqa: PLC0415 - As above.
-
         address = _provider(given, file).address()
-        refuse_silent(address)
+        luns.refuse_silent(address)
         if kernel:
-            connect_kernel(address)
+            luns.connect_kernel(address)
         typer.echo(json.dumps({"address": address}) if as_json else address)
 
     _done(do)
@@ -286,8 +280,6 @@ def remove(
     """Take a LUN away, the last step first; what others use and what holds other data stays."""
 
     def do() -> None:
-        from fathom.luns.steps import taken_away  # noqa: PLC0415 - As above.
-
         provider = _provider(given, file)
         steps = provider.steps(is_removal=True)
         if explain:
@@ -298,7 +290,7 @@ def remove(
             return
         if not yes:
             _confirm(provider.request.target or provider.request.path)
-        if not taken_away(steps, typer.echo):
+        if not luns.taken_away(steps, typer.echo):
             fail("there was nothing to remove", EXIT_FAILED)
 
     _done(do)

@@ -1,0 +1,55 @@
+"""What each further host brings: the strategy of "scale", without hosts, store or device."""
+
+from __future__ import annotations
+
+import pytest
+from fathom.experiments.scale import Scaling, counts_up_to, scaling, sentences
+from fathom.experiments.session import Observation, Step, answered
+from fathom.runners import Figures
+
+
+def _figures(iops: float) -> Figures:
+    unknown = dict.fromkeys(
+        ("relative_half_width", "latency_mean_ns", "latency_p50_ns", "latency_p95_ns")
+        + ("latency_p99_ns", "latency_p999_ns", "cpu_percent", "busiest_cpu_percent")
+    )
+    return Figures(iops=iops, mib_per_s=iops / 256, measured_s=1.0, **unknown)
+
+
+def _told(rates: dict[int, float]) -> tuple[list[int], list[float | None], str]:
+    """Return the hosts that were used, the shares of linear, and what is said of them."""
+    used: list[int] = []
+
+    def answer(step: Step) -> Observation:
+        hosts = used[-1]
+        assert step.parameters == {"hosts": hosts}
+        return Observation(_figures(rates[hosts]) if hosts in rates else None, failure="lost")
+
+    points = answered(scaling([*range(1, 5)], ["-b4K", "x.dat"], used.append), answer)
+    shares = [one.linear_share for one in points]
+    return used, shares, " ".join(sentences(Scaling(1, tuple(points), None)))
+
+
+def test_all_counts_up_to_eight_are_tried_and_then_each_is_twice_the_last() -> None:
+    assert counts_up_to(3) == [1, 2, 3]
+    assert counts_up_to(40) == [*range(1, 9), 16, 32, 40]
+
+
+def test_hosts_that_share_nothing_are_linear() -> None:
+    used, shares, words = _told({hosts: 1000.0 * hosts for hosts in range(1, 5)})
+    assert used == [1, 2, 3, 4]
+    assert shares == pytest.approx([1.0] * 4)
+    assert words == "4 hosts do 100 % of linear."
+
+
+def test_a_shared_limit_is_named_where_the_sum_stays() -> None:
+    _used, shares, words = _told({1: 1000.0, 2: 1900.0, 3: 1910.0, 4: 1905.0})
+    assert shares[-1] == pytest.approx(1905 / 4000)
+    assert "From 2 to 3 hosts the sum stays" in words
+
+
+def test_a_run_that_failed_has_no_share_and_the_others_go_on() -> None:
+    used, shares, words = _told({1: 1000.0, 3: 2700.0, 4: 3600.0})
+    assert used == [1, 2, 3, 4]
+    assert shares[1] is None
+    assert words == "4 hosts do 90 % of linear."
