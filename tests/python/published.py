@@ -64,7 +64,8 @@ def lines_of_a_page(page: Path) -> list[str]:
 def runnable(line: str) -> bool:
     """Tell whether a line names a file to load: no device, placeholder, kept run or question."""
     no_load = re.search(
-        r"/dev/|\.\.\.|@\d|--(?:version|doctor|list|verify-only|runner)|[A-Z]{4}", line
+        r"/dev/|\.\.\.|@\d|\w+://|\\\\|--(?:version|doctor|list|verify-only|runner|fleet)|[A-Z]{4}",
+        line,
     )
     return no_load is None
 
@@ -74,6 +75,8 @@ def short(line: str) -> Iterator[list[str]]:
     words = shlex.split(line.replace("\\", "/"))
     words = words[2:] if words[0] == "fathom" else words[1:]
     words = [_word(word) for word in words if not _TIME.fullmatch(word)]
+    if not targets(words):
+        return
     first = words.index(targets(words)[0])
     words[first:first] = ["-d1", "-W0", "--stop-ios=40"]
     for turn in range(max(len(VALUES.get(word, ("",))) for word in words)):

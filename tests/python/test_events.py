@@ -80,4 +80,4 @@ def test_progress_shows_phase_and_figures() -> None:
     shown = screen.getvalue()
     assert "filling [x].dat" in shown
     assert "1 of 4 MiB" in shown
-    assert "12,345 IOPS  3.0 MiB/s  p99 2.500 ms" in shown
+    assert "12,345 IOPS  3.0 MiB/s  p50 0.000 ms  p99 2.500 ms" in shown

@@ -227,7 +227,7 @@ def test_a_damaged_result_is_told_and_the_others_are_listed(
 
 
 def test_a_result_that_unpacks_to_absurd_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fathom.store.records._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("fathom.store.packing._MOST_BYTES", 1 << 20)
     assert len(unpack_json(zlib.compress(bytes(1 << 20)))) == 1 << 20
     with pytest.raises(ValueError, match="absurd size"):
         unpack_json(zlib.compress(bytes((1 << 20) + 1)))

@@ -233,7 +233,9 @@ def test_each_help_has_an_example() -> None:
     without = {name for name, _verb in verbs()} - {*EXAMPLES}
     # Each writes whole devices, adopts what an example cannot have, or needs a target's server.
     lun = {f"lun {one}" for one in ("setup", "create", "map", "connect", "list", "remove")}
-    assert without == {"prepare adopt", "prepare condition"} | lun
+    # And these serve until they are ended.
+    fleet = {"fleet start", "fleet join"}
+    assert without == {"prepare adopt", "prepare condition"} | lun | fleet
     for name in EXAMPLES:
         assert EXAMPLES[name][0] in " ".join(command(*name.split(), "--help").stdout.split())
 
@@ -285,7 +287,7 @@ def test_each_verb_that_measures_has_the_options_of_all_or_a_reason() -> None:
         (["run", "-c1M", "-b4K", "-w10", "-d2", "-W1", "x.dat"], "1 run, about 0:03"),
         (["run", "sql-oltp-70", "-d1", "-W0", "-c8M", "x.dat"], "1 run, about 0:01"),
         (["repeat", "-c1M", "-d2", "-W1", "x.dat"], "10 runs, about 0:30; their spread"),
-        (["compare", "--run", "-o1", "-o2", "-c1M", "-d2", "-W1", "x.dat"], "20 runs in turns"),
+        (["compare", "--run", "-o1", "-o2", "-c1M", "-d2", "-W1", "x.dat"], "20 interleaved runs"),
         (["sweep", "--depth", "1,2", "-c1M", "x.dat"], "2 cells"),
         (["tune", "-r", "-c1M", "x.dat"], "about"),
     ],

@@ -53,6 +53,12 @@ CALLS: dict[str, list[list[str]]] = {
     "plot": [["load-curve", "e1", "-o", "/nonexistent/x.svg"]],
     "delete": [["99", "--yes"]],
     "store": [["copy", "missing.sqlite", "to.sqlite"]],
+    "density": [["--databases", "0", "."]],
+    "resources": [["missing.xml"], []],
+    "lun": [["list", "--on", "lio"], ["setup", "--explain"]],
+    "fleet": [["show", "127.0.0.1:1", "--tls", "missing"], ["certificates"]],
+    "scale": [["--fleet", "local:1", "-c1M", NAME], ["-b4K", NAME]],
+    "serve": [["--listen", "0.0.0.0:0"], ["user", "list"]],
     "doctor": [[]],
     "baseline": [["list"], ["remove", "none"]],
 }
@@ -60,6 +66,8 @@ PLAIN: dict[str, str] = {}
 # A terminal of so many columns is the standard output; the other streams stay.
 ON_A_TERMINAL = """
 import fcntl, pty, struct, termios
+# They would be believed before the terminal.
+os.environ.pop("COLUMNS", None), os.environ.pop("LINES", None)
 kept = os.dup(0), os.dup(2)
 child, ours = pty.fork()
 if child:

@@ -19,14 +19,16 @@ from unittest import mock
 
 import pytest
 from fabricated import fabricated
-from fathom import cli
+from fathom import cli, luns
 from fathom.cli import main
+from fathom.cli.commands.scale import show_scaling
 from fathom.cli.verbs import VERBS
 from fathom.cli.views import assess as assess_view
 from fathom.cli.views import runs as runs_view
 from fathom.cli.views import table_format, whole_console
 from fathom.cli.views.comparison import show_comparison
 from fathom.cli.views.density import show_density
+from fathom.cli.views.fleet import hosts_table
 from fathom.cli.views.plain import plain_streams
 from fathom.cli.views.sweep import show_sweep
 from fathom.cli.views.tune import show_tune
@@ -35,8 +37,9 @@ from fathom.cli.views.whole_table import WholeColumn, WholeTable
 from fathom.databases.pgbench import DatabaseFigures
 from fathom.experiments.density import Density, DensityPlan
 from fathom.experiments.density.outcome import Measured, sentences_of, stepped
+from fathom.experiments.scale import ScalePoint, Scaling
+from fathom.fleet.showing import ShownHost
 from fathom.host import Limit
-from fathom.luns import provider
 from fathom.store import Store
 from reported import saved_assessment, saved_preparations, saved_repetition
 from simulated_storage import Truth
@@ -132,8 +135,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, WholeTab
         taken.verb = "lun"
         rows = [{"target": f"iqn.2026-11.org.lab:{'l' * 90}", "lun": "1", "path": CORPUS[0]}]
         offered = mock.Mock(listed=mock.Mock(return_value=rows))
-        with mock.patch.object(provider, "provider_of", return_value=offered):
+        with mock.patch.object(luns, "provider_of", return_value=offered):
             _call("lun", "list", "--on", "tgt")
+        taken.verb = "scale"
+        points = [ScalePoint(9 * at, at, 12345.678, 48.2, 1.5e6, 0.98, None) for at in (1, 99)]
+        show_scaling(Scaling(1, tuple(points), None), "s.sqlite", as_json=False)
+        taken.verb = "fleet"
+        host = ShownHost("h" * 60, f"tls://{'a' * 60}:8786", "0.1.0", "6.18", -1234567, 98, "free")
+        runs_view.console().print(hosts_table([host]))
         last = max(one.id for one in store.experiments.list())
         measured = ("-c1M", "-b4K", "-W0", "-L", "--stop-ios=500", "-d1", str(long))
         commands = [

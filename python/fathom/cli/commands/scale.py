@@ -21,7 +21,7 @@ from fathom.units import NS_PER_MS
 if TYPE_CHECKING:
     from fathom.experiments.scale import ScalePoint, Scaling
 
-__all__ = ["scale"]
+__all__ = ["scale", "show_scaling"]
 
 
 def scale(
@@ -56,13 +56,13 @@ def scale(
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
-    _show(found, name, as_json=as_json)
+    show_scaling(found, name, as_json=as_json)
     if found.failure is not None:
         fail(found.failure, EXIT_FAILED)
 
 
-def _show(found: Scaling, store: str, *, as_json: bool) -> None:
-
+def show_scaling(found: Scaling, store: str, *, as_json: bool) -> None:
+    """Show what each number of hosts did, and what that says."""
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
         return
