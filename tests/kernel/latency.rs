@@ -71,7 +71,7 @@ fn beside<T>(slow: &SlowFs, measure: impl FnOnce() -> T) -> (T, f64) {
 #[test]
 fn the_mean_latency_is_that_of_a_file_system_that_takes_5_ms() {
     let Some(slow) = slow_fs(DELAY) else { return };
-    // At a greater queue depth FUSE serves one I/O of a ring after the other, as part of its submission.
+    // At a greater queue depth the kernel's workers hand I/Os over, and their waking is part of the latency.
     for way in ["-o1", "-o1 --engine=uring", "-o1 -t4"] {
         let mut ratios = Vec::new();
         while ratios.len() < TRIES && !ratios.iter().any(|ratio| (0.98..1.02).contains(ratio)) {

@@ -447,7 +447,7 @@ pub fn ring(
     workers: Workers,
 ) -> Result<UringBackend, SetupError> {
     let served_by_workers = !resources.files.iter().all(TargetFile::takes_nowait);
-    let waits = is_any_waited_for(&resources);
+    let waits = needs_workers(&resources);
     let slots = resources.buffers.len();
     let unregistered_buffers = !thread.registers_buffers;
     let options = RingOptions { unregistered_buffers, ..RingOptions::default() };
@@ -467,13 +467,13 @@ pub fn ring(
     Ok(UringBackend::new(ring).with_workers(format!("served by kernel workers{words}"), batch))
 }
 
-/// Whether a ring would wait for the I/O of any target within the call that hands it over, unless it leaves
-/// it to the kernel's workers.
-fn is_any_waited_for(resources: &Resources) -> bool {
+/// Whether a ring would wait for the I/O of any target within the call that hands it over although others are to
+/// be in flight meanwhile. One I/O at a time is better waited for: a worker would only add its own waking.
+fn needs_workers(resources: &Resources) -> bool {
     // A server that does not even tell what its file system is called is one, too.
     let is_waited_for =
         |file: &TargetFile| !file.takes_nowait() && is_served(file.as_std()).unwrap_or(true);
-    resources.files.iter().any(is_waited_for)
+    resources.buffers.len() > 1 && resources.files.iter().any(is_waited_for)
 }
 
 /// Whether a thread's I/Os have a schedule.
@@ -504,7 +504,7 @@ pub fn tuned_ring(
         polled: tuning.polled,
         submission_thread: tuning.submission_thread.map(|one| SubmissionThread { cpu: one.cpu }),
     };
-    let waits = is_any_waited_for(&resources);
+    let waits = needs_workers(&resources);
     let mut ring = Ring::with_options(resources, options)?;
     if waits {
         ring.leave_to_workers();
