@@ -27,7 +27,7 @@ from docutils.nodes import literal  # noqa: E402 - The same.
 project = "Fathom"
 author = "The maintainers of Fathom"
 release = fathom.__version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 exclude_patterns = ["pictures/**"]
 nitpicky = True
 # Types of other projects: their pages would have to be fetched to link to them.
@@ -42,11 +42,18 @@ smartquotes = False
 # A command without a prompt is no Python, in which "import" and "if" would be coloured.
 highlight_language = "none"
 
+# Of a block with prompts, its commands are copied; of one without, all of it. A line that ends in a
+# backslash goes on in the next.
+copybutton_prompt_text = "$ "
+copybutton_line_continuation_character = "\\"
+
 # Headings down to this depth can be linked to, and such links are checked.
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 
 autodoc_typehints = "description"
+# A default stands as it is written, not as all that it holds.
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 

@@ -1,0 +1,71 @@
+"""What readers do with the built site in a browser: search it, and copy its commands."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from test_docs_site import _DOCS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Debian's chromium is not installed")
+PAGES = ["index", "glossary", "tasks/caches"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build three pages, by the site's own settings; others' links to them do not matter here."""
+    source = tmp_path_factory.mktemp("source")
+    for page in PAGES:
+        (source / page).parent.mkdir(exist_ok=True)
+        shutil.copy(_DOCS / f"{page}.md", source / f"{page}.md")
+    shutil.copytree(_DOCS / "pictures", source / "pictures")
+    (source / "index.md").write_text("# Pages\n\n```{toctree}\nglossary\ntasks/caches\n```\n")
+    build = [sys.executable, "-m", "sphinx", "-Q", "-c", _DOCS, source, source / "site"]
+    subprocess.run(build, check=True)
+    return source / "site"
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+        yield context.new_page()
+        browser.close()
+
+
+def test_the_search_finds_a_page_by_a_word_of_it(site: Path, page: Page) -> None:
+    page.goto((site / "index.html").as_uri())
+    page.get_by_placeholder("Search").first.fill("coordinated omission")
+    page.keyboard.press("Enter")
+    found = page.locator("#search-results li a").first
+    found.wait_for()
+    assert found.inner_text() == "Glossary"
+    found.click()
+    assert page.url.split("?")[0].endswith("glossary.html")
+
+
+def test_a_copied_block_is_its_commands_without_prompts_and_output(site: Path, page: Page) -> None:
+    page.goto((site / "tasks/caches.html").as_uri())
+    block = page.locator("div.highlight", has_text="$ fathom run").first
+    block.hover()
+    block.locator("button.copybtn").click()
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    shown = [
+        line.removeprefix("$ ")
+        for line in block.locator("pre").inner_text().splitlines()
+        if line.startswith("$ ")
+    ]
+    assert copied == shown
+    assert len(copied) >= 3
