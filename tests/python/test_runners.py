@@ -21,6 +21,7 @@ from fathom.experiments.axes import parse_axes
 from fathom.experiments.sweep.experiment import sweep
 from fathom.experiments.sweep.plan import plan_sweep
 from fathom.runners import stored_figures
+from fathom.runners.known_mean import known_mean
 from fathom.store import Store
 from fathom.tools.choose import foreign_runner
 from fio_traces import needs_fio
@@ -311,6 +312,16 @@ def test_a_run_of_fixed_length_tells_its_mean_without_a_rule_that_nobody_gave(
     (sentence,) = stop_sentences(span)
     assert sentence.startswith("With 95 % confidence the mean is between ")
     assert "asked for" not in sentence
+
+
+def test_a_mean_of_fewer_than_no_ios_was_thought_possible() -> None:
+    span = {"stop": {"confidence": None}}
+    series = [40.0, 0.0, 9_000.0, 0.0, 25.0, 0.0, 30_000.0, 10.0]
+    found = known_mean(series, 100, span)
+    assert found is not None
+    known = found["confidence"]
+    assert known["precision_percent"] > 100
+    assert known["iops_low"] == 0
 
 
 @needs_fio

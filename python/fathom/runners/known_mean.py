@@ -39,7 +39,7 @@ def known_mean(
         "confidence": {
             "level_percent": level,
             "iops_mean": found.mean,
-            "iops_low": found.low,
+            "iops_low": max(found.low, 0.0),
             "iops_high": found.high,
             "precision_percent": 100 * found.relative_half_width,
             # Nothing is asked for where the duration is fixed.

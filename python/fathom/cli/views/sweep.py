@@ -87,7 +87,9 @@ def _figures(cell: SweptCell) -> list[str]:
         return ["-", "-", "-", "-", "-", f"{cell.source}: {cell.failure or ''}".rstrip(": ")]
     width = "-"
     if cell.iops_low is not None and cell.iops_high is not None:
-        width = f"{50 * (cell.iops_high - cell.iops_low) / cell.iops:.1f}"
+        # An interval ends at 0, which no mean is below; what is known of the mean does not.
+        half = (cell.iops_high - cell.iops_low) / 2 if cell.iops_low else cell.iops_high - cell.iops
+        width = f"{100 * half / cell.iops:.1f}"
     return [
         f"{cell.iops:,.0f}",
         width,

@@ -349,7 +349,7 @@ class _Sweeping:
             "measured",
             iops=figures.iops,
             mib_per_s=figures.mib_per_s,
-            iops_low=None if half is None else figures.iops * (1 - half),
+            iops_low=None if half is None else figures.iops * max(1 - half, 0.0),
             iops_high=None if half is None else figures.iops * (1 + half),
             is_precise=(half is not None and half <= self.plan.precision) if is_adaptive else None,
             figures=figures,
