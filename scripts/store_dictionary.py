@@ -40,7 +40,7 @@ def main() -> None:
             host = {**result.raw["host"], "name": "host", "kernel": "Linux 6.1.0", "cpu_model": ""}
             raw = {**result.raw, "host": host}
             text = json.dumps(raw, separators=(",", ":"))
-            text = text.replace(str(place), "/x.dat").replace("bucket_lower_ns", "bucket_steps_ns")
+            text = text.replace(str(place), "/x.dat").replace("bucket_lower_ns", "bucket_steps")
             # What differs in each run is in none of them.
             parts.append(NUMBERS.sub("0", LISTS.sub("[1,2,2,4,8,16]", text)))
     sys.stdout.write("".join(parts)[-MOST_BYTES:])

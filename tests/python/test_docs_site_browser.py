@@ -30,8 +30,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(_DOCS / f"{page}.md", source / f"{page}.md")
     shutil.copytree(_DOCS / "pictures", source / "pictures")
     (source / "index.md").write_text("# Pages\n\n```{toctree}\nglossary\ntasks/caches\n```\n")
-    build = [sys.executable, "-m", "sphinx", "-Q", "-c", _DOCS, source, source / "site"]
-    subprocess.run(build, check=True)
+    build = [sys.executable, "-m", "sphinx", "-Q", "-c", str(_DOCS), str(source)]
+    subprocess.run([*build, str(source / "site")], check=True)
     return source / "site"
 
 

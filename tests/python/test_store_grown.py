@@ -59,9 +59,12 @@ def test_what_is_packed_comes_back_exactly() -> None:
     several: tuple[dict[str, object], ...] = (
         {"latency": {"bucket_lower_ns": [5, 7, 7000], "bucket_counts": [1, 2, 3]}},
         {"bucket_lower_ns": []},
-        {"name": '"bucket_steps_ns":[1,2]', "other": "\u2028"},
+        # The layout of buckets up to its greatest, and ends that are none of it.
+        {"bucket_lower_ns": [0, 1, 2047, 2048, 2050, 4092, 4096, 2047 << 53]},
+        {"bucket_lower_ns": [2049]},
+        {"name": '"bucket_steps":[1,2]', "other": "\u2028"},
         # Of another's making: it is left as it is.
-        {"bucket_steps_ns": [1, 2, 3]},
+        {"bucket_steps": [1, 2, 3]},
     )
     for data in several:
         packed = pack_json(data)

@@ -1,10 +1,11 @@
 """Results as the store keeps them: JSON, compressed with what all results have in common.
 
 A result is mostly names of fields, which are the same in each, and the lower ends of the buckets of
-its histograms, which rise by the same few steps. So the ends are kept as steps, and zlib is given a
-dictionary (RFC 1950, "FDICT") of what a usual result looks like. The dictionaries are files of this
-package that never change; which one was used stands in the data (its Adler-32). What was saved
-before has none, and is read as it is.
+its histograms. These have a number each (ten bits behind the leading one), and the numbers rise by
+few. So the ends are kept as steps from number to number, and zlib is given a dictionary (RFC 1950,
+"FDICT") of what a usual result looks like. The dictionaries are files of this package that never
+change; which one was used stands in the data (its Adler-32). What was saved before has none, and is
+read as it is.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ _LEVEL, _MEMORY = 9, 9
 _MOST_BYTES = 1 << 30
 _HEADER_BYTES, _HAS_DICTIONARY = 6, 0x20
 _ENDS = re.compile(r'"bucket_lower_ns":\[(\d+(?:,\d+)*)\]')
-_STEPS = re.compile(r'"bucket_steps_ns":\[(-?\d+(?:,-?\d+)*)\]')
-_STEPS_NAME = '"bucket_steps_ns":['
+_STEPS = re.compile(r'"bucket_steps":\[(-?\d+(?:,-?\d+)*)\]')
+_STEPS_NAME = '"bucket_steps":['
+# Ends have 11 significant bits at most.
+_BITS = 11
+_HALF = 1 << (_BITS - 1)
 
 
 def pack_json(data: Mapping[str, Any]) -> bytes:
@@ -100,13 +104,30 @@ def _decompressed(packed: bytes, dictionary: bytes) -> bytes:
 
 
 def _as_steps(found: re.Match[str]) -> str:
-    ends = [0, *map(int, found[1].split(","))]
-    return f"{_STEPS_NAME}{','.join(str(after - before) for before, after in pairwise(ends))}]"
+    ends = [int(end) for end in found[1].split(",")]
+    numbers = [_number_of(end) for end in ends]
+    # A histogram of another layout is left as it is.
+    if [_end_of(number) for number in numbers] != ends:
+        return found[0]
+    steps = (str(after - before) for before, after in pairwise([0, *numbers]))
+    return f"{_STEPS_NAME}{','.join(steps)}]"
 
 
 def _as_ends(found: re.Match[str]) -> str:
-    ends = accumulate(map(int, found[1].split(",")))
-    return f'"bucket_lower_ns":[{",".join(map(str, ends))}]'
+    numbers = accumulate(map(int, found[1].split(",")))
+    return f'"bucket_lower_ns":[{",".join(str(_end_of(number)) for number in numbers)}]'
+
+
+def _number_of(end: int) -> int:
+    shift = max(end.bit_length() - _BITS, 0)
+    return shift * _HALF + (end >> shift)
+
+
+def _end_of(number: int) -> int:
+    if number < 2 * _HALF:
+        return number
+    shift, rest = divmod(number - _HALF, _HALF)
+    return (_HALF + rest) << shift
 
 
 def _dictionary_of(packed: bytes) -> int | None:
