@@ -306,7 +306,9 @@ impl Case<'_> {
         };
         let above = self.origin().layers.iter().filter(|layer| !lowest.contains(layer));
         let layers: Vec<&LayerUse> = above.map(|&layer| self.layer(layer)).collect();
-        let last = layers.into_iter().rfind(saw);
+        // What did not come through one layer, others brought to those below.
+        let through = layers.into_iter().take_while(|layer| layer.seen.is_none() || saw(layer));
+        let last = through.filter(saw).last();
         last.map_or_else(String::new, |layer| {
             let what = if layer.kind == LayerKind::Loop { "the loop device " } else { "" };
             format!("; {what}{} saw them", in_words(layer))
