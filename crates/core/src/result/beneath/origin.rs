@@ -83,7 +83,12 @@ impl Case<'_> {
         if lowest.iter().all(|&one| self.layer(one).kind == LayerKind::Memory) {
             return (AnsweredBy::Memory, self.from_memory(&lowest));
         }
-        self.counted(&lowest)
+        let (answered_by, words) = self.counted(&lowest);
+        // The devices count the I/Os of all of them.
+        let is_alone = self.asked_together(&lowest) == self.origin().asked;
+        let words =
+            if is_alone { words } else { format!("of all targets on the same devices: {words}") };
+        (answered_by, words)
     }
 
     /// What lies in memory may have been moved to swap; the kernel fetches it on account of whoever uses it.

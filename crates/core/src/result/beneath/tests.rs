@@ -339,6 +339,20 @@ fn of_several_targets_only_the_one_that_missed_is_told() {
     assert_eq!(doubted.collect::<Vec<_>>(), ["/run/x.dat", "/dev/sda1"]);
 }
 
+/// Of each of two files that share their blocks it said "all of 2,465 reads", which were those of both.
+#[test]
+fn what_the_devices_saw_of_several_targets_is_not_said_of_one() {
+    let fake = Fake::new();
+    let span = plan(&["/x.dat", "/y.dat"]);
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("sda", [2 * READS, 2 * BYTES, 0, 0]);
+        fake.fetched(2 * BYTES);
+    });
+    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
+    let expected = "of all targets on the same devices: all of 20,000 reads (78.1 MiB) reached sda";
+    assert!(beneath(&result).targets.iter().all(|origin| origin.sentence == expected));
+}
+
 #[test]
 fn writes_that_stay_in_the_page_cache_are_told_beside_reads_that_reach_the_disk() {
     let fake = Fake::new();
