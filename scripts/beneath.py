@@ -498,10 +498,11 @@ def _page(cells: list[Cell], left_out: dict[str, str]) -> str:
 def _merged(before: Path, page: str) -> str:
     """Return the page as it was, with the places that were measured now in place of their own."""
     old, new = (_sections(text) for text in (before.read_text(), page))
-    new.pop("## Left out", None)
-    first, *_ = old
     end = old.pop("## Left out", "")
-    return "".join({first: old[first], **old, **new, "## Left out": end}.values())
+    new.pop("## Left out", None)
+    # What the page says of itself stays, too.
+    new.pop(next(iter(new)))
+    return "".join({**old, **new}.values()) + end
 
 
 def _sections(page: str) -> dict[str, str]:
@@ -523,9 +524,9 @@ made on Linux {kernel}.
 (`beneath`); the kinds of its warnings stand behind. The script computes the numbers of each
 sentence again from the counters of the layers, and fails if one is not so. Loads are 16 KiB at
 random places of {size} MiB, four at a time, for a second. Where the disk saw more than was asked,
-others used it, or more was read than asked for; what lies in the data (`all_zero_data`,
-`constant_data`, `unwritten_extents`) is told of reads. Data that are not random are written past
-the page cache and through it; into what is sparse, random data are."""
+others used it, or more was read than requested; what lies in the data (`all_zero_data`,
+`constant_data`, `unwritten_extents`) is reported of reads. Data that are not random are written
+past the page cache and through it; into what is sparse, random data are."""
 PREFACE = PREFACE.replace("{size}", str(FILE_BYTES // MIB))
 
 

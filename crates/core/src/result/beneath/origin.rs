@@ -81,7 +81,7 @@ impl Case<'_> {
             return (AnsweredBy::Unseen, words);
         }
         if lowest.iter().all(|&one| self.layer(one).kind == LayerKind::Memory) {
-            return (AnsweredBy::Memory, self.from_memory(&lowest));
+            return (AnsweredBy::Memory, self.memory_in_words(&lowest));
         }
         let (answered_by, words) = self.counted(&lowest);
         // The devices count the I/Os of all of them.
@@ -92,7 +92,7 @@ impl Case<'_> {
     }
 
     /// What lies in memory may have been moved to swap; the kernel fetches it on account of whoever uses it.
-    fn from_memory(&self, lowest: &[u32]) -> String {
+    fn memory_in_words(&self, lowest: &[u32]) -> String {
         let names: Vec<String> = lowest.iter().map(|&one| in_words(self.layer(one))).collect();
         let names = names.join(", ");
         let fetched = self.beneath.process.map_or(0, |own| own.read_bytes);
