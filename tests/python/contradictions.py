@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from fathom.experiments.assess import Cell
+    from fathom.experiments.assess.key_figure import KeyFigure
     from fathom.experiments.assess.side_by_side import SideBySide
     from fathom.findings import Confidence
 
@@ -122,6 +123,21 @@ class Judge:
             hold(one.value is None or one.text.split()[0] != "nan", one)
             hold((one.value is None) == (one.text == "not measured"), one)
             hold(one.value is None or one.conditions, one)
+            if one.value is not None:
+                self._key_figure(one, one.value)
+
+    def _key_figure(self, one: KeyFigure, value: float) -> None:
+        """Hold the words of a figure against its value, and that against the run that it names."""
+        figures = self.figures[one.cell_key or ""]
+        name = {"ns": "latency_mean_ns", "ios_per_s": "iops", "mib_per_s": "mib_per_s"}[one.unit]
+        hold(getattr(figures, name) == value, one)
+        hold(self.runs[one.run_id].figures is figures, one)
+        if one.unit == "ns":
+            hold(one.text == time_words(value), one)
+            return
+        hold(one.text.endswith(" IOPS" if one.unit == "ios_per_s" else " MiB/s"), one)
+        (told,) = number_in(one.text)
+        hold(abs(told - value) <= max(0.5 * (value >= 9.5), 0.05 * value), one)
 
     def _evidence(self) -> None:
         for claim in self.verdict.claims:
