@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Measure what a result says of file systems, layers, caches, and data that this kernel has.
 
-    scripts/beneath.py [--diskspd FILE] [--page docs/beneath.md] [--only WORD]
+    scripts/beneath.py [--diskspd FILE] [--page docs/beneath.md] [--only WORD] [--loops ONE,OTHER]
 
 Each place is made in a scratch folder (as root), used, and taken away. Of each run stand in the
 page: what was asked, what the lowest device saw meanwhile, and which warnings the result has. A
 cell is wrong if its figure is not the device's and nothing is said: the exit code is then 1, and
-the cell is named. A place that this kernel does not have is left out, with the reason.
+the cell is named. A place that this kernel does not have is left out, with the reason. With
+``--only`` the other places of the page stay as they are.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ FILE_BYTES = 48 * MIB
 IMAGE_BYTES = 400 * MIB
 EDGE_BYTES = 10 * 16 << 10
 """What may be in flight at the edges of a load."""
-DEVICES = ("/dev/loop11", "/dev/loop12")
+DEVICES = ["/dev/loop11", "/dev/loop12"]
 CACHING = {
     "past the cache": "-Su",
     "past it, through": "-Sh",
@@ -97,10 +98,11 @@ class Cell:
 def main() -> int:
     """Measure all cells, and write the page."""
     options = _options()
+    DEVICES[:] = options.loops.split(",")
     cells: list[Cell] = []
     left_out: dict[str, str] = {}
     for name, place in PLACES.items():
-        if options.only and options.only not in name:
+        if options.only and options.only.lower() not in name.lower():
             continue
         try:
             with ExitStack() as stack:
@@ -114,7 +116,7 @@ def main() -> int:
         print(f"wrong: {cell}", file=sys.stderr)
     page = _page(cells, left_out)
     if options.page:
-        options.page.write_text(page)
+        options.page.write_text(_merged(options.page, page) if options.only else page)
     else:
         print(page)
     return int(bool(wrong))
@@ -125,6 +127,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--diskspd", type=Path, default=Path("target/release/diskspd"))
     parser.add_argument("--page", type=Path)
     parser.add_argument("--only", help="only places with this word in their name")
+    parser.add_argument("--loops", default=",".join(DEVICES), help="two loop devices that are free")
     return parser.parse_args()
 
 
@@ -160,7 +163,8 @@ def _mounted(*arguments: str) -> Iterator[Path]:
 
 
 @contextmanager
-def _loop(image: Path, *, direct: bool, device: str = DEVICES[0]) -> Iterator[Path]:
+def _loop(image: Path, *, direct: bool, device: str = "") -> Iterator[Path]:
+    device = device or DEVICES[0]
     _run("losetup", f"--direct-io={'on' if direct else 'off'}", device, str(image))
     try:
         yield Path(device)
@@ -199,6 +203,23 @@ def _file_system(
         device = stack.enter_context(_loop(_image(stack), direct=direct))
         _run(f"mkfs.{kind}", "-F" if kind.startswith("ext") else "-f", "-q", str(device))
         return Place(stack.enter_context(_mounted("-t", kind, "-o", options, str(device))))
+
+    return place
+
+
+def _over_fuse(kind: str, driver: str) -> Callable[[ExitStack], Place]:
+    """Return a file system over a device of this host that a process serves."""
+
+    def place(stack: ExitStack) -> Place:
+        for program in (f"mkfs.{kind}", driver):
+            if shutil.which(program) is None:
+                raise LeftOutError(f"there is no {program}")
+        device = stack.enter_context(_loop(_image(stack), direct=True))
+        _run(f"mkfs.{kind}", *(("-F", "-Q") if kind == "ntfs" else ()), str(device))
+        folder = _disk_folder(stack)
+        _run(driver, str(device), str(folder))
+        stack.callback(_run, "umount", str(folder))
+        return Place(folder)
 
     return place
 
@@ -321,6 +342,8 @@ PLACES: dict[str, Callable[[ExitStack], Place]] = {
     "erofs": _image_of("mkfs.erofs", "erofs"),
     "erofs with compression": _image_of("mkfs.erofs", "erofs", "-zlz4"),
     "folder served over FUSE": _served,
+    "NTFS over FUSE (NTFS-3G) on a loop device": _over_fuse("ntfs", "ntfs-3g"),
+    "exFAT over FUSE on a loop device": _over_fuse("exfat", "mount.exfat-fuse"),
     "zram": _zram,
     "disk with its partitions": _whole_disk,
     "null engine": _null,
@@ -472,6 +495,22 @@ def _page(cells: list[Cell], left_out: dict[str, str]) -> str:
     return "\n".join(lines)
 
 
+def _merged(before: Path, page: str) -> str:
+    """Return the page as it was, with the places that were measured now in place of their own."""
+    old, new = (_sections(text) for text in (before.read_text(), page))
+    end = old.pop("## Left out", "")
+    new.pop("## Left out", None)
+    # What the page says of itself stays, too.
+    new.pop(next(iter(new)))
+    return "".join({**old, **new}.values()) + end
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Return the parts of a page, each with its head, by their heads."""
+    parts = re.split(r"^(?=## )", page, flags=re.MULTILINE)
+    return {part.partition("\n")[0]: part for part in parts}
+
+
 HEAD = "| data | load | through | asked | seen at the device | answered by | the result says |"
 PREFACE = """# What lies beneath
 
@@ -485,9 +524,9 @@ made on Linux {kernel}.
 (`beneath`); the kinds of its warnings stand behind. The script computes the numbers of each
 sentence again from the counters of the layers, and fails if one is not so. Loads are 16 KiB at
 random places of {size} MiB, four at a time, for a second. Where the disk saw more than was asked,
-others used it, or more was read than asked for; what lies in the data (`all_zero_data`,
-`constant_data`, `unwritten_extents`) is told of reads. Data that are not random are written past
-the page cache and through it; into what is sparse, random data are."""
+others used it, or more was read than requested; what lies in the data (`all_zero_data`,
+`constant_data`, `unwritten_extents`) is reported of reads. Data that are not random are written
+past the page cache and through it; into what is sparse, random data are."""
 PREFACE = PREFACE.replace("{size}", str(FILE_BYTES // MIB))
 
 

@@ -12,7 +12,9 @@ import argparse
 import random
 import re
 import sys
+import traceback
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,8 +38,10 @@ from fathom.findings import RULES, Finding
 from fathom.units import time_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from fathom.experiments.assess import Cell
+    from fathom.experiments.assess.key_figure import KeyFigure
     from fathom.experiments.assess.side_by_side import SideBySide
     from fathom.findings import Confidence
 
@@ -48,18 +52,22 @@ STORED = 0.05
 CONFIDENCES: tuple[Confidence, ...] = ("certain", "likely", "possible")
 
 
+def target_of(name: str, *, writes: bool, is_direct: bool) -> AssessedTarget:
+    """Return a target of a GiB."""
+    path = Path(f"/nowhere/{name}")
+    return AssessedTarget(name, path, GIB, is_scratch=True, writes=writes, is_direct=is_direct)
+
+
+@cache
+def planned(*, writes: bool, is_direct: bool) -> tuple[list[Cell], list[Cell]]:
+    """Return the cells of such a target, and those left out; workloads are read once."""
+    return plan_cells(target_of("any", writes=writes, is_direct=is_direct), EFFORT)
+
+
 def drawn_target(draw: random.Random, name: str) -> TargetCells:
     """Return a target of which some cells are done; a few end early, or may not write."""
-    writes = draw.random() < 0.7
-    target = AssessedTarget(
-        name=name,
-        path=Path(f"/nowhere/{name}"),
-        size_bytes=GIB,
-        is_scratch=True,
-        writes=writes,
-        is_direct=draw.random() < 0.8,
-    )
-    kept, left_out = plan_cells(target, EFFORT)
+    target = target_of(name, writes=draw.random() < 0.7, is_direct=draw.random() < 0.8)
+    kept, left_out = planned(writes=target.writes, is_direct=target.is_direct)
     ends = draw.choice((0, 1, 2, 5, 1_000, 1_000, 1_000))
     cells = []
     for number, cell in enumerate(kept):
@@ -115,6 +123,21 @@ class Judge:
             hold(one.value is None or one.text.split()[0] != "nan", one)
             hold((one.value is None) == (one.text == "not measured"), one)
             hold(one.value is None or one.conditions, one)
+            if one.value is not None:
+                self._key_figure(one, one.value)
+
+    def _key_figure(self, one: KeyFigure, value: float) -> None:
+        """Hold the words of a figure against its value, and that against the run that it names."""
+        figures = self.figures[one.cell_key or ""]
+        name = {"ns": "latency_mean_ns", "ios_per_s": "iops", "mib_per_s": "mib_per_s"}[one.unit]
+        hold(getattr(figures, name) == value, one)
+        hold(self.runs[one.run_id].figures is figures, one)
+        if one.unit == "ns":
+            hold(one.text == time_words(value), one)
+            return
+        hold(one.text.endswith(" IOPS" if one.unit == "ios_per_s" else " MiB/s"), one)
+        (told,) = number_in(one.text)
+        hold(abs(told - value) <= max(0.5 * (value >= 9.5), 0.05 * value), one)
 
     def _evidence(self) -> None:
         for claim in self.verdict.claims:
@@ -305,10 +328,26 @@ def judge_many(count: int, seed: int) -> None:
             raise
 
 
+def contradictions(count: int, seed: int) -> Iterator[str]:
+    """Judge all sets, and give each contradiction with where it was found."""
+    for number in range(count):
+        try:
+            judge_one(random.Random(f"{seed}:{number}"))  # noqa: S311 - Repeatable.
+        except Exception as error:  # noqa: BLE001 - Whatever it is, it has a seed.
+            at = traceback.extract_tb(error.__traceback__)[-2:]
+            places = " < ".join(f"{one.name}:{one.lineno}" for one in reversed(at))
+            yield f"seed {seed}, set {number}: {type(error).__name__} in {places}: {error}"
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Hold drawn results against their sentences.")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    judge_many(options.count, options.seed)
-    sys.stdout.write(f"{options.count} sets of results, no sentence contradicts its figures\n")
+    found = 0
+    for line in contradictions(options.count, options.seed):
+        found += 1
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{options.count} sets of results, {found or 'no'} contradictions\n")
+    sys.exit(int(bool(found)))

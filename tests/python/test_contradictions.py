@@ -16,7 +16,7 @@ from fathom.report.figures._shared_loads import overall
 if TYPE_CHECKING:
     from fathom.report.figures._shared_loads import Difference
 
-SETS = 150
+SETS = 100
 
 
 def test_no_sentence_contradicts_its_figures() -> None:

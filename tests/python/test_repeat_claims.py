@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fathom.report.material import Side
 
 MEMORY = ("not_the_device", "Memory and no device answered: it lies on tmpfs.")
+SWAP = ("not_the_device", "Memory and swap answered: of 9 reads, 36 KiB were fetched from swap.")
 CACHE = ("not_the_device", "Of 834,436 reads (3.2 GiB), 7 (28 KiB) reached vda.")
 
 
@@ -44,6 +45,7 @@ def side_of(store: Store, results: Sequence[Result]) -> Side:
     [
         ((), ""),
         ((MEMORY,), "memory and no device answered (certain)"),
+        ((SWAP,), "memory and swap answered (certain)"),
         ((CACHE,), "something else than the device answered (certain)"),
     ],
 )

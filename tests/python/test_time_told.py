@@ -1,11 +1,21 @@
-"""The time that experiments say they take, against what they took on a simulated clock."""
+"""The time that experiments say they take, against what they took on a simulated clock.
+
+``FATHOM_TIMES_TOLD=10`` takes ten times as many cases, as ``make soak`` does.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
+from fabricated import fabricated, latencies_ns
+from fathom import Result
 from fathom.cli.views.experiment_line import left_words
 from fathom.experiments._run_times import further_run_s
 from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
@@ -15,18 +25,39 @@ from fathom.runners import measure as _measure
 from fathom.store import Store
 from fathom.units import clock_words
 from simulated_device import SHAPES, SimulatedDevice
-from test_repeat import result_with
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from sqlite3 import Connection
 
-    import fathom
     from fathom.experiments.progress import Progress
     from fathom.runners import RunOutcome
 
 SHARE = 0.25
 """A prediction may be off by so much."""
+TIMES = int(os.environ.get("FATHOM_TIMES_TOLD", "1"))
+
+
+def small() -> dict[str, Any]:
+    """Return a result with few figures: hundreds of runs are saved and read again."""
+    raw: dict[str, Any] = json.loads(json.dumps(dict(fabricated(latency_ns=NARROW).raw)))
+    (span,) = raw["time_spans"]
+    span["interval_ns"] = None
+    for way in ("read", "write"):
+        span["threads"][0]["targets"][0][way]["series"] = None
+    return raw
+
+
+NARROW = latencies_ns(100, 0.01, count=50)
+SMALL = small()
+
+
+def result_with(factor: float) -> Result:
+    """Return a small result at so many times its speed."""
+    (span,) = SMALL["time_spans"]
+    spans = [{**span, "measured_ns": int(span["measured_ns"] / factor)}]
+    return Result.from_json(json.dumps({**SMALL, "time_spans": spans}))
 
 
 class Clocked(NativeRunner):
@@ -52,9 +83,23 @@ class Clocked(NativeRunner):
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Store:
-    """Return a store in a file."""
-    return Store(tmp_path / "store.sqlite")
+def kept(tmp_path: Path) -> Iterator[Store]:
+    """Return a store in a file that no power cut befalls, as thousands of steps are saved."""
+
+    def hurry(connection: Connection, _record: object) -> None:
+        connection.execute("PRAGMA synchronous=OFF")
+
+    sa.event.listen(sa.Engine, "connect", hurry)
+    try:
+        with Store(tmp_path / "store.sqlite") as opened:
+            yield opened
+    finally:
+        sa.event.remove(sa.Engine, "connect", hurry)
+
+
+def say(words: str) -> None:
+    """Show what was counted, where the output of tests is shown (``pytest -s``)."""
+    sys.stdout.write(f"{words}\n")
 
 
 def is_near(told_s: float, taken_s: float) -> bool:
@@ -66,34 +111,37 @@ def test_compare_tells_the_time_of_its_pilot_and_then_of_all_its_pairs(
     kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_start, in_range, after_pilot, stood, tried = 0, 0, 0, 0, 0
-    for noise in (0.002, 0.01, 0.02, 0.04):
-        for seed in range(6):
-            random = np.random.default_rng(seed)
+    for noise, seed in product((0.002, 0.01, 0.02, 0.04), range(3 * TIMES)):
+        random = np.random.default_rng([seed, int(1000 * noise)])
 
-            def one(
-                _arguments: Sequence[str],
-                random: np.random.Generator = random,
-                noise: float = noise,
-                **_more: object,
-            ) -> fathom.Result:
-                return result_with(float(np.exp(noise * random.standard_normal())))
+        def one(
+            _arguments: Sequence[str],
+            random: np.random.Generator = random,
+            noise: float = noise,
+            **_more: object,
+        ) -> Result:
+            return result_with(float(np.exp(noise * random.standard_normal())))
 
-            monkeypatch.setattr(_measure, "run_kept", one)
-            seconds = (2, 5, 30)[seed % 3]
-            side = ("-o8", f"-d{seconds}", "-W0", "x")
-            plan = TurnsPlan(side, ("-o16", *side[1:]), seed=seed, most=40)
-            runner = Clocked(kept, seconds, seed)
-            seen: list[Progress] = []
-            compare_in_turns(kept, runner, plan, on_progress=seen.append)
-            told, pilot = plan.forecast(), seen[2 * plan.pilot - 1]
-            tried += 1
-            at_start += is_near(told.least_s, pilot.elapsed_s)
-            in_range += 0.75 * told.least_s <= runner.now_s <= 1.25 * told.most_s
-            after_pilot += is_near(pilot.elapsed_s + pilot.remaining_s, runner.now_s)
-            stood += sum(left_words(at) == "0:00" for at in seen[:-1])
-            assert seen[-1].done == seen[-1].expected == runner.runs
-            assert left_words(seen[-1]) == "0:00"
-    assert tried >= 20
+        monkeypatch.setattr(_measure, "run_kept", one)
+        seconds = (2, 5, 30)[seed % 3]
+        side = ("-o8", f"-d{seconds}", "-W0", "x")
+        plan = TurnsPlan(side, ("-o16", *side[1:]), seed=seed, most=40)
+        runner = Clocked(kept, seconds, seed)
+        seen: list[Progress] = []
+        compare_in_turns(kept, runner, plan, on_progress=seen.append)
+        told, pilot = plan.forecast(), seen[2 * plan.pilot - 1]
+        tried += 1
+        at_start += is_near(told.least_s, pilot.elapsed_s)
+        in_range += 0.75 * told.least_s <= runner.now_s <= 1.25 * told.most_s
+        after_pilot += is_near(pilot.elapsed_s + pilot.remaining_s, runner.now_s)
+        stood += sum(left_words(at) == "0:00" for at in seen[:-1])
+        assert seen[-1].done == seen[-1].expected == runner.runs
+        assert left_words(seen[-1]) == "0:00"
+    say(
+        f"compare: of {tried}, {at_start} as told, {in_range} in the range, {after_pilot} as told "
+        f"after the pilot; 0:00 too early: {stood}"
+    )
+    assert tried >= 10
     assert at_start >= 0.9 * tried
     assert in_range >= 0.9 * tried
     assert after_pilot >= 0.9 * tried
@@ -110,20 +158,24 @@ def test_what_is_left_is_a_second_at_least() -> None:
     assert (clock_words(0.0), clock_words(0.2), clock_words(59.7)) == ("0:00", "0:01", "1:00")
 
 
-def test_tune_takes_the_time_that_it_foretold_whatever_the_storage_does(tmp_path: Path) -> None:
+NOISES = ((0.002, 0.03), (0.02, 0.1), (0.06, 0.3))
+"""Between runs, and within them."""
+GRIDS = (("1..2", "1..16"), ("1..4", "1..8"))
+
+
+def test_tune_takes_the_time_that_it_foretold_whatever_the_storage_does(kept: Store) -> None:
     near, stood, tried = 0, 0, 0
-    for shape in SHAPES.values():
-        for run_noise, noise in ((0.002, 0.03), (0.02, 0.1), (0.06, 0.3)):
-            for grid in (("1..2", "1..16"), ("1..4", "1..8")):
-                device = SimulatedDevice(shape, tried, noise, run_noise=run_noise)
-                plan = plan_tune(["-b4K", "-r", "x"], *grid, grow=True)
-                seen: list[Progress] = []
-                with Store(tmp_path / f"{tried}.sqlite") as store:
-                    found = tune(store, device, plan, on_progress=seen.append)
-                tried += 1
-                near += is_near(plan.forecast().seconds, found.elapsed_s)
-                stood += sum(left_words(at) == "0:00" for at in seen[:-1])
-    assert tried >= 20
+    for turn, shape, (run_noise, noise) in product(range(TIMES), SHAPES.values(), NOISES):
+        device = SimulatedDevice(shape, tried, noise, run_noise=run_noise)
+        # The grids alternate, and each shape gets both with each noise in two turns.
+        plan = plan_tune(["-b4K", "-r", "x"], *GRIDS[(tried + turn) % 2], grow=True)
+        seen: list[Progress] = []
+        found = tune(kept, device, plan, on_progress=seen.append)
+        tried += 1
+        near += is_near(plan.forecast().seconds, found.elapsed_s)
+        stood += sum(left_words(at) == "0:00" for at in seen[:-1])
+    say(f"tune: {near} of {tried} as told; 0:00 too early: {stood}")
+    assert tried >= 10
     assert near >= 0.9 * tried
     assert not stood
 

@@ -70,6 +70,17 @@ pub(crate) fn memory_limit(tree: &Tree, folder: &str, limits: &[&str]) -> Option
     (found < i64::MAX - (1 << 20)).then_some(found)
 }
 
+/// The tightest limit of memory, the group that has it, and its bytes; none if no group has one.
+pub(crate) fn tightest_memory(tree: &Tree) -> Option<(String, u64)> {
+    let groups = of_this_process(tree);
+    let folders = groups.iter().flat_map(|group| &group.folders);
+    let limits = folders.filter_map(|folder| {
+        let limit = u64::try_from(memory_limit(tree, folder, ALL_LIMITS)?).ok()?;
+        Some((folder.clone(), limit))
+    });
+    limits.min_by_key(|&(_, limit)| limit)
+}
+
 /// What is left of the tightest limit of memory; none if no group has one.
 pub(crate) fn memory_left(tree: &Tree) -> Option<MemoryLeft> {
     let groups = of_this_process(tree);

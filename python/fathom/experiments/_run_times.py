@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fathom.engine import parse
@@ -48,8 +49,14 @@ def further_run_s(typical_s: float, durations_s: Sequence[float]) -> float:
 
 def asked_run_s(arguments: Sequence[str], runner: str = "fathom") -> float:
     """Return how long a run with these arguments takes by experience, before any has been made."""
+    return _asked_run_s(tuple(arguments), runner)
+
+
+@lru_cache(maxsize=256)
+def _asked_run_s(arguments: tuple[str, ...], runner: str) -> float:
+    """Return it; what an experiment has left is told after each run, of the same arguments."""
     seconds = START_S
-    for span in parse([*arguments])["time_spans"]:
+    for span in parse(arguments)["time_spans"]:
         measured_s = float(span["duration_s"])
         # Other tools have no rule that ends a run.
         if span["stop"]["confidence"] is not None and runner == "fathom":

@@ -11,7 +11,7 @@ use crate::guard::mounts::btrfs_groups;
 
 /// File systems that store nothing but in memory (Documentation/filesystems/tmpfs.rst and
 /// ramfs-rootfs-initramfs.rst of the kernel).
-const IN_MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"];
+pub(crate) const IN_MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"];
 /// File systems that a process of this host serves, or the host of this virtual machine.
 const SERVED: [&str; 4] = ["fuse", "virtiofs", "9p", "vboxsf"];
 /// What the kernel adds to the path of a file that is no more.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use make::of_span;
 
-use crate::beneath::{Counters, LayerKind, LimitKind, Pressure, ProcessIo, Stall};
+use crate::beneath::{Counters, IN_MEMORY, LayerKind, LimitKind, Pressure, ProcessIo, Stall};
 
 /// What the layers beneath the targets of a time span saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,17 @@ impl LayerUse {
     /// A loop device that reads and writes its file through the page cache.
     pub(crate) fn is_cached_loop(&self) -> bool {
         self.kind == LayerKind::Loop && self.about.ends_with("through the page cache")
+    }
+
+    /// A file system over a device of this host that a process serves, which reads and writes that on its own
+    /// account (NTFS-3G, exFAT over FUSE).
+    pub(crate) fn is_served(&self) -> bool {
+        self.kind == LayerKind::FileSystem && self.name == "fuseblk"
+    }
+
+    /// A file system whose files are nowhere but in the page cache, or in swap.
+    pub(crate) fn is_file_system_in_memory(&self) -> bool {
+        self.kind == LayerKind::Memory && IN_MEMORY.contains(&self.name.as_str())
     }
 }
 

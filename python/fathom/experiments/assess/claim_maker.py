@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fathom._claims import Claim, Evidence, doubts_of
@@ -30,9 +31,13 @@ _UNITS: dict[str, Unit] = {"iops": "IOPS", "mib_per_s": "MiB/s"}
 
 def parameters_of(one: AssessedCell) -> Parameters | None:
     """Return what was asked of the target; None of a cell that was not run."""
-    if not one.arguments:
-        return None
-    (asked,) = parse(one.arguments)["time_spans"][0]["targets"]
+    return dict(_asked(tuple(one.arguments))) if one.arguments else None
+
+
+@lru_cache(maxsize=4096)
+def _asked(arguments: tuple[str, ...]) -> Parameters:
+    """Return what arguments ask for: each cell is looked at by several claims and tables."""
+    (asked,) = parse(arguments)["time_spans"][0]["targets"]
     return {
         "block_bytes": asked["block_bytes"],
         "random_percent": asked["access"]["random_percent"],

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE"]
 
-_NAMED = ("Memory and no device answered", "No storage was touched")
+_NAMED = (
+    "Memory and no device answered",
+    "Memory and swap answered",
+    "No storage was touched",
+)
 """How the engine's sentence begins where it is known who answered: headlines name it."""
 
 

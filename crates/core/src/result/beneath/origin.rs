@@ -1,7 +1,7 @@
 //! Whether the figures of a target are a device's, and if not, whose.
 
 use super::{AnsweredBy, Asked, Beneath, LayerUse, TargetOrigin};
-use crate::beneath::LayerKind;
+use crate::beneath::{Counters, LayerKind};
 use crate::plan::SpanPlan;
 use crate::result::TimeSpanResult;
 use crate::result::warnings::caching::ends_in_cache;
@@ -13,8 +13,8 @@ const SEEN: f64 = 0.9;
 const HARDLY: f64 = 0.1;
 /// From so many times the bytes on, a disk below a cache was used by others, too.
 const MASKED: f64 = 1.1;
-/// File systems whose bytes are not moved on account of the process that reads.
-const ON_OTHER_ACCOUNTS: [&str; 2] = ["bcachefs", "fuseblk"];
+/// File systems whose bytes are not moved on account of the process that reads, beside those that are served.
+const ON_OTHER_ACCOUNTS: [&str; 1] = ["bcachefs"];
 
 /// One direction of I/O, asked and seen.
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,6 +24,8 @@ struct Direction {
     bytes: u64,
     /// I/Os that the lowest devices saw; absent where bytes alone are known.
     seen_ios: Option<u64>,
+    /// The bytes are those that this process fetched.
+    is_fetched: bool,
     seen_bytes: u64,
     /// Bytes that the lowest devices saw of everybody.
     seen_at_devices: u64,
@@ -79,11 +81,49 @@ impl Case<'_> {
             return (AnsweredBy::Unseen, words);
         }
         if lowest.iter().all(|&one| self.layer(one).kind == LayerKind::Memory) {
-            let names: Vec<String> = lowest.iter().map(|&one| in_words(self.layer(one))).collect();
-            let words = format!("memory and no device answered: it lies on {}", names.join(", "));
-            return (AnsweredBy::Memory, words);
+            return (AnsweredBy::Memory, self.memory_in_words(&lowest));
         }
-        self.counted(&lowest)
+        let (answered_by, words) = self.counted(&lowest);
+        // The devices count the I/Os of all of them.
+        let is_alone = self.asked_together(&lowest) == self.origin().asked;
+        let words =
+            if is_alone { words } else { format!("of all targets on the same devices: {words}") };
+        (answered_by, words)
+    }
+
+    /// What lies in memory may have been moved to swap; the kernel fetches it on account of whoever uses it.
+    fn memory_in_words(&self, lowest: &[u32]) -> String {
+        let names: Vec<String> = lowest.iter().map(|&one| in_words(self.layer(one))).collect();
+        let names = names.join(", ");
+        let fetched = self.beneath.process.map_or(0, |own| own.read_bytes);
+        let is_file_system =
+            |one: &LayerUse| one.is_file_system_in_memory() || one.kind == LayerKind::FileSystem;
+        let asked = self.asked_of(lowest);
+        let least = HARDLY * asked.iter().map(|one| one.bytes as f64).sum::<f64>();
+        // The process fetches its own code, too.
+        if !self.beneath.layers.iter().all(is_file_system) || (fetched as f64) <= least {
+            return format!("memory and no device answered: it lies on {names}");
+        }
+        let asked: Vec<String> = asked.iter().map(Direction::asked).collect();
+        format!(
+            "memory and swap answered: it lies on {names}, and of {}, {} had to be fetched from swap",
+            asked.join(" and "),
+            size(fetched),
+        )
+    }
+
+    /// What was asked of all targets on these layers, of each direction in which there was any.
+    fn asked_of(&self, lowest: &[u32]) -> Vec<Direction> {
+        let Asked { read_ios, read_bytes, write_ios, write_bytes } = self.asked_together(lowest);
+        let reads =
+            Direction { name: "reads", ios: read_ios, bytes: read_bytes, ..Direction::default() };
+        let writes = Direction {
+            name: "writes",
+            ios: write_ios,
+            bytes: write_bytes,
+            ..Direction::default()
+        };
+        [reads, writes].into_iter().filter(|one| one.ios > 0).collect()
     }
 
     /// What the counters of the lowest devices say.
@@ -97,12 +137,13 @@ impl Case<'_> {
             return (AnsweredBy::NotCounted, words);
         };
         let asked: Vec<Direction> = directions.into_iter().filter(|one| one.ios > 0).collect();
-        if let Some(words) = self.masked(&asked, &names) {
-            return (AnsweredBy::NotCounted, words);
-        }
         let missed: Vec<&Direction> = asked.iter().filter(|one| self.is_missed(one)).collect();
         let Some(least) = missed.iter().map(|one| one.share).min_by(f64::total_cmp) else {
-            return self.all_seen(&asked, &names);
+            let masked = self.masked(&asked, &names);
+            return masked.map_or_else(
+                || self.all_seen(&asked, &names),
+                |words| (AnsweredBy::NotCounted, words),
+            );
         };
         let told: Vec<String> = missed.iter().map(|one| one.in_words(&names)).collect();
         let answered_by =
@@ -132,18 +173,31 @@ impl Case<'_> {
         (AnsweredBy::NotCounted, words)
     }
 
-    /// The kernel reads the file of a loop device on nobody's account, and its cache may answer: what others
-    /// do on the disk meanwhile cannot be told from what the load did.
+    /// The kernel reads the file of a loop device on nobody's account, and a process that serves a file system
+    /// on its own, and a cache of either may answer: what others do on the disk meanwhile cannot be told from
+    /// what the load did.
     fn masked(&self, asked: &[Direction], names: &str) -> Option<String> {
-        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
-        let cached = layers.into_iter().find(|layer| layer.is_cached_loop())?;
-        let is_more = |one: &&Direction| one.seen_at_devices as f64 > MASKED * one.bytes as f64;
+        let layers = || self.origin().layers.iter().map(|&layer| self.layer(layer));
+        let cached = layers().find(|layer| layer.is_cached_loop());
+        let served = layers().find(|layer| layer.is_served());
+        let answers = match (served, cached) {
+            (_, Some(layer)) => format!("the loop device {}", in_words(layer)),
+            (Some(layer), None) => format!("the process that serves {}", layer.name),
+            (None, None) => return None,
+        };
+        // What a server has to put on stable storage, it cannot keep.
+        let is_through = |one: &Direction| {
+            let target = self.plan.targets.get(self.target);
+            one.name == "writes" && target.is_some_and(|target| target.open.write_through)
+        };
+        let is_more = |one: &&Direction| {
+            one.seen_at_devices as f64 > MASKED * one.bytes as f64
+                && (cached.is_some() || !is_through(one))
+        };
         let one = asked.iter().find(is_more)?;
         Some(format!(
-            "whether {} reached {names} cannot be told: the loop device {} answers, and {names} saw {} of \
-             everybody",
+            "whether {} reached {names} cannot be told: {answers} answers, and {names} saw {} of everybody",
             one.asked(),
-            in_words(cached),
             size(one.seen_at_devices),
         ))
     }
@@ -167,11 +221,10 @@ impl Case<'_> {
                 (ri + one.read_ios, rb + one.read_bytes, wi + one.write_ios, wb + one.write_bytes)
             });
         }
-        // What did not come through a loop device did not reach the device either, whatever others did there.
-        let written = |(ios, bytes): (u64, u64)| {
-            let fewer = self.narrowest_writes(lowest).filter(|&(_, least)| least < bytes);
-            fewer.map_or((Some(ios), bytes), |(_, least)| (None, least))
-        };
+        // What this process fetched is known beside what the devices did for everybody. What it wrote may still
+        // be in a cache, and counts where nothing else does.
+        let fetched = process.map(|own| own.read_bytes);
+        let written = process.map(|own| own.write_bytes).filter(|_| seen.is_none());
         // The window may be shorter than the measured time by what the coordinator came late.
         let late = self.span.measured_ns as f64 / self.beneath.counted_ns.max(1) as f64;
         let at_devices = seen.map_or((0, 0), |(_, read, _, written)| (read, written));
@@ -181,35 +234,35 @@ impl Case<'_> {
             ios,
             bytes,
             seen_ios,
+            is_fetched: name == "reads" && fetched == Some(seen_bytes),
             seen_bytes,
             share: if bytes == 0 { 1.0 } else { seen_bytes as f64 * late.max(1.0) / bytes as f64 },
         };
-        // What this process fetched is known beside what the devices did for everybody.
-        let reads = match (seen, process) {
-            (Some((ios, bytes, ..)), Some(own)) if bytes <= own.read_bytes => (Some(ios), bytes),
-            (_, Some(own)) => (None, own.read_bytes),
-            (Some((ios, bytes, ..)), None) => (Some(ios), bytes),
-            (None, None) => return None,
-        };
-        let writes = match (seen, process) {
-            (Some((.., ios, bytes)), _) => written((ios, bytes)),
-            (None, Some(own)) => (None, own.write_bytes),
-            (None, None) => return None,
-        };
+        let [read, write] = [|one: &Counters| one.read_bytes, |one: &Counters| one.write_bytes];
+        let reads = fewest(
+            seen.map(|(ios, bytes, ..)| (ios, bytes)),
+            [self.narrowest(lowest, read), fetched],
+        )?;
+        let writes = fewest(
+            seen.map(|(.., ios, bytes)| (ios, bytes)),
+            [self.narrowest(lowest, write), written],
+        )?;
         Some([
             direction("reads", asked.read_ios, asked.read_bytes, reads.0, reads.1),
             direction("writes", asked.write_ios, asked.write_bytes, writes.0, writes.1),
         ])
     }
 
-    /// The writes of the loop device of a single chain that saw the fewest bytes.
-    fn narrowest_writes(&self, lowest: &[u32]) -> Option<(u64, u64)> {
+    /// The fewest bytes that any loop device of a single chain saw, and any layer at all where nothing tells
+    /// what is done for this process: what did not come through one did not reach the device either, whatever
+    /// others did there.
+    fn narrowest(&self, lowest: &[u32], bytes: fn(&Counters) -> u64) -> Option<u64> {
         let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
         let is_chain = lowest.len() == 1 && layers.clone().all(|layer| layer.below.len() <= 1);
-        let loops = layers.filter(|layer| layer.kind == LayerKind::Loop);
-        let writes =
-            loops.filter_map(|layer| layer.seen).map(|seen| (seen.write_ios, seen.write_bytes));
-        writes.min_by_key(|&(_, bytes)| bytes).filter(|_| is_chain)
+        let is_on_own_account = self.is_on_own_account();
+        let tells = |layer: &&LayerUse| layer.kind == LayerKind::Loop || !is_on_own_account;
+        let seen = layers.filter(tells).filter_map(|layer| layer.seen.as_ref().map(bytes));
+        seen.min().filter(|_| is_chain)
     }
 
     /// What was asked of all targets that lie on any of these devices.
@@ -227,7 +280,7 @@ impl Case<'_> {
     }
 
     /// The counters of a lowest device; where they are off, those of the layer above if that has no other.
-    fn nearest_counted(&self, layer: u32) -> Option<crate::beneath::Counters> {
+    fn nearest_counted(&self, layer: u32) -> Option<Counters> {
         let mut at = layer;
         loop {
             if let Some(seen) = self.layer(at).seen {
@@ -244,9 +297,8 @@ impl Case<'_> {
 
     /// Whether the kernel counts what the target moves on account of this process.
     fn is_on_own_account(&self) -> bool {
-        let layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
-        let mut names = layers.map(|layer| layer.name.as_str());
-        !names.any(|name| ON_OTHER_ACCOUNTS.contains(&name))
+        let mut layers = self.origin().layers.iter().map(|&layer| self.layer(layer));
+        !layers.any(|layer| layer.is_served() || ON_OTHER_ACCOUNTS.contains(&layer.name.as_str()))
     }
 
     /// The lowest layer that saw the load although the devices did not, if there is one.
@@ -259,7 +311,9 @@ impl Case<'_> {
         };
         let above = self.origin().layers.iter().filter(|layer| !lowest.contains(layer));
         let layers: Vec<&LayerUse> = above.map(|&layer| self.layer(layer)).collect();
-        let last = layers.into_iter().rfind(saw);
+        // What did not come through one layer, others brought to those below.
+        let through = layers.into_iter().take_while(|layer| layer.seen.is_none() || saw(layer));
+        let last = through.filter(saw).last();
         last.map_or_else(String::new, |layer| {
             let what = if layer.kind == LayerKind::Loop { "the loop device " } else { "" };
             format!("; {what}{} saw them", in_words(layer))
@@ -275,7 +329,7 @@ impl Direction {
     }
 
     fn in_words(self, names: &str) -> String {
-        let Self { name, ios, seen_ios, seen_bytes, .. } = self;
+        let Self { ios, seen_ios, is_fetched, seen_bytes, .. } = self;
         let asked = format!("of {}", self.asked());
         match seen_ios {
             Some(seen) if seen <= ios => {
@@ -283,11 +337,21 @@ impl Direction {
             }
             // I/Os were divided on their way: bytes tell.
             Some(_) => format!("{asked}, {} reached {names}", size(seen_bytes)),
-            None if name == "reads" => {
+            None if is_fetched => {
                 format!("{asked}, {} came from any device", size(seen_bytes))
             }
             None => format!("{asked}, {} reached any device", size(seen_bytes)),
         }
+    }
+}
+
+/// The fewest bytes that any of these counted, with the I/Os of the devices if these saw no more.
+fn fewest(seen: Option<(u64, u64)>, others: [Option<u64>; 2]) -> Option<(Option<u64>, u64)> {
+    let least = others.into_iter().flatten().min();
+    match (seen, least) {
+        (Some((_, bytes)), Some(least)) if least < bytes => Some((None, least)),
+        (Some((ios, bytes)), _) => Some((Some(ios), bytes)),
+        (None, least) => least.map(|bytes| (None, bytes)),
     }
 }
 

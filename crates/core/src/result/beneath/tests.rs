@@ -243,6 +243,84 @@ fn memory_and_what_others_serve_are_never_a_device() {
     }
 }
 
+/// "All of 142 reads (2.2 MiB) reached vda" was said of a file on NTFS-3G over a loop device that saw none of
+/// them: its server had the data, and others read from the disk.
+#[test]
+fn others_on_the_disk_do_not_stand_in_for_reads_of_a_file_system_that_a_process_serves() {
+    let served = |seen_by_loop, writes: u64| {
+        let mut fake = Fake::new();
+        fake.write("a.img", "x");
+        fake.loop_over(2, "/a.img", true);
+        fake.mount("7:2 / /ntfs rw - fuseblk /dev/loop2 rw");
+        let span = plan(&["/ntfs/x.dat"]);
+        let observed = fake.observe(&span, |fake| {
+            fake.counts("loop2", [READS, seen_by_loop, READS, seen_by_loop]);
+            for place in ["sda", "sda/sda1"] {
+                fake.counts(place, [50_000, 500 * MIB, 50_000, 500 * MIB]);
+            }
+        });
+        let result = result(&span, observed, &[(READS - writes, writes)]);
+        let origin = &beneath(&result).targets[0];
+        let kinds: Vec<WarningKind> = result.warnings.iter().map(|one| one.kind).collect();
+        (origin.answered_by, origin.sentence.clone(), kinds)
+    };
+    let (answered_by, sentence, kinds) = served(8192, 0);
+    assert_eq!(answered_by, AnsweredBy::AboveDevice);
+    assert_eq!(sentence, "of 10,000 reads (39.1 MiB), 8 KiB reached any device");
+    assert_eq!(kinds, [WarningKind::NotTheDevice]);
+    assert_eq!(served(8192, READS).0, AnsweredBy::AboveDevice);
+    // Others may have used the file system, too.
+    let (answered_by, sentence, kinds) = served(2 * BYTES, 0);
+    assert_eq!(answered_by, AnsweredBy::NotCounted);
+    let expected = "whether 10,000 reads (39.1 MiB) reached sda cannot be told: the process that serves \
+                    fuseblk answers, and sda saw 500 MiB of everybody";
+    assert_eq!(sentence, expected);
+    assert_eq!(kinds, [WarningKind::DeviceUnseen]);
+}
+
+/// "Memory and no device answered" was said of a file on tmpfs of which 42 of 49 MiB came from swap.
+#[test]
+fn what_memory_had_to_fetch_from_swap_is_told() {
+    let mut fake = Fake::new();
+    fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    let told = |fetched| {
+        let (answered_by, sentence) = reads(&fake, "/run/x.dat", |fake| fake.fetched(fetched));
+        assert_eq!(answered_by, AnsweredBy::Memory);
+        fake.fetched(0);
+        sentence
+    };
+    let expected = "memory and swap answered: it lies on tmpfs, which lies in memory, and of 10,000 reads \
+                    (39.1 MiB), 39.1 MiB had to be fetched from swap";
+    assert_eq!(told(BYTES), expected);
+    // The program itself may have to be fetched.
+    assert!(told(MIB).starts_with("memory and no device answered"));
+}
+
+/// Beside "memory and no device answered" stood that writes "reach the device at some later time", and that
+/// they should bypass the page cache.
+#[test]
+fn nothing_is_said_of_a_device_behind_the_page_cache_where_there_is_none() {
+    let mut fake = Fake::new();
+    fake.mount("0:40 / /run rw - tmpfs tmpfs rw");
+    fake.mount("0:43 / /served rw - fuse.sshfs host:/x rw");
+    let said = |path: &str| {
+        let mut span = plan(&[path]);
+        span.targets[0].open.direct = false;
+        let result = result(&span, fake.observe(&span, |_| {}), &[(READS, READS)]);
+        let told = result.warnings.into_iter().map(|one| (one.kind, one.evidence));
+        told.collect::<Vec<_>>()
+    };
+    let in_memory: Vec<WarningKind> = said("/run/x.dat").iter().map(|one| one.0).collect();
+    assert_eq!(in_memory, [WarningKind::NotTheDevice]);
+    let served = said("/served/x.dat");
+    let (_, writes) = served.last().expect("a warning about writes");
+    assert!(
+        writes.contains("may have ended in the page cache, of this host or of who serves"),
+        "{writes}"
+    );
+    assert!(writes.ends_with("reach a device at some later time"), "{writes}");
+}
+
 #[test]
 fn of_several_targets_only_the_one_that_missed_is_told() {
     let mut fake = Fake::new();
@@ -259,6 +337,20 @@ fn of_several_targets_only_the_one_that_missed_is_told() {
     assert_eq!(told.collect::<Vec<_>>(), expected);
     let doubted = result.warnings.iter().filter_map(|warning| warning.target.as_deref());
     assert_eq!(doubted.collect::<Vec<_>>(), ["/run/x.dat", "/dev/sda1"]);
+}
+
+/// Of each of two files that share their blocks it said "all of 2,465 reads", which were those of both.
+#[test]
+fn what_the_devices_saw_of_several_targets_is_not_said_of_one() {
+    let fake = Fake::new();
+    let span = plan(&["/x.dat", "/y.dat"]);
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("sda", [2 * READS, 2 * BYTES, 0, 0]);
+        fake.fetched(2 * BYTES);
+    });
+    let result = result(&span, observed, &[(READS, 0), (READS, 0)]);
+    let expected = "of all targets on the same devices: all of 20,000 reads (78.1 MiB) reached sda";
+    assert!(beneath(&result).targets.iter().all(|origin| origin.sentence == expected));
 }
 
 #[test]
@@ -300,6 +392,25 @@ fn others_on_the_disk_do_not_stand_in_for_writes_that_shrank_above_a_loop_device
     let (answered_by, sentence) = written(2 * BYTES);
     assert_eq!(answered_by, AnsweredBy::Device);
     assert_eq!(sentence, "all of 10,000 writes (39.1 MiB) reached sda");
+}
+
+/// A loop device that goes through the page cache lies over one that does not and that saw no write at all:
+/// "cannot be told", as others wrote to the disk.
+#[test]
+fn a_loop_device_below_another_tells_what_the_disk_does_not() {
+    let fake = Fake::new();
+    fake.write("a.img", "x");
+    fake.loop_over(2, "/a.img", true);
+    fake.loop_over(3, "/dev/loop2", false);
+    let span = plan(&["/dev/loop3"]);
+    let observed = fake.observe(&span, |fake| {
+        fake.counts("loop3", [0, 0, READS, BYTES]);
+        fake.counts("sda", [0, 0, 50_000, 500 * MIB]);
+    });
+    let result = result(&span, observed, &[(0, READS)]);
+    let origin = &beneath(&result).targets[0];
+    assert_eq!(origin.answered_by, AnsweredBy::AboveDevice, "{}", origin.sentence);
+    assert!(origin.sentence.starts_with("of 10,000 writes (39.1 MiB), 0 bytes reached any device"));
 }
 
 /// Ten ordinary loads, none of which is warned about.

@@ -48,6 +48,9 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
         AnsweredBy::NotCounted if has_cached_loop(seen, origin) => {
             (WarningKind::PageCache, reach(seen, origin))
         }
+        AnsweredBy::NotCounted if is_served(seen, origin) => {
+            (WarningKind::DeviceUnseen, reach(seen, origin))
+        }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
         AnsweredBy::Unseen if target.remote.is_some() => (
             WarningKind::DeviceUnseen,
@@ -79,10 +82,18 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
 
 /// Whether a loop device beneath a target goes through the page cache.
 fn has_cached_loop(seen: &Seen, origin: &TargetOrigin) -> bool {
+    layers(seen, origin).any(LayerUse::is_cached_loop)
+}
+
+/// Whether a process of this host serves the file system of a target.
+fn is_served(seen: &Seen, origin: &TargetOrigin) -> bool {
+    layers(seen, origin).any(LayerUse::is_served)
+}
+
+/// The layers beneath a target.
+fn layers<'a>(seen: &'a Seen, origin: &'a TargetOrigin) -> impl Iterator<Item = &'a LayerUse> {
     let beneath = seen.measured.beneath.iter();
-    let layers =
-        beneath.flat_map(|beneath| origin.layers.iter().map(|&at| &beneath.layers[at as usize]));
-    layers.into_iter().any(LayerUse::is_cached_loop)
+    beneath.flat_map(|beneath| origin.layers.iter().map(|&at| &beneath.layers[at as usize]))
 }
 
 /// What lets I/Os reach the device, as far as it is not done already.
@@ -98,6 +109,12 @@ fn reach(seen: &Seen, origin: &TargetOrigin) -> String {
     }
     if !steps.is_empty() {
         return steps.join(", and ");
+    }
+    if is_served(seen, origin) {
+        return "read the figures as those of the process that serves the file system, with its cache; mount \
+                it with a driver of the kernel (ntfs3, exfat), or use far more than the memory, to reach the \
+                device"
+            .to_owned();
     }
     either(&[
         "write the whole range once with random data (-w100 -Zr)".to_owned(),

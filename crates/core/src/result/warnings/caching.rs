@@ -1,15 +1,19 @@
 //! The page cache between the load and the device.
 
 use std::fs::File;
+use std::path::Path;
 
 use fathom_sys::residency as pages;
 
-use super::super::{Warning, WarningKind};
+use super::super::{AnsweredBy, LayerUse, TargetOrigin, Warning, WarningKind};
 use super::words::{either, percent, size};
 use super::{Counts, Seen, number};
+use crate::beneath::LayerKind;
+use crate::control_groups;
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetPlan, limits};
 use crate::supervise::within;
+use crate::tree::Tree;
 
 /// With a smaller share than this in the cache, in percent, it served next to nothing.
 const RESIDENT_PERCENT_MIN: f64 = 1.0;
@@ -25,8 +29,10 @@ pub struct TargetResidency {
     pub range_bytes: u64,
     /// Bytes of these that the page cache held.
     pub resident_bytes: u64,
-    /// Memory of the host, in bytes.
+    /// Memory that the page cache may take, in bytes: that of the host, or what a control group allows.
     pub memory_bytes: u64,
+    /// The directory of the control group that allows less than the host has, if one does.
+    pub memory_group: Option<String>,
 }
 
 /// The targets of a time span, open for [`residency()`] where the limit of open files has room, in order.
@@ -66,7 +72,11 @@ pub fn residency(
     targets: CachedTargets,
     sink: EventSink<'_>,
 ) -> Vec<TargetResidency> {
-    let memory_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
+    let host_bytes = fathom_sys::host::memory_bytes().unwrap_or(0);
+    let group = control_groups::tightest_memory(&Tree::new(Path::new("/")));
+    let group = group.filter(|&(_, limit)| limit < host_bytes);
+    let memory_bytes = group.as_ref().map_or(host_bytes, |&(_, limit)| limit);
+    let memory_group = group.map(|(folder, _)| folder);
     let mut kept = targets.into_iter();
     let ask = |(index, target): (usize, &TargetPlan)| {
         let file = kept.next().flatten().or_else(|| open(target, sink))?;
@@ -77,7 +87,15 @@ pub fn residency(
         let resident_bytes = within(sink, doing, move || pages::resident_bytes(&file, range).ok());
         let resident_bytes = resident_bytes?.min(range_bytes);
         let (time_span, target) = (number(span.index), number(index));
-        Some(TargetResidency { time_span, target, range_bytes, resident_bytes, memory_bytes })
+        let memory_group = memory_group.clone();
+        Some(TargetResidency {
+            time_span,
+            target,
+            range_bytes,
+            resident_bytes,
+            memory_bytes,
+            memory_group,
+        })
     };
     span.targets.iter().enumerate().filter_map(ask).collect()
 }
@@ -89,15 +107,37 @@ pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warnin
         if is_past_the_cache(target) {
             continue;
         }
+        let origin = origin(seen, index);
+        // The page cache is all there is of a file in memory, and that is told.
+        if origin.is_some_and(|origin| is_nothing_but_cache(seen, origin)) {
+            continue;
+        }
+        let is_unseen = origin.is_some_and(|origin| origin.answered_by == AnsweredBy::Unseen);
         let counts = seen.counts(index);
         let span = number(seen.span.index);
         let is_this =
             |found: &&TargetResidency| found.time_span == span && found.target == number(index);
         let resident = residency.iter().find(is_this);
-        let found = [cached_reads(target, &counts, resident), cached_writes(target, &counts)];
+        let found =
+            [cached_reads(target, &counts, resident), cached_writes(target, &counts, is_unseen)];
         warnings.extend(found.into_iter().flatten().map(|warning| seen.about(target, warning)));
     }
     warnings
+}
+
+fn origin<'a>(seen: &'a Seen, target: usize) -> Option<&'a TargetOrigin> {
+    let beneath = seen.measured.beneath.as_ref()?;
+    beneath.targets.iter().find(|origin| origin.target == number(target))
+}
+
+/// Whether no device lies beneath a target, but a file system in memory.
+fn is_nothing_but_cache(seen: &Seen, origin: &TargetOrigin) -> bool {
+    let layers = seen.measured.beneath.iter().flat_map(|beneath| &beneath.layers);
+    let layers: Vec<&LayerUse> = layers.collect();
+    let mine = || origin.layers.iter().filter_map(|&at| layers.get(at as usize));
+    mine().any(|layer| layer.is_file_system_in_memory())
+        && mine()
+            .all(|layer| layer.is_file_system_in_memory() || layer.kind == LayerKind::FileSystem)
 }
 
 fn page_cache(evidence: String, remedy: String) -> Warning {
@@ -117,8 +157,12 @@ fn cached_reads(
     let mut remedies = vec![bypass(target)];
     if let (Some(found), Some(share)) = (resident, share) {
         let held = format!(
-            ", which held {share:.1} % of the {} that were read from; the host has {} of memory",
+            ", which held {share:.1} % of the {} that were read from; {} {} of memory",
             size(found.range_bytes),
+            found.memory_group.as_ref().map_or_else(
+                || "the host has".to_owned(),
+                |group| format!("the control group {group} allows"),
+            ),
             size(found.memory_bytes),
         );
         evidence.push_str(&held);
@@ -145,13 +189,22 @@ pub(in crate::result) fn ends_in_cache(target: &TargetPlan) -> bool {
     !is_past_the_cache(target) && !reaches_device && !syncs_each_write(target)
 }
 
-fn cached_writes(target: &TargetPlan, counts: &Counts) -> Option<Warning> {
+/// Who serves a file system from elsewhere decides what becomes of writes.
+fn cached_writes(target: &TargetPlan, counts: &Counts, is_unseen: bool) -> Option<Warning> {
     let open = target.open;
     if counts.write_ios == 0 || !ends_in_cache(target) {
         return None;
     }
+    let (end, where_to) = if is_unseen {
+        (
+            "may have ended in the page cache, of this host or of who serves the file system",
+            "a device",
+        )
+    } else {
+        ("ended in the page cache", "the device")
+    };
     let evidence = format!(
-        "{} writes ({}) ended in the page cache, and reach the device at some later time",
+        "{} writes ({}) {end}, and reach {where_to} at some later time",
         counts.write_ios,
         size(counts.write_bytes),
     );

@@ -1,10 +1,12 @@
 //! Who took what the load needed: a quota, a limit, other processes, or a target that stood still. A warning
 //! names the one that explains a figure, with its share, and others keep silent about theirs.
 
+use std::collections::BTreeMap;
+
 use super::super::{CpuShares, GroupUse, IoLimitUse, Warning, WarningKind};
 use super::Seen;
 use super::load::is_rate_met;
-use super::words::grouped;
+use super::words::{count, grouped};
 use crate::beneath::{LimitKind, Stall};
 use crate::units::NANOS_PER_SEC;
 
@@ -78,21 +80,60 @@ fn contended(seen: &Seen) -> Option<Cause> {
     let cpu = seen.measured.beneath.as_ref()?.cpu.as_ref()?;
     let cpus = |nanos: u64| nanos as f64 / cpu.counted_ns.max(1) as f64;
     let threads = seen.measured.threads.len().max(1) as f64;
+    let shared = Shared::of(seen);
     // Threads begin to wait before the measured time, and may still do so behind it.
     let share = (cpus(cpu.waited_ns?) / threads).min(1.0);
-    if cpus(cpu.others_ns) < OTHERS || share < WAITED {
+    let for_others = cpus(cpu.waited_ns?.saturating_sub(shared.waited_ns)) / threads;
+    if cpus(cpu.others_ns) < OTHERS || for_others < WAITED {
         return None;
     }
     let words = format!(
         "other processes used {:.2} of {} CPUs{}, and the threads of load waited {:.1} % of their time \
-         for a CPU",
+         for a CPU{}",
         cpus(cpu.others_ns),
         cpu.cpu_count,
         named(cpu),
         share * 100.0,
+        shared.words,
     );
-    let remedy = "stop what else runs, or pin the threads to CPUs that are free (-a)".to_owned();
+    let mut remedy =
+        "stop what else runs, or pin the threads to CPUs that are free (-a)".to_owned();
+    if !shared.words.is_empty() {
+        remedy.push_str(", or use no more threads than CPUs (-t)");
+    }
     Some(Cause { share, words, remedy })
+}
+
+/// How far threads of load that are pinned to the same CPUs wait for each other.
+#[derive(Default)]
+struct Shared {
+    /// They cannot have waited longer for each other, over all threads.
+    waited_ns: u64,
+    /// What is to be said of it; empty if each has a CPU of its own.
+    words: String,
+}
+
+impl Shared {
+    fn of(seen: &Seen) -> Self {
+        let threads = &seen.measured.threads;
+        let mut on: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for thread in threads {
+            let Some(os_id) = thread.pinned_os_cpu else { return Self::default() };
+            let (count, ran_ns) = on.entry(os_id).or_default();
+            (*count, *ran_ns) = (*count + 1, *ran_ns + thread.cpu_ns);
+        }
+        if on.len() >= threads.len() {
+            return Self::default();
+        }
+        // While one of them runs, all others of its CPU wait at the most.
+        let waited_ns = on.values().map(|&(count, ran_ns)| (count - 1) * ran_ns).sum();
+        let words = format!(
+            "; {} of them share {}, and wait for each other, too",
+            threads.len(),
+            count(on.len(), "CPU"),
+        );
+        Self { waited_ns, words }
+    }
 }
 
 fn named(cpu: &CpuShares) -> String {

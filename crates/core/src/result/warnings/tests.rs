@@ -156,6 +156,7 @@ fn resident(bytes: u64) -> TargetResidency {
         range_bytes: GIB,
         resident_bytes: bytes,
         memory_bytes: 4 * GIB,
+        memory_group: None,
     }
 }
 
@@ -170,6 +171,12 @@ fn cached_reads_are_doubted_while_the_cache_holds_any_of_them() {
     has(&found[0].evidence, &["50.0 %", "1 GiB", "4 GiB of memory"]);
     has(&found[0].remedy, &["-Su", "far more than the 4 GiB"]);
     assert_eq!(after(&case.plan, &case.result, &[resident(GIB / 200)]), []);
+    // "Far more than the 23.5 GiB" of the host was the remedy in a group that had 40 MiB.
+    let memory_group = Some("/sys/fs/cgroup/box".to_owned());
+    let limited = TargetResidency { memory_bytes: GIB / 4, memory_group, ..resident(GIB / 5) };
+    let found = after(&case.plan, &case.result, &[limited]);
+    has(&found[0].evidence, &["the control group /sys/fs/cgroup/box allows 256 MiB of memory"]);
+    lacks(&found[0].remedy, "far more");
     let other = TargetResidency { target: 1, ..resident(0) };
     assert_eq!(after(&case.plan, &case.result, &[other]).len(), 1);
 }

@@ -105,6 +105,23 @@ fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
     has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
 }
 
+/// Two threads that may use one CPU wait for each other: "the threads waited 79.6 % of their time", and others
+/// were said to be all of it.
+#[test]
+fn threads_that_share_a_cpu_are_not_all_explained_by_others() {
+    let shared = |others, waited| {
+        said(taken(others, waited), |case| {
+            case.measured().threads.iter_mut().for_each(|thread| thread.pinned_os_cpu = Some(0));
+        })
+    };
+    // Each ran for half a second while the other waited.
+    assert_eq!(shared(900, 1_000), []);
+    let warnings = shared(900, 1_600);
+    let found = only(&warnings, WarningKind::CpuContended);
+    has(&found.evidence, &["waited 80.0 % of their time", "; 2 of them share 1 CPU, and wait for"]);
+    has(&found.remedy, &["no more threads than CPUs (-t)"]);
+}
+
 #[test]
 fn a_rate_that_others_kept_from_being_reached_is_explained_by_them() {
     let warnings = said(taken(1_900, 1_100), |case| {
