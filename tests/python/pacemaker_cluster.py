@@ -62,16 +62,34 @@ logging {{
     to_logfile: no
 }}
 """
-_GROUP = """
-<group id="files">
-  <primitive id="address" class="ocf" provider="pacemaker" type="Dummy">
-    <operations><op id="address-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
-  </primitive>
-  <primitive id="export" class="ocf" provider="pacemaker" type="Dummy">
-    <operations><op id="export-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
-  </primitive>
-</group>
+# Nodes that begin with the same configuration need not wait 20 s for one that is older.
+_CIB = """
+<cib validate-with="pacemaker-3.0" epoch="1" num_updates="0" admin_epoch="0">
+  <configuration>
+    <crm_config>
+      <cluster_property_set id="cib-bootstrap-options">
+        <nvpair id="own-fencing" name="stonith-enabled" value="false"/>
+        <nvpair id="own-deadtime" name="dc-deadtime" value="1s"/>
+      </cluster_property_set>
+    </crm_config>
+    <nodes/>
+    <resources>
+      <group id="files">{resources}</group>
+    </resources>
+    <constraints>
+      <rsc_location id="cli-prefer-files" rsc="files" role="Started" node="n1" score="INFINITY"/>
+    </constraints>
+  </configuration>
+  <status/>
+</cib>
 """
+_DUMMY = """
+<primitive id="{name}" class="ocf" provider="pacemaker" type="Dummy">
+  <operations><op id="{name}-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
+</primitive>
+"""
+DUMMIES = _DUMMY.format(name="address") + _DUMMY.format(name="export")
+"""The group of two resources that do nothing: an address and an export."""
 
 
 def missing() -> str | None:
@@ -85,9 +103,10 @@ def missing() -> str | None:
 class Cluster:
     """Three nodes; ``close`` ends all of them."""
 
-    def __init__(self, folder: Path) -> None:
-        """Make and start it."""
+    def __init__(self, folder: Path, resources: str = DUMMIES) -> None:
+        """Make and start it, with a group of these resources, which begins on the first node."""
         self.folder = folder
+        self._cib = _CIB.format(resources=resources)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._inside: dict[str, int] = {}
         self._switch = self._begun("unshare", "--net", "sleep", "infinity")
@@ -104,6 +123,10 @@ class Cluster:
         for part in ("cib", "pengine", "blackbox", "cores"):
             (place / "pacemaker" / part).mkdir()
             shutil.chown(place / "pacemaker" / part, "hacluster", "haclient")
+        cib = place / "pacemaker/cib/cib.xml"
+        cib.write_text(self._cib)
+        cib.chmod(0o600)
+        shutil.chown(cib, "hacluster", "haclient")
         for part in ("pacemaker", "log"):
             shutil.chown(place / part, "hacluster", "haclient")
         nodes = "\n".join(
@@ -150,14 +173,11 @@ class Cluster:
 
         self._wait(is_shown, seconds)
 
-    def begin_resources(self) -> None:
-        """Have a group of two resources on the first node, once all are online."""
+    def wait_begun(self) -> None:
+        """Wait until all nodes are online, and the group is on the first."""
         self.wait_for('nodes_configured number="3"')
         for name in NODES:
             self.wait_for(f'<node name="{name}" id="{name[1]}" online="true"')
-        self.run("n1", "crm_attribute", "--name", "stonith-enabled", "--update", "false")
-        self.run("n1", "cibadmin", "--create", "-o", "resources", "--xml-text", _GROUP)
-        self.run("n1", "crm_resource", "--move", "--resource", "files", "--node", "n1")
         self.wait_online("n1")
 
     def wait_online(self, *on: str) -> None:

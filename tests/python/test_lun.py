@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -179,6 +180,13 @@ def _free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def _answers(server: Tgtd) -> bool:
+    with suppress(subprocess.CalledProcessError):
+        server.show()
+        return True
+    return False
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Tgtd]:
     tgtd = shutil.which("tgtd")
@@ -192,14 +200,11 @@ def server() -> Iterator[Tgtd]:
     with tempfile.TemporaryDirectory(prefix="fathom-lun-", dir="/var/tmp") as folder:
         found = Tgtd(control, f"127.0.0.1:{port}", Path(folder))
         try:
-            until = time.monotonic() + 10
-            while True:
-                try:
-                    found.show()
-                    break
-                except subprocess.CalledProcessError:
-                    assert time.monotonic() < until, "tgtd does not answer"
-                    time.sleep(0.05)
+            until = time.monotonic() + 60
+            while not _answers(found):
+                assert process.poll() is None, "tgtd has ended"
+                assert time.monotonic() < until, "tgtd does not answer"
+                time.sleep(0.05)
             yield found
         finally:
             process.kill()

@@ -39,7 +39,7 @@ def report(cluster: Cluster) -> ClusterReport:
 
 
 def test_what_was_done_to_a_cluster_stands_in_its_report_to_a_second(cluster: Cluster) -> None:
-    cluster.begin_resources()
+    cluster.wait_begun()
     moved_s = time.time()
     cluster.run("n1", "crm_resource", "--move", "--resource", "files", "--node", "n2")
     cluster.wait_online("n2")
