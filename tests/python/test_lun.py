@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -18,6 +19,7 @@ from fathom.luns import LunError, LunStep, carried, planned, request_from
 from fathom.luns.ontap import own_initiator
 from fathom.luns.steps import taken_away
 from fathom.luns.tgt import Tgt, read_targets
+from fathom.store import Store
 from ontap_server import Ontap
 from tls import certificate
 
@@ -114,6 +116,7 @@ def test_removal_keeps_what_others_use() -> None:
         ({"on": "tgt", "path": "x", "target": IQN, "size": "0"}, "is no size"),
         ({"on": "tgt", "path": "x", "target": IQN, "lun": 0}, "take 1 or more"),
         ({"on": "tgt", "path": "x", "target": IQN, "lun": 99999}, "from 0 to 16383"),
+        ({"on": "tgt", "path": "x", "target": IQN, "control_port": 36715}, "from 0 to 32767"),
         ({"on": "tgt", "path": "x", "target": IQN, "chap_user": "-x"}, "--chap-user"),
         ({"on": "ontap", "path": "/vol/a/b", "igroup": "g"}, "--controller is missing"),
         ({"on": "ontap", "path": "x", "igroup": "g", "controller": "h@evil"}, "--controller"),
@@ -192,7 +195,8 @@ def server() -> Iterator[Tgtd]:
     tgtd = shutil.which("tgtd")
     if tgtd is None or os.geteuid() != 0:
         pytest.skip("tgtd is not installed (Debian: tgt), or this is not root")
-    port, control = _free_port(), str(20_000 + os.getpid() % 20_000)
+    # tgtd takes no higher control port than 32767.
+    port, control = _free_port(), str(10_000 + os.getpid() % 20_000)
     process = subprocess.Popen(
         [tgtd, "-f", "-C", control, "--iscsi", f"portal=127.0.0.1:{port}"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -251,6 +255,38 @@ def test_one_command_sets_up_twice_and_another_takes_it_away(tgt: Tgtd) -> None:
         "access", "account", "account", "LUN", "target", "file",
     ]  # fmt: skip
     assert (tgt.folder / "disk.img").exists()
+
+
+# Before a command: the least that an assessment can be.
+SHORT_ASSESSMENT = """
+from fathom.experiments.assess import EFFORTS, Effort
+EFFORTS["quick"] = Effort(1, 1 << 24, 50, (1,), (1,), (), ())
+"""
+
+
+def test_one_command_leads_from_nothing_to_a_measured_lun_and_writes_to_no_older_one(
+    tgt: Tgtd,
+) -> None:
+    words = ("lun", "setup", *tgt.words(), "--assess", "--quick", "--json")
+    first = command(*words, "--write", before=SHORT_ASSESSMENT)
+    assert first.returncode == 0, first.stderr
+    found = json.loads(first.stdout)
+    address = f"iscsi://{tgt.portal}/{IQN}/1"
+    assert {one["state"] for one in found["steps"]} == {"made"}
+    assert found["address"] == address
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        runs = store.runs.list()
+        results = [store.runs.get(one.id).result.time_spans[0] for one in runs]
+    assert len(runs) > 5
+    assert all(one.total.ios > 0 for one in results)
+    assert any(one.write.ios > 0 for one in results)
+    # What this command did not make may hold something by now.
+    refused = command(*words, "--write", before=SHORT_ASSESSMENT)
+    assert (refused.returncode, "--allow-write=" in refused.stderr) == (2, True), refused.stderr
+    assert command("lun", "remove", *tgt.words(), "--yes").returncode == 0
+    assert command("lun", "setup", *tgt.words(), "--quick").returncode == 3
+    chap = command(*words, "--chap-user", "joe")
+    assert (chap.returncode, "without CHAP" in chap.stderr) == (3, True), chap.stderr
 
 
 @pytest.mark.parametrize("at", range(6))
