@@ -260,7 +260,11 @@ def test_one_command_sets_up_twice_and_another_takes_it_away(tgt: Tgtd) -> None:
 # Before a command: the least that an assessment can be.
 SHORT_ASSESSMENT = """
 from fathom.experiments.assess import EFFORTS, Effort
+from fathom.runners import NativeRunner
 EFFORTS["quick"] = Effort(1, 1 << 24, 50, (1,), (1,), (), ())
+def few(self, words, run=NativeRunner.run, **more):
+    return run(self, ["--stop-ios=64", *words], **more)
+NativeRunner.run = few
 """
 
 
