@@ -302,18 +302,12 @@ def test_files_take_the_place_of_databases(tmp_path: Path) -> None:
 
 
 class _Group:
-    """A control group of the test, which has a quota of the CPU once it is asked for."""
+    """A control group of the test, which has a limit once it is asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, controller: str, old: dict[str, str], new: dict[str, str]) -> None:
         """Make one, of either version; without root or the controller there is none."""
         self.folder: Path | None = None
-        for base, limits in (
-            (
-                "/sys/fs/cgroup/cpu",
-                {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": "10000"},
-            ),
-            ("/sys/fs/cgroup", {"cpu.max": "10000 20000"}),
-        ):
+        for base, limits in ((f"/sys/fs/cgroup/{controller}", old), ("/sys/fs/cgroup", new)):
             group = Path(base) / f"fathom-test-{os.getpid()}"
             with suppress(OSError):
                 group.mkdir()
@@ -323,7 +317,7 @@ class _Group:
                 group.rmdir()
 
     def limit(self) -> None:
-        """Give it half of a CPU."""
+        """Limit it from now on."""
         if self.folder is not None:
             for name, text in self._limits.items():
                 (self.folder / name).write_text(text)
@@ -346,8 +340,9 @@ class _Group:
 
 
 @pytest.fixture
-def group() -> Iterator[_Group]:
-    made = _Group()
+def half_a_cpu() -> Iterator[_Group]:
+    old = {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": "10000"}
+    made = _Group("cpu", old, {"cpu.max": "10000 20000"})
     yield made
     made.close()
 
@@ -408,15 +403,15 @@ module.read_pgbench = kept
 
 @needs_postgresql
 def test_private_clusters_are_measured_with_pgbench_s_own_figures_and_others_left_alone(
-    server: Server, place: Path, group: _Group, tmp_path: Path
+    server: Server, place: Path, half_a_cpu: _Group, tmp_path: Path
 ) -> None:
     own = (Path(server._folder) / "data/postmaster.pid").read_text()
     new, printed = place / ("a long name with spaces " * 6), tmp_path / "printed"
-    before = PRINTED.format(place=str(printed)) + group.joining()
+    before = PRINTED.format(place=str(printed)) + half_a_cpu.joining()
     words = (*SMALL, "--databases", "1..2", "--json", "--keep")
     running = _Running(*words, place=new, before=before)
     running.wait_for("pgbench", "-T")
-    group.limit()
+    half_a_cpu.limit()
     assert running.end() == 0, running.err
     found = json.loads(running.out)
     assert [one["databases"] for one in found["steps"]] == [1, 2]
@@ -429,7 +424,7 @@ def test_private_clusters_are_measured_with_pgbench_s_own_figures_and_others_lef
     members = [one for step in found["steps"] for one in step["members"]]
     assert [str(one["count"]) for one in members] == counts
     assert all(one["count"] and not one["failed"] for one in members)
-    if group.folder is not None:
+    if half_a_cpu.folder is not None:
         # Where others leave less of the CPUs than the quota, these are the limit themselves.
         assert found["steps"][1]["limit"]["resource"] == "CPU", found["steps"][1]["limit"]
     (kept,) = new.iterdir()
@@ -484,3 +479,58 @@ def test_a_folder_that_the_account_cannot_enter_is_refused(tmp_path: Path) -> No
     done = command("density", *SMALL, "--databases", "1", tmp_path / "new")
     assert (done.returncode, "may not enter" in done.stderr) == (3, True), done.stderr
     assert not (tmp_path / "new").exists()
+
+
+# Limits of the device and of memory, which the test sets.
+
+
+def disk_of(folder: Path) -> str | None:
+    """Return the numbers of the whole disk beneath a folder; None if there is none to be seen."""
+    number = folder.stat().st_dev
+    place = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if (place / "partition").exists():
+        place = place.resolve().parent
+    return (place / "dev").read_text().strip() if (place / "dev").exists() else None
+
+
+def limited(resource: str, place: Path) -> tuple[_Group, str]:
+    """Return a group that limits a resource, and the arguments of a load that meets the limit."""
+    if resource == "memory":
+        old = {"memory.limit_in_bytes": str(64 * MIB)}
+        words = '"-b64K", "-r", "-t1", "-o1", "-Sb"'
+        return _Group("memory", old, {"memory.max": str(64 * MIB)}), words
+    disk = disk_of(place)
+    if disk is None:
+        pytest.skip("no disk can be seen beneath /var/tmp")
+    old = {"blkio.throttle.read_iops_device": f"{disk} 50"}
+    new = {"io.max": f"{disk} riops=50"}
+    return _Group("blkio", old, new), '"-b4K", "-r", "-t1", "-o4", "-Sh"'
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"), [("memory", "met its memory limit"), ("device", "of the 50 reads/s")]
+)
+def test_a_limit_of_the_control_group_is_what_ended_it(
+    resource: str, words: str, place: Path, tmp_path: Path
+) -> None:
+    group, load = limited(resource, place)
+    try:
+        if group.folder is None:
+            pytest.skip(f"no control group with a limit of the {resource} can be made here")
+        group.limit()
+        (tmp_path / "load.toml").write_text(
+            'title = "x"\nreason = "x"\nsources = ["x"]\nleft_out = ["x"]\nsize = "96M"\n'
+            f'arguments = [{load}, "-W0", "-d9", "-w0", "-L"]\n'
+        )
+        done = command(
+            *("density", "--synthetic", "load", "--databases", "1", "--time", "1s", "--json"),
+            place / "new",
+            before=group.joining(),
+            environment={"FATHOM_WORKLOADS": str(tmp_path)},
+        )
+    finally:
+        group.close()
+    assert done.returncode == 0, done.stderr
+    (step,) = json.loads(done.stdout)["steps"]
+    assert step["limit"]["resource"] == resource, step["limit"]
+    assert words in step["limit"]["evidence"]
