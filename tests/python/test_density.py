@@ -22,17 +22,18 @@ from fathom.databases.folder import end_left, processes_in
 from fathom.databases.pgbench import DatabaseFigures, PgbenchError, read_pgbench
 from fathom.databases.postgresql import find_binaries
 from fathom.errors import InvalidRequestError, RefusedError
-from fathom.experiments.density.experiment import Counter
+from fathom.experiments.density.experiment import Counter, resume_density, run_density
 from fathom.experiments.density.outcome import Measured, jain, sentences_of
 from fathom.experiments.density.plan import DensityPlan, plan_density
 from fathom.experiments.session import Observation, answered
 from fathom.host import Limit, limit_between, read_counters
 from fathom.report import gather, html_page
+from fathom.runners import RunOutcome
 from fathom.store import Store
 from reported import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from conftest import Server
     from fathom.experiments.session import Step
@@ -223,6 +224,44 @@ def test_a_step_that_fails_ends_it_with_what_was_measured() -> None:
     assert sentences_of(PLAN, found.steps, "no room")[-1] == "It ended early: no room."
 
 
+class Answers:
+    """A runner whose databases do this much; a number of them that is not there fails."""
+
+    def __init__(self, rates: dict[int, list[float]]) -> None:
+        """Answer with these."""
+        self.rates = rates
+        self.ran: list[int] = []
+
+    def clock(self) -> float:
+        """Return seconds."""
+        return time.monotonic()
+
+    def run(self, arguments: Sequence[str], **_more: object) -> RunOutcome:
+        """Answer."""
+        count = int(arguments[0].removeprefix("databases="))
+        self.ran.append(count)
+        if count not in self.rates:
+            raise PgbenchError("no room")
+        return RunOutcome(None, None, None, more=step_of(self.rates[count]).more)
+
+
+def test_what_ended_early_goes_on_with_what_is_left(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        first = run_density(store, Answers({1: [100.0]}), PLAN)
+        assert (first.failure, len(first.steps)) == ("2 databases: no room", 1)
+        later = Answers({1: [7.0], 2: [90.0, 90.0], 4: [50.0] * 4})
+        found = resume_density(store, later, PLAN, first.experiment_id)
+        assert later.ran == [2, 4]
+        assert [one.per_s for one in found.steps] == [100, 180, 200]
+        assert [one.linear_share for one in found.steps] == [1, 0.9, 0.5]
+        assert found.steps[0] == first.steps[0]
+        assert found.failure is None
+        kept = store.experiments.get(first.experiment_id)
+        assert (kept.state, [one.state for one in kept.steps]) == ("complete", ["done"] * 3)
+        with pytest.raises(InvalidRequestError, match="e1 is complete"):
+            resume_density(store, later, PLAN, first.experiment_id)
+
+
 def test_reports_of_pgbench_are_read_of_all_versions() -> None:
     found = read_pgbench("db1", REPORT)
     assert found == DatabaseFigures("db1", 3311.528391, 0.302, 0.522, 6622, 3)
@@ -250,6 +289,7 @@ def test_reports_of_pgbench_are_read_of_all_versions() -> None:
         (("--synthetic", "crystaldiskmark"), "name one load"),
         (("--synthetic", "sql-log", "--size", "500T", "--databases", "900"), "free"),
         (("--time", "0s"), "at least 1s"),
+        (("--resume", "last", "--scale", "3"), "resumed as it was planned"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_made(
