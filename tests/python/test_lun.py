@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -268,28 +269,50 @@ NativeRunner.run = few
 """
 
 
-def test_one_command_leads_from_nothing_to_a_measured_lun_and_writes_to_no_older_one(
-    tgt: Tgtd,
-) -> None:
-    words = ("lun", "setup", *tgt.words(), "--assess", "--quick", "--json")
-    first = command(*words, "--write", before=SHORT_ASSESSMENT)
-    assert first.returncode == 0, first.stderr
-    found = json.loads(first.stdout)
-    address = f"iscsi://{tgt.portal}/{IQN}/1"
-    assert {one["state"] for one in found["steps"]} == {"made"}
-    assert found["address"] == address
-    with Store(os.environ["FATHOM_STORE"]) as store:
-        runs = store.runs.list()
-        results = [store.runs.get(one.id).result.time_spans[0] for one in runs]
+PAGE = Path(__file__).parents[2] / "docs/tasks/lun.md"
+
+
+def test_the_page_s_commands_print_what_the_page_says(tgt: Tgtd, tmp_path: Path) -> None:
+    place = str(tgt.folder / "disk1.img")
+    blocks = re.findall(
+        r"running tgtd -->\n```console\n\$ fathom (.*)\n([^`]*)```", PAGE.read_text()
+    )
+    assert len(blocks) == 4
+    for line, told in blocks:
+        words = line.replace("/srv/disk1.img", place).replace("10G", "16M").split()
+        words += ["--control-port", tgt.control]
+        more = {"FATHOM_STORE": str(tmp_path / "store.sqlite")}
+        done = command(*words, before=SHORT_ASSESSMENT, cwd=tmp_path, environment=more)
+        assert done.returncode == 0, done.stderr
+        shown = done.stdout.replace(place, "/srv/disk1.img").replace("16M", "10G")
+        shown = shown.replace(tgt.portal, "127.0.0.1:3260").replace(f"{tmp_path}/", "")
+        first, _, last = told.partition("...\n")
+        assert shown.startswith(first), shown
+        assert shown.endswith(last or first), shown
+    with Store(tmp_path / "store.sqlite") as store:
+        (experiment,) = store.experiments.list()
+        runs = [store.runs.get(one.id).result.time_spans[0] for one in store.runs.list()]
+    assert experiment.state == "complete"
     assert len(runs) > 5
-    assert all(one.total.ios > 0 for one in results)
-    assert any(one.write.ios > 0 for one in results)
+    assert all(one.total.ios > 0 for one in runs)
+
+
+def test_only_a_new_lun_is_written_without_its_serial_number(tgt: Tgtd) -> None:
+    told = "import fathom.cli.commands.lun as it; it.begun = lambda wish, _: print(wish.permission)"
+    words = ("lun", "setup", *tgt.words(), "--assess", "--write")
+    first = command(*words, before=told)
+    assert first.returncode == 0, first.stderr
+    name = f"{tgt.portal}/{IQN}/1:{16 * MIB}"
+    assert f"allow_write=('{name}',)" in first.stdout
     # What this command did not make may hold something by now.
-    refused = command(*words, "--write", before=SHORT_ASSESSMENT)
+    assert "allow_write=()" in command(*words, before=told).stdout
+    load = ("-w100", "-b4K", "-W0", "-d9", "--stop-ios=9", f"iscsi://{tgt.portal}/{IQN}/1")
+    assert command("run", f"--allow-write={name}", *load).returncode == 0
+    refused = command("lun", "setup", *tgt.words(), "--assess", "--write", "--json")
     assert (refused.returncode, "--allow-write=" in refused.stderr) == (2, True), refused.stderr
     assert command("lun", "remove", *tgt.words(), "--yes").returncode == 0
     assert command("lun", "setup", *tgt.words(), "--quick").returncode == 3
-    chap = command(*words, "--chap-user", "joe")
+    chap = command("lun", "setup", *tgt.words(), "--assess", "--chap-user", "joe")
     assert (chap.returncode, "without CHAP" in chap.stderr) == (3, True), chap.stderr
 
 
