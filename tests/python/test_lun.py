@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -274,9 +273,7 @@ PAGE = Path(__file__).parents[2] / "docs/tasks/lun.md"
 
 def test_the_page_s_commands_print_what_the_page_says(tgt: Tgtd, tmp_path: Path) -> None:
     place = str(tgt.folder / "disk1.img")
-    blocks = re.findall(
-        r"running tgtd -->\n```console\n\$ fathom (.*)\n([^`]*)```", PAGE.read_text()
-    )
+    blocks = re.findall(r"where tgtd is -->\n```text\n\$ fathom (.*)\n([^`]*)```", PAGE.read_text())
     assert len(blocks) == 4
     for line, told in blocks:
         words = line.replace("/srv/disk1.img", place).replace("10G", "16M").split()

@@ -124,12 +124,12 @@ def test_what_was_done_to_a_cluster_stands_in_its_report_and_beside_the_run_that
     rates = interval_series(run.result, "iops")
     assert rates is not None
     assert rates[int(10 * at_s)] == 0
-    first = material.sides[0].advice[0]
-    assert first.title == "It stalled while the cluster moved or failed"
-    assert "IOPS were 0 for" in first.evidence
-    assert f"the group files moved from n2 to {failover.to_node} at" in first.evidence
+    finding = material.sides[0].advice[0]
+    assert finding.title == "It stalled while the cluster moved or failed"
+    assert "IOPS were 0 for" in finding.evidence
+    assert f"the group files moved from n2 to {failover.to_node} at" in finding.evidence
     done = command("report", "1", "--events", told, "--output", tmp_path / "page.html")
     assert done.returncode == 0, done.stderr
     page = unescape((tmp_path / "page.html").read_text())
     assert words in page
-    assert first.evidence in page
+    assert finding.evidence in page
