@@ -39,6 +39,8 @@ class Ontap:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes, the second of which would wait 40 ms for the first.
+            disable_nagle_algorithm = True
 
             def _any(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -60,7 +62,7 @@ class Ontap:
         context.load_cert_chain(certificate)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self.address = f"localhost:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
         """Listen no more."""

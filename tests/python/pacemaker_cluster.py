@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["NODES", "Cluster", "missing"]
 
 NODES = ("n1", "n2", "n3")
-_PROGRAMS = ("corosync", "pacemakerd", "crm_mon", "crm_resource", "cibadmin", "unshare", "ip")
+_PROGRAMS = ("corosync", "pacemakerd", "crm_mon", "crm_resource", "unshare", "ip", "nbdkit")
+_AGENTS_FOLDER = Path("/usr/lib/ocf/resource.d/heartbeat")
+_AGENTS = ("IPaddr2", "anything")
 _NSENTER = shutil.which("nsenter") or "nsenter"
 _NODE = """
 set -eu
 mount --make-rprivate /
 mount -t tmpfs -o mode=755 tmpfs /run
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
-mkdir -p /run/crm /run/lock
+mkdir -p /run/crm /run/lock /run/resource-agents
 chown hacluster:haclient /run/crm
 mount --bind "$1/etc" /etc/corosync
 mount --bind "$1/corosync" /var/lib/corosync
@@ -41,7 +43,9 @@ ip address add "10.66.0.$3/24" dev eth0
 ip link set eth0 up
 corosync -f > "$1/corosync.out" 2>&1 &
 sleep 1
-exec pacemakerd -f > "$1/pacemakerd.out" 2>&1
+pacemakerd -f > "$1/pacemakerd.out" 2>&1 &
+# The first process of a node takes the ends of those whose parent is gone.
+wait
 """
 _COROSYNC = """
 totem {{
@@ -62,16 +66,48 @@ logging {{
     to_logfile: no
 }}
 """
-_GROUP = """
-<group id="files">
-  <primitive id="address" class="ocf" provider="pacemaker" type="Dummy">
-    <operations><op id="address-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
-  </primitive>
-  <primitive id="export" class="ocf" provider="pacemaker" type="Dummy">
-    <operations><op id="export-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
-  </primitive>
-</group>
+# Nodes that begin with the same configuration need not wait 20 s for one that is older.
+_CIB = """
+<cib validate-with="pacemaker-3.0" epoch="1" num_updates="0" admin_epoch="0">
+  <configuration>
+    <crm_config>
+      <cluster_property_set id="cib-bootstrap-options">
+        <nvpair id="own-fencing" name="stonith-enabled" value="false"/>
+        <nvpair id="own-deadtime" name="dc-deadtime" value="1s"/>
+      </cluster_property_set>
+    </crm_config>
+    <nodes/>
+    <resources>
+      <group id="files">{resources}</group>
+    </resources>
+    <constraints>
+      <rsc_location id="cli-prefer-files" rsc="files" role="Started" node="n1" score="INFINITY"/>
+    </constraints>
+  </configuration>
+  <status/>
+</cib>
 """
+_SERVICE = """
+<primitive id="address" class="ocf" provider="heartbeat" type="IPaddr2">
+  <instance_attributes id="address-is">
+    <nvpair id="address-ip" name="ip" value="{address}"/>
+    <nvpair id="address-bits" name="cidr_netmask" value="24"/>
+  </instance_attributes>
+  <operations><op id="address-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
+</primitive>
+<primitive id="export" class="ocf" provider="heartbeat" type="anything">
+  <instance_attributes id="export-is">
+    <nvpair id="export-program" name="binfile" value="{nbdkit}"/>
+    <nvpair id="export-log" name="errlogfile" value="/var/log/pacemaker/export.log"/>
+    <nvpair id="export-words" name="cmdline_options" value="-f -p {port} file {disk}"/>
+  </instance_attributes>
+  <operations><op id="export-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
+</primitive>
+<primitive id="ready" class="ocf" provider="pacemaker" type="Dummy"/>
+"""
+SERVICE_ADDRESS, SERVICE_PORT = "10.66.0.100", 10809
+_CLIENT_ADDRESS = "10.66.0.254"
+_DISK_BYTES = 16 << 20
 
 
 def missing() -> str | None:
@@ -79,21 +115,33 @@ def missing() -> str | None:
     if os.geteuid() != 0:
         return "only root makes namespaces"
     lacking = [one for one in _PROGRAMS if shutil.which(one) is None]
-    return f"{', '.join(lacking)} not installed (Debian: pacemaker, corosync)" if lacking else None
+    lacking += [one for one in _AGENTS if not (_AGENTS_FOLDER / one).exists()]
+    packages = "pacemaker, corosync, resource-agents, nbdkit"
+    return f"{', '.join(lacking)} not installed (Debian: {packages})" if lacking else None
 
 
 class Cluster:
-    """Three nodes; ``close`` ends all of them."""
+    """Three nodes; ``close`` ends all of them.
+
+    They share a service: a group of an address, an NBD server behind it, and a mark that it is
+    ready, which begins on the first node. It offers one file, as if the nodes shared a disk.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Make and start it."""
         self.folder = folder
+        disk = folder / "disk"
+        disk.write_bytes(os.urandom(_DISK_BYTES))
+        names = {"address": SERVICE_ADDRESS, "port": SERVICE_PORT, "disk": disk}
+        service = _SERVICE.format(nbdkit=shutil.which("nbdkit"), **names)
+        self._cib = _CIB.format(resources=service)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._inside: dict[str, int] = {}
         self._switch = self._begun("unshare", "--net", "sleep", "infinity")
         self._wait(lambda: self._has_own_network(self._switch.pid))
         self._in(self._switch.pid, "ip", "link", "add", "lan", "type", "bridge")
         self._in(self._switch.pid, "ip", "link", "set", "lan", "up")
+        self._in(self._switch.pid, "ip", "address", "add", f"{_CLIENT_ADDRESS}/24", "dev", "lan")
         for number, name in enumerate(NODES, start=1):
             self._node(name, number)
 
@@ -104,6 +152,10 @@ class Cluster:
         for part in ("cib", "pengine", "blackbox", "cores"):
             (place / "pacemaker" / part).mkdir()
             shutil.chown(place / "pacemaker" / part, "hacluster", "haclient")
+        cib = place / "pacemaker/cib/cib.xml"
+        cib.write_text(self._cib)
+        cib.chmod(0o600)
+        shutil.chown(cib, "hacluster", "haclient")
         for part in ("pacemaker", "log"):
             shutil.chown(place / part, "hacluster", "haclient")
         nodes = "\n".join(
@@ -150,22 +202,21 @@ class Cluster:
 
         self._wait(is_shown, seconds)
 
-    def begin_resources(self) -> None:
-        """Have a group of two resources on the first node, once all are online."""
+    def wait_begun(self) -> None:
+        """Wait until all nodes are online, and the group is on the first."""
         self.wait_for('nodes_configured number="3"')
         for name in NODES:
             self.wait_for(f'<node name="{name}" id="{name[1]}" online="true"')
-        self.run("n1", "crm_attribute", "--name", "stonith-enabled", "--update", "false")
-        self.run("n1", "cibadmin", "--create", "-o", "resources", "--xml-text", _GROUP)
-        self.run("n1", "crm_resource", "--move", "--resource", "files", "--node", "n1")
         self.wait_online("n1")
 
     def wait_online(self, *on: str) -> None:
-        """Wait until both resources run on one of these nodes."""
+        """Wait until the service is open on one of these nodes."""
 
         def is_there() -> bool:
             try:
-                return self.run("n1", "crm_resource", "-W", "-r", "export").strip().endswith(on)
+                told = self.run(on[-1], "crm_resource", "-W", "-r", "ready").strip()
+                node = told.rpartition(" ")[2]
+                return node in on and f":{SERVICE_PORT} " in self.run(node, "ss", "-Hltn")
             except subprocess.CalledProcessError:
                 return False
 
@@ -174,6 +225,30 @@ class Cluster:
     def cut(self, name: str) -> None:
         """Take a node's cable away."""
         self._in(self._switch.pid, "ip", "link", "set", f"to-{name}", "down")
+
+    def reached(self) -> str:
+        """Return an address that leads to the service, and holds what is asked while it moves.
+
+        As a multipath device or a hard mount: a connection that is lost is made again.
+        """
+        socket = self.folder / "client.sock"
+        # A connection that nobody answers is given up after seconds, and not after a quarter hour.
+        few = "cd /proc/sys/net/ipv4; echo 3 > tcp_retries2; echo 1 > tcp_syn_retries"
+        words = [
+            "nbdkit",
+            "-f",
+            "-U",
+            str(socket),
+            "--filter=retry",
+            "nbd",
+            f"hostname={SERVICE_ADDRESS}",
+        ]
+        words += [f"port={SERVICE_PORT}", "retries=60", "retry-delay=1", "retry-exponential=no"]
+        inside = (_NSENTER, "-t", str(self._switch.pid), "-n")
+        self._in(self._switch.pid, "/bin/sh", "-c", few)
+        self._begun(*inside, *words)
+        self._wait(socket.exists)
+        return f"nbd+unix:///?socket={socket}"
 
     def close(self) -> None:
         """End all that was started."""

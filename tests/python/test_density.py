@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
-from commands import COMMAND, command
+from commands import command
 from fathom.databases.account import account_for
 from fathom.databases.folder import end_left, processes_in
 from fathom.databases.pgbench import DatabaseFigures, PgbenchError, read_pgbench
 from fathom.databases.postgresql import find_binaries
 from fathom.errors import InvalidRequestError, RefusedError
-from fathom.experiments.density.experiment import Counter
+from fathom.experiments.density.experiment import Counter, resume_density, run_density
 from fathom.experiments.density.outcome import Measured, jain, sentences_of
 from fathom.experiments.density.plan import DensityPlan, plan_density
 from fathom.experiments.session import Observation, answered
 from fathom.host import Limit, limit_between, read_counters
 from fathom.report import gather, html_page
+from fathom.runners import RunOutcome
 from fathom.store import Store
 from reported import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from conftest import Server
     from fathom.experiments.session import Step
@@ -220,6 +224,44 @@ def test_a_step_that_fails_ends_it_with_what_was_measured() -> None:
     assert sentences_of(PLAN, found.steps, "no room")[-1] == "It ended early: no room."
 
 
+class Answers:
+    """A runner whose databases do this much; a number of them that is not there fails."""
+
+    def __init__(self, rates: dict[int, list[float]]) -> None:
+        """Answer with these."""
+        self.rates = rates
+        self.ran: list[int] = []
+
+    def clock(self) -> float:
+        """Return seconds."""
+        return time.monotonic()
+
+    def run(self, arguments: Sequence[str], **_more: object) -> RunOutcome:
+        """Answer."""
+        count = int(arguments[0].removeprefix("databases="))
+        self.ran.append(count)
+        if count not in self.rates:
+            raise PgbenchError("no room")
+        return RunOutcome(None, None, None, more=step_of(self.rates[count]).more)
+
+
+def test_what_ended_early_goes_on_with_what_is_left(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        first = run_density(store, Answers({1: [100.0]}), PLAN)
+        assert (first.failure, len(first.steps)) == ("2 databases: no room", 1)
+        later = Answers({1: [7.0], 2: [90.0, 90.0], 4: [50.0] * 4})
+        found = resume_density(store, later, PLAN, first.experiment_id)
+        assert later.ran == [2, 4]
+        assert [one.per_s for one in found.steps] == [100, 180, 200]
+        assert [one.linear_share for one in found.steps] == [1, 0.9, 0.5]
+        assert found.steps[0] == first.steps[0]
+        assert found.failure is None
+        kept = store.experiments.get(first.experiment_id)
+        assert (kept.state, [one.state for one in kept.steps]) == ("complete", ["done"] * 3)
+        with pytest.raises(InvalidRequestError, match="e1 is complete"):
+            resume_density(store, later, PLAN, first.experiment_id)
+
+
 def test_reports_of_pgbench_are_read_of_all_versions() -> None:
     found = read_pgbench("db1", REPORT)
     assert found == DatabaseFigures("db1", 3311.528391, 0.302, 0.522, 6622, 3)
@@ -247,6 +289,7 @@ def test_reports_of_pgbench_are_read_of_all_versions() -> None:
         (("--synthetic", "crystaldiskmark"), "name one load"),
         (("--synthetic", "sql-log", "--size", "500T", "--databases", "900"), "free"),
         (("--time", "0s"), "at least 1s"),
+        (("--resume", "last", "--scale", "3"), "resumed as it was planned"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_made(
@@ -298,19 +341,132 @@ def test_files_take_the_place_of_databases(tmp_path: Path) -> None:
 # Real clusters.
 
 
+class _Group:
+    """A control group of the test, which has a limit once it is asked for."""
+
+    def __init__(self, controller: str, old: dict[str, str], new: dict[str, str]) -> None:
+        """Make one, of either version; without root or the controller there is none."""
+        self.folder: Path | None = None
+        for base, limits in ((f"/sys/fs/cgroup/{controller}", old), ("/sys/fs/cgroup", new)):
+            group = Path(base) / f"fathom-test-{os.getpid()}"
+            with suppress(OSError):
+                group.mkdir()
+                if all((group / name).exists() for name in limits):
+                    self.folder, self._limits = group, limits
+                    return
+                group.rmdir()
+
+    def limit(self) -> None:
+        """Limit it from now on."""
+        if self.folder is not None:
+            for name, text in self._limits.items():
+                (self.folder / name).write_text(text)
+
+    def joining(self) -> str:
+        """Return Python that has its process join it."""
+        if self.folder is None:
+            return ""
+        place = str(self.folder / "cgroup.procs")
+        return f"import os; open({place!r}, 'w').write(str(os.getpid()))"
+
+    def close(self) -> None:
+        """Remove it, once all in it have ended."""
+        until = time.monotonic() + 10
+        while self.folder is not None and self.folder.exists():
+            assert time.monotonic() < until, "processes are left in the control group"
+            with suppress(OSError):
+                self.folder.rmdir()
+            time.sleep(0.02)
+
+
+@pytest.fixture
+def half_a_cpu() -> Iterator[_Group]:
+    old = {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": "10000"}
+    made = _Group("cpu", old, {"cpu.max": "10000 20000"})
+    yield made
+    made.close()
+
+
+class _Running:
+    """A command of ``density`` under way, in a process that can be killed."""
+
+    def __init__(self, *words: str | Path, place: Path, before: str = "", store: str = "") -> None:
+        self._place = place
+        self.code = 0
+        self.out = self.err = ""
+
+        def run() -> None:
+            more = {"FATHOM_STORE": store} if store else {}
+            done = command("density", *words, place, before=before, environment=more)
+            self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+        self._thread = Thread(target=run)
+        self._thread.start()
+
+    def pid(self) -> int:
+        """Return its process, which stands in the mark of its folder."""
+        (mark,) = self._place.glob("*/made-by.json")
+        return int(json.loads(mark.read_text())["maker"]["pid"])
+
+    def wait_for(self, program: str, word: str) -> None:
+        """Return once such a program works in its folder with this word."""
+        until = time.monotonic() + 60
+        while not any(_runs(pid, program, word) for pid in processes_in(self._place)):
+            assert self._thread.is_alive(), self.err
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def end(self) -> int:
+        """Return its exit code, once it has ended."""
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        return self.code
+
+
+def _runs(pid: int, program: str, word: str) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[0].endswith(f"/{program}".encode()) and word.encode() in words
+
+
+# Before a command: what pgbench prints stands in a file, too.
+PRINTED = """
+import fathom.databases.postgresql as module
+def kept(name, text, read=module.read_pgbench):
+    open({place!r}, "a").write(text)
+    return read(name, text)
+module.read_pgbench = kept
+"""
+
+
 @needs_postgresql
-def test_private_clusters_are_measured_and_others_left_alone(server: Server, place: Path) -> None:
+def test_private_clusters_are_measured_with_pgbench_s_own_figures_and_others_left_alone(
+    server: Server, place: Path, half_a_cpu: _Group, tmp_path: Path
+) -> None:
     own = (Path(server._folder) / "data/postmaster.pid").read_text()
-    new = place / ("a long name with spaces " * 6)
-    done = command("density", *SMALL, "--databases", "1..2", "--json", "--keep", new)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    new, printed = place / ("a long name with spaces " * 6), tmp_path / "printed"
+    before = PRINTED.format(place=str(printed)) + half_a_cpu.joining()
+    words = (*SMALL, "--databases", "1..2", "--json", "--keep")
+    running = _Running(*words, place=new, before=before)
+    running.wait_for("pgbench", "-T")
+    half_a_cpu.limit()
+    assert running.end() == 0, running.err
+    found = json.loads(running.out)
     assert [one["databases"] for one in found["steps"]] == [1, 2]
-    for step in found["steps"]:
-        assert step["per_s"] == pytest.approx(sum(one["per_s"] for one in step["members"]))
-        for one in step["members"]:
-            assert one["count"] > 0
-            assert one["failed"] == 0
+    told = printed.read_text()
+    rates = [float(one) for one in re.findall(r"^tps = ([\d.]+)", told, re.MULTILINE)]
+    sums = [rates[0], rates[1] + rates[2]]
+    assert [one["per_s"] for one in found["steps"]] == pytest.approx(sums)
+    assert found["steps"][1]["linear_share"] == pytest.approx(sums[1] / sums[0] / 2)
+    counts = re.findall(r"actually processed: (\d+)", told)
+    members = [one for step in found["steps"] for one in step["members"]]
+    assert [str(one["count"]) for one in members] == counts
+    assert all(one["count"] and not one["failed"] for one in members)
+    if half_a_cpu.folder is not None:
+        # Where others leave less of the CPUs than the quota, these are the limit themselves.
+        assert found["steps"][1]["limit"]["resource"] == "CPU", found["steps"][1]["limit"]
     (kept,) = new.iterdir()
     assert sorted(one.name for one in kept.glob("db*")) == ["db1", "db2"]
     assert processes_in(kept) == []
@@ -321,61 +477,39 @@ def test_private_clusters_are_measured_and_others_left_alone(server: Server, pla
     assert kept.exists()
 
 
-def _begun(place: Path, store: Path) -> subprocess.Popen[bytes]:
-    """Start a measurement, and return once pgbench loads its database."""
-    words = [*COMMAND, "density", "--scale", "1", "--clients", "1", "--time", "60s"]
-    process = subprocess.Popen(
-        [*words, "--databases", "1", str(place)],
-        env={**os.environ, "FATHOM_STORE": str(store)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    until = time.monotonic() + 60
-    while not any(_is_loading(pid) for pid in processes_in(place)):
-        assert process.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    return process
-
-
-def _is_loading(pid: int) -> bool:
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return words[0].endswith(b"/pgbench") and b"-T" in words
-
-
 @needs_postgresql
-def test_ctrl_c_leaves_nothing(place: Path, tmp_path: Path) -> None:
-    process = _begun(place, tmp_path / "s.sqlite")
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 130
-    assert list(place.iterdir()) == []
-    assert processes_in(place) == []
-    with Store(tmp_path / "s.sqlite") as store:
-        assert [one.state for one in store.experiments.list()] == ["interrupted"]
-
-
-@needs_postgresql
-def test_what_a_killed_command_left_is_ended_by_the_next(place: Path, tmp_path: Path) -> None:
-    process = _begun(place, tmp_path / "s.sqlite")
+def test_what_a_killed_command_left_is_ended_by_the_next_and_ctrl_c_leaves_nothing(
+    place: Path, tmp_path: Path
+) -> None:
+    words = (*SMALL[:-1], "60s", "--databases", "1")
+    store = str(tmp_path / "s.sqlite")
+    first = _Running(*words, place=place, store=store)
+    first.wait_for("pgbench", "-i")
     # A person's shell in the same folder is none of its processes.
     shell = subprocess.Popen(["/bin/sleep", "60"], cwd=next(place.iterdir()))
     try:
-        with pytest.raises(RefusedError, match=f"process {process.pid} measures databases"):
+        with pytest.raises(RefusedError, match=f"process {first.pid()} measures databases"):
             end_left(place)
-        process.kill()
-        process.wait()
+        os.kill(first.pid(), signal.SIGKILL)
+        assert first.end() == -signal.SIGKILL
         assert len(processes_in(place)) > 5
-        told: list[int] = []
-        end_left(place, lambda _folder, ended: told.append(ended))
-        assert told[0] > 5
-        assert list(place.iterdir()) == []
+        second = _Running(*words, place=place, store=store)
+        second.wait_for("pgbench", "-T")
         assert shell.poll() is None
+        assert len(list(place.iterdir())) == 1
+        os.kill(second.pid(), signal.SIGINT)
+        assert second.end() == 130
     finally:
         shell.kill()
         shell.wait()
+    told = re.search(r"with (\d+) processes, which a command that was killed had left", second.err)
+    assert told is not None, second.err
+    assert int(told[1]) > 5
+    assert list(place.iterdir()) == []
+    assert processes_in(place) == []
+    with Store(store) as opened:
+        ended, killed = opened.experiments.list()
+        assert (ended.state, killed.is_abandoned) == ("interrupted", True)
 
 
 @needs_postgresql
@@ -387,42 +521,56 @@ def test_a_folder_that_the_account_cannot_enter_is_refused(tmp_path: Path) -> No
     assert not (tmp_path / "new").exists()
 
 
-# Limits that the test sets.
+# Limits of the device and of memory, which the test sets.
 
 
-@pytest.fixture
-def quota() -> Iterator[Path]:
-    """Return a control group that may use half of a CPU."""
-    for base, limits in (
-        (Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_period_us": "20000", "cpu.cfs_quota_us": "10000"}),
-        (Path("/sys/fs/cgroup"), {"cpu.max": "10000 20000"}),
-    ):
-        group = base / f"fathom-test-{os.getpid()}"
-        try:
-            group.mkdir()
-        except OSError:
-            continue
-        try:
-            for name, text in limits.items():
-                (group / name).write_text(text)
-        except OSError:
-            group.rmdir()
-            continue
-        yield group
-        until = time.monotonic() + 10
-        while (group / "cgroup.procs").read_text() and time.monotonic() < until:
-            time.sleep(0.05)
-        group.rmdir()
-        return
-    pytest.skip("no control group with a quota of the CPU can be made here (root, cpu controller)")
+def disk_of(folder: Path) -> str | None:
+    """Return the numbers of the whole disk beneath a folder; None if there is none to be seen."""
+    number = folder.stat().st_dev
+    place = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if (place / "partition").exists():
+        place = place.resolve().parent
+    return (place / "dev").read_text().strip() if (place / "dev").exists() else None
 
 
-@needs_postgresql
-def test_a_quota_of_the_cpu_is_what_ended_it(quota: Path, place: Path) -> None:
-    join = f"import os; open({str(quota / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))"
-    done = command("density", *SMALL, "--databases", "1", "--json", place, before=join)
+def limited(resource: str, place: Path) -> tuple[_Group, str]:
+    """Return a group that limits a resource, and the arguments of a load that meets the limit."""
+    if resource == "memory":
+        old = {"memory.limit_in_bytes": str(64 * MIB)}
+        words = '"-b64K", "-r", "-t1", "-o1", "-Sb"'
+        return _Group("memory", old, {"memory.max": str(64 * MIB)}), words
+    disk = disk_of(place)
+    if disk is None:
+        pytest.skip("no disk can be seen beneath /var/tmp")
+    old = {"blkio.throttle.read_iops_device": f"{disk} 50"}
+    new = {"io.max": f"{disk} riops=50"}
+    return _Group("blkio", old, new), '"-b4K", "-r", "-t1", "-o4", "-Sh"'
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"), [("memory", "met its memory limit"), ("device", "of the 50 reads/s")]
+)
+def test_a_limit_of_the_control_group_is_what_ended_it(
+    resource: str, words: str, place: Path, tmp_path: Path
+) -> None:
+    group, load = limited(resource, place)
+    try:
+        if group.folder is None:
+            pytest.skip(f"no control group with a limit of the {resource} can be made here")
+        group.limit()
+        (tmp_path / "load.toml").write_text(
+            'title = "x"\nreason = "x"\nsources = ["x"]\nleft_out = ["x"]\nsize = "96M"\n'
+            f'arguments = [{load}, "-W0", "-d9", "-w0", "-L"]\n'
+        )
+        done = command(
+            *("density", "--synthetic", "load", "--databases", "1", "--time", "1s", "--json"),
+            place / "new",
+            before=group.joining(),
+            environment={"FATHOM_WORKLOADS": str(tmp_path)},
+        )
+    finally:
+        group.close()
     assert done.returncode == 0, done.stderr
     (step,) = json.loads(done.stdout)["steps"]
-    # Where others leave less of the CPUs than the quota, these are the limit themselves.
-    assert step["limit"]["resource"] == "CPU", step["limit"]
-    assert list(place.iterdir()) == []
+    assert step["limit"]["resource"] == resource, step["limit"]
+    assert words in step["limit"]["evidence"]

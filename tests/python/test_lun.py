@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,6 +19,7 @@ from fathom.luns import LunError, LunStep, carried, planned, request_from
 from fathom.luns.ontap import own_initiator
 from fathom.luns.steps import taken_away
 from fathom.luns.tgt import Tgt, read_targets
+from fathom.store import Store
 from ontap_server import Ontap
 from tls import certificate
 
@@ -113,6 +116,7 @@ def test_removal_keeps_what_others_use() -> None:
         ({"on": "tgt", "path": "x", "target": IQN, "size": "0"}, "is no size"),
         ({"on": "tgt", "path": "x", "target": IQN, "lun": 0}, "take 1 or more"),
         ({"on": "tgt", "path": "x", "target": IQN, "lun": 99999}, "from 0 to 16383"),
+        ({"on": "tgt", "path": "x", "target": IQN, "control_port": 36715}, "from 0 to 32767"),
         ({"on": "tgt", "path": "x", "target": IQN, "chap_user": "-x"}, "--chap-user"),
         ({"on": "ontap", "path": "/vol/a/b", "igroup": "g"}, "--controller is missing"),
         ({"on": "ontap", "path": "x", "igroup": "g", "controller": "h@evil"}, "--controller"),
@@ -179,12 +183,20 @@ def _free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def _answers(server: Tgtd) -> bool:
+    with suppress(subprocess.CalledProcessError):
+        server.show()
+        return True
+    return False
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[Tgtd]:
     tgtd = shutil.which("tgtd")
     if tgtd is None or os.geteuid() != 0:
         pytest.skip("tgtd is not installed (Debian: tgt), or this is not root")
-    port, control = _free_port(), str(20_000 + os.getpid() % 20_000)
+    # tgtd takes no higher control port than 32767.
+    port, control = _free_port(), str(10_000 + os.getpid() % 20_000)
     process = subprocess.Popen(
         [tgtd, "-f", "-C", control, "--iscsi", f"portal=127.0.0.1:{port}"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -192,14 +204,11 @@ def server() -> Iterator[Tgtd]:
     with tempfile.TemporaryDirectory(prefix="fathom-lun-", dir="/var/tmp") as folder:
         found = Tgtd(control, f"127.0.0.1:{port}", Path(folder))
         try:
-            until = time.monotonic() + 10
-            while True:
-                try:
-                    found.show()
-                    break
-                except subprocess.CalledProcessError:
-                    assert time.monotonic() < until, "tgtd does not answer"
-                    time.sleep(0.05)
+            until = time.monotonic() + 60
+            while not _answers(found):
+                assert process.poll() is None, "tgtd has ended"
+                assert time.monotonic() < until, "tgtd does not answer"
+                time.sleep(0.05)
             yield found
         finally:
             process.kill()
@@ -246,6 +255,62 @@ def test_one_command_sets_up_twice_and_another_takes_it_away(tgt: Tgtd) -> None:
         "access", "account", "account", "LUN", "target", "file",
     ]  # fmt: skip
     assert (tgt.folder / "disk.img").exists()
+
+
+# Before a command: the least that an assessment can be.
+SHORT_ASSESSMENT = """
+from fathom.experiments.assess import EFFORTS, Effort
+from fathom.runners import NativeRunner
+EFFORTS["quick"] = Effort(1, 1 << 24, 50, (1,), (1,), (), ())
+def few(self, words, run=NativeRunner.run, **more):
+    return run(self, ["--stop-ios=64", *words], **more)
+NativeRunner.run = few
+"""
+
+
+PAGE = Path(__file__).parents[2] / "docs/tasks/lun.md"
+
+
+def test_the_page_s_commands_print_what_the_page_says(tgt: Tgtd, tmp_path: Path) -> None:
+    place = str(tgt.folder / "disk1.img")
+    blocks = re.findall(r"where tgtd is -->\n```text\n\$ fathom (.*)\n([^`]*)```", PAGE.read_text())
+    assert len(blocks) == 4
+    for line, told in blocks:
+        words = line.replace("/srv/disk1.img", place).replace("10G", "16M").split()
+        words += ["--control-port", tgt.control]
+        more = {"FATHOM_STORE": str(tmp_path / "store.sqlite")}
+        done = command(*words, before=SHORT_ASSESSMENT, cwd=tmp_path, environment=more)
+        assert done.returncode == 0, done.stderr
+        shown = done.stdout.replace(place, "/srv/disk1.img").replace("16M", "10G")
+        shown = shown.replace(tgt.portal, "127.0.0.1:3260").replace(f"{tmp_path}/", "")
+        first, _, last = told.partition("...\n")
+        assert shown.startswith(first), shown
+        assert shown.endswith(last or first), shown
+    with Store(tmp_path / "store.sqlite") as store:
+        (experiment,) = store.experiments.list()
+        runs = [store.runs.get(one.id).result.time_spans[0] for one in store.runs.list()]
+    assert experiment.state == "complete"
+    assert len(runs) > 5
+    assert all(one.total.ios > 0 for one in runs)
+
+
+def test_only_a_new_lun_is_written_without_its_serial_number(tgt: Tgtd) -> None:
+    told = "import fathom.cli.commands.lun as it; it.begun = lambda wish, _: print(wish.permission)"
+    words = ("lun", "setup", *tgt.words(), "--assess", "--write")
+    first = command(*words, before=told)
+    assert first.returncode == 0, first.stderr
+    name = f"{tgt.portal}/{IQN}/1:{16 * MIB}"
+    assert f"allow_write=('{name}',)" in first.stdout
+    # What this command did not make may hold something by now.
+    assert "allow_write=()" in command(*words, before=told).stdout
+    load = ("-w100", "-b4K", "-W0", "-d9", "--stop-ios=9", f"iscsi://{tgt.portal}/{IQN}/1")
+    assert command("run", f"--allow-write={name}", *load).returncode == 0
+    refused = command("lun", "setup", *tgt.words(), "--assess", "--write", "--json")
+    assert (refused.returncode, "--allow-write=" in refused.stderr) == (2, True), refused.stderr
+    assert command("lun", "remove", *tgt.words(), "--yes").returncode == 0
+    assert command("lun", "setup", *tgt.words(), "--quick").returncode == 3
+    chap = command("lun", "setup", *tgt.words(), "--assess", "--chap-user", "joe")
+    assert (chap.returncode, "without CHAP" in chap.stderr) == (3, True), chap.stderr
 
 
 @pytest.mark.parametrize("at", range(6))

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
+from contextlib import contextmanager
+from html import unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from commands import command
+from fathom.cli.exit_codes import EXIT_WORSE
 from fathom.clusters import read_source, report_of
 from fathom.clusters.pacemaker import read_state
+from fathom.metrics import interval_series
+from fathom.report import gather, with_events
+from fathom.runners import NativeRunner
+from fathom.store import Store
 from pacemaker_cluster import NODES, Cluster, missing
 
 if TYPE_CHECKING:
@@ -38,8 +48,33 @@ def report(cluster: Cluster) -> ClusterReport:
     return report_of([read_state(cluster.state("n1").encode(), "lab"), *logs])
 
 
-def test_what_was_done_to_a_cluster_stands_in_its_report_to_a_second(cluster: Cluster) -> None:
-    cluster.begin_resources()
+@contextmanager
+def measured(address: str) -> Iterator[None]:
+    """Measure meanwhile; the run is the first of the store."""
+    words = ["-b4K", "-r", "-o1", "-W0", "-d10", "-D100", "-L", "--io-timeout=60", address]
+    began = Event()
+    failures: list[str | None] = []
+
+    def look(name: str, fields: dict[str, Any]) -> None:
+        if name == "phase_started" and fields["phase"] == "measured":
+            began.set()
+
+    def run() -> None:
+        with Store(os.environ["FATHOM_STORE"]) as store:
+            failures.append(NativeRunner(store, on_event=look).run(words).failure)
+
+    load = Thread(target=run)
+    load.start()
+    assert began.wait(60)
+    yield
+    load.join()
+    assert failures == [None]
+
+
+def test_what_was_done_to_a_cluster_stands_in_its_report_and_beside_the_run_that_it_stalled(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cluster.wait_begun()
     moved_s = time.time()
     cluster.run("n1", "crm_resource", "--move", "--resource", "files", "--node", "n2")
     cluster.wait_online("n2")
@@ -50,6 +85,7 @@ def test_what_was_done_to_a_cluster_stands_in_its_report_to_a_second(cluster: Cl
     assert {(one.resource, one.node, one.status) for one in first.rows} == {
         ("address", "n2", "Started"),
         ("export", "n2", "Started"),
+        ("ready", "n2", "Started"),
     }
     assert first.bad == ()
 
@@ -61,13 +97,39 @@ def test_what_was_done_to_a_cluster_stands_in_its_report_to_a_second(cluster: Cl
     assert bad.resource == "export"
     assert bad.last_error_unix_s == pytest.approx(failed_s, abs=1)
 
-    cut_s = time.time()
-    cluster.cut("n2")
-    cluster.wait_for('<node name="n2" id="2" online="false"')
-    cluster.wait_online("n1", "n3")
+    with measured(cluster.reached()):
+        time.sleep(1)
+        cut_s = time.time()
+        cluster.cut("n2")
+        cluster.wait_for('<node name="n2" id="2" online="false"')
+        cluster.wait_online("n1", "n3")
     failover = report(cluster).moves[-1]
     assert failover.from_node == "n2"
     assert failover.to_node in ("n1", "n3")
     # Corosync takes a second and more to be sure of the loss; then the group is up at once.
     assert cut_s < failover.began_unix_s < time.time()
     assert failover.ended_unix_s >= failover.began_unix_s
+
+    # The run went on behind the stall, which its page shows together with what the cluster did.
+    (tmp_path / "crm_mon.xml").write_text(cluster.state("n1"))
+    sources = [f"lab={one}" for one in (tmp_path / "crm_mon.xml", *map(cluster.log, NODES))]
+    told = tmp_path / "resources.json"
+    assert command("resources", *sources, "--output", told).returncode == EXIT_WORSE
+    with Store(os.environ["FATHOM_STORE"]) as store:
+        material = with_events(gather(store, ["1"]), [told])
+    (run,) = material.sides[0].runs
+    words = f"files: n2 to {failover.to_node}"
+    (at_s,) = [one.at_s for one in run.happened if one.words == words]
+    assert any(one.words.startswith("n2 node lost") for one in run.happened)
+    rates = interval_series(run.result, "iops")
+    assert rates is not None
+    assert rates[int(10 * at_s)] == 0
+    finding = material.sides[0].advice[0]
+    assert finding.title == "It stalled while the cluster moved or failed"
+    assert "IOPS were 0 for" in finding.evidence
+    assert f"the group files moved from n2 to {failover.to_node} at" in finding.evidence
+    done = command("report", "1", "--events", told, "--output", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    page = unescape((tmp_path / "page.html").read_text())
+    assert words in page
+    assert finding.evidence in page

@@ -29,8 +29,8 @@ impl Tgt {
         fs::File::create(&disk).unwrap().set_len(DISK_BYTES).unwrap();
         prepare(&disk);
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        // Its control socket is a number of this host.
-        let control = (40_000 + u32::from(port) % 20_000).to_string();
+        // Its control socket is a number of this host, of 32767 at most: beyond, tgtd ends.
+        let control = (1000 + u32::from(port) % 30_000).to_string();
         let mut command = Command::new("tgtd");
         command.args(["-f", "-C", &control, "--iscsi", &format!("portal=127.0.0.1:{port}")]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

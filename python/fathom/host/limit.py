@@ -91,9 +91,6 @@ def _cpus(busy: float) -> str | None:
 
 
 def _memory(before: Counters, after: Counters, seconds: float) -> str | None:
-    waited = _pressure(before, after, "memory", seconds)
-    if waited is not None and waited >= _WAITED_FOR_MEMORY:
-        return f"for {waited:.0%} of the time something waited for memory"
     read_bytes = max(
         (disk.read_bytes - _then(before, name).read_bytes for name, disk in after.disks.items()),
         default=0,
@@ -105,6 +102,9 @@ def _memory(before: Counters, after: Counters, seconds: float) -> str | None:
         if hits > 0 and _is_thrashing(again, read_bytes, seconds):
             words = f"control group {group} met its memory limit of {size_words(limit)}"
             return f"{words} {hits:,} times; {_again_words(again)}"
+    waited = _pressure(before, after, "memory", seconds)
+    if waited is not None and waited >= _WAITED_FOR_MEMORY:
+        return f"for {waited:.0%} of the time something waited for memory"
     pages = after.refaulted_pages - before.refaulted_pages
     swapped = (after.swapped_in_pages - before.swapped_in_pages) * _PAGE_BYTES
     again = max(pages * _PAGE_BYTES, swapped)

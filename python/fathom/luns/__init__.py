@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
-    from fathom.luns.connect import connect_kernel, refuse_silent
+    from fathom.luns.connect import connect_kernel, refuse_silent, writable_name
     from fathom.luns.provider import Provider, provider_of
     from fathom.luns.request import FIELDS, LunRequest, request_from
-    from fathom.luns.steps import LunError, LunStep, StepDone, carried, planned, taken_away
+    from fathom.luns.steps import (
+        LunError,
+        LunStep,
+        StepDone,
+        carried,
+        is_new,
+        planned,
+        taken_away,
+    )
 
 __all__ = [
     "FIELDS",
@@ -25,11 +33,13 @@ __all__ = [
     "StepDone",
     "carried",
     "connect_kernel",
+    "is_new",
     "planned",
     "provider_of",
     "refuse_silent",
     "request_from",
     "taken_away",
+    "writable_name",
 ]
 
 if not TYPE_CHECKING:

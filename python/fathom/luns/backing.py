@@ -56,6 +56,7 @@ def backing_step(
         make,
         undo,
         why_kept=lambda: "it holds the LUN's data",
+        holds_data=True,
     )
 
 

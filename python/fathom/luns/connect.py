@@ -7,9 +7,10 @@ import socket
 import subprocess
 from urllib.parse import urlsplit
 
+from fathom import engine
 from fathom.luns.steps import LunError
 
-__all__ = ["connect_kernel", "refuse_silent"]
+__all__ = ["connect_kernel", "refuse_silent", "writable_name"]
 
 _TIMEOUT_S = 10.0
 _ISCSI_PORT = 3260
@@ -30,6 +31,19 @@ def refuse_silent(address: str) -> None:
         socket.create_connection(where, timeout=_TIMEOUT_S).close()
     except OSError as error:
         raise LunError(f"nobody listens at {where[0]}:{where[1]}: {error}") from error
+
+
+def writable_name(address: str) -> str:
+    """Return what ``--allow-write`` takes for this LUN: its place and size, as the engine sees it.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it cannot be reached.
+
+    """
+    (target,) = engine.explain(["-d1", address])["targets"]
+    return str(target["device"]["allow_write"][-1])
 
 
 def connect_kernel(address: str) -> None:

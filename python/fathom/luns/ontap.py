@@ -82,7 +82,7 @@ class Ontap:
             steps.append(LunStep(name, has, self._new_volume, undo, why_kept=_may_hold_more))
         has = partial(self._has, _LUNS, request.path)
         undo = partial(self._drop, _LUNS, request.path)
-        steps.append(LunStep(f"LUN {request.path}", has, self._new_lun, undo))
+        steps.append(LunStep(f"LUN {request.path}", has, self._new_lun, undo, holds_data=True))
         return [*steps, *self._map_steps(request.igroup or "")]
 
     def _map_steps(self, igroup: str) -> list[LunStep]:

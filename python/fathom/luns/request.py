@@ -165,6 +165,8 @@ def _check_numbers(request: LunRequest) -> None:
         if value is not None:
             bytes_of(value, _option(name))
     limits = {"lun": (0, 16383), "disk_count": (1, 1000), "snapshot_reserve": (0, 100)}
+    # tgtd holds it in 16 bits with a sign, and ends with ERANGE beyond.
+    limits["control_port"] = (0, 32767)
     for name, (least, most) in limits.items():
         value = getattr(request, name)
         if value is not None and not least <= value <= most:

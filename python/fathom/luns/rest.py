@@ -24,7 +24,7 @@ __all__ = ["Controller", "Rest"]
 
 _TIMEOUT_S = 60.0
 _JOB_S = 600.0
-_POLL_S = 0.2
+_POLL_S, _LONGEST_POLL_S = 0.02, 1.0
 _MOST_BYTES = 16 << 20
 _OK = range(200, 300)
 _UNAUTHORISED = 401
@@ -95,7 +95,7 @@ class Rest:
         uuid = job.get("uuid") if isinstance(job, dict) else None
         if not uuid:
             return
-        until_s = time.monotonic() + _JOB_S
+        until_s, poll_s = time.monotonic() + _JOB_S, _POLL_S
         while time.monotonic() < until_s:
             fields = urlencode({"fields": "state,message,code,error"}, safe=",")
             found = self._call("GET", f"/api/cluster/jobs/{quote(str(uuid), safe='')}?{fields}")
@@ -105,7 +105,8 @@ class Rest:
                 error = found.get("error")
                 told = error if isinstance(error, dict) else found
                 raise LunError(_words(told, str(found.get("state"))))
-            time.sleep(_POLL_S)
+            time.sleep(poll_s)
+            poll_s = min(2 * poll_s, _LONGEST_POLL_S)
         raise LunError(
             f"a job of {self._controller.host} has not ended after {_JOB_S:.0f} s: {uuid}"
         )

@@ -9,7 +9,7 @@ from typing import Literal
 from fathom._signals import held_back
 from fathom.errors import FathomError, InvalidRequestError, RefusedError
 
-__all__ = ["LunError", "LunStep", "StepDone", "carried", "planned", "taken_away"]
+__all__ = ["LunError", "LunStep", "StepDone", "carried", "is_new", "planned", "taken_away"]
 
 
 class LunError(FathomError):
@@ -41,6 +41,8 @@ class LunStep:
         ``create`` for what holds the data, ``map`` for who reaches it.
     why_kept
         Why it stays where the LUN is removed, such as since others use it; None if it goes.
+    holds_data
+        Whether it is what the LUN's data are in.
 
     """
 
@@ -50,6 +52,7 @@ class LunStep:
     undo: Callable[[], None] = field(default=_nothing)
     part: Literal["create", "map"] = "create"
     why_kept: Callable[[], str | None] = field(default=_no_reason)
+    holds_data: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,12 @@ def carried(
         kind = type(error) if isinstance(error, InvalidRequestError | RefusedError) else LunError
         raise kind(words) from error
     return done
+
+
+def is_new(steps: Sequence[LunStep], done: Sequence[StepDone]) -> bool:
+    """Whether that which holds the data was made just now, and so holds none."""
+    pairs = zip(steps, done, strict=True)
+    return any(step.holds_data and one.state == "made" for step, one in pairs)
 
 
 def _undone(made: Sequence[LunStep]) -> list[str]:

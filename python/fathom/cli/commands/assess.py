@@ -24,7 +24,7 @@ from fathom.experiments import assess as assessing
 from fathom.units import MIB
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from fathom import EventCallback
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
-__all__ = ["assess"]
+__all__ = ["Wish", "assess", "assess_and_end", "begun", "effort_of"]
 
 
 class Wish(NamedTuple):
@@ -46,6 +46,8 @@ class Wish(NamedTuple):
     steady: int
     label: str
     as_json: bool
+    beside: dict[str, object] = {}  # noqa: RUF012 - Nobody changes it.
+    """What the JSON tells beside the assessment."""
 
 
 def begun(wish: Wish, where: str | None) -> Assessment:
@@ -66,7 +68,7 @@ def begun(wish: Wish, where: str | None) -> Assessment:
         )
 
     with opened_store(where) as store:
-        return _shown(store, run, as_json=wish.as_json)
+        return _shown(store, run, as_json=wish.as_json, beside=wish.beside)
 
 
 def resumed(
@@ -85,16 +87,22 @@ def resumed(
         return _shown(store, run, as_json=as_json)
 
 
-def _shown(store: Store, run: Callable[..., Assessment], *, as_json: bool) -> Assessment:
+def _shown(
+    store: Store,
+    run: Callable[..., Assessment],
+    *,
+    as_json: bool,
+    beside: Mapping[str, object] | None = None,
+) -> Assessment:
     """Run, and show what was found, also if it was interrupted."""
     with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
         runner = _runner(store, on_event)
         try:
             found = run(store, runner, on_progress=tell, on_abandoned=_tell_abandoned)
         except assessing.AssessmentInterrupted as interruption:
-            _show(store, interruption.assessment, as_json=as_json)
+            _show(store, interruption.assessment, beside or {}, as_json=as_json)
             raise
-    _show(store, found, as_json=as_json)
+    _show(store, found, beside or {}, as_json=as_json)
     return found
 
 
@@ -136,9 +144,9 @@ def show_plan_of(wish: Wish) -> None:
     show_foreseen(found, as_json=wish.as_json)
 
 
-def _show(store: Store, found: Assessment, *, as_json: bool) -> None:
+def _show(store: Store, found: Assessment, beside: Mapping[str, object], *, as_json: bool) -> None:
     if as_json:
-        whole = {"experiment_id": found.experiment_id} | assessing.outcome_of(found)
+        whole = {**beside, "experiment_id": found.experiment_id} | assessing.outcome_of(found)
         typer.echo(json.dumps(whole, indent=2))
         return
     show_assessment(found)
@@ -191,7 +199,7 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     In a folder, and where nothing has the name yet, a scratch file is made and removed again. What
     exists is only read, unless --write says otherwise.
     """
-    effort = _effort(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
+    effort = effort_of(quick=quick, thorough=thorough, seconds=seconds, size_mib=size_mib)
     permission = Permission(overwrite, tuple(allow_write or ()))
     _check(targets or [], resume, permission, writes=write)
     given: dict[str, object] = {
@@ -202,15 +210,23 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
     }
     given |= {"write": write, "steady": steady, "dry-run": dry_run, "label": label}
     wish = Wish(targets or [], effort, permission, write, steady, label or "", as_json)
-    try:
+
+    def run() -> Assessment | None:
         if resume is not None:
             refuse_what_a_plan_has("assessment", targets or [], given)
-            found = resumed(resume, store, permission, as_json=as_json)
-        elif dry_run:
+            return resumed(resume, store, permission, as_json=as_json)
+        if dry_run:
             show_plan_of(wish)
-            return
-        else:
-            found = begun(wish, store)
+            return None
+        return begun(wish, store)
+
+    assess_and_end(run)
+
+
+def assess_and_end(run: Callable[[], Assessment | None]) -> None:
+    """Assess, or show what would be; what goes wrong ends the command in words."""
+    try:
+        found = run()
     except KeyboardInterrupt as interruption:
         fail(
             f"{interruption}; what was done is saved: fathom assess --resume last",
@@ -218,7 +234,7 @@ def assess(  # noqa: PLR0913 - Each is an option of the command.
         )
     except fathom.FathomError as error:
         fail(error, exit_code(error))
-    if found.failures:
+    if found is not None and found.failures:
         again = f"try it again with: fathom assess --resume e{found.experiment_id}"
         fail(f"{failure_words(found)}; {again}", EXIT_FAILED)
 
@@ -235,7 +251,14 @@ def _check(names: list[str], resume: str | None, permission: Permission, *, writ
                 fail(f"{option} needs --write", EXIT_INVALID)
 
 
-def _effort(*, quick: bool, thorough: bool, seconds: float | None, size_mib: int | None) -> Effort:
+def effort_of(
+    *,
+    quick: bool = False,
+    thorough: bool = False,
+    seconds: float | None = None,
+    size_mib: int | None = None,
+) -> Effort:
+    """Return how much to measure."""
     if quick and thorough:
         fail("--quick and --thorough exclude each other", EXIT_INVALID)
     if seconds is not None and seconds < 10:  # noqa: PLR2004 - As the help says.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -13,12 +14,13 @@ import typer
 import fathom
 from fathom import luns
 from fathom._permission import Permission
-from fathom.cli.common import JsonOption, exit_code, fail
+from fathom.cli.commands.assess import Wish, assess_and_end, begun, effort_of
+from fathom.cli.common import JsonOption, StoreOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID, EXIT_REFUSED
 from fathom.cli.views.runs import console, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fathom.luns import LunStep, Provider, StepDone
 
@@ -67,233 +69,248 @@ _OPTIONS = {
     "igroup_protocol": _Option(str, "Of a new group: iscsi, fcp or mixed."),
     "igroup_type": _Option(str, "Of a new group: linux, windows, vmware, ..."),
 }
-_FileOption = Annotated[
-    Path | None, typer.Option("--file", help="A TOML file that says all this; options go first.")
-]
-_ExplainOption = Annotated[
+_Explain = Annotated[
     bool, typer.Option("--explain", "--dry-run", help="Show the plan, and change nothing.")
 ]
-_OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Data of other programs on it may be lost.")
-]
-_AllowOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="DEVICE", help="The block device that may be written, as diskspd says."),
-]
+_FOR_ALL: dict[str, tuple[object, object]] = {
+    "file": (
+        Annotated[
+            Path | None,
+            typer.Option("--file", help="A TOML file that says all this; options go first."),
+        ],
+        None,
+    ),
+}
+_FOR_WRITERS: dict[str, tuple[object, object]] = {
+    "overwrite": (
+        Annotated[
+            bool, typer.Option("--overwrite", help="Data of other programs on it may be lost.")
+        ],
+        False,
+    ),
+    "allow_write": (
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="DEVICE", help="The block device that may be written, as diskspd says."
+            ),
+        ],
+        None,
+    ),
+}
+# Of what is listed, one LUN is none: any will do.
+_ANY = {"path": "/vol/any/lun", "target": "iqn.2026-11.any", "igroup": "any"}
+_ANYONE = {"initiator": "iqn.2026-11.any"}
 
 
-def _with_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the options of a LUN, which it gets as its keyword arguments."""
-    own = list(inspect.signature(function, eval_str=True).parameters.values())
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    added = [
-        inspect.Parameter(
-            name,
-            keyword,
-            default=None,
-            annotation=Annotated[one.kind | None, typer.Option(_word(name), help=one.help)],
+class _Asked(NamedTuple):
+    """What a verb is given: who offers the LUN, and what may be written."""
+
+    provider: Provider
+    permission: Permission
+
+
+def _verb(
+    name: str, *, writes: bool = False, is_of_one: bool = True
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a function a verb, with the options of a LUN beside its own.
+
+    One that ``writes`` has the options of the guard. Whatever of Fathom's goes wrong ends the
+    command in words.
+    """
+
+    def made(function: Callable[..., None]) -> Callable[..., None]:
+        def verb(**told: Any) -> None:  # noqa: ANN401 - All options of the command line.
+            given = {one: told.pop(one) for one in _OPTIONS}
+            file = told.pop("file")
+            if not is_of_one:
+                others = _ANYONE if file else _ANY | _ANYONE
+                given |= {one: given[one] or word for one, word in others.items()}
+            overwrite, allowed = told.pop("overwrite", False), told.pop("allow_write", None)
+            permission = Permission(overwrite, tuple(allowed or ()))
+            try:
+                provider = luns.provider_of(luns.request_from(given, file), permission)
+                function(_Asked(provider, permission), **told)
+            except KeyboardInterrupt as interruption:
+                fail("interrupted; what was made is taken away again", exit_code(interruption))
+            except fathom.FathomError as error:
+                fail(error, exit_code(error))
+
+        options = _options(function, _FOR_ALL | (_FOR_WRITERS if writes else {}))
+        verb.__doc__ = function.__doc__
+        verb.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        verb.__annotations__ = {one.name: one.annotation for one in options}
+        app.command(name)(verb)
+        return function
+
+    return made
+
+
+def _options(
+    function: Callable[..., None], more: Mapping[str, tuple[object, object]]
+) -> list[inspect.Parameter]:
+    """Return the options of a LUN, these, and the function's own."""
+    of_lun: dict[str, tuple[object, object]] = {
+        name: (
+            Annotated[one.kind | None, typer.Option(f"--{name.replace('_', '-')}", help=one.help)],
+            None,
         )
         for name, one in _OPTIONS.items()
+    }
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    given = [
+        inspect.Parameter(name, keyword, default=default, annotation=annotation)
+        for name, (annotation, default) in {**of_lun, **more}.items()
     ]
-    kept = [one for one in own if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters = [*added, *kept]
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {one.name: one.annotation for one in parameters}
-    return function
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    return [*given, *(one for one in own if one.kind is keyword)]
 
 
-def _word(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _carry(steps: Sequence[LunStep], *, explain: bool, as_json: bool) -> list[StepDone]:
+    """Do what is missing, or only say it."""
 
-
-def _provider(
-    given: dict[str, object], file: Path | None, permission: Permission | None = None
-) -> Provider:
-
-    return luns.provider_of(luns.request_from(given, file), permission or Permission())
-
-
-def _done(words: Callable[[], None]) -> None:
-    """Do it; whatever of Fathom's goes wrong ends the command in words."""
-    try:
-        words()
-    except KeyboardInterrupt as interruption:
-        fail("interrupted; what was made is taken away again", exit_code(interruption))
-    except fathom.FathomError as error:
-        fail(error, exit_code(error))
-
-
-def _carry(
-    provider: Provider,
-    steps: Sequence[LunStep],
-    *,
-    explain: bool,
-    as_json: bool,
-    is_whole: bool,
-) -> None:
     def tell(one: StepDone) -> None:
         if not as_json:
             typer.echo(f"{one.state}: {one.name}")
 
-    if explain:
-        done = luns.planned(steps)
-        for one in done:
-            tell(one)
-    else:
-        done = luns.carried(steps, tell)
-    address = provider.address() if is_whole and not explain else None
+    if not explain:
+        return luns.carried(steps, tell)
+    done = luns.planned(steps)
+    for one in done:
+        tell(one)
+    return done
+
+
+def _found(done: Sequence[StepDone], address: str | None) -> dict[str, object]:
+    return {"steps": [vars(one) for one in done], "address": address}
+
+
+def _show(done: Sequence[StepDone], address: str | None, *, as_json: bool) -> None:
     if as_json:
-        found = [one._asdict() if hasattr(one, "_asdict") else vars(one) for one in done]
-        typer.echo(json.dumps({"steps": found, "address": address}, indent=2))
+        typer.echo(json.dumps(_found(done, address), indent=2))
     elif address is not None:
         typer.echo(address)
 
 
-@app.command()
-@_with_options
-def setup(
+@_verb("setup", writes=True)
+def setup(  # noqa: PLR0913 - Each is an option of the command.
+    asked: _Asked,
     *,
-    file: _FileOption = None,
-    explain: _ExplainOption = False,
-    overwrite: _OverwriteOption = False,
-    allow_write: _AllowOption = None,
+    explain: _Explain = False,
+    is_assessed: Annotated[
+        bool, typer.Option("--assess", help="Then measure it, as fathom assess does.")
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="With --assess: about 30 s.")] = False,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="With --assess: also write to it: its data are lost."),
+    ] = False,
+    label: Annotated[
+        str | None, typer.Option(help="With --assess: a word to find the assessment by.")
+    ] = None,
     as_json: JsonOption = False,
-    **given: Any,  # noqa: ANN401 - The options of a LUN.
+    store: StoreOption = None,
 ) -> None:
-    """Do all steps that are missing, and print the address to measure.
+    """Do all steps that are missing, and print the address to measure; --assess measures it.
 
     What exists already is passed over. If a step fails, those that were made are undone.
     """
+    if not is_assessed and (quick or write or label is not None):
+        fail("--quick, --write and --label are for --assess", EXIT_INVALID)
+    if is_assessed and asked.provider.request.chap_user is not None:
+        fail(
+            "--assess logs in without CHAP: leave out --chap-user, or log the kernel's initiator "
+            "in (fathom lun connect --kernel) and assess its device",
+            EXIT_INVALID,
+        )
+    steps = asked.provider.steps()
+    done = _carry(steps, explain=explain, as_json=as_json)
+    address = None if explain else asked.provider.address()
+    if not is_assessed or address is None:
+        _show(done, address, as_json=as_json)
+        return
+    if not as_json:
+        typer.echo(address)
+    permission = asked.permission
+    if write and luns.is_new(steps, done):
+        # Nothing can be on it that somebody would miss, and it was typed that it is written.
+        names = (*permission.allow_write, luns.writable_name(address))
+        permission = replace(permission, allow_write=names)
+    wish = Wish(
+        [address], effort_of(quick=quick), permission, write, 0, label or "", as_json,
+        _found(done, address),
+    )  # fmt: skip
+    assess_and_end(lambda: begun(wish, store))
 
-    def do() -> None:
-        provider = _provider(given, file, Permission(overwrite, tuple(allow_write or ())))
-        _carry(provider, provider.steps(), explain=explain, as_json=as_json, is_whole=True)
 
-    _done(do)
-
-
-@app.command()
-@_with_options
-def create(
-    *,
-    file: _FileOption = None,
-    explain: _ExplainOption = False,
-    overwrite: _OverwriteOption = False,
-    allow_write: _AllowOption = None,
-    as_json: JsonOption = False,
-    **given: Any,  # noqa: ANN401 - The options of a LUN.
-) -> None:
+@_verb("create", writes=True)
+def create(asked: _Asked, *, explain: _Explain = False, as_json: JsonOption = False) -> None:
     """Make the LUN with all that it lies on, and let nobody reach it yet."""
-
-    def do() -> None:
-        provider = _provider(given, file, Permission(overwrite, tuple(allow_write or ())))
-        steps = [one for one in provider.steps() if one.part == "create"]
-        _carry(provider, steps, explain=explain, as_json=as_json, is_whole=False)
-
-    _done(do)
+    steps = [one for one in asked.provider.steps() if one.part == "create"]
+    _show(_carry(steps, explain=explain, as_json=as_json), None, as_json=as_json)
 
 
-@app.command("map")
-@_with_options
-def map_(
-    *,
-    file: _FileOption = None,
-    explain: _ExplainOption = False,
-    as_json: JsonOption = False,
-    **given: Any,  # noqa: ANN401 - The options of a LUN.
-) -> None:
+@_verb("map")
+def map_(asked: _Asked, *, explain: _Explain = False, as_json: JsonOption = False) -> None:
     """Let an initiator reach a LUN that exists, and print the address to measure."""
-
-    def do() -> None:
-        provider = _provider(given, file)
-        steps = provider.steps()
-        missing = [one.name for one in steps if one.part == "create" and not one.is_there()]
-        if missing:
-            fail(f"there is no {missing[0]}: make it with fathom lun create", EXIT_INVALID)
-        mapped = [one for one in steps if one.part == "map"]
-        _carry(provider, mapped, explain=explain, as_json=as_json, is_whole=True)
-
-    _done(do)
+    steps = asked.provider.steps()
+    missing = [one.name for one in steps if one.part == "create" and not one.is_there()]
+    if missing:
+        fail(f"there is no {missing[0]}: make it with fathom lun create", EXIT_INVALID)
+    mapped = [one for one in steps if one.part == "map"]
+    done = _carry(mapped, explain=explain, as_json=as_json)
+    _show(done, None if explain else asked.provider.address(), as_json=as_json)
 
 
-@app.command()
-@_with_options
+@_verb("connect")
 def connect(
+    asked: _Asked,
     *,
-    file: _FileOption = None,
     kernel: Annotated[
         bool, typer.Option("--kernel", help="Log the kernel's initiator in, with open-iscsi.")
     ] = False,
     as_json: JsonOption = False,
-    **given: Any,  # noqa: ANN401 - The options of a LUN.
 ) -> None:
     """Print the address of a LUN that is set up, once its portal answers."""
-
-    def do() -> None:
-        address = _provider(given, file).address()
-        luns.refuse_silent(address)
-        if kernel:
-            luns.connect_kernel(address)
-        typer.echo(json.dumps({"address": address}) if as_json else address)
-
-    _done(do)
+    address = asked.provider.address()
+    luns.refuse_silent(address)
+    if kernel:
+        luns.connect_kernel(address)
+    typer.echo(json.dumps({"address": address}) if as_json else address)
 
 
-@app.command("list")
-@_with_options
-def list_(
-    *,
-    file: _FileOption = None,
-    as_json: JsonOption = False,
-    **given: Any,  # noqa: ANN401 - The options of a LUN.
-) -> None:
+@_verb("list", is_of_one=False)
+def list_(asked: _Asked, *, as_json: JsonOption = False) -> None:
     """List the LUNs that there are."""
-
-    def do() -> None:
-        told = dict(given)
-        # Any will do: what is listed is not one of them.
-        others = {"path": "/vol/any/lun", "target": "iqn.2026-11.any", "igroup": "any"}
-        if file is None:
-            told = {**told, **{name: told.get(name) or one for name, one in others.items()}}
-        told["initiator"] = told.get("initiator") or "iqn.2026-11.any"
-        rows = _provider(told, file).listed()
-        if as_json:
-            typer.echo(json.dumps(rows, indent=2))
-            return
-        names = list(rows[0]) if rows else ["target", "lun"]
-        numbers = ("lun", "bytes")
-        columns = [f"{one}>" if one in numbers else f"{one}~" for one in names]
-        console().print(text_table("", columns, [[one[name] for name in names] for one in rows]))
-
-    _done(do)
+    rows = asked.provider.listed()
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    names = list(rows[0]) if rows else ["target", "lun"]
+    numbers = ("lun", "bytes")
+    columns = [f"{one}>" if one in numbers else f"{one}~" for one in names]
+    console().print(text_table("", columns, [[one[name] for name in names] for one in rows]))
 
 
-@app.command()
-@_with_options
+@_verb("remove")
 def remove(
+    asked: _Asked,
     *,
-    file: _FileOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
-    explain: _ExplainOption = False,
-    **given: Any,  # noqa: ANN401 - The options of a LUN.
+    explain: _Explain = False,
 ) -> None:
     """Take a LUN away, the last step first; what others use and what holds other data stays."""
-
-    def do() -> None:
-        provider = _provider(given, file)
-        steps = provider.steps(is_removal=True)
-        if explain:
-            for one in reversed([one for one in steps if one.is_there()]):
-                reason = one.why_kept()
-                words = f"keep {one.name}: {reason}" if reason else f"remove {one.name}"
-                typer.echo(f"would {words}")
-            return
-        if not yes:
-            _confirm(provider.request.target or provider.request.path)
-        if not luns.taken_away(steps, typer.echo):
-            fail("there was nothing to remove", EXIT_FAILED)
-
-    _done(do)
+    steps = asked.provider.steps(is_removal=True)
+    if explain:
+        for one in reversed([one for one in steps if one.is_there()]):
+            reason = one.why_kept()
+            words = f"keep {one.name}: {reason}" if reason else f"remove {one.name}"
+            typer.echo(f"would {words}")
+        return
+    if not yes:
+        _confirm(asked.provider.request.target or asked.provider.request.path)
+    if not luns.taken_away(steps, typer.echo):
+        fail("there was nothing to remove", EXIT_FAILED)
 
 
 def _confirm(name: str) -> None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 from fathom._later import later
 
 if TYPE_CHECKING:
-    from fathom.experiments.density.experiment import Density, run_density
+    from fathom.experiments.density.experiment import (
+        Density,
+        resume_density,
+        resumed_plan,
+        run_density,
+    )
     from fathom.experiments.density.outcome import DensityStep, outcome_of, sentences_of
     from fathom.experiments.density.plan import DensityPlan, plan_density
     from fathom.experiments.density.runners import runner_of
@@ -18,6 +23,8 @@ __all__ = [
     "DensityStep",
     "outcome_of",
     "plan_density",
+    "resume_density",
+    "resumed_plan",
     "run_density",
     "runner_of",
     "sentences_of",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from fathom.errors import InvalidRequestError
 from fathom.experiments.density.outcome import (
     DensityStep,
     Measured,
@@ -12,20 +13,22 @@ from fathom.experiments.density.outcome import (
     plan_words,
     sentences_of,
     stepped,
+    steps_from,
 )
+from fathom.experiments.density.plan import DensityPlan, plan_density
 from fathom.experiments.density.runners import COUNT
 from fathom.experiments.session import Forecast, Session, Step
+from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from fathom.experiments.density.plan import DensityPlan
     from fathom.experiments.progress import Progress
     from fathom.experiments.session import Strategy
     from fathom.runners import Runner
-    from fathom.store import Store
+    from fathom.store import Experiment, Store
 
-__all__ = ["Counter", "Density", "run_density"]
+__all__ = ["Counter", "Density", "resume_density", "resumed_plan", "run_density"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,10 @@ class Counter:
     def strategy(self) -> Strategy[str | None]:
         """Measure one number of databases after the other; more would fail where fewer did."""
         ids = self.step_ids or (None,) * len(self.plan.counts)
+        done = {one.databases for one in self.steps}
         for count, step_id in zip(self.plan.counts, ids, strict=True):
+            if count in done:
+                continue
             words = plan_words(self.plan, count)
             seen = yield Step(words, [f"{COUNT}{count}"], step_id=step_id)
             if not isinstance(seen.more, Measured):
@@ -94,13 +100,74 @@ def run_density(
     """
     planned = [(plan_words(plan, one), {"databases": one}) for one in plan.counts]
     experiment_id = store.experiments.begin("density", label, plan.as_dict(), planned)
+    return _counted(Session(store, experiment_id, runner, on_progress=on_progress), plan)
+
+
+def resumed_plan(store: Store, experiment_id: int, folder: str) -> DensityPlan:
+    """Return how an experiment that is resumed is measured, in this folder.
+
+    Raises
+    ------
+    InvalidRequestError
+        If the experiment is another, or cannot be done here any more.
+    NotFoundError
+        If the store has no such experiment.
+
+    """
+    found = store.experiments.get(experiment_id)
+    _refuse_others(found)
+    with damage_told(experiment_id):
+        before = DensityPlan.from_dict(found.plan)
+    plan = plan_density(replace(before, folder=folder))
+    if plan.version != before.version:
+        raise InvalidRequestError(
+            f"e{experiment_id} was measured with PostgreSQL {before.version}, and here is "
+            f"{plan.version}: measure all of it again"
+        )
+    return plan
+
+
+def _refuse_others(found: Experiment) -> None:
+    if found.verb != "density":
+        raise InvalidRequestError(f"experiment e{found.id} is a {found.verb}, no density")
+    if found.state == "complete":
+        raise InvalidRequestError(f"experiment e{found.id} is complete")
+
+
+def resume_density(
+    store: Store,
+    runner: Runner,
+    plan: DensityPlan,
+    experiment_id: int,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+) -> Density:
+    """Go on with one that was interrupted, killed or failed: what was measured is kept.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is complete, or of another verb.
+    RunInterrupted, ExperimentInterrupted
+        If Ctrl-C ended it; what was measured is saved.
+
+    """
     session = Session(store, experiment_id, runner, on_progress=on_progress)
+    found = session.resume("density", "is a {}, no density")
+    with damage_told(experiment_id):
+        done = steps_from(found.outcome or {})
+    return _counted(session, plan, done)
+
+
+def _counted(session: Session, plan: DensityPlan, done: Sequence[DensityStep] = ()) -> Density:
+    store, experiment_id = session.store, session.experiment_id
 
     def keep(steps: list[DensityStep]) -> None:
         store.experiments.finish(experiment_id, "running", outcome=outcome_of(plan, steps))
 
     ids = tuple(step.id for step in session.steps())
-    counter = Counter(plan, ids, keep)
+    counter = Counter(plan, ids, keep, list(done))
+    session.measured = len(done)
     failure = session.run(counter.strategy(), counter.forecast)
     outcome = outcome_of(plan, counter.steps, failure)
     session.finish(outcome, failure, is_failed=failure is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathom._files import read_text
@@ -27,8 +28,8 @@ _MOST_MIB = 256
 _MOST_MARKS = 40
 # An interval is a stall if less than this share of the median of all came through.
 _STALL_SHARE = 0.05
-# Our choice: a stall this long before or behind what happened is of it.
-_NEAR_S = 5.0
+# Our choice: a stall is of what happened within a second of it, as clocks differ, else within five.
+_NEARNESS_S = (1.0, 5.0)
 _LEAST_STALL_S = 0.5
 _BAD = ("failed", "degraded", "node lost")
 
@@ -133,17 +134,22 @@ def _stalls(run: ReportedRun) -> list[_Stall]:
         return []
     interval_s = run.result.raw["time_spans"][0]["interval_ns"] / NS_PER_S
     usual = sorted(float(one) for one in rates)[rates.size // 2]
-    usual = usual or float(rates.max())
-    found: list[_Stall] = []
-    for at, rate in enumerate(float(one) for one in rates):
-        if rate >= _STALL_SHARE * usual:
-            continue
-        start_s, end_s = at * interval_s, (at + 1) * interval_s
-        if found and abs(found[-1].to_s - start_s) < interval_s / 2:
-            found[-1] = _Stall(found[-1].from_s, end_s, max(found[-1].iops, rate))
-        else:
-            found.append(_Stall(start_s, end_s, rate))
+    most = _STALL_SHARE * (usual or float(rates.max()))
+    found = []
+    numbered = enumerate(float(one) for one in rates)
+    for is_low, part in groupby(numbered, lambda one: one[1] < most):
+        if is_low:
+            low = _without_edges(list(part))
+            start_s, end_s = low[0][0] * interval_s, (low[-1][0] + 1) * interval_s
+            found.append(_Stall(start_s, end_s, max(rate for _, rate in low)))
     return [one for one in found if one.seconds >= max(_LEAST_STALL_S, interval_s)]
+
+
+def _without_edges(low: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Leave out the intervals in which it began and ended, if nothing came through between."""
+    none = [at for at, (_, rate) in enumerate(low) if not rate]
+    within = low[none[0] : none[-1] + 1] if none else []
+    return within if within and not any(rate for _, rate in within) else low
 
 
 def _advice(run: ReportedRun, report: ClusterReport) -> list[Advice]:
@@ -152,22 +158,28 @@ def _advice(run: ReportedRun, report: ClusterReport) -> list[Advice]:
         return []
     found = []
     for stall in _stalls(run):
-        low, high = began_s + stall.from_s - _NEAR_S, began_s + stall.to_s + _NEAR_S
-        words = [
-            _moved(one)
-            for one in report.moves
-            if one.began_unix_s <= high and one.ended_unix_s >= low
-        ]
-        words = words or [
-            one_line(
-                f"{one.resource or one.group or one.node} {one.kind} at {stamp(one.at_unix_s)[11:]}"
-            )
-            for one in report.events
-            if one.kind in _BAD and low <= one.at_unix_s <= high
-        ]
+        ends = began_s + stall.from_s, began_s + stall.to_s
+        near = (_happened(report, ends[0] - one, ends[1] + one) for one in _NEARNESS_S)
+        words = next(filter(None, near), None)
         if words:
             found.append(_finding(run, stall, words))
     return found
+
+
+def _happened(report: ClusterReport, low_s: float, high_s: float) -> list[str]:
+    """Return in words which groups moved in that time; if none did, what failed."""
+    moves = [
+        _moved(one)
+        for one in report.moves
+        if one.began_unix_s <= high_s and one.ended_unix_s >= low_s
+    ]
+    return moves or [
+        one_line(
+            f"{one.resource or one.group or one.node} {one.kind} at {stamp(one.at_unix_s)[11:]}"
+        )
+        for one in report.events
+        if one.kind in _BAD and low_s <= one.at_unix_s <= high_s
+    ]
 
 
 def _moved(move: Move) -> str:
