@@ -118,7 +118,7 @@ class HostLink:
                 "(--hosts)"
             )
         self.pid = int(found["pid"])
-        self._session = session
+        self._session, self._received = session, 0
         self._follower = asyncio.create_task(self._follow())
 
     async def request(self, do: str, **asked: object) -> dict[str, Any]:
@@ -175,16 +175,22 @@ class HostLink:
 
     async def end(self) -> None:
         """Let it go: its measuring process ends."""
-        if self._follower is not None:
-            self._follower.cancel()
-        if self._session and self.lost is None:
+        await self.release()
+        self._say.close()
+        self._news.close()
+
+    async def release(self) -> None:
+        """Let others have it; it can be taken again."""
+        follower, self._follower = self._follower, None
+        if follower is not None:
+            follower.cancel()
+        session, self._session = self._session, ""
+        if session and self.lost is None:
             try:
-                await self._news.ask("fathom_end", _ANSWER_S, session=self._session)
+                await self._news.ask("fathom_end", _ANSWER_S, session=session)
             except NoAnswerError:
                 # The lease ends what is left.
                 self.lose("it did not answer at the end")
-        self._say.close()
-        self._news.close()
 
     async def _follow(self) -> None:
         """Fetch its news, which renews its lease, until it is lost."""

@@ -192,8 +192,13 @@ class _Core:
             )
 
     async def take(self) -> None:
-        """Take all hosts for this session, once; those that were lost are asked again."""
-        await self._on_all(self._taken)
+        """Take all hosts for this session, once, or none of them."""
+        try:
+            await self._on_all(self._taken)
+        except FathomError:
+            # Whoever has the other hosts may take these as well.
+            await asyncio.gather(*(one.release() for one in self.hosts))
+            raise
 
     async def _taken(self, host: HostLink) -> None:
         if host.lost is not None:
