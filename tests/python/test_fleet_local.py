@@ -22,7 +22,9 @@ from fathom.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d2"]
+    from fathom.fleet.address import HostLoss
+
+LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d1"]
 LONG = [*LOAD[:-1], "-d600", "--engine=null"]
 SCHEMA = Path(__file__).parents[2] / "schema/result.schema.json"
 
@@ -36,8 +38,10 @@ def fleet() -> Iterator[FleetRunner]:
 
 
 @contextmanager
-def another(loss: str = "stop", store: Store | None = None) -> Iterator[FleetRunner]:
-    runner = FleetRunner(store, FleetAddress("local:2", on_host_loss=loss))  # type: ignore[arg-type]
+def another(
+    address: str = "local:2", loss: HostLoss = "stop", store: Store | None = None
+) -> Iterator[FleetRunner]:
+    runner = FleetRunner(store, FleetAddress(address, on_host_loss=loss))
     try:
         yield runner
     finally:
@@ -105,37 +109,34 @@ def test_what_one_host_refuses_no_host_writes(fleet: FleetRunner, tmp_path: Path
     assert allowed.measure([*LOAD, target]).error is None
 
 
-def _lose(signal_number: int, fleet: FleetRunner) -> Callable[[str, dict[str, Any]], None]:
-    """Return what sends a signal to the second host's measuring process once the load has begun."""
+def _sends(signals: dict[str, int], fleet: FleetRunner) -> Callable[[str, dict[str, Any]], None]:
+    """Return what sends signals to measuring processes once the load has begun."""
 
     def on_event(name: str, _fields: dict[str, Any]) -> None:
-        if name == "live" and not sent:
-            sent.append(fleet.measuring_pids()["local-2"])
-            os.kill(sent[0], signal_number)
+        if name == "live":
+            pids = fleet.measuring_pids()
+            while signals:
+                host, number = signals.popitem()
+                os.kill(pids[host], number)
 
-    sent: list[int] = []
     return on_event
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(signal.SIGKILL, "its measuring process ended"), (signal.SIGSTOP, "has not answered")],
-)
-def test_a_lost_host_ends_the_run_and_what_the_other_measured_is_kept(
-    tmp_path: Path, number: int, words: str
-) -> None:
-    with Store(tmp_path / "store.sqlite") as store, another(store=store) as fleet:
-        told = fleet.telling(_lose(number, fleet)).measure([*LONG, f"{tmp_path}/{{host}}.dat"])
+def test_lost_hosts_end_the_run_and_what_the_others_measured_is_kept(tmp_path: Path) -> None:
+    target = f"{tmp_path}/{{host}}.dat"
+    with Store(tmp_path / "store.sqlite") as store, another("local:3", store=store) as fleet:
+        signals = {"local-2": signal.SIGKILL, "local-3": signal.SIGSTOP}
+        told = fleet.telling(_sends(signals, fleet)).measure([*LONG, target])
         assert told.failure is not None
-        assert "host 'local-2' was lost" in told.failure
-        assert words in told.failure
+        assert "host 'local-2' was lost: its measuring process ended" in told.failure
+        assert "host 'local-3' was lost: its measuring process has not answered" in told.failure
         assert told.run_id is not None
         kept = store.runs.get(told.run_id).result
-        assert [one["lost"] is None for one in kept.raw["hosts"]] == [True, False]
+        assert [one["lost"] is None for one in kept.raw["hosts"]] == [True, False, False]
         assert kept.total.ios > 0
         assert not kept.time_spans[0].complete
         # The next run has all hosts again.
-        again = fleet.measure([*LOAD, f"{tmp_path}/{{host}}.dat"])
+        again = fleet.measure([*LOAD, target])
         assert again.error is None
         assert all(one["lost"] is None for one in again.result.raw["hosts"])
         pids = fleet.measuring_pids()
@@ -146,9 +147,10 @@ def test_a_lost_host_ends_the_run_and_what_the_other_measured_is_kept(
 
 
 def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
-    load = [*LOAD[:-1], "-d4", "--engine=null", f"{tmp_path}/{{host}}.dat"]
-    with another("continue") as fleet:
-        told = fleet.telling(_lose(signal.SIGKILL, fleet)).measure(load)
+    load = [*LOAD[:-1], "-d3", "--engine=null", f"{tmp_path}/{{host}}.dat"]
+    with another(loss="continue") as fleet:
+        signals = {"local-2": signal.SIGKILL}
+        told = fleet.telling(_sends(signals, fleet)).measure(load)
     assert told.error is None
     assert told.result.time_spans[0].complete
     assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
@@ -158,10 +160,10 @@ def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:
     store = f"--store={tmp_path}/store.sqlite"
     target = f"{tmp_path}/{{host}}.dat"
     load = ["-c1M", target]
-    done = command("run", "--fleet", "local:2", store, "-b4K", "-W0", "-d2", *load)
+    done = command("run", "--fleet", "local:2", store, "-b4K", "-W0", "-d1", *load)
     assert done.returncode == 0, done.stderr
     assert "Saved as run 1" in done.stdout
-    done = command("sweep", "--fleet", "local:2", store, "--block", "4K,8K", "--duration", "2s",
+    done = command("sweep", "--fleet", "local:2", store, "--block", "4K,8K", "--duration", "1s",
                    "--warm-up", "0", *load)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "2 cells: 2 measured" in done.stdout
