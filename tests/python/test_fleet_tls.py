@@ -86,8 +86,11 @@ def test_a_fleet_with_certificates_measures(fleet: Fleet, tmp_path: Path) -> Non
     )
     # While a session has the hosts, nobody else measures there, and everybody may look.
     assert [one.name for one in shown_hosts(_address(fleet)) if "used by" in one.state] == [*"abc"]
+    other = FleetRunner(None, _address(fleet))
     with pytest.raises(fathom.FathomError, match=r"host '[abc]' is used by"):
-        FleetRunner(None, _address(fleet)).measure([*LOAD, f"{tmp_path}/x"])
+        other.measure([*LOAD, f"{tmp_path}/x"])
+    assert [one.state for one in shown_hosts(_address(fleet))][3:] == ["free", "free"]
+    other.close()
     runner.close()
     assert {one.state for one in shown_hosts(_address(fleet))} == {"free"}
 

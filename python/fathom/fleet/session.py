@@ -266,6 +266,11 @@ def _user() -> str:
 def _finish(core: _Core, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     if loop.is_closed():
         return
+    if threading.current_thread() is thread:
+        # What is left of a session may be found by this very thread, which cannot wait for itself.
+        task = loop.create_task(core.end())
+        task.add_done_callback(lambda _done: loop.stop())
+        return
     with suppress(Exception):
         asyncio.run_coroutine_threadsafe(core.end(), loop).result(_END_S)
     loop.call_soon_threadsafe(loop.stop)
