@@ -56,6 +56,7 @@ class HostLink:
         self.lost: str | None = None
         self.pid = 0
         self.on_event: Callable[[HostLink, dict[str, Any]], None] = lambda _host, _event: None
+        self.on_lost: Callable[[HostLink], None] = lambda _host: None
         self._say = Channel(address, arguments)
         self._news = Channel(address, arguments)
         self._session = ""
@@ -169,6 +170,7 @@ class HostLink:
         if self.lost is not None:
             return
         self.lost = why
+        self.on_lost(self)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(HostLostError(f"host '{self.name}' was lost: {why}"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError
 from fathom.hosts import outside_overlap_ns
-from fathom.merging import merge
+from fathom.merging import merged_text
 from fathom.result import Result
 from fathom.units import NS_PER_S
 
@@ -66,7 +66,7 @@ def checked_part(raw: dict[str, Any], asked: Request) -> str | None:
     It comes from another machine, which may be of another version, broken, or lie.
     """
     try:
-        result = Result.from_json(json.dumps(raw))
+        result = Result.from_data(raw)
         if result.request != asked:
             return "it is of another load than was asked for"
         spans = asked.profile.time_spans
@@ -116,7 +116,7 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     if not found:
         lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
         raise FathomError(f"no host has measured anything ({lost})")
-    whole = dict(merge(found, tolerance=_tolerance(found)).raw)
+    whole: dict[str, Any] = json.loads(merged_text(found, _tolerance(found)))
     beside = outside_overlap_ns(whole)
     hosts = [one | {"outside_overlap_ns": beside.get(one["name"])} for one in whole["hosts"]]
     hosts += [_host(part, None) for part in parts if part.raw is None]
@@ -124,21 +124,21 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     whole["command_line"] = shlex.join(["diskspd", *words])
     whole["request"] = asked.to_dict()
     whole["profile"] = whole["request"]["profile"]
-    return Result.from_json(json.dumps(whole))
+    return Result.from_data(whole)
 
 
-def _tolerance(found: Sequence[Result]) -> float:
-    spans = [span.measured_ns for one in found for span in one.time_spans]
+def _tolerance(found: Sequence[dict[str, Any]]) -> float:
+    spans = [span["measured_ns"] for one in found for span in one["time_spans"]]
     return max(_APART, _APART_NS / max(*spans, 1))
 
 
-def _prepared(part: HostPart, first_ns: int) -> Result:
+def _prepared(part: HostPart, first_ns: int) -> dict[str, Any]:
     raw = dict(part.raw or {})
     raw["host"] = {**raw["host"], "name": part.name}
     raw["time_spans"] = [_on_our_clock(span, part.clock) for span in raw["time_spans"]]
     began_ns = part.began_ns()
     raw["hosts"] = [_host(part, None if began_ns is None else began_ns - first_ns)]
-    return Result.from_json(json.dumps(raw))
+    return raw
 
 
 def _on_our_clock(span: dict[str, Any], clock: ClockOffset) -> dict[str, Any]:
