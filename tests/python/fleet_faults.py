@@ -14,6 +14,7 @@ fault is left out.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import random
@@ -62,6 +63,8 @@ def _say(words: str) -> None:
 def drive(address: str, tls: str, store: str, folder: str, words: list[str]) -> None:
     """Be a client: measure, and say what happens and when, a line of JSON each."""
     os.chdir(folder)
+    # Who hangs says where.
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
 
     def say(**told: object) -> None:
         _say(json.dumps({"at_s": time.monotonic()} | told))
@@ -145,8 +148,9 @@ def _worker(now: Round) -> None:
 
 
 def _process(now: Round) -> None:
-    if pid := now.measuring(BROKEN):
-        os.kill(pid, signal.SIGKILL)
+    # Early, it may not have begun yet.
+    _until(lambda: now.measuring(BROKEN) > 0, time.monotonic(), "there is no measuring process")
+    os.kill(now.measuring(BROKEN), signal.SIGKILL)
 
 
 def _link(now: Round) -> None:
@@ -270,7 +274,12 @@ def broken(now: Round, kind: Kind) -> dict[str, float]:
 
 def _told(now: Round, kind: Kind, at_s: float, *, early: bool) -> dict[str, float]:
     """Wait until the client has said how its run ended, and judge that."""
-    _until(lambda: any("ended" in one for one in now.said()), at_s, "the client says nothing")
+    try:
+        _until(lambda: any("ended" in one for one in now.said()), at_s, "the client says nothing")
+    except Fault:
+        now.running().send(signal.SIGUSR1)
+        time.sleep(1)
+        raise
     last = now.said()[-1]
     failure = str(last["failure"] or "")
     if kind.words not in failure and not early:
@@ -406,7 +415,7 @@ def rounds(fleet: Fleet, names: Sequence[str], count: int, seed: int) -> Iterato
                 try:
                     found = broken(now, FAULTS[name])
                 except Fault as fault:
-                    log = now.running().log.read_text()[-600:]
+                    log = now.running().log.read_text()[-6000:]
                     raise Fault(f"{name}, round {number}: {fault}\n{log}") from fault
             if name == "clock":
                 (fleet.folder / "clock").write_text("+0")

@@ -89,6 +89,11 @@ class FleetRunner:
         """Return a runner that tells the events of its runs."""
         return self._with(on_event=on_event)
 
+    @property
+    def fleet(self) -> FleetAddress:
+        """Which fleet it is, and how it is used."""
+        return self._shared.fleet
+
     def of_first(self, hosts: int) -> FleetRunner:
         """Return a runner of so many hosts, the first ones."""
         return self._with(most_hosts=hosts)

@@ -22,6 +22,7 @@ from fathom.fleet.link import HostLink
 from fathom.fleet.local import LocalFleet
 from fathom.fleet.restricted import quiet_logs
 from fathom.fleet.running import FleetRun
+from fathom.fleet.wire import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -208,7 +209,13 @@ class _Core:
             await host.begin(self._session, who)
 
     async def _on_all(self, do: Callable[[HostLink], Coroutine[Any, Any, None]]) -> None:
-        found = await asyncio.gather(*(do(one) for one in self.hosts), return_exceptions=True)
+        few = asyncio.Semaphore(AT_ONCE)
+
+        async def done(host: HostLink) -> None:
+            async with few:
+                await do(host)
+
+        found = await asyncio.gather(*(done(one) for one in self.hosts), return_exceptions=True)
         for host, error in zip(self.hosts, found, strict=True):
             if isinstance(error, NoAnswerError):
                 raise FathomError(f"host '{host.name}' cannot be used: {error}") from error
