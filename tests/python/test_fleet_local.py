@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
+import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from commands import command
 from fathom._permission import Permission
+from fathom.findings import find
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.runner import FleetRunner
 from fathom.store import Store
@@ -154,6 +158,33 @@ def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     assert told.error is None
     assert told.result.time_spans[0].complete
     assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
+
+
+def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
+    fleet: FleetRunner, tmp_path: Path
+) -> None:
+    if shutil.which("nbdkit") is None:
+        pytest.skip("there is no nbdkit")
+    place = tmp_path / "socket"
+    words = ["nbdkit", "--foreground", "--exit-with-parent", "--filter=rate", "--unix", str(place)]
+    words += ["memory", "16M", "rate=4M", "burstiness=0.1"]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL) as server:
+        try:
+            while not place.exists():
+                assert server.poll() is None
+                time.sleep(0.01)
+            address = f"nbd+unix:///?socket={place}"
+            load = ["-b4K", "-r", "-o4", "-W0", "-d1", address]
+            results = [fleet.of_first(hosts).measure(load).result for hosts in (1, 2)]
+            with pytest.raises(fathom.RefusedError, match="mean one block device"):
+                fleet.measure(["-w100", *load])
+        finally:
+            server.terminate()
+    ranges = [part["request"]["profile"]["time_spans"][0]["targets"][0] for part in
+              results[1].raw["parts"]]  # fmt: skip
+    assert [one["base_bytes"] for one in ranges] == [0, 8 << 20]
+    (told,) = [one for one in find(results, [1, 2]) if one.rule == "shared-limit"]
+    assert f"The server that the hosts share, {address}," in told.remedy
 
 
 def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -33,12 +34,20 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
                 f"{now.load.words()}, {now.load.outstanding} outstanding on each host: "
                 f"{fewer[-1]} hosts did {rate_words(before.iops)} IOPS, and {most} "
                 f"{rate_words(now.iops)}.",
-                "What the hosts share is the limit: the server, the array, or the network to it. "
-                "More hosts bring nothing.",
+                f"{_shared(now)} More hosts bring nothing.",
                 "likely",
                 (before, now),
                 most / fewer[-1],
             )
+
+
+def _shared(one: Observed) -> str:
+    """Say what the hosts share; a server by the address of the target."""
+    paths = [target.path for target in one.result.request.profile.time_spans[0].targets]
+    served = next(filter(is_address, paths), None)
+    if served is None:
+        return "What the hosts share is the limit: the server, the array, or the network to it."
+    return f"The server that the hosts share, {served}, or the network to it is the limit."
 
 
 RULE = Rule(
