@@ -9,8 +9,12 @@ import fathom
 import pytest
 from fathom import fleet as fleets
 from fathom.cli import app
+from fathom.report import gather
+from fathom.report.style import drawn
 from fathom.store import Store
+from reported import column, figures
 from simulated_storage import SimulatedStorage, Truth
+from test_findings import fleet
 from typer.testing import CliRunner
 
 if TYPE_CHECKING:
@@ -93,6 +97,24 @@ def test_a_verb_measures_with_the_fleet_and_nothing_else(
     assert other.exit_code == 3
     assert "is measured with the fleet at local:3" in " ".join(other.output.split())
     assert not [*tmp_path.glob("fathom-assess-*")]
+
+
+def test_a_report_names_the_slowest_host_and_shows_what_further_ones_bring(tmp_path: Path) -> None:
+    import altair as alt  # noqa: PLC0415 - Slow to import, and only here.
+
+    with Store(tmp_path / "s.sqlite") as store:
+        experiment_id = store.experiments.begin("scale", "scale", {})
+        for rates in ([9e3], [9e3, 8e3], [9e3, 8e3, 3e3]):
+            store.runs.save(fleet(*rates), ["-b4K"], experiment_id=experiment_id)
+        material = gather(store, [f"e{experiment_id}"])
+    found = figures(material)
+    assert column(found["hosts"], "Host") == ["h0", "h1", "h2"]
+    assert column(found["hosts"], "Note") == ["", "", "the slowest"]
+    assert column(found["hosts-together"], "Hosts") == [1, 2, 3]
+    shares = column(found["hosts-together"], "Of linear")
+    assert shares == pytest.approx([100, 100 * 17 / 18, 100 * 20 / 27], rel=0.01)
+    for name in ("hosts", "hosts-together"):
+        alt.Chart.from_dict(drawn(found[name].spec, "light", 700), validate=True)
 
 
 def test_a_run_of_a_fleet_is_made_again_by_one_alone(

@@ -32,7 +32,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
             before, now = found[fewer[-1]], found[most]
             yield Noticed(
                 f"{now.load.words()}, {now.load.outstanding} outstanding on each host: "
-                f"{fewer[-1]} hosts did {rate_words(before.iops)} IOPS, and {most} "
+                f"{fewer[-1]} host{'s' * (fewer[-1] > 1)} did {rate_words(before.iops)} IOPS, and {most} "
                 f"{rate_words(now.iops)}.",
                 f"{_shared(now)} More hosts bring nothing.",
                 "likely",
