@@ -115,15 +115,15 @@ class Round:
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def users(self) -> set[int]:
-        """Return the processes that hold a target open."""
+        """Return the processes that hold a target open; one that is stopped does nothing with it."""
         found = set()
         for opened in Path("/proc").glob("[0-9]*/fd/*"):
             with suppress(OSError):
-                if (
-                    opened.readlink().is_relative_to(self.folder)
-                    and opened.readlink().suffix == ".dat"
-                ):
-                    found.add(int(opened.parts[2]))
+                target = opened.readlink()
+                if target.is_relative_to(self.folder) and target.suffix == ".dat":
+                    state = (opened.parents[1] / "stat").read_text().rpartition(")")[2].split()[0]
+                    if state != "T":
+                        found.add(int(opened.parts[2]))
         return found
 
     def measuring(self, name: str) -> int:

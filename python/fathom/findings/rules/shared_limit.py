@@ -30,10 +30,10 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         *fewer, most = sorted(found)
         if fewer and found[most].iops < _GAIN * found[fewer[-1]].iops:
             before, now = found[fewer[-1]], found[most]
+            few = f"{fewer[-1]} host{'s' * (fewer[-1] > 1)}"
             yield Noticed(
-                f"{now.load.words()}, {now.load.outstanding} outstanding on each host: "
-                f"{fewer[-1]} host{'s' * (fewer[-1] > 1)} did {rate_words(before.iops)} IOPS, and {most} "
-                f"{rate_words(now.iops)}.",
+                f"{now.load.words()}, {now.load.outstanding} outstanding on each host: {few} did "
+                f"{rate_words(before.iops)} IOPS, and {most} {rate_words(now.iops)}.",
                 f"{_shared(now)} More hosts bring nothing.",
                 "likely",
                 (before, now),
