@@ -14,6 +14,7 @@ KILLS ?= 200
 EXCHANGES ?= 10000
 HUNT_SECONDS ?= 300
 SETS ?= 10000
+FAULTS ?= 20
 SEEDS ?= 5000000
 TIMES ?= 10
 SEED_SECONDS ?= 600
@@ -141,7 +142,7 @@ release: $(BIN)/.ready ## Hold VERSION to tag, manifests and changelog; write th
 fresh: ## Both commands of the README on a minimal Debian, as a normal user (SUITES="bookworm trixie"; needs root).
 	@for suite in $(SUITES); do scripts/fresh.sh $$suite || exit 1; done
 
-soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS), exchanged names (EXCHANGES), whose data a file holds (HUNT_SECONDS), sentences of drawn results (SETS), times told on a simulated clock (TIMES), millions of simulated faults (SEEDS).
+soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS), exchanged names (EXCHANGES), whose data a file holds (HUNT_SECONDS), sentences of drawn results (SETS), times told on a simulated clock (TIMES), broken fleets (FAULTS of each kind; root), millions of simulated faults (SEEDS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python scripts/kills.py --count $(KILLS)
 	$(BIN)/python scripts/exchanges.py --exchanges $(EXCHANGES)
@@ -149,6 +150,7 @@ soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS)
 	$(BIN)/python scripts/guard_hunt.py --tables --seconds $(HUNT_SECONDS)
 	$(BIN)/python tests/python/contradictions.py --count $(SETS)
 	FATHOM_TIMES_TOLD=$(TIMES) $(BIN)/pytest -s tests/python/test_time_told.py
+	$(BIN)/python tests/python/fleet_faults.py --rounds $(FAULTS)
 	FATHOM_SEEDS=$(SEEDS) FATHOM_SEED_SECONDS=$(SEED_SECONDS) \
 	  cargo test --release --locked -p fathom-storage --test sim seeds:: -- --nocapture
 

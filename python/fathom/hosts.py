@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fathom.result import Direction, Result
 
-__all__ = ["HostFigures", "host_figures"]
+__all__ = [
+    "OUTSIDE_OVERLAP_MOST",
+    "HostFigures",
+    "host_figures",
+    "outside_overlap_ns",
+    "overlap_ns",
+    "overlap_sentence",
+]
+
+OUTSIDE_OVERLAP_MOST = 0.01
+"""Where a host measured for a greater share of its time while not all did, that is said."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,9 @@ class HostFigures:
         How far its clock was ahead, how far that may be off, and how far it moved during the run.
     start_skew_ns
         How much later than the first host its load began.
+    outside_overlap_ns
+        For how long it measured while not all hosts did. What it measured then cannot be taken out
+        of histograms, and is in the sum.
     lost
         Why it was lost; None if it was not.
 
@@ -40,6 +57,7 @@ class HostFigures:
     clock_uncertainty_ns: int
     clock_moved_ns: int
     start_skew_ns: int | None
+    outside_overlap_ns: int | None
     lost: str | None
 
 
@@ -56,10 +74,55 @@ def host_figures(result: Result) -> list[HostFigures]:
             clock_uncertainty_ns=one["clock_uncertainty_ns"],
             clock_moved_ns=one.get("clock_moved_ns", 0),
             start_skew_ns=one.get("start_skew_ns"),
+            outside_overlap_ns=one.get("outside_overlap_ns"),
             lost=one.get("lost"),
         )
         for one in result.raw.get("hosts", ())
     ]
+
+
+def overlap_ns(raw: Mapping[str, Any], span: int = 0) -> int | None:
+    """Return for how long all parts of a result measured together; None if it has no parts."""
+    begun, ended = _begun_and_ended(raw, span)
+    return max(0, min(ended) - max(begun)) if begun else None
+
+
+def outside_overlap_ns(raw: Mapping[str, Any]) -> dict[str, int]:
+    """Return for how long each host of a result measured while not all did, by its name.
+
+    Of several time spans it is the most.
+    """
+    found: dict[str, int] = {}
+    for span in range(len(raw["time_spans"])):
+        together_ns = overlap_ns(raw, span) or 0
+        for part in raw.get("parts", ()):
+            beside_ns = int(part["time_spans"][span]["measured_ns"]) - together_ns
+            name = part["host"]["name"]
+            found[name] = max(found.get(name, 0), beside_ns)
+    return found
+
+
+def overlap_sentence(result: Result) -> str | None:
+    """Say for how long all hosts measured together; None if no fleet has measured it."""
+    hosts = [one for one in host_figures(result) if one.outside_overlap_ns is not None]
+    together_ns = overlap_ns(result.raw)
+    if len(hosts) < 2 or together_ns is None:  # noqa: PLR2004 - One host is always together.
+        return None
+    most = max(hosts, key=lambda one: one.outside_overlap_ns or 0)
+    beside_ns = most.outside_overlap_ns or 0
+    said = f"All {len(hosts)} hosts measured together for {together_ns / NS_PER_S:.3f} s"
+    if beside_ns <= OUTSIDE_OVERLAP_MOST * (together_ns + beside_ns):
+        return f"{said}."
+    return (
+        f"{said}. Host {most.name} did so for {beside_ns / NS_PER_S:.3f} s more, which is in the "
+        "figures: measure for longer, so that it counts for less."
+    )
+
+
+def _begun_and_ended(raw: Mapping[str, Any], span: int) -> tuple[list[int], list[int]]:
+    spans = [part["time_spans"][span] for part in raw.get("parts", ())]
+    begun = [int(one["began_unix_ns"]) for one in spans]
+    return begun, [at + int(one["measured_ns"]) for at, one in zip(begun, spans, strict=True)]
 
 
 def _totals(result: Result) -> dict[str, Direction]:

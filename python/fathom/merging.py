@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fathom import _fathom
 from fathom.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["merge"]
+__all__ = ["merge", "merged_text"]
 
 
 def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
@@ -30,5 +30,16 @@ def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
         ``RunHandle.start`` takes an instant).
 
     """
-    texts = [json.dumps(dict(one.raw)) for one in results]
-    return Result.from_json(_fathom.merge_results(texts, tolerance))
+    return Result.from_json(merged_text((one.raw for one in results), tolerance))
+
+
+def merged_text(results: Iterable[Mapping[str, Any]], tolerance: float) -> str:
+    """Return in the JSON form what ``merge`` does, of results in that form.
+
+    Raises
+    ------
+    FathomError
+        As ``merge``.
+
+    """
+    return _fathom.merge_results([json.dumps(dict(one)) for one in results], tolerance)

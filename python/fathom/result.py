@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -60,10 +59,11 @@ class Latency:
         filled = [one for one in histograms if one["count"]]
         if not filled:
             return None
-        buckets: Counter[int] = Counter()
-        for one in filled:
+        first, *others = filled
+        buckets = dict(zip(first["bucket_lower_ns"], first["bucket_counts"], strict=True))
+        for one in others:
             for lower_ns, count in zip(one["bucket_lower_ns"], one["bucket_counts"], strict=True):
-                buckets[lower_ns] += count
+                buckets[lower_ns] = buckets.get(lower_ns, 0) + count
         return cls(
             count=sum(one["count"] for one in filled),
             min_ns=min(one["min_ns"] for one in filled),
@@ -343,7 +343,18 @@ class Result(Tabular):
             If the text is not JSON, or of a version of the format that this package does not know.
 
         """
-        data: dict[str, Any] = json_of(text)
+        return cls.from_data(json_of(text))
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Self:
+        """Read the JSON form that was parsed already, and keep it.
+
+        Raises
+        ------
+        ValueError
+            As ``from_json``.
+
+        """
         # It is that of a file, which this is no longer.
         data.pop("checksum", None)
         version = data.get("schema_version")

@@ -1,115 +1,229 @@
-"""A fleet of real processes with certificates, for tests: a coordinator and hosts on loopback."""
+"""A fleet of real processes with certificates, for tests.
+
+As root each host has a network namespace of its own, whose link can be cut; else all are on
+loopback. The processes are forked, as one that loads Dask takes a second to start.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import multiprocessing
 import os
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import sys
 import time
-from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, NamedTuple
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from commands import COMMAND
 from fathom.fleet.certificates import make_certificates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
+    from multiprocessing.context import ForkServerContext, ForkServerProcess
 
 _START_S = 60.0
+_END_S = 20.0
+_CLONE_NEWNET = 0x40000000
+# Addresses for documentation (RFC 5737), which no host of a lab has.
+_NET = "198.51.100"
+_LOOPBACK = "127.0.0.1"
+_LOADED = (
+    "fleet_hosts",
+    "fathom.cli.commands.fleet",
+    "fathom.fleet.serving",
+    "fathom.fleet.runner",
+)
 
 
-class Running(NamedTuple):
+@dataclass
+class Running:
     """A process of the fleet, and where its words go."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkServerProcess
     log: Path
 
     def wait_for(self, words: str) -> None:
         """Wait until it has said this."""
         end = time.monotonic() + _START_S
         while words not in self.log.read_text():
-            assert self.process.poll() is None, self.log.read_text()
+            assert self.process.is_alive(), self.log.read_text()
             assert time.monotonic() < end, f"{words!r} was never said: {self.log.read_text()}"
-            time.sleep(0.05)
+            time.sleep(0.02)
+
+    def send(self, number: int) -> None:
+        """Send a signal."""
+        with suppress(ProcessLookupError):
+            os.kill(self.process.pid or 0, number)
 
     def end(self, number: int = signal.SIGTERM) -> None:
         """End it, also if it was stopped."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-            self.process.send_signal(signal.SIGCONT)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
+        if self.process.is_alive():
+            self.send(number)
+            self.send(signal.SIGCONT)
+        self.process.join(_END_S)
+        if self.process.is_alive():
             self.process.kill()
-            self.process.wait()
+            self.process.join()
 
 
-class Fleet(NamedTuple):
-    """A fleet that is there: its address, its certificates, and its processes."""
+@dataclass
+class Fleet:
+    """A fleet that is there: its address, its certificates, its processes, and its links."""
 
+    folder: Path
     address: str
-    tls: Path
     coordinator: Running
     hosts: dict[str, Running]
+    places: dict[str, Place]
+
+    @property
+    def tls(self) -> Path:
+        """The folder with the certificates."""
+        return self.folder / "tls"
+
+    def join_again(self, name: str) -> None:
+        """Start the host of this name once more."""
+        self.hosts[name].end(signal.SIGKILL)
+        self.hosts[name] = self.join(name)
+        self.hosts[name].wait_for("has joined")
+
+    def join(self, name: str) -> Running:
+        """Start the host of this name."""
+        place = self.places[name]
+        own = ["--host", name, "--listen", place.address]
+        words = ["fleet", "join", "--tls", str(self.tls), *own, self.address]
+        return start(words, self.folder / f"host-{name}", place.space)
 
 
-def start(words: Sequence[str | Path], log: Path, inside: Sequence[str] = ()) -> Running:
-    """Start ``fathom fleet``, in a network namespace if ``inside`` enters one."""
-    out: IO[bytes]
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [*inside, *COMMAND, "fleet", *map(str, words)],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+@dataclass(frozen=True)
+class Place:
+    """Where a host is: its address, its network namespace, and the link to it, if it has one."""
+
+    address: str
+    space: str | None = None
+    link: str | None = None
+
+    def cut(self) -> None:
+        """Cut the link."""
+        ip("link", "set", str(self.link), "down")
+
+    def mend(self) -> None:
+        """Mend the link."""
+        ip("link", "set", str(self.link), "up")
+
+
+@cache
+def _context() -> ForkServerContext:
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload([*_LOADED])
+    return found
+
+
+def start(words: Sequence[str], log: Path, space: str | None = None) -> Running:
+    """Start ``fathom``, in this network namespace if there is one."""
+    return forked(_command, log, [*words], space)
+
+
+def forked(do: Callable[..., None], log: Path, *given: object) -> Running:
+    """Do this in a process of its own, which writes there."""
+    log.write_text("")
+    process = _context().Process(target=_logged, args=(do, str(log), given))
+    process.start()
     return Running(process, log)
+
+
+def _logged(do: Callable[..., None], log: str, given: tuple[object, ...]) -> None:
+    out = os.open(log, os.O_WRONLY | os.O_APPEND)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    do(*given)
+
+
+def _command(words: list[str], space: str | None) -> None:
+    from fathom.cli import main  # noqa: PLC0415 - Only what is forked needs it.
+
+    if space is not None:
+        _enter(space)
+    sys.argv = ["fathom", *words]
+    main()
+
+
+def _enter(space: str) -> None:
+    with Path(f"/run/netns/{space}").open("rb") as opened:
+        if ctypes.CDLL(None, use_errno=True).setns(opened.fileno(), _CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "setns")
 
 
 def free_port() -> int:
     with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
+        found.bind((_LOOPBACK, 0))
         return int(found.getsockname()[1])
+
+
+def ip(*words: str) -> None:
+    """Run ``ip``."""
+    subprocess.run([shutil.which("ip") or "ip", *words], check=True, capture_output=True)
+
+
+@contextmanager
+def _network(names: Sequence[str]) -> Iterator[dict[str, Place]]:
+    """Make a bridge, and for each host a namespace with a link to it."""
+    bridge = f"fl{os.getpid() % 100_000}"
+    places: dict[str, Place] = {}
+    with ExitStack() as made:
+        ip("link", "add", bridge, "type", "bridge")
+        made.callback(ip, "link", "delete", bridge)
+        ip("address", "add", f"{_NET}.254/24", "dev", bridge)
+        ip("link", "set", bridge, "up")
+        for number, name in enumerate(names, 1):
+            place = Place(f"{_NET}.{number}", f"{bridge}{name}", f"{bridge}{name}0")
+            space, link = str(place.space), str(place.link)
+            ip("netns", "add", space)
+            made.callback(ip, "netns", "delete", space)
+            ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", space)
+            ip("link", "set", link, "master", bridge, "up")
+            ip("-n", space, "address", "add", f"{place.address}/24", "dev", "eth0")
+            for device in ("lo", "eth0"):
+                ip("-n", space, "link", "set", device, "up")
+            places[name] = place
+        yield places
+
+
+def _places(names: Sequence[str], made: ExitStack) -> dict[str, Place]:
+    """Return where the hosts are: in network namespaces, or all on loopback without root."""
+    with ExitStack() as tried, suppress(OSError, subprocess.CalledProcessError):
+        found = tried.enter_context(_network(names))
+        made.push(tried.pop_all())
+        return found
+    return dict.fromkeys(names, Place(_LOOPBACK))
 
 
 @contextmanager
 def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
-    """Start a coordinator and hosts of these names on loopback, with mutual TLS."""
+    """Start a coordinator beside the first host, and hosts of these names, with mutual TLS."""
     tls = folder / "tls"
     make_certificates(tls, names)
-    address = f"127.0.0.1:{free_port()}"
-    started = start(
-        ["start", "--tls", tls, "--host", names[0], "--listen", address], folder / "coordinator"
-    )
-    hosts: dict[str, Running] = {}
-    try:
-        started.wait_for("coordinator of version")
-        for name in names:
-            hosts[name] = join(folder, tls, address, name)
-        for host in hosts.values():
+    with ExitStack() as made:
+        places = _places(names, made)
+        first = places[names[0]]
+        address = f"{first.address}:{free_port()}"
+        words = ["start", "--tls", str(tls), "--host", names[0], "--listen", address]
+        coordinator = start(["fleet", *words], folder / "coordinator", first.space)
+        made.callback(coordinator.end)
+        coordinator.wait_for("coordinator of version")
+        fleet = Fleet(folder, address, coordinator, {}, places)
+        made.callback(lambda: [one.end() for one in fleet.hosts.values()])
+        fleet.hosts.update({name: fleet.join(name) for name in names})
+        for host in fleet.hosts.values():
             host.wait_for("has joined")
-        yield Fleet(address, tls, started, hosts)
-    finally:
-        for one in (*hosts.values(), started):
-            one.end()
-
-
-def join(folder: Path, tls: Path, address: str, name: str) -> Running:
-    words: list[str | Path] = [
-        "join",
-        "--tls",
-        tls,
-        "--host",
-        name,
-        "--listen",
-        "127.0.0.1",
-        address,
-    ]
-    return start(words, folder / f"host-{name}")
+        yield fleet
 
 
 def client_context(tls: Path | None, role: str, name: str) -> ssl.SSLContext:

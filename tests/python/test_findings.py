@@ -148,7 +148,7 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "burst-credits": ([fabricated(rates=credits_used_up(0.3))], None),
     "host-lost": ([fleet(9e3, 9e3, lost="it has not answered for 4.0 s")], None),
     "slow-host": ([fleet(5e3, 9e3, 9e3)], None),
-    "hosts-apart": ([fleet(9e3, 9e3, start_skew_ns=80_000_000)], None),
+    "hosts-apart": ([fleet(9e3, 9e3, outside_overlap_ns=80_000_000)], None),
     "shared-limit": ([fleet(9e3), fleet(4.6e3, 4.6e3)], None),
     "too-good": ([fabricated(latency_ns=1.5, rates=600e3)], None),
 }

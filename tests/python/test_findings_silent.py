@@ -169,7 +169,7 @@ def _quick_devices() -> Iterator[Case]:
 def _fleets() -> Iterator[Case]:
     """Fleets whose hosts are nearly alike, begin nearly together, and add up."""
     for number in TEN:
-        near = fleet(9e3 * (1 - 0.019 * number), 9e3, 9e3, start_skew_ns=number * 5_000_000)
+        near = fleet(9e3 * (1 - 0.019 * number), 9e3, 9e3, outside_overlap_ns=number * 5_000_000)
         yield [near, fleet(9e3)], None
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
+import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from commands import command
 from fathom._permission import Permission
+from fathom.findings import find
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.runner import FleetRunner
 from fathom.store import Store
@@ -22,7 +26,9 @@ from fathom.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d2"]
+    from fathom.fleet.address import HostLoss
+
+LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d1"]
 LONG = [*LOAD[:-1], "-d600", "--engine=null"]
 SCHEMA = Path(__file__).parents[2] / "schema/result.schema.json"
 
@@ -36,8 +42,10 @@ def fleet() -> Iterator[FleetRunner]:
 
 
 @contextmanager
-def another(loss: str = "stop", store: Store | None = None) -> Iterator[FleetRunner]:
-    runner = FleetRunner(store, FleetAddress("local:2", on_host_loss=loss))  # type: ignore[arg-type]
+def another(
+    address: str = "local:2", loss: HostLoss = "stop", store: Store | None = None
+) -> Iterator[FleetRunner]:
+    runner = FleetRunner(store, FleetAddress(address, on_host_loss=loss))
     try:
         yield runner
     finally:
@@ -105,37 +113,34 @@ def test_what_one_host_refuses_no_host_writes(fleet: FleetRunner, tmp_path: Path
     assert allowed.measure([*LOAD, target]).error is None
 
 
-def _lose(signal_number: int, fleet: FleetRunner) -> Callable[[str, dict[str, Any]], None]:
-    """Return what sends a signal to the second host's measuring process once the load has begun."""
+def _sends(signals: dict[str, int], fleet: FleetRunner) -> Callable[[str, dict[str, Any]], None]:
+    """Return what sends signals to measuring processes once the load has begun."""
 
     def on_event(name: str, _fields: dict[str, Any]) -> None:
-        if name == "live" and not sent:
-            sent.append(fleet.measuring_pids()["local-2"])
-            os.kill(sent[0], signal_number)
+        if name == "live":
+            pids = fleet.measuring_pids()
+            while signals:
+                host, number = signals.popitem()
+                os.kill(pids[host], number)
 
-    sent: list[int] = []
     return on_event
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [(signal.SIGKILL, "its measuring process ended"), (signal.SIGSTOP, "has not answered")],
-)
-def test_a_lost_host_ends_the_run_and_what_the_other_measured_is_kept(
-    tmp_path: Path, number: int, words: str
-) -> None:
-    with Store(tmp_path / "store.sqlite") as store, another(store=store) as fleet:
-        told = fleet.telling(_lose(number, fleet)).measure([*LONG, f"{tmp_path}/{{host}}.dat"])
+def test_lost_hosts_end_the_run_and_what_the_others_measured_is_kept(tmp_path: Path) -> None:
+    target = f"{tmp_path}/{{host}}.dat"
+    with Store(tmp_path / "store.sqlite") as store, another("local:3", store=store) as fleet:
+        signals = {"local-2": signal.SIGKILL, "local-3": signal.SIGSTOP}
+        told = fleet.telling(_sends(signals, fleet)).measure([*LONG, target])
         assert told.failure is not None
-        assert "host 'local-2' was lost" in told.failure
-        assert words in told.failure
+        assert "host 'local-2' was lost: its measuring process ended" in told.failure
+        assert "host 'local-3' was lost: its measuring process has not answered" in told.failure
         assert told.run_id is not None
         kept = store.runs.get(told.run_id).result
-        assert [one["lost"] is None for one in kept.raw["hosts"]] == [True, False]
+        assert [one["lost"] is None for one in kept.raw["hosts"]] == [True, False, False]
         assert kept.total.ios > 0
         assert not kept.time_spans[0].complete
         # The next run has all hosts again.
-        again = fleet.measure([*LOAD, f"{tmp_path}/{{host}}.dat"])
+        again = fleet.measure([*LOAD, target])
         assert again.error is None
         assert all(one["lost"] is None for one in again.result.raw["hosts"])
         pids = fleet.measuring_pids()
@@ -146,22 +151,50 @@ def test_a_lost_host_ends_the_run_and_what_the_other_measured_is_kept(
 
 
 def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
-    load = [*LOAD[:-1], "-d4", "--engine=null", f"{tmp_path}/{{host}}.dat"]
-    with another("continue") as fleet:
-        told = fleet.telling(_lose(signal.SIGKILL, fleet)).measure(load)
+    load = [*LOAD[:-1], "-d3", "--engine=null", f"{tmp_path}/{{host}}.dat"]
+    with another(loss="continue") as fleet:
+        signals = {"local-2": signal.SIGKILL}
+        told = fleet.telling(_sends(signals, fleet)).measure(load)
     assert told.error is None
     assert told.result.time_spans[0].complete
     assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
+
+
+def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
+    fleet: FleetRunner, tmp_path: Path
+) -> None:
+    if shutil.which("nbdkit") is None:
+        pytest.skip("there is no nbdkit")
+    place = tmp_path / "socket"
+    words = ["nbdkit", "--foreground", "--exit-with-parent", "--filter=rate", "--unix", str(place)]
+    words += ["memory", "16M", "rate=4M", "burstiness=0.1"]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL) as server:
+        try:
+            while not place.exists():
+                assert server.poll() is None
+                time.sleep(0.01)
+            address = f"nbd+unix:///?socket={place}"
+            load = ["-b4K", "-r", "-o4", "-W0", "-d1", address]
+            results = [fleet.of_first(hosts).measure(load).result for hosts in (1, 2)]
+            with pytest.raises(fathom.RefusedError, match="mean one block device"):
+                fleet.measure(["-w100", *load])
+        finally:
+            server.terminate()
+    ranges = [part["request"]["profile"]["time_spans"][0]["targets"][0] for part in
+              results[1].raw["parts"]]  # fmt: skip
+    assert [one["base_bytes"] for one in ranges] == [0, 8 << 20]
+    (told,) = [one for one in find(results, [1, 2]) if one.rule == "shared-limit"]
+    assert f"The server that the hosts share, {address}," in told.remedy
 
 
 def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:
     store = f"--store={tmp_path}/store.sqlite"
     target = f"{tmp_path}/{{host}}.dat"
     load = ["-c1M", target]
-    done = command("run", "--fleet", "local:2", store, "-b4K", "-W0", "-d2", *load)
+    done = command("run", "--fleet", "local:2", store, "-b4K", "-W0", "-d1", *load)
     assert done.returncode == 0, done.stderr
     assert "Saved as run 1" in done.stdout
-    done = command("sweep", "--fleet", "local:2", store, "--block", "4K,8K", "--duration", "2s",
+    done = command("sweep", "--fleet", "local:2", store, "--block", "4K,8K", "--duration", "1s",
                    "--warm-up", "0", *load)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "2 cells: 2 measured" in done.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -12,7 +13,7 @@ import pytest
 from fathom import InvalidRequestError, RefusedError, Result
 from fathom.fleet.address import FleetAddress, host_and_port
 from fathom.fleet.clocks import ClockOffset, best_offset
-from fathom.fleet.outcome import HostPart, checked_part, merged, overlap_ns
+from fathom.fleet.outcome import HostPart, checked_part, merged
 from fathom.fleet.placing import (
     Sharing,
     fixed_time,
@@ -22,6 +23,7 @@ from fathom.fleet.placing import (
     split,
 )
 from fathom.fleet.roles import Peer, peer_of, role_refusal
+from fathom.hosts import overlap_ns, overlap_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,7 +183,8 @@ def test_a_role_stands_in_a_certificate_of_ours_alone() -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Request, dict[str, Any]]]:
     folder: Path = tmp_path_factory.mktemp("parts")
     asked = host_requests(fathom.parse(f"{_LOAD} {folder}/{{host}}.dat"), ["a", "b"])
-    return [(one, dict(fathom.run(one).raw)) for one in asked]
+    with ThreadPoolExecutor() as both:
+        return [(one.request, dict(one.raw)) for one in both.map(fathom.run, asked)]
 
 
 def _part(
@@ -213,8 +216,36 @@ def test_a_fleet_has_one_clock_and_each_host_its_skew(
     assert whole.total.ios == sum(
         Result.from_json(json.dumps(run)).total.ios for _asked, run in runs
     )
-    assert overlap_ns(whole) == _SECOND - 700_000
     assert whole.time_spans[0].cpu_percent
+
+
+def _apart(runs: list[tuple[Request, dict[str, Any]]], late_ns: int, shorter_ns: int = 0) -> Result:
+    """Return the result of two hosts of which the second began late, and measured for less."""
+    parts = [_part(name, index, runs[index], ClockOffset(0, 1)) for index, name in enumerate("ab")]
+    for part, at_ns, length_ns in zip(
+        parts, (0, late_ns), (_SECOND, _SECOND - shorter_ns), strict=True
+    ):
+        assert part.raw is not None
+        part.raw["time_spans"][0] |= {
+            "began_unix_ns": 7 * _SECOND + at_ns,
+            "measured_ns": length_ns,
+        }
+    return merged(parts, fathom.parse(f"{_LOAD} {{host}}.dat"), ["-d1", "{host}.dat"])
+
+
+def test_what_hosts_measured_without_each_other_is_told(
+    runs: list[tuple[Request, dict[str, Any]]],
+) -> None:
+    # Each is alone for a time: the first at the beginning, and the second at the end.
+    whole = _apart(runs, 80_000_000, shorter_ns=30_000_000)
+    assert overlap_ns(whole.raw) == _SECOND - 80_000_000
+    assert [one["outside_overlap_ns"] for one in whole.raw["hosts"]] == [80_000_000, 50_000_000]
+    told = "All 2 hosts measured together for 0.920 s. Host a did so for 0.080 s more"
+    assert str(overlap_sentence(whole)).startswith(told)
+    near = overlap_sentence(_apart(runs, 5_000_000))
+    assert near == "All 2 hosts measured together for 0.995 s."
+    with pytest.raises(fathom.FathomError, match=r"'b' began 0\.600 s later than the first"):
+        _apart(runs, 600_000_000)
 
 
 def _twice_the_ios(raw: dict[str, Any]) -> None:

@@ -8,8 +8,6 @@ import pickle
 import signal
 import ssl
 import struct
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +19,21 @@ from fathom.fleet.address import FleetAddress
 from fathom.fleet.certificates import certificate_files, make_certificates
 from fathom.fleet.runner import FleetRunner
 from fathom.fleet.showing import shown_hosts
-from fleet_hosts import Fleet, answer, client_context, fleet_of, join
+from fleet_hosts import Fleet, answer, client_context, fleet_of, forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LOAD = ["-c1M", "-b4K", "-r", "-L", "-W0", "-d2", "--engine=null"]
+NAMES = ["a", "b", "c", "d", "e"]
+LOAD = ["-c1M", "-b4K", "-r", "-L", "-W0", "-d1", "--engine=null"]
 LONG = [*LOAD[:-2], "-d600", "--engine=null"]
 _HANDSHAKE = {"compression": None, "python": [3, 11], "pickle-protocol": 4}
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    with fleet_of(tmp_path_factory.mktemp("fleet"), ["a", "b"]) as found:
+    with fleet_of(tmp_path_factory.mktemp("fleet"), NAMES) as found:
         yield found
 
 
@@ -63,22 +62,35 @@ def _ends(fleet: Fleet) -> dict[str, str]:
 
 def test_hosts_are_known_by_their_certificates(fleet: Fleet) -> None:
     shown = shown_hosts(_address(fleet))
-    assert [one.name for one in shown] == ["a", "b"]
+    assert [one.name for one in shown] == NAMES
     assert {one.state for one in shown} == {"free"}
     assert {one.version for one in shown} == {fathom.version()}
     done = command("fleet", "show", fleet.address, "--tls", fleet.tls)
     assert done.returncode == 0, done.stderr
-    assert "2 hosts" in done.stdout
+    assert "5 hosts" in done.stdout
 
 
 def test_a_fleet_with_certificates_measures(fleet: Fleet, tmp_path: Path) -> None:
-    runner = FleetRunner(None, _address(fleet, hosts=("b", "a")))
+    runner = FleetRunner(None, _address(fleet, hosts=("c", "b", "a")))
     result = runner.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).result
-    assert [one["name"] for one in result.raw["hosts"]] == ["b", "a"]
+    hosts = result.raw["hosts"]
+    assert [one["name"] for one in hosts] == ["c", "b", "a"]
+    assert len(result.raw["parts"]) == 3
+    # Hosts of one machine have one clock, so that the true offset is known: it is nothing.
+    assert all(abs(one["clock_offset_ns"]) <= one["clock_uncertainty_ns"] for one in hosts)
+    assert min(one["start_skew_ns"] for one in hosts) == 0
+    assert result.total.ios == sum(
+        row["read"]["ios"]
+        for thread in result.raw["time_spans"][0]["threads"]
+        for row in thread["targets"]
+    )
     # While a session has the hosts, nobody else measures there, and everybody may look.
-    assert all("used by" in one.state for one in shown_hosts(_address(fleet)))
-    with pytest.raises(fathom.FathomError, match=r"host '[ab]' is used by"):
-        FleetRunner(None, _address(fleet)).measure([*LOAD, f"{tmp_path}/x"])
+    assert [one.name for one in shown_hosts(_address(fleet)) if "used by" in one.state] == [*"abc"]
+    other = FleetRunner(None, _address(fleet))
+    with pytest.raises(fathom.FathomError, match=r"host '[abc]' is used by"):
+        other.measure([*LOAD, f"{tmp_path}/x"])
+    assert [one.state for one in shown_hosts(_address(fleet))][3:] == ["free", "free"]
+    other.close()
     runner.close()
     assert {one.state for one in shown_hosts(_address(fleet))} == {"free"}
 
@@ -155,14 +167,14 @@ def test_nobody_sends_functions_not_even_a_client(fleet: Fleet, tmp_path: Path, 
     assert not (tmp_path / "boom").exists()
     # And whoever belongs to it still gets an answer.
     assert b"identity" not in answer(address, context, _asked({"op": "identity"}))
-    assert len(shown_hosts(_address(fleet))) == 2
+    assert len(shown_hosts(_address(fleet))) == len(NAMES)
 
 
 def test_a_host_does_not_take_the_name_of_another(fleet: Fleet) -> None:
     context = client_context(fleet.tls, "worker", "b")
     sent = {"op": "register-worker", "reply": True, "name": "a", "address": "tls://127.0.0.1:1"}
     answer(fleet.address, context, _asked(sent))
-    assert [one.name for one in shown_hosts(_address(fleet))] == ["a", "b"]
+    assert [one.name for one in shown_hosts(_address(fleet))] == NAMES
 
 
 def test_a_host_of_another_version_is_refused_with_both_named(
@@ -190,53 +202,61 @@ def test_certificates_are_kept_from_others_and_hosts_are_added_to_them(tmp_path:
             make_certificates(tmp_path / "tls", [wrong])
 
 
-def _client(fleet: Fleet, tmp_path: Path) -> subprocess.Popen[str]:
-    """Start a client in a process of its own; it says so once the load has begun."""
-    code = (
-        "import sys; from fathom.fleet.runner import FleetRunner; "
-        "from fathom.fleet.address import FleetAddress; "
-        "r = FleetRunner(None, FleetAddress(sys.argv[1], sys.argv[2]), "
-        "on_event=lambda name, _: print(name, flush=True)); "
-        "r.measure(sys.argv[3:])"
-    )
-    words = [fleet.address, str(fleet.tls), *LONG, f"{tmp_path}/{{host}}.dat"]
-    client = subprocess.Popen(
-        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, text=True
-    )
-    assert client.stdout is not None
-    assert any("live" in line for line in client.stdout)
-    return client
+def _measure(address: str, tls: str, arguments: list[str]) -> None:
+    """Be a client that measures with the first host, and says what happens."""
+    fleet = FleetAddress(address, tls, ("a",))
+    told = FleetRunner(None, fleet, on_event=lambda name, _: print(name, flush=True))  # noqa: T201
+    told.measure(arguments)
 
 
-def test_without_its_client_no_load_goes_on(fleet: Fleet, tmp_path: Path) -> None:
-    client = _client(fleet, tmp_path)
-    client.kill()
-    client.communicate()
+def _lose(fleet: Fleet) -> list[str]:
+    """Kill the worker of "c", stop that of "d", cut the link to "e" if it has one; return whom."""
+    fleet.hosts["c"].send(signal.SIGKILL)
+    fleet.hosts["d"].send(signal.SIGSTOP)
+    if fleet.places["e"].link is None:
+        return ["c", "d"]
+    fleet.places["e"].cut()
+    return ["c", "d", "e"]
+
+
+def _back(fleet: Fleet, lost: list[str]) -> None:
+    fleet.join_again("c")
+    fleet.hosts["d"].send(signal.SIGCONT)
+    if "e" in lost:
+        fleet.places["e"].mend()
+
+
+def test_what_is_killed_stopped_or_cut_off_is_seen_and_nothing_is_held_up(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    # Two clients at once, each with hosts of its own: one is killed, the other loses hosts.
+    words = [*LONG, f"{tmp_path}/{{host}}.dat"]
+    client = forked(_measure, tmp_path / "client", fleet.address, str(fleet.tls), words)
+    client.wait_for("live")
+    lost: list[str] = []
+
+    def on_event(name: str, _fields: dict[str, Any]) -> None:
+        if name == "live" and not lost:
+            client.send(signal.SIGKILL)
+            lost.extend(_lose(fleet))
+
+    runner = FleetRunner(None, _address(fleet, ("b", "c", "d", "e")), on_event=on_event)
+    try:
+        told = runner.measure(words)
+    finally:
+        _back(fleet, lost)
+        client.end(signal.SIGKILL)
+        runner.close()
+    assert "it has not answered for" in str(told.failure)
+    assert [f"host '{name}' was lost" in str(told.failure) for name in lost] == [True] * len(lost)
+    assert {one["name"] for one in told.result.raw["hosts"] if one["lost"]} == {*lost}
+    assert told.result.total.ios > 0
+    assert not told.result.time_spans[0].complete
+    # Whatever nobody drives any longer ends by its lease; then all measure again.
     end = time.monotonic() + 60
     while any(one.state != "free" for one in shown_hosts(_address(fleet))):
         assert time.monotonic() < end
-        time.sleep(0.5)
-    runner = FleetRunner(None, _address(fleet))
-    assert runner.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).error is None
-    runner.close()
-
-
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_worker_that_is_gone_or_stands_is_seen(fleet: Fleet, tmp_path: Path, number: int) -> None:
-    sent: list[float] = []
-
-    def on_event(name: str, _fields: dict[str, Any]) -> None:
-        if name == "live" and not sent:
-            sent.append(time.monotonic())
-            fleet.hosts["b"].process.send_signal(number)
-
-    runner = FleetRunner(None, _address(fleet), on_event=on_event)
-    told = runner.measure([*LONG, f"{tmp_path}/{{host}}.dat"])
-    assert "host 'b' was lost: it has not answered for" in str(told.failure)
-    assert told.result.total.ios > 0
-    assert not told.result.time_spans[0].complete
-    runner.close()
-    fleet.hosts["b"].end(signal.SIGKILL)
-    fleet.hosts["b"] = join(tmp_path, fleet.tls, fleet.address, "b")
-    fleet.hosts["b"].wait_for("has joined")
-    assert [one.name for one in shown_hosts(_address(fleet))] == ["a", "b"]
+        time.sleep(0.2)
+    again = FleetRunner(None, _address(fleet))
+    assert again.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).error is None
+    again.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import fathom
@@ -30,7 +31,8 @@ def _of_host(result: Result, name: str, began_unix_ns: int) -> Result:
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Sequence[Result]:
     folder: Path = tmp_path_factory.mktemp("hosts")
-    runs = [fathom.run(f"{_LOAD} {folder}/{name}.dat") for name in "ab"]
+    with ThreadPoolExecutor() as both:
+        runs = [*both.map(fathom.run, [f"{_LOAD} {folder}/{name}.dat" for name in "ab"])]
     began_ns = runs[0].raw["time_spans"][0]["began_unix_ns"]
     return [_of_host(run, name, began_ns) for run, name in zip(runs, "ab", strict=True)]
 

@@ -344,6 +344,14 @@ fn not_here(job: &Job, act: Act) -> Option<&'static str> {
     job.live.then_some("--live belongs to the command diskspd: leave it out here")
 }
 
+/// Nothing, if arguments ask for a run that can be made by a call; else what they ask for is refused.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn check_run_words(words: Vec<String>) -> PyResult<()> {
+    let RunCommand { job, act, .. } = command(&words)?;
+    not_here(&job, act).map_or(Ok(()), |reason| Err(InvalidRequestError::new_err(reason)))
+}
+
 /// The job; what is doubtful about it becomes Python's warnings.
 fn job_of(py: Python<'_>, asked: &Asked) -> PyResult<(Job, Act)> {
     let RunCommand { job, act, warnings } = match asked {
@@ -449,6 +457,7 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;
     module.add_function(wrap_pyfunction!(lend_job, module)?)?;
+    module.add_function(wrap_pyfunction!(check_run_words, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_function(wrap_pyfunction!(merge_results, module)?)?;
     module.add_class::<Run>()?;

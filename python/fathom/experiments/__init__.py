@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fathom.experiments.ending import end_noted
     from fathom.experiments.noise_words import shown_figure, unit_of
     from fathom.experiments.repeat import RepeatPolicy, asked_run_s, begin_repeat, resume_repeat
+    from fathom.experiments.scale import resume_scale
     from fathom.experiments.scale import scale as measure_scale
     from fathom.experiments.scale import sentences as scale_sentences
     from fathom.experiments.workload import WorkloadRuns, run_workload
@@ -30,6 +31,7 @@ __all__ = [
     "parse_axes",
     "parse_counts",
     "resume_repeat",
+    "resume_scale",
     "run_workload",
     "scale_sentences",
     "shown_figure",

@@ -5,20 +5,37 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
-from fathom.experiments.session import Forecast, Session, Step, Strategy, failed_words
+from fathom.experiments.session import (
+    Forecast,
+    Observation,
+    Session,
+    Step,
+    Strategy,
+    failed_words,
+)
+from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fathom.experiments.progress import Progress
     from fathom.fleet.runner import FleetRunner
     from fathom.runners.runner import RunOutcome
     from fathom.store import Store
 
-__all__ = ["ScalePoint", "Scaling", "counts_up_to", "scale", "scaling", "sentences"]
+__all__ = [
+    "ScalePoint",
+    "Scaling",
+    "counts_up_to",
+    "resume_scale",
+    "scale",
+    "scaling",
+    "sentences",
+]
 
 _EACH_UP_TO = 8
 
@@ -58,14 +75,20 @@ def counts_up_to(most: int) -> list[int]:
 
 
 def scaling(
-    counts: Sequence[int], arguments: Sequence[str], use: Callable[[int], None]
+    counts: Sequence[int],
+    arguments: Sequence[str],
+    use: Callable[[int], None],
+    known: Mapping[int, Observation] = MappingProxyType({}),
 ) -> Strategy[list[ScalePoint]]:
-    """Ask for the load from so many hosts at a time; ``use`` is told how many, before each run."""
+    """Ask for the load from so many hosts at a time; ``use`` is told how many, before each run.
+
+    What is ``known``, by hosts, was measured by an earlier session.
+    """
     points: list[ScalePoint] = []
     for hosts in counts:
         use(hosts)
         words = f"{hosts} host{'s' * (hosts > 1)}"
-        seen = yield Step(words, arguments, {"hosts": hosts})
+        seen = known.get(hosts) or (yield Step(words, arguments, {"hosts": hosts}))
         found = seen.figures
         one = points[0].iops if points else (found.iops if found else None)
         share = found.iops / (hosts * one) if found is not None and one else None
@@ -133,15 +156,65 @@ def scale(
     counts = counts_up_to(fleet.host_count())
     if len(counts) == 1:
         raise InvalidRequestError("the fleet has one host: there is nothing to scale to")
-    plan = {"arguments": [*arguments], "counts": counts}
+    plan = {"arguments": [*arguments], "counts": counts, "runner": fleet.fleet.runner_name()}
     experiment_id = store.experiments.begin("scale", label or "scale", plan)
     runner = _Growing(fleet)
     session = Session(store, experiment_id, runner, on_progress=on_progress)
-    points = session.run(scaling(counts, arguments, runner.use), _foreseen(session, len(counts)))
+    return _scaled(session, scaling(counts, arguments, runner.use), len(counts))
+
+
+def resume_scale(
+    store: Store,
+    experiment_id: int,
+    fleet: FleetRunner,
+    *,
+    on_progress: Callable[[Progress], None] = lambda _progress: None,
+) -> Scaling:
+    """Go on with one that was ended; what failed is measured again.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it is none, has nothing left to do, or the fleet has another number of hosts now.
+    NotFoundError
+        If the store has no such experiment.
+    RefusedError, FathomError, RunInterrupted
+        As ``scale``.
+
+    """
+    runner = _Growing(fleet)
+    session = Session(store, experiment_id, runner, on_progress=on_progress)
+    plan = store.experiments.get(experiment_id).plan
+    with damage_told(experiment_id):
+        counts = [int(one) for one in plan.get("counts", ())]
+        arguments = [str(one) for one in plan.get("arguments", ())]
+    if counts and fleet.host_count() != counts[-1]:
+        raise InvalidRequestError(
+            f"experiment e{experiment_id} was begun with {counts[-1]} hosts, and the fleet has "
+            f"{fleet.host_count()} now: name those of then (--hosts), or scale again"
+        )
+    found = session.resume(
+        "scale",
+        "is a {}, and no scale",
+        "is complete, and nothing of it failed",
+        redo=lambda step: step.state == "failed",
+    )
+    saved = session.saved()
+    known = {
+        int(str(step.parameters["hosts"])): saved[step.id]
+        for step in found.steps
+        if step.id in saved and step.state == "done"
+    }
+    session.measured = len(known)
+    return _scaled(session, scaling(counts, arguments, runner.use, known), len(counts))
+
+
+def _scaled(session: Session, strategy: Strategy[list[ScalePoint]], expected: int) -> Scaling:
+    points = session.run(strategy, _foreseen(session, expected))
     failure = failed_words(session.failed, "run")
     outcome = {"points": [asdict(one) for one in points]}
     session.finish(outcome, failure, is_failed=session.measured == 0)
-    return Scaling(experiment_id, tuple(points), failure)
+    return Scaling(session.experiment_id, tuple(points), failure)
 
 
 def _foreseen(session: Session, expected: int) -> Callable[[float], Forecast]:

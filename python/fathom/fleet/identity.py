@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fathom._addresses import is_address
 from fathom.engine import explain
 from fathom.request import Request
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["explained_targets", "machine_id"]
 
 _MOUNTS = Path("/proc/self/mountinfo")
+_WITHIN = re.compile(r"\+unix://|//([^/@]*@)?(localhost|127\.|\[::1\])", re.IGNORECASE)
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -42,8 +45,10 @@ def _identity(target: dict[str, Any]) -> str:
     """Return a word that is the same on all hosts that mean the same storage, and only there."""
     path = Path(target["path"])
     device = target.get("device") or {}
+    known = device.get("wwn") or device.get("serial")
+    if is_address(target["path"]):
+        return f"disk {known}" if known else _served(target["path"])
     if target["kind"] == "block_device":
-        known = device.get("wwn") or device.get("serial")
         return f"disk {known}" if known else f"{machine_id()} disk {_device_number(path)}"
     try:
         found = path.stat()
@@ -56,6 +61,11 @@ def _identity(target: dict[str, Any]) -> str:
     if source is not None:
         return f"{source} {place}"
     return f"{machine_id()} {found.st_dev} {place}"
+
+
+def _served(address: str) -> str:
+    """Return the address, which means the same on all hosts unless it stays within one."""
+    return f"{machine_id()} {address}" if _WITHIN.search(address) else address
 
 
 def _device_number(path: Path) -> int:

@@ -56,6 +56,7 @@ class HostLink:
         self.lost: str | None = None
         self.pid = 0
         self.on_event: Callable[[HostLink, dict[str, Any]], None] = lambda _host, _event: None
+        self.on_lost: Callable[[HostLink], None] = lambda _host: None
         self._say = Channel(address, arguments)
         self._news = Channel(address, arguments)
         self._session = ""
@@ -118,7 +119,7 @@ class HostLink:
                 "(--hosts)"
             )
         self.pid = int(found["pid"])
-        self._session = session
+        self._session, self._received = session, 0
         self._follower = asyncio.create_task(self._follow())
 
     async def request(self, do: str, **asked: object) -> dict[str, Any]:
@@ -169,22 +170,29 @@ class HostLink:
         if self.lost is not None:
             return
         self.lost = why
+        self.on_lost(self)
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(HostLostError(f"host '{self.name}' was lost: {why}"))
 
     async def end(self) -> None:
         """Let it go: its measuring process ends."""
-        if self._follower is not None:
-            self._follower.cancel()
-        if self._session and self.lost is None:
+        await self.release()
+        self._say.close()
+        self._news.close()
+
+    async def release(self) -> None:
+        """Let others have it; it can be taken again."""
+        follower, self._follower = self._follower, None
+        if follower is not None:
+            follower.cancel()
+        session, self._session = self._session, ""
+        if session and self.lost is None:
             try:
-                await self._news.ask("fathom_end", _ANSWER_S, session=self._session)
+                await self._news.ask("fathom_end", _ANSWER_S, session=session)
             except NoAnswerError:
                 # The lease ends what is left.
                 self.lose("it did not answer at the end")
-        self._say.close()
-        self._news.close()
 
     async def _follow(self) -> None:
         """Fetch its news, which renews its lease, until it is lost."""

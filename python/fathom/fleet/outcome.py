@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError
-from fathom.merging import merge
+from fathom.hosts import outside_overlap_ns
+from fathom.merging import merged_text
 from fathom.result import Result
 from fathom.units import NS_PER_S
 
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
     from fathom.request import Request
     from fathom.result import TimeSpan as MeasuredSpan
 
-__all__ = ["HostPart", "checked_part", "merged", "overlap_ns"]
+__all__ = ["HostPart", "checked_part", "merged"]
 
 # A load ends a little later than it was asked to; one that lasted longer was another.
 _LONGER = 1.5
-# Of the measured time, at most; a finding tells of much less.
+# Hosts that began or ended further apart did not measure together, and are not added; of less, a
+# sentence and a finding tell. A busy machine begins late whatever the length of the run.
 _APART = 0.1
+_APART_NS = 500_000_000
 _SLACK_NS = 30_000_000_000
 # What is in flight at the end of the measured time may have its latency counted, and not itself.
 _IN_FLIGHT = 1 << 16
@@ -63,7 +66,7 @@ def checked_part(raw: dict[str, Any], asked: Request) -> str | None:
     It comes from another machine, which may be of another version, broken, or lie.
     """
     try:
-        result = Result.from_json(json.dumps(raw))
+        result = Result.from_data(raw)
         if result.request != asked:
             return "it is of another load than was asked for"
         spans = asked.profile.time_spans
@@ -113,22 +116,29 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     if not found:
         lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
         raise FathomError(f"no host has measured anything ({lost})")
-    whole = dict(merge(found, tolerance=_APART).raw)
-    hosts = [*whole.get("hosts", ()), *(_host(part, None) for part in parts if part.raw is None)]
+    whole: dict[str, Any] = json.loads(merged_text(found, _tolerance(found)))
+    beside = outside_overlap_ns(whole)
+    hosts = [one | {"outside_overlap_ns": beside.get(one["name"])} for one in whole["hosts"]]
+    hosts += [_host(part, None) for part in parts if part.raw is None]
     whole["hosts"] = sorted(hosts, key=lambda one: int(one["index"]))
     whole["command_line"] = shlex.join(["diskspd", *words])
     whole["request"] = asked.to_dict()
     whole["profile"] = whole["request"]["profile"]
-    return Result.from_json(json.dumps(whole))
+    return Result.from_data(whole)
 
 
-def _prepared(part: HostPart, first_ns: int) -> Result:
+def _tolerance(found: Sequence[dict[str, Any]]) -> float:
+    spans = [span["measured_ns"] for one in found for span in one["time_spans"]]
+    return max(_APART, _APART_NS / max(*spans, 1))
+
+
+def _prepared(part: HostPart, first_ns: int) -> dict[str, Any]:
     raw = dict(part.raw or {})
     raw["host"] = {**raw["host"], "name": part.name}
     raw["time_spans"] = [_on_our_clock(span, part.clock) for span in raw["time_spans"]]
     began_ns = part.began_ns()
     raw["hosts"] = [_host(part, None if began_ns is None else began_ns - first_ns)]
-    return Result.from_json(json.dumps(raw))
+    return raw
 
 
 def _on_our_clock(span: dict[str, Any], clock: ClockOffset) -> dict[str, Any]:
@@ -147,19 +157,6 @@ def _host(part: HostPart, skew_ns: int | None) -> dict[str, Any]:
         "clock_uncertainty_ns": part.clock.uncertainty_ns,
         "clock_moved_ns": part.moved_ns,
         "start_skew_ns": skew_ns,
+        "outside_overlap_ns": None,
         "lost": part.lost,
     }
-
-
-def overlap_ns(result: Result, span: int = 0) -> int | None:
-    """Return for how long all hosts measured at the same time; None if it was no fleet.
-
-    What they measured beside that is in the result too: it is less than the greatest skew, at
-    both ends together.
-    """
-    spans = [part["time_spans"][span] for part in result.raw.get("parts", ())]
-    if not spans:
-        return None
-    begun = max(one["began_unix_ns"] for one in spans)
-    ended = min(one["began_unix_ns"] + one["measured_ns"] for one in spans)
-    return max(0, int(ended - begun))

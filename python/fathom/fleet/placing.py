@@ -29,6 +29,8 @@ _RULES_THAT_END = ("ios", "bytes", "pass_")
 # A share of much is cut at whole MiB, which every block size divides that people use.
 _MUCH_BYTES = 64 * MIB
 _LOOK_MS = 100
+# What is served by these is a file of the server's file system.
+_OF_FILES = ("nfs:", "smb:", "\\\\")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Sharing:
     Attributes
     ----------
     kind
-        ``file``, ``block_device``, or ``none`` if it is to be made.
+        ``file``, ``block_device``, ``network``, or ``none`` if it is to be made.
     names
         By the place of the host, what its request calls it.
     writers
@@ -55,6 +57,12 @@ class Sharing:
     writers: tuple[int, ...]
     path: str
     end_bytes: int
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is a device, here or served by another host, and no file of a file system."""
+        is_file = self.path.lower().startswith(_OF_FILES)
+        return self.kind == "block_device" or (self.kind == "network" and not is_file)
 
 
 def fixed_time(request: Request) -> Request:
@@ -175,7 +183,7 @@ def refuse_two_writers(
     for one in shared:
         users = " and ".join(f"'{names[place]}'" for place in one.names)
         remedy = "give each host a target of its own ({host} and {index} may stand in its name)"
-        if one.kind == "block_device" and one.writers:
+        if one.is_bare and one.writers:
             raise RefusedError(
                 f"{users} mean one block device, {one.path}, which would be written: no file "
                 f"system is there that keeps them apart; {remedy}, or measure from one host "

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom._fathom import check_run_words
 from fathom._permission import NOTHING, Permission, refuse_permissions
 from fathom._signals import held_back, let_through
 from fathom.engine import parse
@@ -88,6 +89,11 @@ class FleetRunner:
         """Return a runner that tells the events of its runs."""
         return self._with(on_event=on_event)
 
+    @property
+    def fleet(self) -> FleetAddress:
+        """Which fleet it is, and how it is used."""
+        return self._shared.fleet
+
     def of_first(self, hosts: int) -> FleetRunner:
         """Return a runner of so many hosts, the first ones."""
         return self._with(most_hosts=hosts)
@@ -134,16 +140,19 @@ class FleetRunner:
         """Return what each host says of a run, by its name; nothing is written."""
         return self._shared.session().explain(self._job(arguments))
 
-    def measure(
+    def measure(  # noqa: PLR0913 - All but the first have names.
         self,
         arguments: Sequence[str],
         *,
+        request: Request | None = None,
         label: str = "",
         experiment_id: int | None = None,
         step_id: int | None = None,
         show: Callable[[Result], None] | None = None,
     ) -> Measured:
         """Run and save, and return the whole result; ``show`` gets it before it is saved.
+
+        ``request`` is what is run; without it, what the arguments ask for.
 
         Raises
         ------
@@ -157,9 +166,9 @@ class FleetRunner:
             If Ctrl-C ended the run; what was measured is saved.
 
         """
-        job = self._job(arguments)
+        job = self._job(arguments, request)
         session = self._shared.session()
-        noted = noted_override(self._store, self._permission, arguments, experiment_id)
+        noted = noted_override(self._store, self._permission, arguments, experiment_id, request)
         # Between the end of a run and its place in the store, nothing ends the process.
         with held_back():
             with let_through():
@@ -172,10 +181,13 @@ class FleetRunner:
                 raise RunInterrupted(done.result)
             return done
 
-    def _job(self, arguments: Sequence[str]) -> Job:
+    def _job(self, arguments: Sequence[str], request: Request | None = None) -> Job:
         refuse_permissions(arguments, "the arguments of this run")
+        if request is None:
+            check_run_words([*arguments])
+            request = parse(arguments)
         fleet = self._shared.fleet
-        return Job(parse(arguments), self._permission, fleet, self._most_hosts, self._on_event)
+        return Job(request, self._permission, fleet, self._most_hosts, self._on_event)
 
 
 class _Saved:

@@ -106,7 +106,7 @@ class FleetRun:
         """
         refuse_where_any(self.hosts, await self.explained())
         for host in self.hosts:
-            host.on_event = self._hear
+            host.on_event, host.on_lost = self._hear, self._lost
         await asyncio.gather(*(self._look_at_clock(host) for host in self._alive()))
         try:
             await self._prepare()
@@ -270,6 +270,10 @@ class FleetRun:
             self.job.on_event("filling", {"target": target, **told})
         elif name in ("phase_started", "finished"):
             self._once(name, event)
+
+    def _lost(self, host: HostLink) -> None:
+        if self.job.on_event is not None:
+            self.job.on_event("host_lost", {"host": host.name, "why": host.lost})
 
     def _once(self, name: str, event: dict[str, Any]) -> None:
         """Tell what happens on all hosts together when the first of them tells it."""

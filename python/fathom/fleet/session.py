@@ -22,6 +22,7 @@ from fathom.fleet.link import HostLink
 from fathom.fleet.local import LocalFleet
 from fathom.fleet.restricted import quiet_logs
 from fathom.fleet.running import FleetRun
+from fathom.fleet.wire import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -192,8 +193,13 @@ class _Core:
             )
 
     async def take(self) -> None:
-        """Take all hosts for this session, once; those that were lost are asked again."""
-        await self._on_all(self._taken)
+        """Take all hosts for this session, once, or none of them."""
+        try:
+            await self._on_all(self._taken)
+        except FathomError:
+            # Whoever has the other hosts may take these as well.
+            await asyncio.gather(*(one.release() for one in self.hosts))
+            raise
 
     async def _taken(self, host: HostLink) -> None:
         if host.lost is not None:
@@ -203,7 +209,13 @@ class _Core:
             await host.begin(self._session, who)
 
     async def _on_all(self, do: Callable[[HostLink], Coroutine[Any, Any, None]]) -> None:
-        found = await asyncio.gather(*(do(one) for one in self.hosts), return_exceptions=True)
+        few = asyncio.Semaphore(AT_ONCE)
+
+        async def done(host: HostLink) -> None:
+            async with few:
+                await do(host)
+
+        found = await asyncio.gather(*(done(one) for one in self.hosts), return_exceptions=True)
         for host, error in zip(self.hosts, found, strict=True):
             if isinstance(error, NoAnswerError):
                 raise FathomError(f"host '{host.name}' cannot be used: {error}") from error
@@ -260,6 +272,11 @@ def _user() -> str:
 
 def _finish(core: _Core, loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
     if loop.is_closed():
+        return
+    if threading.current_thread() is thread:
+        # What is left of a session may be found by this very thread, which cannot wait for itself.
+        task = loop.create_task(core.end())
+        task.add_done_callback(lambda _done: loop.stop())
         return
     with suppress(Exception):
         asyncio.run_coroutine_threadsafe(core.end(), loop).result(_END_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "AT_ONCE",
     "BEAT_S",
     "HOST_REQUESTS",
     "LEASE_S",
@@ -21,6 +22,9 @@ POLL_S = 0.5
 
 LOST_AFTER_S = 4.0
 """A host that says nothing for so long is lost."""
+
+AT_ONCE = 16
+"""So many hosts are asked at a time, so that the last of many has its whole time to answer."""
 
 HOST_REQUESTS = (
     "fathom_hello",

@@ -328,8 +328,8 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:  # noqa: ANN401 - 
     # Transactions are ours: the driver would begin them late, and end them before CREATE TABLE.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
-    # Of a file that is empty yet; others keep theirs. A run with its packed result takes 2 to 5 KiB,
-    # and what its last page has left is lost.
+    # Of a file that is empty yet; others keep theirs. A run with its packed result takes 2 to 5
+    # KiB, and what its last page has left is lost.
     connection.execute("PRAGMA page_size = 2048")
     # A saved run survives a power cut; one flush a run costs nothing.
     connection.execute("PRAGMA synchronous = FULL")

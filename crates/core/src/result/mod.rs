@@ -97,6 +97,10 @@ pub struct FleetHost {
     /// How much later than the first host its load began, by one clock, in nanoseconds; absent if it did not.
     #[serde(default)]
     pub start_skew_ns: Option<u64>,
+    /// For how long it measured while not all hosts did, in nanoseconds: what it measured then is in the sum.
+    /// Of several time spans it is the most; absent if it is not known.
+    #[serde(default)]
+    pub outside_overlap_ns: Option<u64>,
     /// Why it was lost; absent if it was not.
     #[serde(default)]
     pub lost: Option<String>,

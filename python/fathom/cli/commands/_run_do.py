@@ -15,6 +15,7 @@ from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, runs_table, show_result
+from fathom.hosts import host_figures
 from fathom.limits import check_measured, judge_limits, parse_limit
 from fathom.runners.measure import measure
 from fathom.units import clock_words, size_words
@@ -64,6 +65,7 @@ def run_again(store: Store, number: int, wish: Wish, *, no_save: bool) -> None:
             f"run {number} was saved by a version that did not keep all options, such as --rate "
             f"and --skew: what is run would be a guess{shown}"
         )
+    _check_hosts(kept.result, number, wish.runner)
     check_measured(wish.limits, request)
     if not no_save:
         store.check_writable()
@@ -72,6 +74,21 @@ def run_again(store: Store, number: int, wish: Wish, *, no_save: bool) -> None:
     )
     with live_progress(quiet=wish.as_json) as on_event:
         _single(None if no_save else store, wish, on_event, request)
+
+
+def _check_hosts(result: Result, number: int, runner: str | None) -> None:
+    """Refuse to run again here what a fleet has measured, or with a fleet what one host has."""
+    hosts = len(host_figures(result))
+    if hosts and runner is None:
+        raise fathom.InvalidRequestError(
+            f"run {number} was measured by a fleet of {hosts}: name the fleet, such as --fleet "
+            f"local:{hosts}"
+        )
+    if runner is not None and not hosts:
+        raise fathom.InvalidRequestError(
+            f"run {number} was measured by one host: leave out --fleet, or give the arguments that "
+            f"fathom show {number} lists"
+        )
 
 
 def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
@@ -115,7 +132,7 @@ def _single(
     other = None if fleet else tools.foreign_runner(wish.runner, store, wish.permission)
     if fleet is not None:
         many = tools.fleet_runner(store, fleet, wish.permission).telling(on_event)
-        done = many.measure(wish.arguments, label=wish.label or "", show=show)
+        done = many.measure(wish.arguments, request=request, label=wish.label or "", show=show)
     elif other is None:
         done = measure(
             store,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -12,7 +13,12 @@ import typer
 import fathom
 from fathom import runners, tools
 from fathom._permission import Permission
-from fathom.cli.commands._resumed import refuse_what_a_plan_has, resumed_id, resumed_permission
+from fathom.cli.commands._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
 from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.fleet_choice import chosen_fleet
@@ -25,11 +31,10 @@ from fathom.units import MIB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
-    from fathom import EventCallback
     from fathom.experiments.assess import Assessment, Effort
     from fathom.experiments.progress import Progress
+    from fathom.fleet.address import FleetAddress
     from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
@@ -67,8 +72,11 @@ def begun(wish: Wish, where: str | None) -> Assessment:
             **told,
         )
 
+    fleet = chosen_fleet()
     with opened_store(where) as store:
-        return _shown(store, run, as_json=wish.as_json, beside=wish.beside)
+        if fleet is not None and wish.writes:
+            _refuse_what_hosts_share(store, fleet, wish)
+        return _shown(store, run, fleet, as_json=wish.as_json, beside=wish.beside)
 
 
 def resumed(
@@ -77,6 +85,7 @@ def resumed(
     """Go on with an assessment, and show it."""
     with opened_store(where, make=False) as store:
         experiment_id = resumed_id(store, "assess", reference)
+        fleet = tools.fleet_named(resumed_runner(store, experiment_id, None))
         resumed_permission(store, experiment_id, permission)
 
         def run(store: Store, runner: Any, **told: Any) -> Assessment:  # noqa: ANN401 - Handed on.
@@ -84,33 +93,42 @@ def resumed(
                 store, experiment_id, runner, permission=permission, **told
             )
 
-        return _shown(store, run, as_json=as_json)
+        return _shown(store, run, fleet, as_json=as_json)
+
+
+def _refuse_what_hosts_share(store: Store, fleet: FleetAddress, wish: Wish) -> None:
+    """Refuse before the first cell what the fleet would refuse at the first that writes."""
+    runner = tools.fleet_runner(store, fleet, wish.permission)
+    try:
+        for name in wish.names:
+            if Path(name).exists() and not Path(name).is_dir():
+                runner.explain(["-b4K", "-w100", "-d1", name])
+    finally:
+        runner.close()
 
 
 def _shown(
     store: Store,
     run: Callable[..., Assessment],
+    fleet: FleetAddress | None,
     *,
     as_json: bool,
     beside: Mapping[str, object] | None = None,
 ) -> Assessment:
     """Run, and show what was found, also if it was interrupted."""
     with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
-        runner = _runner(store, on_event)
+        told: dict[str, Any] = {"on_progress": tell, "on_abandoned": _tell_abandoned}
+        runner: PermittedRunner = runners.NativeRunner(store, on_event=on_event)
+        if fleet is not None:
+            runner = many = tools.fleet_runner(store, fleet).telling(on_event)
+            told["fleet"] = assessing.AssessingFleet(fleet.runner_name(), many.host_count())
         try:
-            found = run(store, runner, on_progress=tell, on_abandoned=_tell_abandoned)
+            found = run(store, runner, **told)
         except assessing.AssessmentInterrupted as interruption:
             _show(store, interruption.assessment, beside or {}, as_json=as_json)
             raise
     _show(store, found, beside or {}, as_json=as_json)
     return found
-
-
-def _runner(store: Store, on_event: EventCallback | None) -> PermittedRunner:
-    fleet = chosen_fleet()
-    if fleet is not None:
-        return tools.fleet_runner(store, fleet).telling(on_event)
-    return runners.NativeRunner(store, on_event=on_event)
 
 
 @contextmanager

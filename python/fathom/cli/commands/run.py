@@ -76,8 +76,10 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
         limits = tuple(commands.parse_limit(one) for one in require or ())
         if not dry_run:
             kept.enter_context(kept_in(metrics_file, label or ""))
-        if number := _stored_run(arguments, "a fleet" if chosen_fleet() else runner):
-            wish = commands.Wish(arguments, permission, label, None, as_json, limits)
+        if number := _stored_run(arguments, runner):
+            fleet = chosen_fleet()
+            name = None if fleet is None else fleet.runner_name()
+            wish = commands.Wish(arguments, permission, label, name, as_json, limits)
             if dry_run:
                 fail("--dry-run: fathom show lists what a stored run requested", EXIT_INVALID)
             with opened_store(store, make=False) as opened:

@@ -11,6 +11,12 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom._permission import typed
+from fathom.cli.commands._resumed import (
+    refuse_what_a_plan_has,
+    resumed_id,
+    resumed_permission,
+    resumed_runner,
+)
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED
 from fathom.cli.fleet_choice import chosen_fleet
@@ -19,15 +25,23 @@ from fathom.cli.views.runs import console, text_table
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
+    from fathom._permission import Permission
     from fathom.experiments.scale import ScalePoint, Scaling
+    from fathom.store import Store
 
 __all__ = ["scale", "show_scaling"]
 
+_DURATION_S = 10
 
-def scale(
+
+def scale(  # noqa: PLR0913 - Each is an option of the command.
     context: typer.Context,
     *,
-    duration: Annotated[int, typer.Option(help="Of each run.")] = 10,
+    duration: Annotated[int, typer.Option(help="Of each run.")] = _DURATION_S,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Go on with one that was ended: its experiment, such as e7, or last."),
+    ] = None,
     label: Annotated[str | None, typer.Option(help="A word to find the runs by.")] = None,
     as_json: JsonOption = False,
     store: StoreOption = None,
@@ -39,26 +53,50 @@ def scale(
     """
     arguments, permission = typed(context.args)
     try:
-        fleet = chosen_fleet()
-        if fleet is None:
-            raise fathom.InvalidRequestError(
-                "name the fleet: --fleet ADDRESS --tls FOLDER, or --fleet local:4 to try it"
-            )
-        words = [f"-d{duration}", *arguments]
-        fathom.parse(words)  # What is wrong with them is told before anything is begun.
-        with opened_store(store) as opened, experiment_line("runs", quiet=as_json) as tell:
-            runner = tools.fleet_runner(opened, fleet, permission)
-            found = experiments.measure_scale(
-                opened, runner, words, label=label or "", on_progress=tell
-            )
-            name = opened.name
+        if resume is not None:
+            given = {"duration": duration if duration != _DURATION_S else None, "label": label}
+            refuse_what_a_plan_has("scale", arguments, given)
+            with opened_store(store, make=False) as opened:
+                found, name = _resumed(opened, resume, permission, quiet=as_json), opened.name
+        else:
+            words = [f"-d{duration}", *arguments]
+            with opened_store(store) as opened:
+                found, name = _begun(opened, words, permission, label, quiet=as_json), opened.name
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
+        typer.echo("The runs that are done are saved: fathom scale --resume last", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     show_scaling(found, name, as_json=as_json)
     if found.failure is not None:
         fail(found.failure, EXIT_FAILED)
+
+
+def _begun(
+    store: Store, words: list[str], permission: Permission, label: str | None, *, quiet: bool
+) -> Scaling:
+    fleet = chosen_fleet()
+    if fleet is None:
+        raise fathom.InvalidRequestError(
+            "name the fleet: --fleet ADDRESS --tls FOLDER, or --fleet local:4 to try it"
+        )
+    fathom.parse(words)  # What is wrong with them is told before anything is begun.
+    runner = tools.fleet_runner(store, fleet, permission)
+    with experiment_line("runs", quiet=quiet) as tell:
+        return experiments.measure_scale(store, runner, words, label=label or "", on_progress=tell)
+
+
+def _resumed(store: Store, reference: str, permission: Permission, *, quiet: bool) -> Scaling:
+    experiment_id = resumed_id(store, "scale", reference)
+    fleet = tools.fleet_named(resumed_runner(store, experiment_id, None))
+    if fleet is None:
+        raise fathom.InvalidRequestError(
+            f"experiment e{experiment_id} names no fleet to go on with: scale again"
+        )
+    resumed_permission(store, experiment_id, permission)
+    runner = tools.fleet_runner(store, fleet, permission)
+    with experiment_line("runs", quiet=quiet) as tell:
+        return experiments.resume_scale(store, experiment_id, runner, on_progress=tell)
 
 
 def show_scaling(found: Scaling, store: str, *, as_json: bool) -> None:

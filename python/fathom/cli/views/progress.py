@@ -78,6 +78,10 @@ def _figures(second: _Fields) -> list[str]:
     return found
 
 
+def _lost_words(host: str, why: str) -> str:
+    return f"host '{host}' was lost: {why}"
+
+
 class RunLines:
     """Tells the events of runs as lines, for a terminal that can do no more."""
 
@@ -88,6 +92,8 @@ class RunLines:
     def __call__(self, name: str, fields: _Fields) -> None:
         """Tell an event, unless one was told a short while ago."""
         now = time.monotonic()
+        if name == "host_lost":
+            typer.echo(f"  {_lost_words(**fields)}", err=True)
         if name != "live" or now - self._told_s < _LINE_EVERY_S:
             return
         self._told_s = now
@@ -116,6 +122,7 @@ class RunProgress:
             "phase_started": self._phase_started,
             "live": self._live,
             "host_live": self._host_live,
+            "host_lost": self._host_lost,
             "finished": self._finished,
         }
         if name in looks:
@@ -157,6 +164,9 @@ class RunProgress:
     def _spark(self, name: str, ios: float) -> str:
         self._rates[name].append(ios)
         return sparkline(self._rates[name]) if self._draws_blocks else ""
+
+    def _host_lost(self, host: str, why: str) -> None:
+        self._bars.print(plain(_lost_words(host, why)))
 
     def _host_live(self, host: str, **second: Any) -> None:  # noqa: ANN401 - Whatever the event has.
         if host not in self._hosts:

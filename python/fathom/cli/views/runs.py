@@ -12,7 +12,7 @@ from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
-from fathom.hosts import host_figures
+from fathom.hosts import host_figures, overlap_sentence
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def show_result(result: Result) -> None:
                 terminal.print(plain_text(sentence), soft_wrap=True)
     if hosts := host_figures(result):
         terminal.print(_hosts_table(hosts))
+        if sentence := overlap_sentence(result):
+            terminal.print(plain_text(sentence), soft_wrap=True)
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
         sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from fathom.experiments.assess._steady import STEADY_LEAST_S
     from fathom.experiments.assess.cell import EFFORTS, Cell, Effort
     from fathom.experiments.assess.claim_maker import marks_of
-    from fathom.experiments.assess.experiment import AssessmentInterrupted, assess, resume_assess
+    from fathom.experiments.assess.experiment import (
+        AssessingFleet,
+        AssessmentInterrupted,
+        assess,
+        resume_assess,
+    )
     from fathom.experiments.assess.foreseen import Foreseen, foresee
     from fathom.experiments.assess.key_figure import KeyFigure, key_figures
     from fathom.experiments.assess.outcome import Assessment, TargetAssessment, outcome_of
@@ -33,6 +38,7 @@ __all__ = [
     "STEADY_LEAST_S",
     "AssessedCell",
     "AssessedTarget",
+    "AssessingFleet",
     "Assessment",
     "AssessmentInterrupted",
     "Cell",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import warnings
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathom._addresses import is_address
 from fathom._hanging import must_answer
 from fathom._permission import NOTHING, Permission
 from fathom._signals import held_back
-from fathom.errors import FathomError
+from fathom.errors import FathomError, InvalidRequestError
 from fathom.experiments.assess.foreseen import all_targets, planned_cells, same_size
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
 from fathom.experiments.assess.resuming import read_plan, take_up
@@ -33,7 +33,14 @@ if TYPE_CHECKING:
     from fathom.runners.runner import PermittedRunner
     from fathom.store import Store
 
-__all__ = ["AssessmentInterrupted", "assess", "resume_assess"]
+__all__ = ["AssessingFleet", "AssessmentInterrupted", "assess", "resume_assess"]
+
+
+class AssessingFleet(NamedTuple):
+    """A fleet that assesses: its name as a runner, and how many hosts it has."""
+
+    runner: str
+    hosts: int
 
 
 class AssessmentInterrupted(KeyboardInterrupt):
@@ -60,6 +67,7 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     allow_write: Sequence[str] = (),
     steady_seconds: int = 0,
     label: str = "",
+    fleet: AssessingFleet | None = None,
     on_cell: Callable[[str, int, int, float], None] = lambda *_told: None,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
     on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
@@ -68,11 +76,12 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
 
     ``on_cell`` gets, before each cell: what it is, its number, how many there are, and the seconds
     that are left by expectation; ``on_progress`` the same, with the least and the most of them.
-    ``label`` names the experiment instead of its targets. ``on_abandoned`` gets what a killed
-    assessment had left in a folder, with its size in bytes, once it is removed. What exists is only
-    read unless ``writes`` is true; the engine's guard still refuses to write recognisable data
-    unless ``overwrite`` is true, block devices unless ``allow_write`` names what is written on
-    them, and devices in use always.
+    ``label`` names the experiment instead of its targets. ``fleet`` is the one that ``runner``
+    stands for, if it does; each of its hosts then has a scratch file. ``on_abandoned`` gets what a
+    killed assessment had left in a folder, with its size in bytes, once it is removed. What exists
+    is only read unless ``writes`` is true; the engine's guard still refuses to write recognisable
+    data unless ``overwrite`` is true, block devices unless ``allow_write`` names what is written
+    on them, and devices in use always.
 
     Raises
     ------
@@ -85,12 +94,14 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
 
     """
     with ExitStack() as stack:
-        targets = _opened(stack, names, effort, on_abandoned, writes=writes)
+        hosts = fleet.hosts if fleet else 0
+        targets = _opened(stack, names, effort, on_abandoned, writes=writes, hosts=hosts)
         plans = [planned_cells(one, effort, steady_seconds) for one in targets]
         asked = {
             "writes": writes,
             "steady_seconds": steady_seconds,
             "sizes": [one.size_bytes for one in targets],
+            **({"runner": fleet.runner, "hosts": fleet.hosts} if fleet else {}),
         }
         experiment_id = _begin(store, label or " ".join(names), names, effort, plans, asked)
         writer = runner.permitted(Permission(overwrite, tuple(allow_write)))
@@ -106,6 +117,7 @@ def resume_assess(  # noqa: PLR0913 - All but the first three have defaults and 
     runner: PermittedRunner,
     *,
     permission: Permission = NOTHING,
+    fleet: AssessingFleet | None = None,
     on_cell: Callable[[str, int, int, float], None] = lambda *_told: None,
     on_progress: Callable[[Progress], None] = lambda _progress: None,
     on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
@@ -127,9 +139,21 @@ def resume_assess(  # noqa: PLR0913 - All but the first three have defaults and 
 
     """
     plan = read_plan(store, experiment_id)
+    hosts = fleet.hosts if fleet else 0
+    if hosts != plan.hosts:
+        raise InvalidRequestError(
+            f"experiment e{experiment_id} was begun with {plan.hosts or 1} "
+            f"host{'s' * (plan.hosts > 1)}, and there are {hosts or 1} now; assess again"
+        )
     with ExitStack() as stack:
         targets = _opened(
-            stack, plan.names, plan.effort, on_abandoned, writes=plan.writes, sizes=plan.sizes
+            stack,
+            plan.names,
+            plan.effort,
+            on_abandoned,
+            writes=plan.writes,
+            sizes=plan.sizes,
+            hosts=hosts,
         )
         plans = [planned_cells(one, plan.effort, plan.steady_seconds) for one in targets]
         session = Session(store, experiment_id, runner, runner.permitted(permission))
@@ -159,6 +183,7 @@ def _opened(  # noqa: PLR0913 - What all targets share.
     *,
     writes: bool,
     sizes: Sequence[int] = (),
+    hosts: int = 0,
 ) -> list[AssessedTarget]:
     """Open all targets; scratch files get the same size, so that they are comparable.
 
@@ -174,10 +199,10 @@ def _opened(  # noqa: PLR0913 - What all targets share.
             on_abandoned(path, size_bytes)
     wanted = sizes or [effort.size_bytes] * len(names)
     # Together they leave as much room as one of them takes, on whatever they share.
-    share = 1 + len(names)
+    share = 1 + len(names) * (hosts or 1)
     targets = all_targets(
         lambda name, size: stack.enter_context(
-            opened_target(name, size, writes=writes, room_share=share)
+            opened_target(name, size, writes=writes, room_share=share, hosts=hosts)
         ),
         names,
         wanted,

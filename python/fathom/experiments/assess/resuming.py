@@ -28,13 +28,17 @@ _OTHER = "is a {}, no assessment"
 
 @dataclass(frozen=True)
 class AssessPlan:
-    """What the store keeps of the plan; ``sizes`` are those of the targets in bytes."""
+    """What the store keeps of the plan; ``sizes`` are those of the targets in bytes.
+
+    ``hosts`` is how many hosts of a fleet measure; 0 if it is none.
+    """
 
     names: list[str]
     effort: Effort
     writes: bool
     steady_seconds: int
     sizes: list[int]
+    hosts: int = 0
 
 
 def read_plan(store: Store, experiment_id: int) -> AssessPlan:
@@ -65,6 +69,7 @@ def read_plan(store: Store, experiment_id: int) -> AssessPlan:
             bool(plan["writes"]),
             int(plan["steady_seconds"]),
             [int(one) for one in plan["sizes"]],
+            int(plan.get("hosts", 0)),
         )
 
 

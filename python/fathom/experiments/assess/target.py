@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from fathom._addresses import is_address
 from fathom.engine import explain
 from fathom.errors import InvalidRequestError, with_remedy
-from fathom.experiments.assess.scratch import TargetError, scratch_file
+from fathom.experiments.assess.scratch import TargetError, of_host, scratch_file
 from fathom.units import MIB
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class AssessedTarget:
                 return f"{self.name} is gone: {error}"
             return None
         try:
-            with self.path.open("rb") as opened:
+            path = of_host(self.path) if self.is_scratch else self.path
+            with path.open("rb") as opened:
                 size_bytes = opened.seek(0, os.SEEK_END)
         except OSError as error:
             return f"{self.name} is gone: {error.strerror}"
@@ -83,13 +84,13 @@ class AssessedTarget:
 
 @contextmanager
 def opened_target(
-    name: str, size_bytes: int, *, writes: bool, room_share: int = 2
+    name: str, size_bytes: int, *, writes: bool, room_share: int = 2, hosts: int = 0
 ) -> Iterator[AssessedTarget]:
     """Return the target that a name stands for, and remove what was made for it.
 
     In a folder, and where nothing has this name yet, a scratch file is made, which takes at most
-    one part in ``room_share`` of the room that is left. What exists is only read, unless ``writes``
-    is true.
+    one part in ``room_share`` of the room that is left; with ``hosts``, one for each host of a
+    fleet. What exists is only read, unless ``writes`` is true.
 
     Raises
     ------
@@ -106,9 +107,10 @@ def opened_target(
         return
     folder = _scratch_folder(name, path)
     size_bytes = _room_bytes(name, folder, size_bytes, room_share)
-    with scratch_file(name, folder) as scratch:
+    with scratch_file(name, folder, hosts) as scratch:
+        is_direct = _is_direct(of_host(scratch))
         yield AssessedTarget(
-            name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=_is_direct(scratch)
+            name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=is_direct
         )
 
 

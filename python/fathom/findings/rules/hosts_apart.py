@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import Noticed, Rule
-from fathom.hosts import host_figures
+from fathom.hosts import OUTSIDE_OVERLAP_MOST, host_figures
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -16,30 +16,41 @@ if TYPE_CHECKING:
 
 __all__ = ["RULE"]
 
-_APART = 0.01
 _REMEDY_CLOCK = "Let one service keep all clocks (chrony, PTP), and do not set them meanwhile."
 
 
 def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
-    """Tell skew, clocks that were set, and systems that differ."""
+    """Tell what was not measured together, clocks that were set, and systems that differ."""
     for one in evidence.observed:
         hosts = host_figures(one.result)
         measured_ns = one.result.time_spans[0].measured_ns
-        for words, remedy, weight in (*_late(hosts, measured_ns), *_moved(hosts), *_unlike(hosts)):
+        for words, remedy, weight in (*_apart(hosts, measured_ns), *_moved(hosts), *_unlike(hosts)):
             yield Noticed(words, remedy, "certain", (one,), weight)
 
 
-def _late(hosts: Sequence[HostFigures], measured_ns: int) -> Iterator[tuple[str, str, float]]:
-    skews = [host for host in hosts if host.start_skew_ns is not None]
-    last = max(skews, key=lambda host: host.start_skew_ns or 0, default=None)
-    skew_ns = 0 if last is None else last.start_skew_ns or 0
-    if last is not None and skew_ns > _APART * measured_ns > 0:
-        words = (
-            f"Host {last.name} began {skew_ns / NS_PER_MS:.1f} ms later than the first, "
-            f"{100 * skew_ns / measured_ns:.1f} % of the measured time."
+def _apart(hosts: Sequence[HostFigures], measured_ns: int) -> Iterator[tuple[str, str, float]]:
+    """Tell the host that measured for the longest time without all others, if that is much."""
+    known = [host for host in hosts if host.lost is None]
+    last = max(known, key=_outside_ns, default=None)
+    outside_ns = 0 if last is None else _outside_ns(last)
+    if last is not None and outside_ns > OUTSIDE_OVERLAP_MOST * measured_ns > 0:
+        late = max(known, key=lambda host: host.start_skew_ns or 0)
+        began = (
+            f"; host {late.name} began {late.start_skew_ns / NS_PER_MS:.1f} ms later than the first"
+            if late.start_skew_ns
+            else ""
         )
-        remedy = "Measure for longer, or look for what keeps that host from running."
-        yield words, remedy, skew_ns / measured_ns
+        words = (
+            f"Host {last.name} measured for {outside_ns / NS_PER_MS:.1f} ms while not all did, "
+            f"{100 * outside_ns / measured_ns:.1f} % of the measured time{began}."
+        )
+        remedy = "Measure for longer, or look for what keeps hosts from running."
+        yield words, remedy, outside_ns / measured_ns
+
+
+def _outside_ns(host: HostFigures) -> int:
+    """Return it; of results that do not tell it, how late the host began."""
+    return (host.start_skew_ns or 0) if host.outside_overlap_ns is None else host.outside_overlap_ns
 
 
 def _moved(hosts: Sequence[HostFigures]) -> Iterator[tuple[str, str, float]]:
@@ -66,7 +77,7 @@ RULE = Rule(
     "Hosts measured apart, or are not alike",
     "Fathom: round trips before and behind each run of a fleet",
     _look,
-    fires_when="A host of a fleet began later than the first by 1 % of the measured time or more, "
+    fires_when="A host of a fleet measured for 1 % of the measured time or more while not all did, "
     "its clock moved by more than 1 ms, or kernels differ.",
     place=310,
 )

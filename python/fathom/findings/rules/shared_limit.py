@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fathom._addresses import is_address
 from fathom.findings.finding import Noticed, Rule
 from fathom.hosts import host_figures
 from fathom.units import rate_words
@@ -29,16 +30,24 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         *fewer, most = sorted(found)
         if fewer and found[most].iops < _GAIN * found[fewer[-1]].iops:
             before, now = found[fewer[-1]], found[most]
+            few = f"{fewer[-1]} host{'s' * (fewer[-1] > 1)}"
             yield Noticed(
-                f"{now.load.words()}, {now.load.outstanding} outstanding on each host: "
-                f"{fewer[-1]} hosts did {rate_words(before.iops)} IOPS, and {most} "
-                f"{rate_words(now.iops)}.",
-                "What the hosts share is the limit: the server, the array, or the network to it. "
-                "More hosts bring nothing.",
+                f"{now.load.words()}, {now.load.outstanding} outstanding on each host: {few} did "
+                f"{rate_words(before.iops)} IOPS, and {most} {rate_words(now.iops)}.",
+                f"{_shared(now)} More hosts bring nothing.",
                 "likely",
                 (before, now),
                 most / fewer[-1],
             )
+
+
+def _shared(one: Observed) -> str:
+    """Say what the hosts share; a server by the address of the target."""
+    paths = [target.path for target in one.result.request.profile.time_spans[0].targets]
+    served = next(filter(is_address, paths), None)
+    if served is None:
+        return "What the hosts share is the limit: the server, the array, or the network to it."
+    return f"The server that the hosts share, {served}, or the network to it is the limit."
 
 
 RULE = Rule(
