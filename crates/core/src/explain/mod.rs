@@ -153,7 +153,7 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
         would_run: judgement.journal.is_none()
             && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
-        files: files(&plan).map(|file| file_to_make(file, job, &judgement)).collect(),
+        files: files(&plan).map(|file| file_to_make(file, &plan, (job, &judgement))).collect(),
         targets: targets.collect(),
         notes: judgement
             .journal
@@ -168,8 +168,16 @@ fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
     plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
 }
 
-fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake {
-    let fate = match prepare::fate(file) {
+fn file_to_make(
+    file: &FilePlan,
+    plan: &Plan,
+    (job, judgement): (&Job, &Judgement),
+) -> FileToMake {
+    let fate = match guard::remote::of_made(plan, &file.path) {
+        Some(remote) => prepare::served::fate(file, remote.timeout),
+        None => prepare::fate(file),
+    };
+    let fate = match fate {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
         // What cannot be looked at is refused by the guard.

@@ -1,5 +1,6 @@
 //! The calls that wait: connecting, facts, content. Whoever calls them supervises them.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use fathom_net::{Address, AddressError, Connection, Credentials, Facts, Fault, Opening, Settings};
 use fathom_sys::contract::file::PositionedIo;
 
-use super::{RemoteFacts, RoundTrip};
+use super::{Looking, RemoteFacts, RoundTrip};
 use crate::errors::{Failure, Kind};
 use crate::signature::{self, looked_at};
 use crate::storage::{Protocol, Remote};
@@ -38,7 +39,7 @@ pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {
 }
 
 /// The address that a path of a plan is.
-pub(crate) fn address_of(path: &Path) -> Result<Address, Failure> {
+pub(super) fn address_of(path: &Path) -> Result<Address, Failure> {
     let parsed = Address::parse(&path.to_string_lossy());
     parsed.map_err(|error| Failure::new(Kind::Invalid, error.to_string()))
 }
@@ -49,18 +50,27 @@ pub(crate) fn connect(
     timeout: Duration,
     opening: Opening,
 ) -> Result<Connection, Failure> {
+    Ok(Connection::connect(&address_of(path)?, &settings(timeout, opening)?)?)
+}
+
+/// How connections of this process are made.
+pub(super) fn settings(timeout: Duration, opening: Opening) -> Result<Settings, Failure> {
     let credentials = Credentials::of_environment();
     let credentials =
         credentials.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))?;
-    let settings = Settings { timeout, credentials, opening, ..Settings::default() };
-    Ok(Connection::connect(&address_of(path)?, &settings)?)
+    Ok(Settings { timeout, credentials, opening, ..Settings::default() })
 }
 
-/// What the server says of a target.
-pub(crate) fn look(remote: &Remote, timeout: Duration) -> Result<RemoteFacts, Failure> {
-    let path = Path::new(&remote.address);
-    let address = address_of(path)?;
-    let connection = connect(path, timeout, Opening::default())?;
+/// What the server says of a target. A file that is not there has the facts of its place if it `may_be_made`.
+pub(crate) fn look(remote: &Remote, how: Looking) -> Result<RemoteFacts, Failure> {
+    let address = address_of(Path::new(&remote.address))?;
+    let opening = Opening { is_unbuffered: how.is_unbuffered, ..Opening::default() };
+    let settings = settings(how.timeout, opening)?;
+    let connection = if how.may_be_made && address.scheme.has_files() {
+        Connection::look(&address, &settings)?
+    } else {
+        Connection::connect(&address, &settings)?
+    };
     let facts = facts_of(remote.protocol, &address, connection.facts());
     connection.close();
     Ok(facts)
@@ -74,6 +84,7 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
         protocol: protocol.name().to_owned(),
         kind: protocol.serves().to_owned(),
         is_file: address.scheme.has_files(),
+        is_missing: facts.is_missing,
         dialect: facts.dialect.clone(),
         server: address.server(),
         size_bytes: facts.size_bytes,
@@ -96,11 +107,23 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
 /// What the data of a target look like, by the rules of block devices; nothing if they may be test data. Of
 /// the target is read what those rules look at, into a file in memory that is as large and otherwise empty.
 pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, Failure> {
+    Ok(signature::of_device(&copy(path, timeout, None)?.0)?)
+}
+
+/// What the data of a file are called; the byte at an offset is the first that is not ours.
+pub(crate) fn name(path: &Path, timeout: Duration, at: u64) -> Result<Option<String>, Failure> {
+    let (copy, size_bytes) = copy(path, timeout, Some(at))?;
+    Ok(signature::name(&copy, size_bytes, at))
+}
+
+/// A copy of the parts of a target that are looked at, and those from an offset on; with its size.
+fn copy(path: &Path, timeout: Duration, also: Option<u64>) -> Result<(File, u64), Failure> {
     let mut reader = Reader::open(path, timeout)?;
     let size_bytes = reader.size_bytes;
     let copy = fathom_sys::memory_file::sparse(size_bytes)?;
     let mut piece = vec![0; PIECE_BYTES];
-    for (mut at, length) in looked_at(size_bytes) {
+    let also = also.map(|at| (at, (PIECE_BYTES as u64).min(size_bytes.saturating_sub(at))));
+    for (mut at, length) in looked_at(size_bytes).chain(also) {
         let end = at + length;
         while at < end {
             let bytes = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
@@ -110,7 +133,7 @@ pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, 
         }
     }
     reader.close();
-    Ok(signature::of_device(&copy)?)
+    Ok((copy, size_bytes))
 }
 
 /// The shortest round trip that the protocol has.

@@ -7,11 +7,18 @@
 mod client;
 mod facts;
 #[cfg(feature = "net")]
+mod file;
+#[cfg(feature = "net")]
 mod floor;
 
 #[cfg(feature = "net")]
 pub(crate) use client::connect;
-pub(crate) use client::{Reader, content, floor, look, obstacle};
+#[cfg(feature = "net")]
+pub(crate) use file::ServedFile;
+pub(crate) use client::{Reader, content, floor, look, name, obstacle};
+#[cfg(not(feature = "net"))]
+pub(crate) use client::ServedFile;
+pub(crate) use facts::Looking;
 pub use facts::{ConnectionUse, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
 
 use std::path::Path;
