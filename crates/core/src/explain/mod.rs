@@ -133,6 +133,7 @@ pub struct ExplainedVerdict {
 /// # Errors
 /// If the request does not fit the host, or a target cannot be used.
 pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
+    crate::run::log_in(job)?;
     let host = facts::gather(job.profile(), crate::run::availability());
     let Resolved { plan, .. } = resolved(job, &host, &|_| {})?;
     let judgement = guard::judge(&plan, &job.permission);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Looking, RemoteFacts, RoundTrip};
+use super::{LoginWanted, Looking, RemoteFacts, RoundTrip};
 use crate::errors::{Failure, Kind};
 use crate::storage::Remote;
 
@@ -18,6 +18,25 @@ pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {
 
 fn refused<T>() -> Result<T, Failure> {
     Err(Failure::new(Kind::Unsupported, WORDS))
+}
+
+/// Uses the credentials of a file.
+pub(crate) fn use_credentials(file: Option<&Path>) -> Result<(), Failure> {
+    if file.is_some() { refused() } else { Ok(()) }
+}
+
+/// Checks a file of credentials.
+pub fn check_credentials(_: &Path) -> Result<(), Failure> {
+    refused()
+}
+
+/// Logs in.
+pub fn log_in(_: &str, _: Vec<u8>) {}
+
+/// Whether a password is wanted.
+#[must_use]
+pub fn login_wanted(_: &Remote) -> Option<LoginWanted> {
+    None
 }
 
 /// What the server says of a target.

@@ -8,13 +8,15 @@ use std::time::Duration;
 use fathom_net::{Address, AddressError, Connection, Credentials, Facts, Fault, Opening, Settings};
 use fathom_sys::contract::file::PositionedIo;
 
-use super::{Looking, RemoteFacts, RoundTrip};
+use super::{LoginWanted, Looking, RemoteFacts, RoundTrip};
 use crate::errors::{Failure, Kind};
 use crate::signature::{self, looked_at};
 use crate::storage::{Protocol, Remote};
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
+/// How long a server may take to say whether it wants a password.
+const LOGIN_TIME: Duration = Duration::from_secs(10);
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
@@ -55,10 +57,52 @@ pub(crate) fn connect(
 
 /// How connections of this process are made.
 pub(super) fn settings(timeout: Duration, opening: Opening) -> Result<Settings, Failure> {
-    let credentials = Credentials::of_environment();
+    let credentials = Credentials::of_process();
     let credentials =
         credentials.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))?;
     Ok(Settings { timeout, credentials, opening, ..Settings::default() })
+}
+
+/// Uses the credentials of a file from now on, or no longer.
+pub(crate) fn use_credentials(file: Option<&Path>) -> Result<(), Failure> {
+    let used = Credentials::use_file(file);
+    used.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))
+}
+
+/// Checks that user and password can be read from a file.
+///
+/// # Errors
+/// If others can read it, too, or it says something else.
+pub fn check_credentials(file: &Path) -> Result<(), Failure> {
+    let found = Credentials::of_file(file);
+    found.map(drop).map_err(|error| Failure::new(Kind::Credentials, error.to_string()))
+}
+
+/// Logs in with what was typed from now on, where a run names no file of credentials.
+pub fn log_in(user: &str, password: Vec<u8>) {
+    Credentials::typed(user, password).use_from_now_on();
+}
+
+/// Whether the server of a target lets nobody in without a password, and none was given. It is asked.
+#[must_use]
+pub fn login_wanted(remote: &Remote) -> Option<LoginWanted> {
+    let address = address_of(Path::new(&remote.address)).ok()?;
+    let given = Credentials::of_process().ok()?;
+    if given.as_ref().is_some_and(|given| !given.has_no_password()) {
+        return None;
+    }
+    let settings = settings(LOGIN_TIME, Opening::default()).ok()?;
+    match Connection::look(&address, &settings) {
+        Ok(connection) => {
+            connection.close();
+            None
+        }
+        Err(fault) if matches!(fault.kind, Kind::Credentials | Kind::Denied) => {
+            let known = given.map(|given| given.user().to_owned());
+            Some(LoginWanted { server: address.server(), user: address.user.or(known) })
+        }
+        Err(_) => None,
+    }
 }
 
 /// What the server says of a target. A file that is not there has the facts of its place if it `may_be_made`.

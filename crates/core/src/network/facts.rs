@@ -64,6 +64,15 @@ pub struct RemoteFacts {
     pub tokens: Vec<String>,
 }
 
+/// A server that lets nobody in without a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginWanted {
+    /// Host and port.
+    pub server: String,
+    /// Who is to log in, if that is known.
+    pub user: Option<String>,
+}
+
 /// How a target over the network is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemotePlan {

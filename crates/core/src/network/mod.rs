@@ -15,11 +15,12 @@ mod floor;
 pub(crate) use client::connect;
 #[cfg(feature = "net")]
 pub(crate) use file::ServedFile;
-pub(crate) use client::{Reader, content, floor, look, name, obstacle};
+pub(crate) use client::{Reader, content, floor, look, name, obstacle, use_credentials};
+pub use client::{check_credentials, log_in, login_wanted};
 #[cfg(not(feature = "net"))]
 pub(crate) use client::ServedFile;
 pub(crate) use facts::Looking;
-pub use facts::{ConnectionUse, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
+pub use facts::{ConnectionUse, LoginWanted, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
 
 use std::path::Path;
 

@@ -250,7 +250,7 @@ impl Talk<'_> {
         if wants_encryption && !self.link.security.must_encrypt {
             if !self.link.security.has_key() {
                 let text = "the share requires encryption, for which a guest has no key: log in with \
-                            FATHOM_CREDENTIALS=FILE";
+                            --credentials=FILE";
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
             self.encrypt()?;
@@ -463,12 +463,12 @@ fn be_guest(
 ) -> Result<&'static str, Fault> {
     if credentials.is_some_and(|known| !known.password().is_empty()) {
         let text = "the server does not know the user, and took the login for a guest's: see \
-                    FATHOM_CREDENTIALS=FILE";
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     if agreed.must_sign || address.is_signed || address.is_encrypted {
         let text = "signing or encryption is required, and a guest has no key for it: log in with \
-                    FATHOM_CREDENTIALS=FILE";
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     Ok(", as guest")

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::checks::Found;
 use super::threads::Use;
 use super::{EngineKind, Place, Resolver, facts, kind_of};
+use crate::errors::Kind;
 use crate::network::{RemoteFacts, RemotePlan};
 use crate::plan::TargetKind;
 use crate::request::{Caching, EngineChoice, Target, TimeSpan};
@@ -34,7 +35,15 @@ impl Resolver<'_> {
             Some(Ok(known)) => known,
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                let remedy = "start its server, or correct the address";
+                let remedy = match why.kind {
+                    Kind::NotFound if name.is_of_files() => {
+                        "create it with -c<size>, or correct the address"
+                    }
+                    Kind::NotFound => "correct the address",
+                    Kind::Credentials => "give user and password with --credentials=FILE",
+                    Kind::Denied => "give a user who may with --credentials=FILE",
+                    _ => "start its server, or correct the address",
+                };
                 self.findings.target_is(why.kind, message, remedy);
                 return None;
             }
@@ -53,7 +62,7 @@ impl Resolver<'_> {
         if known.is_missing && !is_made {
             let message = format!("the target '{name}' does not exist");
             let remedy = "create it with -c<size>, or correct the address";
-            self.findings.target_is(crate::errors::Kind::NotFound, message, remedy);
+            self.findings.target_is(Kind::NotFound, message, remedy);
             return None;
         }
         self.check_abilities(target, known, is_made);
@@ -78,7 +87,7 @@ impl Resolver<'_> {
         if known.is_read_only && (target.is_changed() || is_made) {
             let message = format!("the server offers '{name}' for reading only");
             let remedy = "test reads only, with -w0 and without -c, or have the server offer it for writing";
-            self.findings.target_is(crate::errors::Kind::ReadOnly, message, remedy);
+            self.findings.target_is(Kind::ReadOnly, message, remedy);
         }
         let is_mapped = target.memory_mapped || target.flush.is_some();
         let lacks = [
@@ -98,7 +107,7 @@ impl Resolver<'_> {
         for (_, what, options) in lacks.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
             let message = format!("'{name}' is {}, which cannot {what}", known.kind);
             let remedy = format!("leave {options} out");
-            self.findings.target_is(crate::errors::Kind::Unsupported, message, remedy);
+            self.findings.target_is(Kind::Unsupported, message, remedy);
         }
     }
 
