@@ -202,6 +202,12 @@ impl Target {
         matches!(remote.protocol, Protocol::Smb | Protocol::Nfs)
     }
 
+    /// Whether users log in to its server with a password.
+    #[must_use]
+    pub fn has_users(&self) -> bool {
+        matches!(self, Self::Network(remote) if remote.protocol.has_users())
+    }
+
     /// Whether it is a disk by its number.
     #[must_use]
     pub fn disk_number(&self) -> Option<usize> {

@@ -41,7 +41,10 @@ impl Resolver<'_> {
                     }
                     Kind::NotFound => "correct the address",
                     Kind::Credentials => "give user and password with --credentials=FILE",
-                    Kind::Denied => "give a user who may with --credentials=FILE",
+                    Kind::Denied if name.has_users() => {
+                        "give a user who may with --credentials=FILE"
+                    }
+                    Kind::Denied => "have the server allow it to this host and user",
                     _ => "start its server, or correct the address",
                 };
                 self.findings.target_is(why.kind, message, remedy);
