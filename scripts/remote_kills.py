@@ -2,12 +2,13 @@
 
     scripts/remote_kills.py [--count 200] [--seed 1] [--only NFS]
 
-Each time a load writes and reads over the network with ``--verify``, and at a moment drawn over its
-life either the server or the client is killed (SIGKILL). The run that lost its server has to say so,
-with as many failed I/Os as were outstanding and no false alarm. Then the server is started again,
-and ``--verify-only`` reads all that the journal knows: nothing may be called wrong. In every third
-round the bytes of one block that the run has written are changed on the server's side before that:
-it has to be found.
+Each time a load writes and reads over the network with ``--verify``, and at a moment drawn over
+its life either the server or the client is killed (SIGKILL). The run that lost its server has to
+say so, with as many failed I/Os as were outstanding and no false alarm. Then the server is started
+again, and ``--verify-only`` reads all that the journal knows: nothing may be called wrong. In every
+third round one byte of each block is changed on the server's side then: no block may be called
+right any more. Of a block whose writes overlapped or were in flight it cannot be told whether it is
+wrong; how many were found is shown.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ LONGEST_S = 60
 COMPLETE, FAILED, FAULTS = 0, 1, 4
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """Something was not as it has to be."""
 
 
 def expect(is_so: bool, words: str) -> None:  # noqa: FBT001 - As assert, which -O leaves out.
     """Raise if it is not so."""
     if not is_so:
-        raise Wrong(words)
+        raise WrongError(words)
 
 
 class Round:
@@ -54,8 +55,9 @@ class Round:
         self.depth, self.threads = chance.choice([1, 4, 16]), chance.choice([1, 2])
         self.block = chance.choice([4096, 8192, 65536])
         self.after_s = chance.uniform(0.05, 1.2)
-        self.kills_server = chance.random() < 0.5
+        self.kills_server = chance.choice([False, True])
         self.damages = chance.random() < 1 / 3
+        self.damaged = self.found = 0
         self.chance = chance
         self.name = "disk.dat"
         self.journal = place / "journal"
@@ -66,7 +68,7 @@ class Round:
         victim = "server" if self.kills_server else "client"
         return (
             f"{self.server.name}: the {victim} killed after {self.after_s:.3f} s, -b{self.block} "
-            f"-o{self.depth} -t{self.threads}{', one block damaged' if self.damages else ''}"
+            f"-o{self.depth} -t{self.threads}{', all blocks damaged' if self.damages else ''}"
         )
 
     @property
@@ -81,15 +83,31 @@ class Round:
         if self.kills_server:
             self._judge_result(code)
             self.server.start()
+        elif self.server.child is None or self.server.child.poll() is not None:
+            # nbdkit 1.32 has been seen to abort where a client leaves with I/Os in flight.
+            self.server.start()
         if not self.journal.exists() or not self.journal.stat().st_size:
             return "killed before the load"
-        damaged = self._damage() if self.damages else None
-        verified = self._diskspd(f"--verify-only={self.journal}")
-        if damaged is None:
-            expect(verified.returncode == COMPLETE, f"called wrong: {verified.stdout}")
+        right, faults = self._verified(COMPLETE)
+        expect(faults == 0, f"{faults} blocks called wrong")
+        if not self.damages or right <= self.depth * self.threads:
             return "right, and called right"
-        expect(verified.returncode == FAULTS, f"damage at {damaged} unseen: {verified.stdout}")
-        return "damaged, and found"
+        self._damage()
+        still_right, faults = self._verified(FAULTS)
+        expect(still_right == 0, f"{still_right} of {right} damaged blocks called right")
+        expect(0 < faults <= right, f"{faults} of {right} damaged blocks found")
+        self.damaged, self.found = right, faults
+        return "damaged, found, and none called right"
+
+    def _verified(self, wanted: int) -> tuple[int, int]:
+        """Verify what the journal knows; return how many blocks are right, and how many wrong."""
+        place = self.place / "verified.json"
+        done = self._diskspd(f"--verify-only={self.journal}", f"--json={place}")
+        said = f"exit code {done.returncode}: {done.stdout}{done.stderr}"
+        expect(done.returncode == wanted, said)
+        (found,) = json.loads(place.read_text(encoding="utf-8"))["verification"]["targets"]
+        wrong = ("corrupt", "misdirected", "stale", "torn", "newer")
+        return found["verified_blocks"], sum(found[f"{kind}_blocks"] for kind in wrong)
 
     def _prepare(self) -> None:
         for one in (self.journal, self.result):
@@ -107,7 +125,7 @@ class Round:
         ]  # fmt: skip
 
     def _diskspd(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return subprocess.run(  # noqa: S603 - The command under test.
             [self.diskspd, *arguments],
             capture_output=True,
             text=True,
@@ -116,7 +134,7 @@ class Round:
         )
 
     def _killed_load(self) -> int:
-        load = subprocess.Popen(
+        load = subprocess.Popen(  # noqa: S603 - The command under test.
             [self.diskspd, *self._arguments()],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -128,7 +146,7 @@ class Round:
         time.sleep(self.after_s)
         if load.poll() is not None:
             words = load.stderr.read() if load.stderr else ""
-            raise Wrong(f"the load ended by itself: {words}")
+            raise WrongError(f"the load ended by itself: {words}")
         if self.kills_server:
             self.server.kill()
         else:
@@ -148,26 +166,23 @@ class Round:
         found = result["verification"]["first_faults"]
         expect(not found, f"false alarm: {result['verification']}")
         span = result["time_spans"][0]
-        expect(span["network"][0]["lost_connections"] == self.threads, str(span["network"]))
-        for thread in span["threads"]:
-            (used,) = thread["targets"]
-            failed = sum(used[way]["errors"] for way in ("read", "write"))
-            expect(failed == self.depth, f"{failed} failed of {self.depth} outstanding")
+        lost = span["network"][0]["lost_connections"]
+        expect(1 <= lost <= self.threads, f"{lost} connections of {self.threads} lost")
+        # The first thread that sees it ends the run, and the other one may have ended in time.
+        failed = [
+            sum(thread["targets"][0][way]["errors"] for way in ("read", "write"))
+            for thread in span["threads"]
+        ]
+        expect(max(failed) == self.depth, f"{failed} failed of {self.depth} outstanding")
 
-    def _damage(self) -> int | None:
-        """Change one byte of a block that holds data of the run; return where."""
+    def _damage(self) -> None:
+        """Change one byte of each block."""
         with self.file.open("r+b") as file:
-            places = list(range(0, SIZE_BYTES, self.block))
-            self.chance.shuffle(places)
-            for place in places:
-                file.seek(place)
-                data = file.read(self.block)
-                if any(data):
-                    at = place + self.chance.randrange(self.block)
-                    file.seek(at)
-                    file.write(bytes([data[at - place] ^ 0x5A]))
-                    return at
-        return None
+            data = bytearray(file.read())
+            for place in range(0, SIZE_BYTES, self.block):
+                data[place + self.chance.randrange(self.block)] ^= 0x5A
+            file.seek(0)
+            file.write(data)
 
 
 def main() -> int:
@@ -201,18 +216,20 @@ def rounds(
     for server in servers:
         server.start()
     outcomes: Counter[str] = Counter()
-    wrong = 0
+    wrong = damaged = found = 0
     for number in range(count if servers else 0):
         one = Round(diskspd, servers[number % len(servers)], place, chance)
         try:
             outcomes[f"{one.server.name}: {one.run()}"] += 1
-        except (Wrong, subprocess.TimeoutExpired, RuntimeError) as error:
+            damaged, found = damaged + one.damaged, found + one.found
+        except (WrongError, subprocess.TimeoutExpired, RuntimeError) as error:
             wrong += 1
             print(f"round {number}: {one}: {error}", flush=True)
             if one.server.child is None or one.server.child.poll() is not None:
                 one.server.start()
     for outcome, times in sorted(outcomes.items()):
         print(f"{times:5} {outcome}")
+    print(f"{found} of {damaged} damaged blocks found, the others called unverifiable")
     print(f"{sum(outcomes.values()) + wrong} kills, {wrong} wrong")
     return 1 if wrong else 0
 

@@ -1,4 +1,4 @@
-"""Servers of storage on loopback with their own folders, started by who needs one and ended with it."""
+"""Servers of storage on loopback, each with a folder of its own, for who needs one."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Samba(Server):
             (self.place / name).mkdir()
         (self.place / "smb.conf").write_text(self._configuration(), encoding="utf-8")
         subprocess.run(
-            ["smbpasswd", "-c", str(self.place / "smb.conf"), "-s", "-a", self.user],
+            ["smbpasswd", "-c", str(self.place / "smb.conf"), "-s", "-a", self.user],  # noqa: S607
             input=f"{PASSWORD}\n{PASSWORD}\n".encode(),
             stdout=subprocess.DEVNULL,
             check=True,

@@ -58,7 +58,7 @@ def credentials_option() -> TyperOption:
 
 
 def ask_for_password(arguments: Iterable[str]) -> None:
-    """Ask once for the first server that wants a password, if there is a terminal and none was given."""
+    """Ask once for the first server that wants a password, at a terminal, if none was given."""
     arguments = list(arguments)
     addresses = [one for one in arguments if one.lower().startswith(_BEGINNINGS)]
     is_given = any(one.startswith("--credentials") for one in arguments)
