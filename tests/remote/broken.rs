@@ -39,7 +39,12 @@ fn first_failure(ran: &Ran) -> &Value {
 fn breaks(port: u16, address: impl Fn(u16) -> String) {
     let with = |how, more: &[&str]| load(&address(breaking_proxy(port, how)), more);
     let cut = with(Break::Cut, &[]);
-    assert_eq!((cut.code, first_failure(&cut)), (Some(1), &"disconnected".into()), "{}", cut.errors);
+    assert_eq!(
+        (cut.code, first_failure(&cut)),
+        (Some(1), &"disconnected".into()),
+        "{}",
+        cut.errors
+    );
     assert_eq!((cut.sum("read", "errors"), failed(&cut, "ECONNRESET")), (8, 8), "{}", cut.errors);
     assert_eq!(cut.network()["lost_connections"], 1);
     assert!(cut.sum("read", "ios") > 8 && cut.span()["outcome"] == "interrupted");
@@ -96,7 +101,9 @@ fn an_export_whose_server_ends_stalls_or_talks_nonsense() {
 
 /// Nothing is written or made where only reading is allowed.
 fn takes_no_writes(server: &impl FileServer) {
-    for (name, more) in [("disk", &["-w50", "--overwrite"][..]), ("disk", &["-c1M"]), ("new", &["-c1M"])] {
+    for (name, more) in
+        [("disk", &["-w50", "--overwrite"][..]), ("disk", &["-c1M"]), ("new", &["-c1M"])]
+    {
         let address = server.at(name, server.port()).to_string();
         let ran = load(&address, more);
         let kind = first_failure(&ran);
@@ -223,7 +230,12 @@ fn a_lun_that_is_taken_away_ends_the_run() {
     assert_eq!(ran.code, Some(1), "{}", ran.errors);
     assert!((1..=8).contains(&ran.sum("read", "errors")), "{}", ran.errors);
     let again = load(&server.address(), &[]);
-    assert_eq!((again.code, first_failure(&again)), (Some(1), &"not_found".into()), "{}", again.errors);
+    assert_eq!(
+        (again.code, first_failure(&again)),
+        (Some(1), &"not_found".into()),
+        "{}",
+        again.errors
+    );
 }
 
 #[test]

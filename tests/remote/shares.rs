@@ -84,9 +84,8 @@ fn makes_files(server: &impl FileServer) {
     let folder = tempfile::tempdir().unwrap();
     let mine = server.at("inner/mine.dat", server.port()).to_string();
     let load = ["-b4K", "-r", "-o8", "-d60", "-W0", "--stop-ios=200"];
-    let on = |address: &str, more: &[&str]| {
-        run(folder.path(), &[&load[..], more, &[address]].concat())
-    };
+    let on =
+        |address: &str, more: &[&str]| run(folder.path(), &[&load[..], more, &[address]].concat());
     let read = || fs::read(server.path("inner/mine.dat")).unwrap();
 
     // Nothing is made where it is only explained, or without -c.
@@ -116,7 +115,9 @@ fn makes_files(server: &impl FileServer) {
     let mut theirs = again.clone();
     theirs[300_000..300_011].copy_from_slice(b"Dear Anna, ");
     fs::write(server.path("inner/mine.dat"), &theirs).unwrap();
-    for more in [&["-w100"][..], &["-c500K"], &["-c100K"], &["-c2M", "-w0"], &["-c500K", "--overwrite"]] {
+    for more in
+        [&["-w100"][..], &["-c500K"], &["-c100K"], &["-c2M", "-w0"], &["-c500K", "--overwrite"]]
+    {
         let ran = on(&mine, more);
         assert_eq!(ran.code, Some(2), "{more:?}: {}", ran.errors);
         assert!(token(&ran.errors).ends_with(":512000"), "{}", ran.errors);
@@ -137,7 +138,10 @@ fn makes_files(server: &impl FileServer) {
     assert!(!server.path("inner/other.dat").exists());
     let nowhere = server.at("nowhere/new.dat", server.port()).to_string();
     let ran = on(&nowhere, &["-c200K"]);
-    assert_eq!((ran.code, ran.result["failures"][0]["kind"].as_str()), (Some(1), Some("not_found")));
+    assert_eq!(
+        (ran.code, ran.result["failures"][0]["kind"].as_str()),
+        (Some(1), Some("not_found"))
+    );
     assert!(!server.path("nowhere").exists());
 }
 

@@ -102,11 +102,7 @@ impl Connection {
         Err(no_file("created").at(&address.server()))
     }
 
-    fn connect_for(
-        address: &Address,
-        settings: &Settings,
-        wanted: Wanted,
-    ) -> Result<Self, Fault> {
+    fn connect_for(address: &Address, settings: &Settings, wanted: Wanted) -> Result<Self, Fault> {
         let server = address.server();
         let session = match address.scheme {
             Scheme::Nbd => {

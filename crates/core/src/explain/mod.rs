@@ -169,11 +169,7 @@ fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
     plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
 }
 
-fn file_to_make(
-    file: &FilePlan,
-    plan: &Plan,
-    (job, judgement): (&Job, &Judgement),
-) -> FileToMake {
+fn file_to_make(file: &FilePlan, plan: &Plan, (job, judgement): (&Job, &Judgement)) -> FileToMake {
     let fate = match guard::remote::of_made(plan, &file.path) {
         Some(remote) => prepare::served::fate(file, remote.timeout),
         None => prepare::fate(file),

@@ -126,9 +126,7 @@ impl Policy {
             Finding::FileWithData(_)
             | Finding::ServedFileWithData(..)
             | Finding::FileUntold
-            | Finding::DeviceWithData(..) => {
-                self.forbids_to_overwrite(&found.to_string())
-            }
+            | Finding::DeviceWithData(..) => self.forbids_to_overwrite(&found.to_string()),
             _ => None,
         };
         why.map_or(found, Finding::Forbidden)

@@ -96,7 +96,11 @@ fn examine_one(
     let may_overwrite = permission.overwrite && !policy.forbids_overwriting();
     if remote.facts.is_file {
         let is_granted = may_overwrite && is_allowed;
-        return if is_granted { None } else { examine_file(path, remote, (label, is_allowed), may_overwrite, sink) };
+        return if is_granted {
+            None
+        } else {
+            examine_file(path, remote, (label, is_allowed), may_overwrite, sink)
+        };
     }
     if !may_overwrite {
         let doing = format!("look at what '{}' holds", path.display());

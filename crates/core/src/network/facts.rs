@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::errors::Failure;
 
 /// How a target is looked at.
-#[cfg_attr(not(feature = "net"), expect(dead_code, reason = "without clients nothing is looked at"))]
+#[cfg_attr(
+    not(feature = "net"),
+    expect(dead_code, reason = "without clients nothing is looked at")
+)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Looking {
     /// The longest time for it.

@@ -11,16 +11,16 @@ mod file;
 #[cfg(feature = "net")]
 mod floor;
 
-#[cfg(feature = "net")]
-pub(crate) use client::connect;
-#[cfg(feature = "net")]
-pub(crate) use file::ServedFile;
-pub(crate) use client::{Reader, content, floor, look, name, obstacle, use_credentials};
-pub use client::{check_credentials, log_in, login_wanted};
 #[cfg(not(feature = "net"))]
 pub(crate) use client::ServedFile;
+#[cfg(feature = "net")]
+pub(crate) use client::connect;
+pub(crate) use client::{Reader, content, floor, look, name, obstacle, use_credentials};
+pub use client::{check_credentials, log_in, login_wanted};
 pub(crate) use facts::Looking;
 pub use facts::{ConnectionUse, LoginWanted, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
+#[cfg(feature = "net")]
+pub(crate) use file::ServedFile;
 
 use std::path::Path;
 

@@ -21,9 +21,8 @@ pub fn remove_made(checked: &Checked, sink: EventSink<'_>) -> Vec<String> {
         let doing = format!("remove '{}'", made.path.display());
         within(sink, doing, || remove(file, made)).err()
     };
-    let remove_served = |(path, timeout): (&PathBuf, &Duration)| {
-        served::remove_made(path, *timeout, sink).err()
-    };
+    let remove_served =
+        |(path, timeout): (&PathBuf, &Duration)| served::remove_made(path, *timeout, sink).err();
     let kept = checked.made_files().filter_map(remove);
     kept.chain(checked.served.iter().filter_map(remove_served)).collect()
 }

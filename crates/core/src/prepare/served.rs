@@ -41,11 +41,7 @@ impl Data for Told<'_> {
 }
 
 /// Whose data the file of this address holds: all of them are read. One that is not there holds none.
-pub(crate) fn whose(
-    path: &Path,
-    timeout: Duration,
-    sink: EventSink<'_>,
-) -> Result<Whose, Failure> {
+pub(crate) fn whose(path: &Path, timeout: Duration, sink: EventSink<'_>) -> Result<Whose, Failure> {
     let Some(file) = ServedFile::open(path, timeout)? else { return Ok(Whose::Empty) };
     let found = whose_open(&file, path, sink)?;
     file.close();
@@ -223,17 +219,17 @@ impl Making<'_> {
         let FilePlan { size_bytes, reduction, .. } = *self.file;
         let seed = Content::signed(RandomState::new().hash_one(self.path()));
         let content = Content { seed, size_bytes, reduction };
-        let fill = |offset: u64, bytes: &mut [u8]| content.fill(offset, bytes);
+        let make = |offset: u64, bytes: &mut [u8]| content.fill(offset, bytes);
         let went_on = |bytes: u64| {
             progress.add(bytes);
             !self.stop.load(Ordering::Relaxed)
         };
         let first = BLOCK.min(size_bytes);
-        if !file.write(first..size_bytes, &fill, &went_on)? {
+        if !file.write(first..size_bytes, &make, &went_on)? {
             return Ok(false);
         }
         file.flush()?;
-        let is_whole = file.write(0..first, &fill, &went_on)?;
+        let is_whole = file.write(0..first, &make, &went_on)?;
         file.flush()?;
         Ok(is_whole)
     }

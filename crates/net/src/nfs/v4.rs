@@ -362,12 +362,7 @@ impl Talk<'_> {
     }
 
     /// Attributes of the file, as facts.
-    fn learn(
-        &mut self,
-        session: &mut Session,
-        handle: &[u8],
-        kind: u32,
-    ) -> Result<Facts, Fault> {
+    fn learn(&mut self, session: &mut Session, handle: &[u8], kind: u32) -> Result<Facts, Fault> {
         let answer = self.on_slot(session, &|compound| {
             compound.put(Some(handle));
             let out = compound.add(operation::GET_ATTRIBUTES);

@@ -37,7 +37,11 @@ impl Quiet {
     fn set(&self, settings: &libc::termios) -> io::Result<()> {
         // SAFETY: `settings` is a valid termios that outlives the call.
         let result = unsafe {
-            libc::tcsetattr(self.terminal.as_raw_fd(), libc::TCSAFLUSH, std::ptr::from_ref(settings))
+            libc::tcsetattr(
+                self.terminal.as_raw_fd(),
+                libc::TCSAFLUSH,
+                std::ptr::from_ref(settings),
+            )
         };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }

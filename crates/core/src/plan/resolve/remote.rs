@@ -89,7 +89,8 @@ impl Resolver<'_> {
         let name = &target.path;
         if known.is_read_only && (target.is_changed() || is_made) {
             let message = format!("the server offers '{name}' for reading only");
-            let remedy = "test reads only, with -w0 and without -c, or have the server offer it for writing";
+            let remedy =
+                "test reads only, with -w0 and without -c, or have the server offer it for writing";
             self.findings.target_is(Kind::ReadOnly, message, remedy);
         }
         let is_mapped = target.memory_mapped || target.flush.is_some();
