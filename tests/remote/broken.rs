@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::breaking::{Break, breaking_proxy};
 use crate::files::FileServer;
 use crate::ganesha::{Export, Ganesha};
-use crate::iscsi::Tgt;
+use crate::iscsi::{Tgt, address_over};
 use crate::namespace::{is_inside, small_file_system};
 use crate::run::{Ran, run};
 use crate::samba::Samba;
@@ -82,7 +82,7 @@ fn an_nbd_server_that_ends_stalls_or_talks_nonsense() {
 #[test]
 fn an_iscsi_server_that_ends_stalls_or_talks_nonsense() {
     let Some(server) = Tgt::start(|_| {}) else { return };
-    breaks(server.port, |port| server.address_over(port));
+    breaks(server.port, address_over);
 }
 
 #[test]

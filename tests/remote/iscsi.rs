@@ -67,12 +67,7 @@ impl Tgt {
     }
 
     pub fn address(&self) -> String {
-        self.address_over(self.port)
-    }
-
-    /// The same over a port of a proxy.
-    pub fn address_over(&self, port: u16) -> String {
-        format!("iscsi://127.0.0.1:{port}/{TARGET}/1")
+        address_over(self.port)
     }
 
     pub fn disk(&self) -> PathBuf {
@@ -82,6 +77,11 @@ impl Tgt {
     fn file(&self) -> Vec<u8> {
         fs::read(self.folder.path().join("disk")).unwrap()
     }
+}
+
+/// The LUN over a port, which may be that of a proxy.
+pub fn address_over(port: u16) -> String {
+    format!("iscsi://127.0.0.1:{port}/{TARGET}/1")
 }
 
 impl Drop for Tgt {
