@@ -142,9 +142,10 @@ release: $(BIN)/.ready ## Hold VERSION to tag, manifests and changelog; write th
 fresh: ## Both commands of the README on a minimal Debian, as a normal user (SUITES="bookworm trixie"; needs root).
 	@for suite in $(SUITES); do scripts/fresh.sh $$suite || exit 1; done
 
-soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands (KILLS), exchanged names (EXCHANGES), whose data a file holds (HUNT_SECONDS), sentences of drawn results (SETS), times told on a simulated clock (TIMES), broken fleets (FAULTS of each kind; root), millions of simulated faults (SEEDS).
+soak: build ## Drawn runs in one process (SOAK_SECONDS), killed commands, servers and clients (KILLS), exchanged names (EXCHANGES), whose data a file holds (HUNT_SECONDS), sentences of drawn results (SETS), times told on a simulated clock (TIMES), broken fleets (FAULTS of each kind; root), millions of simulated faults (SEEDS).
 	$(BIN)/python scripts/soak.py --seconds $(SOAK_SECONDS)
 	$(BIN)/python scripts/kills.py --count $(KILLS)
+	$(BIN)/python scripts/remote_kills.py --count $(KILLS)
 	$(BIN)/python scripts/exchanges.py --exchanges $(EXCHANGES)
 	$(BIN)/python scripts/guard_hunt.py --seconds $(HUNT_SECONDS)
 	$(BIN)/python scripts/guard_hunt.py --tables --seconds $(HUNT_SECONDS)

@@ -83,15 +83,27 @@ pub fn a_file_comes_and_goes(server: &impl FileServer) {
     let address = server.at("inner/new", server.port());
     let missing = Connection::connect(&address, &server.settings()).unwrap_err();
     assert_eq!(missing.kind, FaultKind::NotFound, "{missing}");
-    let mut connection = Connection::create(&address, &server.settings(), 1 << 20).unwrap();
-    assert_eq!(connection.facts().size_bytes, 1 << 20);
+    // Its place is there: that has limits, but no data.
+    let mut place = Connection::look(&address, &server.settings()).unwrap();
+    assert!(place.facts().is_missing && place.facts().request_bytes_max >= 4096);
+    let nothing = place.read_exact_at(0, &mut [0; 512]).unwrap_err();
+    assert_eq!(nothing.kind, FaultKind::NotFound, "{nothing}");
+    place.close();
+    let mut connection = Connection::create(&address, &server.settings()).unwrap();
+    assert_eq!(connection.facts().size_bytes, 0);
+    connection.resize(1 << 20).unwrap();
     connection.write_all_at((1 << 20) - 5, b"hello").unwrap();
     connection.resize(2 << 20).unwrap();
     connection.close();
     let bytes = fs::read(server.path("inner/new")).unwrap();
     assert_eq!((bytes.len(), &bytes[(1 << 20) - 5..1 << 20]), (2 << 20, &b"hello"[..]));
-    // One that is there keeps its data, as far as they fit.
-    let mut connection = Connection::create(&address, &server.settings(), 1 << 20).unwrap();
+    // One that is there is not made, and is as it was.
+    let there = Connection::create(&address, &server.settings()).unwrap_err();
+    assert_eq!(there.kind, FaultKind::Busy, "{there}");
+    assert_eq!(fs::read(server.path("inner/new")).unwrap(), bytes);
+    // It keeps its data, as far as they fit.
+    let mut connection = Connection::connect(&address, &server.settings()).unwrap();
+    connection.resize(1 << 20).unwrap();
     let mut read = [0; 5];
     connection.read_exact_at((1 << 20) - 5, &mut read).unwrap();
     assert_eq!((&read, connection.facts().size_bytes), (b"hello", 1 << 20));
@@ -100,7 +112,7 @@ pub fn a_file_comes_and_goes(server: &impl FileServer) {
     connection.remove().unwrap();
     assert!(!server.path("inner/new").exists());
     let nowhere = server.at("nowhere/new", server.port());
-    let fault = Connection::create(&nowhere, &server.settings(), 4096).unwrap_err();
+    let fault = Connection::look(&nowhere, &server.settings()).unwrap_err();
     assert_eq!(fault.kind, FaultKind::NotFound, "{fault}");
 }
 

@@ -76,7 +76,7 @@ fn a_read_only_export_takes_no_writes() {
     assert!(connection.facts().is_read_only);
     assert_eq!(connection.write_all_at(0, &[0; 512]).unwrap_err().kind, FaultKind::ReadOnly);
     let address = server.at("new", server.port);
-    let fault = Connection::create(&address, &settings(), 4096).unwrap_err();
+    let fault = Connection::create(&address, &settings()).unwrap_err();
     assert!(matches!(fault.kind, FaultKind::ReadOnly | FaultKind::Denied), "{fault}");
     let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4);
     assert_eq!(load.failed(), NONE);

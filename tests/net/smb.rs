@@ -189,7 +189,7 @@ fn a_read_only_share_takes_no_writes() {
     let mut connection = server.connect();
     assert!(connection.facts().is_read_only);
     assert_eq!(connection.write_all_at(0, &[0; 512]).unwrap_err().kind, FaultKind::ReadOnly);
-    let fault = Connection::create(&server.address("new"), &server.settings(), 4096).unwrap_err();
+    let fault = Connection::create(&server.address("new"), &server.settings()).unwrap_err();
     assert!(matches!(fault.kind, FaultKind::ReadOnly | FaultKind::Denied), "{fault}");
     let load = drive_blind(&mut connection, &scattered(Operation::Read, 4096, 20), 4);
     assert_eq!(load.failed(), NONE);
@@ -247,7 +247,7 @@ fn a_full_share_says_so() {
     }
     let share = format!("path = {}", small_file_system().display());
     let Some(server) = Samba::start("strict allocate = no", &share) else { return };
-    let connection = Connection::create(&server.at("new", server.port), &server.settings(), 0);
+    let connection = Connection::create(&server.at("new", server.port), &server.settings());
     connection.unwrap().close();
     let mut connection =
         Connection::connect(&server.at("new", server.port), &server.settings()).unwrap();

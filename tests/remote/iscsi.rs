@@ -1,7 +1,7 @@
 //! Loads on LUNs of tgt, which needs root.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use fathom_sys::clock::now_ns;
@@ -14,16 +14,16 @@ const TARGET: &str = "iqn.2003-01.org.example:remote";
 const DISK_BYTES: u64 = 32 << 20;
 
 /// A daemon with one LUN, which is the file `disk`; its serial number is `SERIAL7`.
-struct Tgt {
+pub struct Tgt {
     folder: TempDir,
     child: Child,
     control: String,
-    port: u16,
+    pub port: u16,
 }
 
 impl Tgt {
     /// Nothing, with the reason said, where it cannot run.
-    fn start(prepare: impl FnOnce(&Path)) -> Option<Self> {
+    pub fn start(prepare: impl FnOnce(&Path)) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let disk = folder.path().join("disk");
         fs::File::create(&disk).unwrap().set_len(DISK_BYTES).unwrap();
@@ -59,20 +59,29 @@ impl Tgt {
         Some(server)
     }
 
-    fn admin(&self, arguments: &str) -> bool {
+    pub fn admin(&self, arguments: &str) -> bool {
         let mut command = Command::new("tgtadm");
         command.args(["-C", &self.control]).args(arguments.split(' '));
         let ran = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         ran.is_ok_and(|status| status.success())
     }
 
-    fn address(&self) -> String {
-        format!("iscsi://127.0.0.1:{}/{TARGET}/1", self.port)
+    pub fn address(&self) -> String {
+        address_over(self.port)
+    }
+
+    pub fn disk(&self) -> PathBuf {
+        self.folder.path().join("disk")
     }
 
     fn file(&self) -> Vec<u8> {
         fs::read(self.folder.path().join("disk")).unwrap()
     }
+}
+
+/// The LUN over a port, which may be that of a proxy.
+pub fn address_over(port: u16) -> String {
+    format!("iscsi://127.0.0.1:{port}/{TARGET}/1")
 }
 
 impl Drop for Tgt {

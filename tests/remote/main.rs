@@ -1,6 +1,8 @@
 //! The binary against real servers: counts, data, guard, faults, and what is told of the
 //! network.
 
+mod breaking;
+mod broken;
 mod faults;
 #[path = "../net/files.rs"]
 #[allow(dead_code)] // The tests of the clients use the rest.

@@ -72,3 +72,89 @@ fn a_wrong_password_is_refused_in_words_and_stands_nowhere() {
     assert_eq!(code, Some(0), "{said}");
     assert!(!said.contains(PASSWORD), "{said}");
 }
+
+/// Words of a refusal that give permission.
+fn token(errors: &str) -> String {
+    let mut words = errors.split_whitespace();
+    words.find(|word| word.starts_with("--allow-write=")).expect(errors).to_owned()
+}
+
+/// A file is made, kept, made again and removed; one of somebody's is not.
+fn makes_files(server: &impl FileServer) {
+    let folder = tempfile::tempdir().unwrap();
+    let mine = server.at("inner/mine.dat", server.port()).to_string();
+    let load = ["-b4K", "-r", "-o8", "-d60", "-W0", "--stop-ios=200"];
+    let on =
+        |address: &str, more: &[&str]| run(folder.path(), &[&load[..], more, &[address]].concat());
+    let read = || fs::read(server.path("inner/mine.dat")).unwrap();
+
+    // Nothing is made where it is only explained, or without -c.
+    let explained = on(&mine, &["-c1000003", "--explain"]);
+    assert_eq!(explained.code, Some(0), "{}", explained.errors);
+    let missing = on(&mine, &[]);
+    assert!(missing.errors.contains("there is no such file"), "{}", missing.errors);
+    assert!(!server.path("inner/mine.dat").exists());
+
+    // Made with exactly this size, all of it data that do not compress.
+    let made = on(&mine, &["-c1000003", "-w50"]).good();
+    assert_eq!(made.sum("read", "ios") + made.sum("write", "ios"), 200);
+    let first = read();
+    assert_eq!(first.len(), 1_000_003);
+    assert!(first.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)));
+
+    // What we have made and written is ours: it is written again without a word, and made again with -c.
+    on(&mine, &["-w100"]).good();
+    on(&mine, &["-c500K", "-w0"]).good();
+    let again = read();
+    assert_eq!(again.len(), 512_000);
+    let kept = on(&mine, &["-c500K", "-v", "-w0"]).good();
+    assert!(kept.text.contains("kept") || kept.errors.contains("kept"), "{}", kept.text);
+    assert!(read() == again, "a complete file is kept as it is");
+
+    // One byte of somebody's, and it is theirs: neither written nor made again, and not a byte changes.
+    let mut theirs = again.clone();
+    theirs[300_000..300_011].copy_from_slice(b"Dear Anna, ");
+    fs::write(server.path("inner/mine.dat"), &theirs).unwrap();
+    for more in
+        [&["-w100"][..], &["-c500K"], &["-c100K"], &["-c2M", "-w0"], &["-c500K", "--overwrite"]]
+    {
+        let ran = on(&mine, more);
+        assert_eq!(ran.code, Some(2), "{more:?}: {}", ran.errors);
+        assert!(token(&ran.errors).ends_with(":512000"), "{}", ran.errors);
+        assert!(read() == theirs, "{more:?}");
+    }
+    let token = token(&on(&mine, &["-w100"]).errors);
+    let only_named = on(&mine, &["-c100K", &token]);
+    assert_eq!(only_named.code, Some(2), "{}", only_named.errors);
+    assert!(read() == theirs);
+    on(&mine, &["-c100K", "--overwrite", &token]).good();
+    assert_eq!(read().len(), 102_400);
+
+    // A run removes what it has made, and nothing else.
+    on(&mine, &["-c200K", "--remove-created"]).good();
+    assert_eq!(read().len(), 204_800, "it was there before");
+    let other = server.at("inner/other.dat", server.port()).to_string();
+    on(&other, &["-c200K", "-w100", "--remove-created"]).good();
+    assert!(!server.path("inner/other.dat").exists());
+    let nowhere = server.at("nowhere/new.dat", server.port()).to_string();
+    let ran = on(&nowhere, &["-c200K"]);
+    assert_eq!(
+        (ran.code, ran.result["failures"][0]["kind"].as_str()),
+        (Some(1), Some("not_found"))
+    );
+    assert!(!server.path("nowhere").exists());
+}
+
+#[test]
+fn a_file_on_a_share_is_made_and_only_ours_are_made_again() {
+    let Some(server) = Samba::start("", "") else { return };
+    makes_files(&server);
+}
+
+#[test]
+fn a_file_on_an_export_is_made_and_only_ours_are_made_again() {
+    let Some(server) = Ganesha::start(&Export::default()) else {
+        return skip("NFS-Ganesha does not run here");
+    };
+    makes_files(&server);
+}

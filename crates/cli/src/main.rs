@@ -4,6 +4,7 @@
 mod destination;
 mod leave;
 mod live;
+mod login;
 mod output;
 mod progress;
 mod run;

@@ -19,6 +19,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::destination::{self, Destination};
 use crate::leave;
+use crate::login;
 use crate::output::{self, Code, complain, print};
 use crate::progress::Progress;
 
@@ -33,6 +34,7 @@ pub fn explain(job: &Job) -> ExitCode {
         Ok(destination) => destination,
         Err(code) => return code,
     };
+    login::ask(job);
     let explanation = match explain_job(job) {
         Ok(explanation) => explanation,
         Err(unfit) => return unfitting(&unfit),
@@ -54,6 +56,7 @@ pub fn run(job: &Job) -> ExitCode {
     let stop = stop_flag();
     let for_people = job.profile().format == ResultFormat::Text;
     let progress = Progress::new(for_people, job.profile().verbose);
+    login::ask(job);
     let attempt = |job: &Job| follow(job, &stop, &progress);
     let mut outcome = attempt(job);
     if let Err(RunError::Refused(refusals)) = &outcome

@@ -41,7 +41,7 @@ use record::Shared;
 use spans::Runner;
 pub use stop::Stop;
 pub use unfit::Unfit;
-pub(crate) use unfit::resolved;
+pub(crate) use unfit::{log_in, resolved};
 pub use verify_only::verify_only;
 
 /// Why nothing was run. A run that began and failed is a [`RunResult`] that says so.
@@ -126,6 +126,7 @@ fn carry_out(
 ) -> Result<(), RunError> {
     // Where it cannot be raised, opening the targets tells which one is beyond the limit.
     let limit = fathom_sys::limits::raise_open_files();
+    unfit::log_in(job)?;
     host.look_at_targets(job.profile(), sink);
     let plan = match resolved(job, &host, sink) {
         Ok(Resolved { plan, warnings }) => {
@@ -187,6 +188,9 @@ pub fn refusals(job: &Job, stop: &AtomicBool) -> Vec<Refusal> {
     let wanted = |_| stop.load(Ordering::Relaxed);
     let found = supervise(patience_ns, &wanted, &|_| {}, move |_, sink| {
         let mut host = facts::of_host(job.profile(), availability());
+        if unfit::log_in(&job).is_err() {
+            return Vec::new();
+        }
         host.look_at_targets(job.profile(), sink);
         unfit::refusals(&job, &host, sink)
     });
@@ -240,6 +244,7 @@ fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
 /// If the request does not fit the host, or a target is in use, protected, no file that can be marked, or
 /// not as it was `seen`.
 pub fn adopt(job: &Job, seen: &prepare::Seen) -> Result<(), RunError> {
+    unfit::log_in(job)?;
     let options = job.options();
     let host = facts::gather(job.profile(), availability());
     // Data of others are what it is for, and speak against nothing.

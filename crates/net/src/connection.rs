@@ -12,7 +12,7 @@ use crate::fault::{Fault, FaultKind, errno};
 use crate::iscsi;
 use crate::nbd;
 use crate::nfs;
-use crate::settings::Settings;
+use crate::settings::{Settings, Wanted};
 use crate::smb;
 use crate::stream::{Deadline, wait};
 
@@ -84,23 +84,25 @@ impl Connection {
     /// Connects, negotiates and learns the facts; waits as long as the settings allow. Only the look-up of
     /// the host's name is the C library's, which has a time of its own.
     pub fn connect(address: &Address, settings: &Settings) -> Result<Self, Fault> {
-        Self::connect_or_create(address, settings, None)
+        Self::connect_for(address, settings, Wanted::File)
     }
 
-    /// The same, but a file that is not there is created, and either gets this size. Only protocols that
-    /// serve files can do it ([`Scheme::has_files`]).
-    pub fn create(address: &Address, settings: &Settings, size_bytes: u64) -> Result<Self, Fault> {
+    /// The same, but where there is no such file, the facts are those of its place, with
+    /// [`Facts::is_missing`]; nothing can be read or written then.
+    pub fn look(address: &Address, settings: &Settings) -> Result<Self, Fault> {
+        Self::connect_for(address, settings, Wanted::FileOrPlace)
+    }
+
+    /// The same, but the file is made, empty; one that is there already is a fault and stays as it is. Only
+    /// protocols that serve files can do it ([`Scheme::has_files`]).
+    pub fn create(address: &Address, settings: &Settings) -> Result<Self, Fault> {
         if address.scheme.has_files() {
-            return Self::connect_or_create(address, settings, Some(size_bytes));
+            return Self::connect_for(address, settings, Wanted::NewFile);
         }
         Err(no_file("created").at(&address.server()))
     }
 
-    fn connect_or_create(
-        address: &Address,
-        settings: &Settings,
-        create_bytes: Option<u64>,
-    ) -> Result<Self, Fault> {
+    fn connect_for(address: &Address, settings: &Settings, wanted: Wanted) -> Result<Self, Fault> {
         let server = address.server();
         let session = match address.scheme {
             Scheme::Nbd => {
@@ -109,9 +111,9 @@ impl Connection {
             Scheme::Iscsi => {
                 iscsi::Session::connect(address, settings).map(|it| Session::Iscsi(Box::new(it)))
             }
-            Scheme::Nfs => nfs::Session::connect(address, settings, create_bytes)
+            Scheme::Nfs => nfs::Session::connect(address, settings, wanted)
                 .map(|it| Session::Nfs(Box::new(it))),
-            Scheme::Smb => smb::Session::connect(address, settings, create_bytes)
+            Scheme::Smb => smb::Session::connect(address, settings, wanted)
                 .map(|it| Session::Smb(Box::new(it))),
         };
         let session = session.map_err(|fault| fault.at(&server))?;

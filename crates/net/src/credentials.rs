@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -19,6 +20,17 @@ pub struct Credentials {
     domain: String,
     password: Zeroizing<String>,
 }
+
+/// Those of this process, the first one that is there before the environment's.
+#[derive(Debug, Default)]
+struct Chosen {
+    /// From the file that a run names.
+    of_run: Option<Credentials>,
+    /// Typed at a terminal.
+    typed: Option<Credentials>,
+}
+
+static CHOSEN: RwLock<Chosen> = RwLock::new(Chosen { of_run: None, typed: None });
 
 impl fmt::Debug for Credentials {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,6 +106,13 @@ impl Credentials {
         Self { user: user.to_owned(), domain: domain.to_owned(), password }
     }
 
+    /// As a person has typed them. Bytes that are no text fit no password.
+    #[must_use]
+    pub fn typed(user: &str, password: Vec<u8>) -> Self {
+        let password = Zeroizing::new(password);
+        Self::new(user, "", std::str::from_utf8(&password).unwrap_or_default())
+    }
+
     /// The user's name.
     #[must_use]
     pub fn user(&self) -> &str {
@@ -158,6 +177,33 @@ impl Credentials {
             return Err(CredentialsError::NoUser(path.to_owned()));
         }
         Ok(Self::new(user, domain, password))
+    }
+
+    /// Those of the run under way, else those that were typed, else those of the environment.
+    pub fn of_process() -> Result<Option<Self>, CredentialsError> {
+        let chosen = CHOSEN.read().unwrap_or_else(PoisonError::into_inner);
+        match chosen.of_run.as_ref().or(chosen.typed.as_ref()) {
+            Some(known) => Ok(Some(known.clone())),
+            None => Self::of_environment(),
+        }
+    }
+
+    /// Uses those of a file from now on, or no longer.
+    pub fn use_file(path: Option<&Path>) -> Result<(), CredentialsError> {
+        let of_run = path.map(Self::of_file).transpose()?;
+        CHOSEN.write().unwrap_or_else(PoisonError::into_inner).of_run = of_run;
+        Ok(())
+    }
+
+    /// Uses these from now on, where a run names no file.
+    pub fn use_from_now_on(self) {
+        CHOSEN.write().unwrap_or_else(PoisonError::into_inner).typed = Some(self);
+    }
+
+    /// Whether there is no password.
+    #[must_use]
+    pub fn has_no_password(&self) -> bool {
+        self.password.is_empty()
     }
 
     /// From the file that `FATHOM_CREDENTIALS` names, else from `FATHOM_USER`, `FATHOM_PASSWORD` and

@@ -28,6 +28,8 @@ pub struct Facts {
     pub can_write_through: bool,
     /// Trims are taken.
     pub can_trim: bool,
+    /// There is no such file, but a folder for it: no I/O is sent.
+    pub is_missing: bool,
     /// Several connections see each other's writes, also past a flush of one of them.
     pub can_share: bool,
     /// The server says that seeks cost time.
@@ -53,6 +55,7 @@ impl Facts {
             != 0;
         let through = request.is_through && !self.can_write_through;
         match request.operation {
+            _ if self.is_missing => Some(errno::ENOENT),
             Operation::Write | Operation::Trim if self.is_read_only => Some(errno::EROFS),
             Operation::Trim if !self.can_trim => Some(errno::EOPNOTSUPP),
             Operation::Fsync | Operation::Fdatasync if !self.can_flush => Some(errno::EOPNOTSUPP),

@@ -28,6 +28,23 @@ pub struct Opening {
     pub is_write_through: bool,
 }
 
+/// What is wanted of a file that an address names. Disks that are served are there, or are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// It is there.
+    File,
+    /// It is there, or its place is: the folder that it would be in.
+    FileOrPlace,
+    /// It is not there, and is made, empty.
+    NewFile,
+}
+
+impl Wanted {
+    pub(crate) const fn is_new(self) -> bool {
+        matches!(self, Self::NewFile)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {

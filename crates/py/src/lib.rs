@@ -18,10 +18,12 @@ use fathom_core::dialect::diskspd::parse::{
 use fathom_core::dialect::diskspd::profile_xml;
 use fathom_core::explain::explain;
 use fathom_core::measure::EndedBy;
+use fathom_core::network;
 use fathom_core::report::json;
 use fathom_core::request::Job;
 use fathom_core::result::RunResult;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
+use fathom_core::storage::Target;
 use fathom_core::{guard, prepare};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
@@ -79,6 +81,28 @@ fn is_permission(argument: &str) -> bool {
 #[pyfunction]
 fn is_for_one_run(argument: &str) -> bool {
     flags::is_for_one_run(argument)
+}
+
+/// Checks that user and password can be read from a file.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn check_credentials(path: PathBuf) -> PyResult<()> {
+    network::check_credentials(&path).map_err(|why| InvalidRequestError::new_err(why.to_string()))
+}
+
+/// Who has to log in where, as the server and perhaps the user, if the server of an address lets nobody in
+/// without a password and none was given. It is asked.
+#[pyfunction]
+fn login_wanted(py: Python<'_>, address: &str) -> Option<(String, Option<String>)> {
+    let Target::Network(remote) = Target::from(address) else { return None };
+    let wanted = remote.protocol.has_users().then(|| py.detach(|| network::login_wanted(&remote)));
+    wanted.flatten().map(|wanted| (wanted.server, wanted.user))
+}
+
+/// Logs in with this from now on.
+#[pyfunction]
+fn log_in(user: &str, password: String) {
+    network::log_in(user, password.into_bytes());
 }
 
 /// Why nothing may be put at a path, whatever is given: the policy of the machine forbids it, or it is a
@@ -453,6 +477,9 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(profile_xml_of, module)?)?;
     module.add_function(wrap_pyfunction!(is_permission, module)?)?;
     module.add_function(wrap_pyfunction!(is_for_one_run, module)?)?;
+    module.add_function(wrap_pyfunction!(check_credentials, module)?)?;
+    module.add_function(wrap_pyfunction!(login_wanted, module)?)?;
+    module.add_function(wrap_pyfunction!(log_in, module)?)?;
     module.add_function(wrap_pyfunction!(forbidden_path, module)?)?;
     module.add_function(wrap_pyfunction!(explain_job, module)?)?;
     module.add_function(wrap_pyfunction!(run_job, module)?)?;

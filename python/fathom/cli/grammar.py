@@ -113,6 +113,7 @@ KINDS: Mapping[str, _Kind] = {
     "--confidence": _Kind("PERCENT", "percent"),
     "--control-port": _Kind("NUMBER"),
     "--controller": _Kind("HOST"),
+    "--credentials": _Kind("FILE"),
     "--databases": _Kind("RANGE"),
     "--dedupe": _Kind("FACTOR"),
     "--depth": _Kind("RANGE"),

@@ -332,6 +332,10 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
         names = [one.name for one in verb.params]
         before = names.index("runner" if "runner" in names else "label")
         verb.params[before:before] = import_module("fathom.cli.fleet_choice").fleet_options()
+    if VERBS[whole].fleets and not part and whole != "density":
+        names = [one.name for one in verb.params]
+        option = import_module("fathom.cli.login").credentials_option()
+        verb.params.insert(names.index("label") if "label" in names else len(names), option)
     grammar = import_module("fathom.cli.grammar")
     grammar.apply_grammar(name, verb, is_passing=isinstance(verb, Passing))
 
@@ -352,6 +356,8 @@ class _Later(TyperCommand):
         args = grammar.modern_arguments(self.name or "", args)
         if isinstance(verb, Passing):
             grammar.suggest_option(args, verb)
+        if VERBS[self.name or ""].fleets and "--help" not in args:
+            import_module("fathom.cli.login").ask_for_password(args)
         if VERBS[self.name or ""].options_metavar in _OF_A_TARGET:
             grammar.suggest_target(args)
         return verb.make_context(info_name, args, *more, **named)

@@ -383,7 +383,7 @@ pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTar
         let target = &span.targets[assignment.target];
         let remote = target.remote.as_deref().cloned().unwrap_or_default();
         let opening = fathom_net::Opening {
-            is_unbuffered: target.open.direct,
+            is_unbuffered: remote.is_unbuffered,
             is_write_through: target.open.write_through,
         };
         let connections = (0..remote.connections.max(1)).map(|_| {
@@ -408,12 +408,12 @@ fn as_looked_at(
     made: fathom_net::Connection,
 ) -> Result<fathom_net::Connection, Failure> {
     let (now, then) = (made.facts(), &remote.facts);
-    if (now.size_bytes, &now.serial) == (then.size_bytes, &then.serial) {
+    if (now.size_bytes, &now.serial) == (target.size_bytes, &then.serial) {
         return Ok(made);
     }
     let words = format!(
         "'{}' is another one than it was when the run began (it had {} bytes, and has {} now): run it again",
-        target.name, then.size_bytes, now.size_bytes
+        target.name, target.size_bytes, now.size_bytes
     );
     Err(Failure::new(Kind::Gone, words))
 }

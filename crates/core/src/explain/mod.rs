@@ -133,6 +133,7 @@ pub struct ExplainedVerdict {
 /// # Errors
 /// If the request does not fit the host, or a target cannot be used.
 pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
+    crate::run::log_in(job)?;
     let host = facts::gather(job.profile(), crate::run::availability());
     let Resolved { plan, .. } = resolved(job, &host, &|_| {})?;
     let judgement = guard::judge(&plan, &job.permission);
@@ -153,7 +154,7 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
         would_run: judgement.journal.is_none()
             && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
-        files: files(&plan).map(|file| file_to_make(file, job, &judgement)).collect(),
+        files: files(&plan).map(|file| file_to_make(file, &plan, (job, &judgement))).collect(),
         targets: targets.collect(),
         notes: judgement
             .journal
@@ -168,8 +169,12 @@ fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
     plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
 }
 
-fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake {
-    let fate = match prepare::fate(file) {
+fn file_to_make(file: &FilePlan, plan: &Plan, (job, judgement): (&Job, &Judgement)) -> FileToMake {
+    let fate = match guard::remote::of_made(plan, &file.path) {
+        Some(remote) => prepare::served::fate(file, remote.timeout),
+        None => prepare::fate(file),
+    };
+    let fate = match fate {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
         // What cannot be looked at is refused by the guard.

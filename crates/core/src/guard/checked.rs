@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::alone::Alone;
 use fathom_sys::held::{Directory, Held, replaced};
@@ -44,6 +45,8 @@ pub struct Checked {
     known: BTreeMap<PathBuf, Found>,
     /// Files that this run has made, whatever they are called.
     made: BTreeMap<Identity, MadeFile>,
+    /// Files that this run has made on other hosts, with the longest time for a connection there.
+    pub(crate) served: BTreeMap<PathBuf, Duration>,
     directories: BTreeMap<PathBuf, Arc<Directory>>,
     /// Descriptors that may still be kept; without bound if absent.
     spare: Option<u64>,
@@ -114,6 +117,11 @@ impl Checked {
         let is_bare =
             |found: &&Found| matches!(found, Found::There(held) if !held.has_descriptor());
         self.known.values().filter(is_bare).count()
+    }
+
+    /// Notes a file that this run has made on another host, and the longest time for a connection there.
+    pub(crate) fn note_served(&mut self, path: &Path, timeout: Duration) {
+        self.served.insert(path.to_owned(), timeout);
     }
 
     /// Notes a file that this run has made at a path.

@@ -44,6 +44,9 @@ pub enum Finding {
     FileInUse(Use),
     /// A file with data that are not ours; what they look like, if that is known.
     FileWithData(Option<String>),
+    /// A file on another host with data that are not ours; what they look like, if that is known, and the
+    /// option that it needs besides, if it was not given.
+    ServedFileWithData(Option<String>, Option<String>),
     /// A file with data that may be ours, or somebody's: nothing proves it any more.
     FileUntold,
     /// A device with data that look like somebody's; what they look like, and the option that it needs
@@ -90,6 +93,11 @@ impl Finding {
                  with fathom prepare adopt"
                     .to_owned()
             }
+            Self::ServedFileWithData(_, leave) => {
+                let more =
+                    leave.as_ref().map(|option| format!(" and {option}")).unwrap_or_default();
+                format!("name another file, or give --overwrite{more} if its data may be lost")
+            }
             Self::DeviceWithData(_, leave) => {
                 let more =
                     leave.as_ref().map(|option| format!(" and {option}")).unwrap_or_default();
@@ -128,7 +136,7 @@ impl fmt::Display for Finding {
             Self::Protected(how) => write!(out, "it is never written to: {how}"),
             Self::DeviceInUse(how) => write!(out, "the device is in use: {how}"),
             Self::FileInUse(how) => write!(out, "the file is in use: {how}"),
-            Self::FileWithData(found) => {
+            Self::FileWithData(found) | Self::ServedFileWithData(found, _) => {
                 let what = signature::in_words(found.as_deref());
                 write!(out, "the file {what}, and this run would write over it")
             }

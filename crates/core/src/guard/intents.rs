@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::network::is_address;
 use crate::plan::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind, ThreadPlan};
 
 /// What a run means to do with a path.
@@ -23,7 +24,8 @@ pub(super) fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
         }
     }
     let spans = plan.spans.iter().flat_map(|span| &span.create);
-    for FilePlan { path, .. } in plan.precreate.iter().chain(spans) {
+    let here = |file: &&FilePlan| !is_address(&file.path);
+    for FilePlan { path, .. } in plan.precreate.iter().chain(spans).filter(here) {
         intents.insert(path.clone(), Intent::Create);
     }
     intents

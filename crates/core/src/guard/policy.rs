@@ -123,9 +123,10 @@ impl Policy {
     #[must_use]
     pub fn applied(&self, found: Finding) -> Finding {
         let why = match &found {
-            Finding::FileWithData(_) | Finding::FileUntold | Finding::DeviceWithData(..) => {
-                self.forbids_to_overwrite(&found.to_string())
-            }
+            Finding::FileWithData(_)
+            | Finding::ServedFileWithData(..)
+            | Finding::FileUntold
+            | Finding::DeviceWithData(..) => self.forbids_to_overwrite(&found.to_string()),
             _ => None,
         };
         why.map_or(found, Finding::Forbidden)

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{RemoteFacts, RoundTrip};
+use super::{LoginWanted, Looking, RemoteFacts, RoundTrip};
 use crate::errors::{Failure, Kind};
 use crate::storage::Remote;
 
@@ -20,8 +20,27 @@ fn refused<T>() -> Result<T, Failure> {
     Err(Failure::new(Kind::Unsupported, WORDS))
 }
 
+/// Uses the credentials of a file.
+pub(crate) fn use_credentials(file: Option<&Path>) -> Result<(), Failure> {
+    if file.is_some() { refused() } else { Ok(()) }
+}
+
+/// Checks a file of credentials.
+pub fn check_credentials(_: &Path) -> Result<(), Failure> {
+    refused()
+}
+
+/// Logs in.
+pub fn log_in(_: &str, _: Vec<u8>) {}
+
+/// Whether a password is wanted.
+#[must_use]
+pub fn login_wanted(_: &Remote) -> Option<LoginWanted> {
+    None
+}
+
 /// What the server says of a target.
-pub(crate) fn look(_: &Remote, _: Duration) -> Result<RemoteFacts, Failure> {
+pub(crate) fn look(_: &Remote, _: Looking) -> Result<RemoteFacts, Failure> {
     refused()
 }
 
@@ -30,9 +49,75 @@ pub(crate) fn content(_: &Path, _: Duration) -> Result<Option<String>, Failure> 
     refused()
 }
 
+/// What the data of a file are called.
+pub(crate) fn name(_: &Path, _: Duration, _: u64) -> Result<Option<String>, Failure> {
+    refused()
+}
+
 /// The shortest round trip.
 pub(crate) fn floor(_: &Path, _: Duration) -> Result<RoundTrip, Failure> {
     refused()
+}
+
+/// A file of a share or an export.
+#[derive(Debug)]
+pub(crate) struct ServedFile;
+
+impl ServedFile {
+    /// Opens it.
+    pub(crate) fn open(_: &Path, _: Duration) -> Result<Option<Self>, Failure> {
+        refused()
+    }
+
+    /// Makes it.
+    pub(crate) fn create(_: &Path, _: Duration) -> Result<Self, Failure> {
+        refused()
+    }
+
+    /// Its size.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn size_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Fills a buffer.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
+        Err(io::Error::other(WORDS))
+    }
+
+    /// Gives it another size.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn resize(&self, _: u64) -> Result<(), Failure> {
+        refused()
+    }
+
+    /// Brings what was written to stable storage.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn flush(&self) -> Result<(), Failure> {
+        refused()
+    }
+
+    /// Writes a range.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn write(
+        &self,
+        _: std::ops::Range<u64>,
+        _: &dyn Fn(u64, &mut [u8]),
+        _: &dyn Fn(u64) -> bool,
+    ) -> Result<bool, Failure> {
+        refused()
+    }
+
+    /// Removes it.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn remove(self) -> Result<(), Failure> {
+        refused()
+    }
+
+    /// Closes it.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn close(self) {}
 }
 
 /// Reads of a target, one at a time.

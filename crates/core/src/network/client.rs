@@ -1,5 +1,6 @@
 //! The calls that wait: connecting, facts, content. Whoever calls them supervises them.
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -7,13 +8,15 @@ use std::time::Duration;
 use fathom_net::{Address, AddressError, Connection, Credentials, Facts, Fault, Opening, Settings};
 use fathom_sys::contract::file::PositionedIo;
 
-use super::{RemoteFacts, RoundTrip};
+use super::{LoginWanted, Looking, RemoteFacts, RoundTrip};
 use crate::errors::{Failure, Kind};
 use crate::signature::{self, looked_at};
 use crate::storage::{Protocol, Remote};
 
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
+/// How long a server may take to say whether it wants a password.
+const LOGIN_TIME: Duration = Duration::from_secs(10);
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
@@ -38,7 +41,7 @@ pub(crate) fn obstacle(remote: &Remote) -> Option<(String, String)> {
 }
 
 /// The address that a path of a plan is.
-pub(crate) fn address_of(path: &Path) -> Result<Address, Failure> {
+pub(super) fn address_of(path: &Path) -> Result<Address, Failure> {
     let parsed = Address::parse(&path.to_string_lossy());
     parsed.map_err(|error| Failure::new(Kind::Invalid, error.to_string()))
 }
@@ -49,18 +52,69 @@ pub(crate) fn connect(
     timeout: Duration,
     opening: Opening,
 ) -> Result<Connection, Failure> {
-    let credentials = Credentials::of_environment();
-    let credentials =
-        credentials.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))?;
-    let settings = Settings { timeout, credentials, opening, ..Settings::default() };
-    Ok(Connection::connect(&address_of(path)?, &settings)?)
+    Ok(Connection::connect(&address_of(path)?, &settings(timeout, opening)?)?)
 }
 
-/// What the server says of a target.
-pub(crate) fn look(remote: &Remote, timeout: Duration) -> Result<RemoteFacts, Failure> {
-    let path = Path::new(&remote.address);
-    let address = address_of(path)?;
-    let connection = connect(path, timeout, Opening::default())?;
+/// How connections of this process are made.
+pub(super) fn settings(timeout: Duration, opening: Opening) -> Result<Settings, Failure> {
+    let credentials = Credentials::of_process();
+    let credentials =
+        credentials.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))?;
+    Ok(Settings { timeout, credentials, opening, ..Settings::default() })
+}
+
+/// Uses the credentials of a file from now on, or no longer.
+pub(crate) fn use_credentials(file: Option<&Path>) -> Result<(), Failure> {
+    let used = Credentials::use_file(file);
+    used.map_err(|error| Failure::new(Kind::Credentials, error.to_string()))
+}
+
+/// Checks that user and password can be read from a file.
+///
+/// # Errors
+/// If others can read it, too, or it says something else.
+pub fn check_credentials(file: &Path) -> Result<(), Failure> {
+    let found = Credentials::of_file(file);
+    found.map(drop).map_err(|error| Failure::new(Kind::Credentials, error.to_string()))
+}
+
+/// Logs in with what was typed from now on, where a run names no file of credentials.
+pub fn log_in(user: &str, password: Vec<u8>) {
+    Credentials::typed(user, password).use_from_now_on();
+}
+
+/// Whether the server of a target lets nobody in without a password, and none was given. It is asked.
+#[must_use]
+pub fn login_wanted(remote: &Remote) -> Option<LoginWanted> {
+    let address = address_of(Path::new(&remote.address)).ok()?;
+    let given = Credentials::of_process().ok()?;
+    if given.as_ref().is_some_and(|given| !given.has_no_password()) {
+        return None;
+    }
+    let settings = settings(LOGIN_TIME, Opening::default()).ok()?;
+    match Connection::look(&address, &settings) {
+        Ok(connection) => {
+            connection.close();
+            None
+        }
+        Err(fault) if matches!(fault.kind, Kind::Credentials | Kind::Denied) => {
+            let known = given.map(|given| given.user().to_owned());
+            Some(LoginWanted { server: address.server(), user: address.user.or(known) })
+        }
+        Err(_) => None,
+    }
+}
+
+/// What the server says of a target. A file that is not there has the facts of its place if it `may_be_made`.
+pub(crate) fn look(remote: &Remote, how: Looking) -> Result<RemoteFacts, Failure> {
+    let address = address_of(Path::new(&remote.address))?;
+    let opening = Opening { is_unbuffered: how.is_unbuffered, ..Opening::default() };
+    let settings = settings(how.timeout, opening)?;
+    let connection = if how.may_be_made && address.scheme.has_files() {
+        Connection::look(&address, &settings)?
+    } else {
+        Connection::connect(&address, &settings)?
+    };
     let facts = facts_of(remote.protocol, &address, connection.facts());
     connection.close();
     Ok(facts)
@@ -74,6 +128,7 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
         protocol: protocol.name().to_owned(),
         kind: protocol.serves().to_owned(),
         is_file: address.scheme.has_files(),
+        is_missing: facts.is_missing,
         dialect: facts.dialect.clone(),
         server: address.server(),
         size_bytes: facts.size_bytes,
@@ -96,11 +151,23 @@ fn facts_of(protocol: Protocol, address: &Address, facts: &Facts) -> RemoteFacts
 /// What the data of a target look like, by the rules of block devices; nothing if they may be test data. Of
 /// the target is read what those rules look at, into a file in memory that is as large and otherwise empty.
 pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, Failure> {
+    Ok(signature::of_device(&copy(path, timeout, None)?.0)?)
+}
+
+/// What the data of a file are called; the byte at an offset is the first that is not ours.
+pub(crate) fn name(path: &Path, timeout: Duration, at: u64) -> Result<Option<String>, Failure> {
+    let (copy, size_bytes) = copy(path, timeout, Some(at))?;
+    Ok(signature::name(&copy, size_bytes, at))
+}
+
+/// A copy of the parts of a target that are looked at, and those from an offset on; with its size.
+fn copy(path: &Path, timeout: Duration, also: Option<u64>) -> Result<(File, u64), Failure> {
     let mut reader = Reader::open(path, timeout)?;
     let size_bytes = reader.size_bytes;
     let copy = fathom_sys::memory_file::sparse(size_bytes)?;
     let mut piece = vec![0; PIECE_BYTES];
-    for (mut at, length) in looked_at(size_bytes) {
+    let also = also.map(|at| (at, (PIECE_BYTES as u64).min(size_bytes.saturating_sub(at))));
+    for (mut at, length) in looked_at(size_bytes).chain(also) {
         let end = at + length;
         while at < end {
             let bytes = usize::try_from(end - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
@@ -110,7 +177,7 @@ pub(crate) fn content(path: &Path, timeout: Duration) -> Result<Option<String>, 
         }
     }
     reader.close();
-    Ok(signature::of_device(&copy)?)
+    Ok((copy, size_bytes))
 }
 
 /// The shortest round trip that the protocol has.

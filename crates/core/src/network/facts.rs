@@ -7,6 +7,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::errors::Failure;
 
+/// How a target is looked at.
+#[cfg_attr(
+    not(feature = "net"),
+    expect(dead_code, reason = "without clients nothing is looked at")
+)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Looking {
+    /// The longest time for it.
+    pub(crate) timeout: Duration,
+    /// No buffer of the server in between, which may mean other lengths of I/Os.
+    pub(crate) is_unbuffered: bool,
+    /// The run makes it where it is not there.
+    pub(crate) may_be_made: bool,
+}
+
 /// What a server says of a target.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteFacts {
@@ -16,6 +31,8 @@ pub struct RemoteFacts {
     pub kind: String,
     /// A file of somebody's on a share or export, and no device.
     pub is_file: bool,
+    /// A file that is not there: these are the facts of its place.
+    pub is_missing: bool,
     /// What was negotiated, in words.
     pub dialect: String,
     /// Host and port, or the path of a socket.
@@ -50,6 +67,15 @@ pub struct RemoteFacts {
     pub tokens: Vec<String>,
 }
 
+/// A server that lets nobody in without a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginWanted {
+    /// Host and port.
+    pub server: String,
+    /// Who is to log in, if that is known.
+    pub user: Option<String>,
+}
+
 /// How a target over the network is used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemotePlan {
@@ -57,6 +83,8 @@ pub struct RemotePlan {
     pub facts: RemoteFacts,
     /// Connections of each thread.
     pub connections: u32,
+    /// It is opened without a buffer of the server in between.
+    pub is_unbuffered: bool,
     /// The longest time for making a connection.
     pub timeout: Duration,
 }

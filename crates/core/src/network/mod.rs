@@ -7,12 +7,20 @@
 mod client;
 mod facts;
 #[cfg(feature = "net")]
+mod file;
+#[cfg(feature = "net")]
 mod floor;
 
+#[cfg(not(feature = "net"))]
+pub(crate) use client::ServedFile;
 #[cfg(feature = "net")]
 pub(crate) use client::connect;
-pub(crate) use client::{Reader, content, floor, look, obstacle};
-pub use facts::{ConnectionUse, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
+pub(crate) use client::{Reader, content, floor, look, name, obstacle, use_credentials};
+pub use client::{check_credentials, log_in, login_wanted};
+pub(crate) use facts::Looking;
+pub use facts::{ConnectionUse, LoginWanted, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
+#[cfg(feature = "net")]
+pub(crate) use file::ServedFile;
 
 use std::path::Path;
 

@@ -16,8 +16,8 @@ use fathom_sys::{cache, cpu, host, limits};
 use crate::control_groups::{self, MemoryLeft};
 use crate::errors::{Failure, Kind};
 use crate::measure::EventSink;
-use crate::network::{self, RemoteFacts};
-use crate::request::{Profile, Target, WriteSource};
+use crate::network::{self, Looking, RemoteFacts};
+use crate::request::{Caching, Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
 use crate::storage;
 use crate::supervise::within;
@@ -103,7 +103,8 @@ impl HostFacts {
             let doing = format!("look at '{}'", target.path);
             let name = target.path.to_string();
             if let storage::Target::Network(remote) = &target.path {
-                let look = || network::look(remote, patience(profile));
+                let how = looking(profile, &name);
+                let look = || network::look(remote, how);
                 self.remotes.entry(name).or_insert_with(|| within(sink, doing, look));
             } else {
                 let found = within(sink, doing, || look(&target.path, &self.disks));
@@ -169,6 +170,15 @@ pub fn patience(profile: &Profile) -> Duration {
     let waits = profile.time_spans.iter().filter_map(|span| span.faults.io_timeout_ns());
     // The client gives up first, as it has better words than whoever supervises it.
     waits.map(|ns| Duration::from_nanos(ns / 10 * 9)).fold(LONGEST, Duration::min)
+}
+
+/// How a target over the network of this name is looked at, for all that the profile does with it.
+fn looking(profile: &Profile, name: &str) -> Looking {
+    let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
+    let mut found = targets.filter(|target| target.path.as_str() == name).peekable();
+    let is_unbuffered = found.peek().is_some_and(|first| first.caching == Caching::Unbuffered);
+    let may_be_made = found.any(|target| target.create_bytes.is_some_and(|bytes| bytes > 0));
+    Looking { timeout: patience(profile), is_unbuffered, may_be_made }
 }
 
 /// Looks at this host alone, at the instant `seen_at_unix_s`.

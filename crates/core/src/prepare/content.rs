@@ -7,11 +7,9 @@
 //! once. The first block is written last, when all others are on stable storage: a file whose
 //! first block is in place is complete.
 
-use std::fs::File;
 use std::io;
 
-use fathom_sys::contract::file::PositionedIo;
-
+use super::data::{Data, read_exact_at};
 use crate::noise::{CREATE_STEP as STEP, WORD_BYTES, mix, unmix};
 use crate::plan::Reduction;
 
@@ -174,7 +172,7 @@ const PROOF_BLOCKS: u64 = 30;
 /// The content of a file of `size_bytes`, if blocks at many places prove that it was completely
 /// created by this tool and not written since.
 pub(super) fn proven(
-    file: &File,
+    file: &dyn Data,
     size_bytes: u64,
     reduction: Reduction,
 ) -> io::Result<Option<Content>> {
@@ -196,7 +194,7 @@ pub(super) fn proven(
 }
 
 /// Whether any of the blocks at many places holds nothing but zeros.
-pub(super) fn has_zeros(file: &File, size_bytes: u64) -> io::Result<bool> {
+pub(super) fn has_zeros(file: &dyn Data, size_bytes: u64) -> io::Result<bool> {
     for block in proof_blocks(size_bytes) {
         if read_block(file, block, size_bytes)?.iter().all(|&byte| byte == 0) {
             return Ok(true);
@@ -211,16 +209,20 @@ fn proof_blocks(size_bytes: u64) -> impl Iterator<Item = u64> {
     (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX)).chain(count.checked_sub(1))
 }
 
-fn read_block(file: &File, block: u64, size_bytes: u64) -> io::Result<Vec<u8>> {
+fn read_block(file: &dyn Data, block: u64, size_bytes: u64) -> io::Result<Vec<u8>> {
     let offset = block * BLOCK;
     let length = BLOCK.min(size_bytes - offset);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(BLOCK_BYTES)];
-    file.read_exact_at(&mut bytes, offset)?;
+    read_exact_at(file, &mut bytes, offset)?;
     Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
+    use fathom_sys::contract::file::PositionedIo;
+
     use super::*;
     use proptest::prelude::*;
 

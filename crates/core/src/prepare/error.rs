@@ -32,6 +32,36 @@ pub enum PrepareError {
         /// The file.
         path: PathBuf,
     },
+    /// A file that another host serves holds data that are not ours; it is unchanged.
+    #[error(
+        "{path}: the file {}, and creating it anew would destroy them; name another file, or give --overwrite \
+         and {leave} if they may be lost",
+        signature::in_words(.found.as_deref()), path = path.display()
+    )]
+    ServedTheirs {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like, if that is known.
+        found: Option<String>,
+        /// The option that it needs besides.
+        leave: String,
+    },
+    /// The server refused a step, or was lost.
+    #[error(
+        "{path}: cannot {step}: {failure}{}",
+        partial.map(|partial| format!("; the partial file {partial}")).unwrap_or_default(),
+        path = path.display()
+    )]
+    Served {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        step: &'static str,
+        /// The answer.
+        failure: Failure,
+        /// What became of the file, if it had been begun.
+        partial: Option<Partial>,
+    },
     /// Something other than a regular file is in the way; it is unchanged.
     #[error(
         "{path}: it is {kind}, so no file can be created there; name a file, or leave out the \
@@ -151,6 +181,8 @@ pub enum Partial {
     Removed,
     /// Somebody else has written to it, or may have.
     Kept,
+    /// The server did not remove it.
+    Left,
 }
 
 impl fmt::Display for Partial {
@@ -161,6 +193,7 @@ impl fmt::Display for Partial {
                 "was not removed, since somebody else may have written to it: look at it, and remove it by \
                  hand"
             }
+            Self::Left => "could not be removed from the server: remove it by hand",
         })
     }
 }
@@ -170,6 +203,7 @@ impl From<&PrepareError> for Failure {
         let words = error.to_string();
         match error {
             PrepareError::Io { source, .. } => Self::of(source, words),
+            PrepareError::Served { failure, .. } => Self { message: words, ..failure.clone() },
             other => Self::new(other.kind(), words),
         }
     }
@@ -178,7 +212,7 @@ impl From<&PrepareError> for Failure {
 impl PrepareError {
     fn kind(&self) -> Kind {
         match self {
-            Self::Theirs { .. } | Self::Untold { .. } => Kind::Denied,
+            Self::Theirs { .. } | Self::ServedTheirs { .. } | Self::Untold { .. } => Kind::Denied,
             Self::NotAFile { .. } => Kind::Unsupported,
             Self::MissingDirectory { .. } => Kind::NotFound,
             Self::NoSpace { .. } | Self::NoSpaceTogether { .. } | Self::RanOut { .. } => {
@@ -187,6 +221,7 @@ impl PrepareError {
             Self::TooLarge { .. } => Kind::Limit,
             Self::Interrupted { .. } | Self::NotBegun { .. } => Kind::Interrupted,
             Self::Io { source, .. } => Kind::of(source),
+            Self::Served { failure, .. } => failure.kind,
         }
     }
 
@@ -195,7 +230,7 @@ impl PrepareError {
         let (Self::RanOut { partial, .. } | Self::Interrupted { partial, .. }) = self else {
             return false;
         };
-        *partial == Partial::Kept
+        *partial != Partial::Removed
     }
 
     /// The error of a file that was not removed.

@@ -189,7 +189,7 @@ impl<'a> Filling<'a> {
 }
 
 /// Tells how far filling came, in order and not too often.
-struct Progress<'a> {
+pub(super) struct Progress<'a> {
     name: String,
     total_bytes: u64,
     sink: EventSink<'a>,
@@ -197,16 +197,16 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn new(path: &Path, total_bytes: u64, sink: EventSink<'a>) -> Self {
+    pub(super) fn new(path: &Path, total_bytes: u64, sink: EventSink<'a>) -> Self {
         let name = path.display().to_string();
         Self { name, total_bytes, sink, state: Mutex::new((0, None)) }
     }
 
-    fn done_bytes(&self) -> u64 {
+    pub(super) fn done_bytes(&self) -> u64 {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
-    fn add(&self, bytes: u64) {
+    pub(super) fn add(&self, bytes: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 += bytes;
         let finished = bytes > 0 && state.0 == self.total_bytes;

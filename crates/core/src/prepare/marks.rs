@@ -14,6 +14,7 @@ use super::{finding, whose};
 use crate::divisor::greatest_common_divisor;
 use crate::guard::{self, Checked, Finding, Refusal, Refusals};
 use crate::measure::EventSink;
+use crate::network::is_address;
 use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, ThreadPlan};
 use crate::supervise::within;
 
@@ -256,5 +257,7 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
 
 fn created(plan: &Plan) -> BTreeSet<PathBuf> {
     let spans = plan.spans.iter().flat_map(|span| &span.create);
-    plan.precreate.iter().chain(spans).map(|file| file.path.clone()).collect()
+    let files = plan.precreate.iter().chain(spans).map(|file| file.path.clone());
+    // No mark goes over the network.
+    files.filter(|path| !is_address(path)).collect()
 }

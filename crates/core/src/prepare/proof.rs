@@ -6,18 +6,15 @@
 //! are looked for byte by byte. Anything else is somebody's.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-
-use fathom_sys::contract::file::PositionedIo;
-use fathom_sys::{extents, residency};
 
 use super::compressed;
 use super::content::{BLOCK_BYTES, Content};
 use super::counted::{self, Writes};
 use super::created::Created;
+use super::data::Data;
 use super::fed::Fed;
 use super::pieces;
 use crate::noise;
@@ -93,7 +90,7 @@ impl Hints {
 }
 
 /// Looks at all data of `file` of `size_bytes`, until some are found that are somebody's.
-pub(super) fn look(file: &File, size_bytes: u64, hints: Hints) -> io::Result<Whose> {
+pub(super) fn look(file: &dyn Data, size_bytes: u64, hints: Hints) -> io::Result<Whose> {
     let mut look = Look {
         file,
         size_bytes,
@@ -107,7 +104,7 @@ pub(super) fn look(file: &File, size_bytes: u64, hints: Hints) -> io::Result<Who
     while let Some(window) = ahead.next()? {
         let found = look.window(window.range.clone())?;
         if window.was_cold {
-            let _ = residency::drop_pages(file, window.range);
+            file.drop_again(window.range);
         }
         if let Some(offset) = found {
             ahead.give_up();
@@ -135,7 +132,7 @@ struct Window {
 /// The data of a file, read ahead of the look at them: a file that was written at random has many small
 /// pieces, and the device is asked for several at once.
 struct Ahead<'a> {
-    file: &'a File,
+    file: &'a dyn Data,
     size_bytes: u64,
     /// Where the next data are looked for.
     at: u64,
@@ -150,11 +147,7 @@ impl Ahead<'_> {
     fn next(&mut self) -> io::Result<Option<Window>> {
         while self.windows.len() < AHEAD_MAX && self.bytes < AHEAD_BYTES_MAX {
             let Some(range) = self.more()? else { break };
-            let resident = residency::resident_bytes(self.file, range.clone()).unwrap_or(u64::MAX);
-            let was_cold = resident == 0;
-            if was_cold {
-                let _ = residency::start_reading(self.file, range.clone());
-            }
+            let was_cold = self.file.read_ahead(range.clone());
             self.bytes += range.end - range.start;
             self.windows.push_back(Window { range, was_cold });
         }
@@ -166,7 +159,7 @@ impl Ahead<'_> {
     /// The next data, not more than are read at once.
     fn more(&mut self) -> io::Result<Option<Range<u64>>> {
         if self.rest.is_empty() {
-            let Some(data) = extents::data_after(self.file, self.at..self.size_bytes)? else {
+            let Some(data) = self.file.data_after(self.at..self.size_bytes)? else {
                 return Ok(None);
             };
             self.at = data.end;
@@ -181,14 +174,14 @@ impl Ahead<'_> {
     /// Drops what was read ahead for nothing.
     fn give_up(&mut self) {
         for window in self.windows.drain(..).filter(|window| window.was_cold) {
-            let _ = residency::drop_pages(self.file, window.range);
+            self.file.drop_again(window.range);
         }
     }
 }
 
 /// A look at one file.
 struct Look<'a> {
-    file: &'a File,
+    file: &'a dyn Data,
     size_bytes: u64,
     hints: Hints,
     /// Something was found that only this tool or `DiskSpd` writes.
@@ -333,7 +326,7 @@ impl Look<'_> {
 }
 
 /// What a file holds in a range; less where it has become shorter.
-pub(super) fn read(file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
+pub(super) fn read(file: &dyn Data, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
     let mut done = 0;
     while done < bytes.len() {

@@ -1,11 +1,13 @@
 //! Removes the files that a run has made, when it was asked to.
 
 use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use fathom_sys::held::Removal;
 use fathom_sys::identity::Identity;
 
-use super::whose;
+use super::{served, whose};
 use crate::guard::{Checked, MadeFile};
 use crate::measure::EventSink;
 use crate::supervise::within;
@@ -19,7 +21,10 @@ pub fn remove_made(checked: &Checked, sink: EventSink<'_>) -> Vec<String> {
         let doing = format!("remove '{}'", made.path.display());
         within(sink, doing, || remove(file, made)).err()
     };
-    checked.made_files().filter_map(remove).collect()
+    let remove_served =
+        |(path, timeout): (&PathBuf, &Duration)| served::remove_made(path, *timeout, sink).err();
+    let kept = checked.made_files().filter_map(remove);
+    kept.chain(checked.served.iter().filter_map(remove_served)).collect()
 }
 
 fn remove(file: Identity, made: &MadeFile) -> Result<(), String> {

@@ -9,6 +9,7 @@ use fathom_sys::space::Space;
 
 use super::{PrepareError, real_path, room};
 use crate::measure::EventSink;
+use crate::network::is_address;
 use crate::plan::FilePlan;
 use crate::supervise::within;
 
@@ -29,7 +30,7 @@ pub fn check_room<'a>(
 ) -> Result<(), PrepareError> {
     let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let look = |path: &Path| format!("look at the room for '{}'", path.display());
-    for file in files {
+    for file in files.into_iter().filter(|file| !is_address(&file.path)) {
         let path = within(sink, look(&file.path), || whole_path(&file.path));
         let Some(path) = path else { continue };
         let size_bytes = sizes.entry(path).or_default();

@@ -13,6 +13,8 @@ pub struct Job {
     pub command_line: String,
     /// What it may write.
     pub permission: Permission,
+    /// User and password for servers are in this file.
+    pub credentials: Option<PathBuf>,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
     /// The figures of each second are told while the run is under way.

@@ -15,6 +15,8 @@ pub struct VerifyRequest {
     pub targets: Vec<String>,
     /// The form of the result.
     pub format: ResultFormat,
+    /// User and password for servers are in this file.
+    pub credentials: Option<PathBuf>,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
     /// How long it waits for a target that hangs.

@@ -9,9 +9,9 @@ use crate::engine::coordinator::{Control, run_span};
 use crate::engine::start_gate::StartGate;
 use crate::errors::{Failure, Kind};
 use crate::events::RunEvents;
-use crate::guard::Checked;
+use crate::guard::{self, Checked};
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
-use crate::network::{self, RoundTrip};
+use crate::network::{self, RemotePlan, RoundTrip};
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan, tracing};
 use crate::prepare;
 use crate::prepare::{Created, Marks};
@@ -87,6 +87,10 @@ impl Runner<'_> {
         for file in files {
             let path = file.path.display();
             self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
+            if let Some(remote) = guard::remote::of_made(self.plan, &file.path) {
+                self.create_served(file, remote)?;
+                continue;
+            }
             let overwrite = self.job.permission.overwrite;
             let (checked, stop, sink) = (&mut self.checked, self.stop, self.sink);
             let (marks, tables) = (self.marks, self.tables);
@@ -103,6 +107,28 @@ impl Runner<'_> {
                 Ok(())
             });
             created.map_err(|error: prepare::PrepareError| self.failure_of(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a file on another host.
+    fn create_served(&mut self, file: &FilePlan, remote: &RemotePlan) -> Result<(), Failure> {
+        let permission = &self.job.permission;
+        let label = guard::remote::label(&file.path, remote);
+        let is_granted = permission.overwrite && label.is_allowed_by(&permission.allow_write);
+        let leave = (!is_granted).then(|| label.option());
+        let doing = format!("create the file '{}'", file.path.display());
+        let (stop, sink) = (self.stop, self.sink);
+        let created = within(sink, doing, || {
+            prepare::served::create(file, remote.timeout, leave.as_deref(), stop, sink)
+        });
+        match created.map_err(|error| self.failure_of(&error))? {
+            Created::Kept => return Ok(()),
+            Created::Made => self.checked.note_served(&file.path, remote.timeout),
+            Created::Remade => {}
+        }
+        if let Some(tables) = self.tables {
+            tables.forget(&file.path);
         }
         Ok(())
     }

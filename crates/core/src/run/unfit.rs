@@ -11,8 +11,9 @@ use fathom_sys::device::PathKind;
 
 use crate::guard::{self, Intent, Refusal};
 use crate::measure::EventSink;
+use crate::network;
 use crate::plan::facts::HostFacts;
-use crate::plan::resolve::{ResolveErrors, Resolved, resolve};
+use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved, resolve};
 use crate::request::{EngineChoice, Job, Request, Target};
 
 /// Why a request cannot be run on this host.
@@ -33,6 +34,19 @@ impl fmt::Display for Unfit {
         }
         self.errors.fmt(out)
     }
+}
+
+/// Uses the credentials that a job names, before anything is asked of a server.
+///
+/// # Errors
+/// If they cannot be used.
+pub(crate) fn log_in(job: &Job) -> Result<(), Unfit> {
+    network::use_credentials(job.credentials.as_deref()).map_err(|failure| {
+        let remedy = "correct --credentials=FILE".to_owned();
+        let (class, kind, message) = (ErrorClass::Request, failure.kind, failure.message);
+        let errors = ResolveErrors(vec![ResolveError { class, kind, message, remedy }]);
+        Unfit { errors, refusals: Vec::new() }
+    })
 }
 
 /// Resolves a job; where that fails, its targets are asked about all the same. Each look that may hang

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Finished, availability, record};
 use crate::errors::{Failure, Kind};
 use crate::measure::EventSink;
+use crate::network;
 use crate::plan::facts;
 use crate::request::{Profile, Request, RunOptions, VerifyRequest};
 use crate::result::assemble::{Provenance, assemble};
@@ -22,6 +23,8 @@ pub fn verify_only(
     stop: &AtomicBool,
     sink: EventSink<'_>,
 ) -> Result<Finished, PassError> {
+    let used = network::use_credentials(request.credentials.as_deref());
+    used.map_err(PassError::Credentials)?;
     let started_at_unix_s = jiff::Timestamp::now().as_second();
     let profile = Profile { format: request.format, time_spans: Vec::new(), ..Profile::default() };
     let host = facts::of_host(&profile, availability()).host();

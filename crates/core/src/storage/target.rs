@@ -85,6 +85,12 @@ impl Protocol {
         }
     }
 
+    /// Whether users log in with a password.
+    #[must_use]
+    pub fn has_users(self) -> bool {
+        self == Self::Smb
+    }
+
     /// How it becomes a path of this host, as a clause.
     #[must_use]
     pub fn by_a_path(self) -> &'static str {
@@ -187,6 +193,19 @@ impl Target {
             Self::Path(name) | Self::Disk { name, .. } | Self::Misnamed { name, .. } => name,
             Self::Network(remote) => &remote.address,
         }
+    }
+
+    /// Whether it is a file that another host serves.
+    #[must_use]
+    pub fn is_of_files(&self) -> bool {
+        let Self::Network(remote) = self else { return false };
+        matches!(remote.protocol, Protocol::Smb | Protocol::Nfs)
+    }
+
+    /// Whether users log in to its server with a password.
+    #[must_use]
+    pub fn has_users(&self) -> bool {
+        matches!(self, Self::Network(remote) if remote.protocol.has_users())
     }
 
     /// Whether it is a disk by its number.

@@ -32,6 +32,9 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Why nothing was verified.
 #[derive(Debug, Error)]
 pub enum PassError {
+    /// The credentials for servers cannot be used.
+    #[error("{0}")]
+    Credentials(crate::errors::Failure),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),

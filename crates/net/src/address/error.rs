@@ -16,7 +16,7 @@ pub enum AddressError {
     /// A password stands in it.
     #[error(
         "a password in an address is seen by everybody who lists processes: leave it out, and use \
-         FATHOM_CREDENTIALS=FILE"
+         --credentials=FILE or FATHOM_CREDENTIALS=FILE"
     )]
     Password,
     /// A user is named, but the protocol knows none.

@@ -26,7 +26,7 @@ use crate::facts::Facts;
 use crate::fault::{Fault, FaultKind};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
-use crate::settings::Settings;
+use crate::settings::{Settings, Wanted};
 use crate::stream::Deadline;
 
 const PROGRAM: u32 = 100_003;
@@ -58,20 +58,20 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Connects and opens the file; with a size, one that is not there is made, and either gets this size.
+    /// Connects and opens the file, or makes it, or looks at its place.
     pub(crate) fn connect(
         address: &Address,
         settings: &Settings,
-        create_bytes: Option<u64>,
+        wanted: Wanted,
     ) -> Result<Self, Fault> {
         let deadline = Deadline::after(settings.timeout);
         let mut caller = Caller::connect(&address.place, deadline)?;
         let version = address.nfs_version.unwrap_or(NfsVersion::V4);
         look_for_version(&mut caller, version, deadline)?;
         let (file, facts) = match version {
-            NfsVersion::V3 => v3::open(&mut caller, address, create_bytes, deadline)
+            NfsVersion::V3 => v3::open(&mut caller, address, wanted, deadline)
                 .map(|(file, facts)| (File::V3(file), facts))?,
-            NfsVersion::V4 => v4::open(&mut caller, address, create_bytes, deadline)
+            NfsVersion::V4 => v4::open(&mut caller, address, wanted, deadline)
                 .map(|(file, facts)| (File::V4(file), facts))?,
         };
         let slots = match &file {

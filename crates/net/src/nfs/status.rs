@@ -2,6 +2,8 @@
 
 use crate::fault::{Fault, FaultKind, errno};
 
+pub(super) const NO_SUCH_FILE: u32 = 2;
+pub(super) const EXISTS: u32 = 17;
 pub(super) const DELAY: u32 = 10_008;
 pub(super) const GRACE: u32 = 10_013;
 pub(super) const MINOR_MISMATCH: u32 = 10_021;
@@ -10,7 +12,7 @@ pub(super) const MINOR_MISMATCH: u32 = 10_021;
 pub(super) fn errno(status: u32) -> i32 {
     match status {
         1 => errno::EPERM,
-        2 => errno::ENOENT,
+        NO_SUCH_FILE => errno::ENOENT,
         // Access, a wrong kind of security, and an open that does not allow it.
         13 | 10_016 | 10_038 => errno::EACCES,
         // A file that is another kind of thing, and what makes no sense.
@@ -35,12 +37,12 @@ pub(super) fn fault(status: u32, what: &str) -> Fault {
             FaultKind::Denied,
             "it is not permitted: a server may want a port below 1024, unless the export has the option 'insecure'",
         ),
-        2 => (FaultKind::NotFound, "there is no such file or directory"),
+        NO_SUCH_FILE => (FaultKind::NotFound, "there is no such file or directory"),
         13 => (
             FaultKind::Denied,
             "access is denied: see the export's clients, and the file's owner and mode",
         ),
-        17 => (FaultKind::Invalid, "it exists already"),
+        EXISTS => (FaultKind::Busy, "there is a file of this name by now"),
         20 => (FaultKind::NotFound, "a part of the path is not a directory"),
         21 => (FaultKind::Invalid, "it is a directory"),
         10_029 => {

@@ -7,6 +7,7 @@ use super::xdr::{Read, Short, Write};
 use crate::address::Address;
 use crate::facts::Facts;
 use crate::fault::{Fault, FaultKind};
+use crate::settings::Wanted;
 use crate::stream::Deadline;
 
 pub(super) mod procedure {
@@ -21,6 +22,7 @@ pub(super) mod procedure {
     pub const COMMIT: u32 = 21;
 }
 
+const DIALECT: &str = "NFS 3";
 const REGULAR: u32 = 1;
 /// Modify, and extend.
 const MAY_WRITE: u32 = 0x0004 | 0x0008;
@@ -92,20 +94,26 @@ impl Talk<'_> {
         }
     }
 
-    /// Creates a file where there is none, and sets the size of either.
-    fn create(&mut self, directory: &[u8], name: &str, size_bytes: u64) -> Result<(), Fault> {
+    /// Creates a file where there is none.
+    fn create(&mut self, directory: &[u8], name: &str) -> Result<(), Fault> {
         let mut arguments = place(directory, name);
-        // Unchecked: one that is there is taken as it is. Mode 0644 for a new one, and nothing else.
-        arguments.words(&[0, 1, 0o644, 0, 0, 0, 0, 0]);
+        // Guarded: one that is there is an error. Mode 0644, and nothing else.
+        arguments.words(&[1, 1, 0o644, 0, 0, 0, 0, 0]);
         let answer = self.call(procedure::CREATE, &arguments)?;
         match Read::new(&answer).word()? {
-            0 => {}
-            other => return Err(status::fault(other, &format!("creating '{name}'"))),
+            0 => Ok(()),
+            other => Err(status::fault(other, &format!("creating '{name}'"))),
         }
-        match self.look_up(directory, name)? {
-            Ok((handle, _)) => self.resize(&handle, size_bytes),
-            Err(other) => Err(status::fault(other, &format!("looking up '{name}'"))),
-        }
+    }
+
+    /// What is known of the place of a file that is not there.
+    fn learn_place(&mut self, directory: Vec<u8>, name: &str) -> Result<(File, Facts), Fault> {
+        let mut facts = Facts { is_missing: true, ..super::facts() };
+        facts.is_read_only = !self.may_write(&directory)?;
+        let (read, write) = self.limits(&directory)?;
+        facts.request_bytes_max = super::request_bytes_max(read.min(write).into())?;
+        let handle = directory.clone();
+        Ok((File { handle, directory, name: name.to_owned() }, facts))
     }
 
     fn resize(&mut self, handle: &[u8], size_bytes: u64) -> Result<(), Fault> {
@@ -164,11 +172,11 @@ fn place(directory: &[u8], name: &str) -> Vec<u8> {
     arguments
 }
 
-/// Mounts, looks the file up (or makes it, of this size), and learns its facts.
+/// Mounts, looks the file up (or makes it, or looks at its place), and learns its facts.
 pub(super) fn open(
     caller: &mut Caller,
     address: &Address,
-    create_bytes: Option<u64>,
+    wanted: Wanted,
     deadline: Deadline,
 ) -> Result<(File, Facts), Fault> {
     let mounted = mount::mount(address, deadline)?;
@@ -180,10 +188,14 @@ pub(super) fn open(
         let found = found.map_err(|other| status::fault(other, &format!("looking up '{part}'")));
         directory = found?.0;
     }
-    if let Some(bytes) = create_bytes {
-        talk.create(&directory, name, bytes)?;
+    if wanted.is_new() {
+        talk.create(&directory, name)?;
     }
     let found = talk.look_up(&directory, name)?;
+    if wanted == Wanted::FileOrPlace && matches!(found, Err(status::NO_SUCH_FILE)) {
+        let (file, facts) = talk.learn_place(directory, name)?;
+        return Ok((file, Facts { dialect: DIALECT.to_owned(), ..facts }));
+    }
     let (handle, attributes) =
         found.map_err(|other| status::fault(other, &format!("looking up '{name}'")))?;
     let attributes = attributes.ok_or_else(|| Fault::garbled("the server tells no size"))?;
@@ -194,7 +206,7 @@ pub(super) fn open(
     facts.is_read_only = !talk.may_write(&handle)?;
     let (read, write) = talk.limits(&handle)?;
     facts.request_bytes_max = super::request_bytes_max(read.min(write).into())?;
-    "NFS 3".clone_into(&mut facts.dialect);
+    DIALECT.clone_into(&mut facts.dialect);
     Ok((File { handle, directory, name: name.clone() }, facts))
 }
 

@@ -11,6 +11,7 @@ use super::xdr::{Read, Short, Write};
 use crate::address::Address;
 use crate::facts::Facts;
 use crate::fault::{Fault, FaultKind};
+use crate::settings::Wanted;
 use crate::stream::Deadline;
 
 pub(super) mod operation {
@@ -43,6 +44,7 @@ const RECORD_BYTES_WANTED: u32 = (1 << 20) + 4096;
 /// What a call and an answer have beside data.
 const HEAD_BYTES: u32 = 1024;
 const REGULAR: u32 = 1;
+const FOLDER: u32 = 2;
 /// How long it is waited before a server that asks for time is asked again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -79,7 +81,8 @@ impl Session {
 pub(super) struct File {
     pub(super) session: Session,
     pub(super) handle: Vec<u8>,
-    pub(super) state: [u8; 16],
+    /// Absent where there is no file.
+    pub(super) state: Option<[u8; 16]>,
     directory: Option<Vec<u8>>,
     name: String,
 }
@@ -336,8 +339,9 @@ impl Talk<'_> {
             out.opaque(b"fathom");
             out.word(u32::from(how.is_new));
             if how.is_new {
-                // Unchecked, with mode 0644: of the second word of attributes the bit 33 - 32.
-                out.words(&[0, 2, 0, 1 << 1, 4, 0o644]);
+                // Guarded: one that is there is an error. With mode 0644: of the second word of attributes
+                // the bit 33 - 32.
+                out.words(&[1, 2, 0, 1 << 1, 4, 0o644]);
             }
             out.word(0);
             out.opaque(name.as_bytes());
@@ -358,7 +362,7 @@ impl Talk<'_> {
     }
 
     /// Attributes of the file, as facts.
-    fn learn(&mut self, session: &mut Session, handle: &[u8]) -> Result<Facts, Fault> {
+    fn learn(&mut self, session: &mut Session, handle: &[u8], kind: u32) -> Result<Facts, Fault> {
         let answer = self.on_slot(session, &|compound| {
             compound.put(Some(handle));
             let out = compound.add(operation::GET_ATTRIBUTES);
@@ -376,8 +380,9 @@ impl Talk<'_> {
             return Err(Fault::garbled("the server tells no size"));
         }
         let _bytes = read.word()?;
-        if read.word()? != REGULAR {
-            return Err(Fault::new(FaultKind::Invalid, "it is not a regular file"));
+        if read.word()? != kind {
+            let kind = if kind == REGULAR { "regular file" } else { "folder" };
+            return Err(Fault::new(FaultKind::Invalid, format!("it is not a {kind}")));
         }
         let size_bytes = read.long()?;
         let mut limit = u64::from(session.record_bytes_max - HEAD_BYTES);
@@ -470,18 +475,18 @@ fn opened(read: &mut Read<'_>) -> Result<[u8; 16], Short> {
     Ok(state)
 }
 
-/// Makes a session, opens the file (or makes it, of this size), and learns its facts.
+/// Makes a session, opens the file (or makes it, or looks at its place), and learns its facts.
 pub(super) fn open(
     caller: &mut Caller,
     address: &Address,
-    create_bytes: Option<u64>,
+    wanted: Wanted,
     deadline: Deadline,
 ) -> Result<(File, Facts), Fault> {
     let parts = super::parts(address)?;
     let mut talk = Talk { caller, deadline };
     let (session, description) = talk.begin()?;
     let kept = session.clone();
-    match talk.open_path(session, &parts, create_bytes) {
+    match talk.open_path(session, &parts, wanted) {
         Ok((file, mut facts)) => {
             facts.dialect = format!("NFS 4.{}", file.session.minor);
             facts.can_trim = file.session.minor >= 2;
@@ -501,7 +506,7 @@ impl Talk<'_> {
         &mut self,
         mut session: Session,
         parts: &[String],
-        create_bytes: Option<u64>,
+        wanted: Wanted,
     ) -> Result<(File, Facts), Fault> {
         let (name, directories) = parts.split_last().expect("a path has a file");
         let mut directory: Option<Vec<u8>> = None;
@@ -509,22 +514,38 @@ impl Talk<'_> {
             directory = Some(self.look_up(&mut session, directory.as_deref(), part)?);
         }
         let place = directory.as_deref();
-        let mut how = How { is_read_only: false, is_new: create_bytes.is_some() };
+        let mut how = How { is_read_only: false, is_new: wanted.is_new() };
         let mut opened = self.open(&mut session, place, name, how)?;
         if matches!(opened, Err(other) if status::forbids_writing(other)) && !how.is_new {
             how.is_read_only = true;
             opened = self.open(&mut session, place, name, how)?;
         }
+        if wanted == Wanted::FileOrPlace && matches!(opened, Err(status::NO_SUCH_FILE)) {
+            return self.learn_place(session, directory, name);
+        }
         let what = if how.is_new { "creating" } else { "opening" };
         let (state, handle) =
             opened.map_err(|other| status::fault(other, &format!("{what} '{name}'")))?;
-        if let Some(bytes) = create_bytes {
-            self.resize(&mut session, &handle, &state, bytes)?;
-        }
-        let mut facts = self.learn(&mut session, &handle)?;
+        let mut facts = self.learn(&mut session, &handle, REGULAR)?;
         facts.is_read_only = how.is_read_only;
+        let state = Some(state);
         let file = File { session, handle, state, directory, name: name.clone() };
         Ok((file, facts))
+    }
+
+    /// What is known of the place of a file that is not there.
+    fn learn_place(
+        &mut self,
+        mut session: Session,
+        directory: Option<Vec<u8>>,
+        name: &str,
+    ) -> Result<(File, Facts), Fault> {
+        let Some(handle) = directory.clone() else {
+            return Err(status::fault(status::NO_SUCH_FILE, &format!("opening '{name}'")));
+        };
+        let facts = self.learn(&mut session, &handle, FOLDER)?;
+        let facts = Facts { is_missing: true, size_bytes: 0, ..facts };
+        Ok((File { session, handle, state: None, directory, name: name.to_owned() }, facts))
     }
 }
 
@@ -536,7 +557,8 @@ impl File {
         deadline: Deadline,
     ) -> Result<(), Fault> {
         let mut talk = Talk { caller, deadline };
-        talk.resize(&mut self.session, &self.handle, &self.state, size_bytes)
+        let state = self.state.unwrap_or_default();
+        talk.resize(&mut self.session, &self.handle, &state, size_bytes)
     }
 
     pub(super) fn remove(&mut self, caller: &mut Caller, deadline: Deadline) -> Result<(), Fault> {
@@ -559,13 +581,15 @@ impl File {
     /// Closes the file, and ends session and client.
     pub(super) fn close(&mut self, caller: &mut Caller, deadline: Deadline) -> Result<(), Fault> {
         let mut talk = Talk { caller, deadline };
-        let (handle, state) = (self.handle.clone(), self.state);
-        talk.on_slot(&mut self.session, &|compound| {
-            compound.put(Some(&handle));
-            let out = compound.add(operation::CLOSE);
-            out.word(0);
-            out.fixed(&state);
-        })?;
+        let handle = self.handle.clone();
+        if let Some(state) = self.state {
+            talk.on_slot(&mut self.session, &|compound| {
+                compound.put(Some(&handle));
+                let out = compound.add(operation::CLOSE);
+                out.word(0);
+                out.fixed(&state);
+            })?;
+        }
         talk.end(&self.session)
     }
 }

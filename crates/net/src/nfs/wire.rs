@@ -82,7 +82,7 @@ pub(super) fn of_v4(
     out.opaque(&file.handle);
     out.word(operation_of(kind));
     if kind != Kind::Commit {
-        out.fixed(&file.state);
+        out.fixed(&file.state.unwrap_or_default());
     }
     match kind {
         Kind::Read => {

@@ -29,7 +29,7 @@ use crate::facts::Facts;
 use crate::fault::Fault;
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
-use crate::settings::{Opening, Settings};
+use crate::settings::{Opening, Settings, Wanted};
 use crate::stream::{Deadline, Stream, hung_up};
 
 /// The longest head: a read or a write with its length before it.
@@ -75,13 +75,13 @@ struct Sealed {
 }
 
 impl Session {
-    /// Connects and opens the file; with a size, one that is not there is made, and either gets this size.
+    /// Connects and opens the file, or makes it, or looks at its place.
     pub(crate) fn connect(
         address: &Address,
         settings: &Settings,
-        create_bytes: Option<u64>,
+        wanted: Wanted,
     ) -> Result<Self, Fault> {
-        let opened = negotiate::open(address, settings, create_bytes)?;
+        let opened = negotiate::open(address, settings, wanted)?;
         let replies = Replies::new(opened.link, opened.facts.request_bytes_max);
         Ok(Self {
             stream: opened.stream,

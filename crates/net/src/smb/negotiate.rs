@@ -9,7 +9,7 @@ use crate::address::{Address, Place};
 use crate::credentials::Credentials;
 use crate::facts::Facts;
 use crate::fault::{Fault, FaultKind};
-use crate::settings::{Opening, Settings};
+use crate::settings::{Opening, Settings, Wanted};
 use crate::stream::{Deadline, Stream};
 
 /// Reads and writes beyond this are the caller's to split.
@@ -57,12 +57,11 @@ fn chance<const BYTES: usize>() -> Result<[u8; BYTES], Fault> {
     Ok(bytes)
 }
 
-/// Connects, logs in and opens the file; with a size, one that is not there is made, and either gets this
-/// size.
+/// Connects, logs in and opens the file, or makes it, or looks at its place.
 pub(super) fn open(
     address: &Address,
     settings: &Settings,
-    create_bytes: Option<u64>,
+    wanted: Wanted,
 ) -> Result<Opened, Fault> {
     let deadline = Deadline::after(settings.timeout);
     let mut stream = Stream::connect(address, deadline)?;
@@ -75,7 +74,7 @@ pub(super) fn open(
     talk.connect_share(address, server)?;
     talk.confirm(&agreed)?;
     let path = path.replace('/', "\\");
-    let (file, mut facts) = talk.open_file(&path, settings.opening, create_bytes)?;
+    let (file, mut facts) = talk.open_file(&path, settings.opening, wanted)?;
     talk.gather_credits()?;
     let credits = talk.link.credits_total;
     facts.outstanding_max = Some(credits);
@@ -251,7 +250,7 @@ impl Talk<'_> {
         if wants_encryption && !self.link.security.must_encrypt {
             if !self.link.security.has_key() {
                 let text = "the share requires encryption, for which a guest has no key: log in with \
-                            FATHOM_CREDENTIALS=FILE";
+                            --credentials=FILE";
                 return Err(Fault::new(FaultKind::Credentials, text));
             }
             self.encrypt()?;
@@ -322,11 +321,13 @@ impl Talk<'_> {
         body.u32(0x80);
         body.u32(7);
         body.u32(disposition);
-        body.u32(options | option::NON_DIRECTORY_FILE);
+        let is_folder = options & option::DIRECTORY_FILE != 0;
+        body.u32(options | if is_folder { 0 } else { option::NON_DIRECTORY_FILE });
         body.u16(120);
         body.u16(u16::try_from(name.len()).map_err(|_| too_long())?);
         body.u64(0);
-        body.extend(name);
+        // The share's own folder has no name, but the field for it is never empty.
+        body.extend(if name.is_empty() { vec![0] } else { name });
         Ok(self.ask(command::CREATE, &body)?.0)
     }
 
@@ -334,7 +335,7 @@ impl Talk<'_> {
         &mut self,
         path: &str,
         opening: Opening,
-        create_bytes: Option<u64>,
+        wanted: Wanted,
     ) -> Result<([u8; 16], Facts), Fault> {
         let mut options = 0;
         if opening.is_unbuffered {
@@ -343,24 +344,35 @@ impl Talk<'_> {
         if opening.is_write_through {
             options |= option::WRITE_THROUGH;
         }
-        // Open one that is there, or make one.
-        let disposition = if create_bytes.is_some() { 3 } else { 1 };
+        // Open one that is there, or make one where there is none.
+        let disposition = if wanted.is_new() { 2 } else { 1 };
         let mut answer = self.create(path, access::READ_WRITE, disposition, options)?;
         let mut facts = facts();
-        if status::forbids_writing(answer.head.status) && create_bytes.is_none() {
+        if status::forbids_writing(answer.head.status) && !wanted.is_new() {
             facts.is_read_only = true;
             answer = self.create(path, access::READ, disposition, options)?;
         }
-        let what = if create_bytes.is_some() { "creating" } else { "opening" };
+        if wanted == Wanted::FileOrPlace && answer.head.status == status::NO_SUCH_FILE {
+            facts.is_missing = true;
+            (answer, facts.is_read_only) = self.open_folder(path)?;
+        }
+        let what = if wanted.is_new() { "creating" } else { "opening" };
         let answer = answer.good(&format!("{what} '{path}'"))?;
         let file = answer.part(128, 16)?.try_into().expect("sixteen bytes");
-        facts.size_bytes = answer.u64(112)?;
-        if let Some(bytes) = create_bytes {
-            self.resize(&file, bytes)?;
-            facts.size_bytes = bytes;
-        }
+        facts.size_bytes = if facts.is_missing { 0 } else { answer.u64(112)? };
         self.learn_volume(&file, opening, &mut facts)?;
         Ok((file, facts))
+    }
+
+    /// Opens the folder that a file would be in; whether no file can be made there.
+    fn open_folder(&mut self, path: &str) -> Result<(Answer, bool), Fault> {
+        let folder = path.rsplit_once('\\').map_or("", |(folder, _)| folder);
+        let options = option::DIRECTORY_FILE;
+        let answer = self.create(folder, access::READ_AND_ADD, 1, options)?;
+        if status::forbids_writing(answer.head.status) {
+            return Ok((self.create(folder, access::READ_ATTRIBUTES, 1, options)?, true));
+        }
+        Ok((answer, false))
     }
 
     /// What the server says of sectors, and which file system it names.
@@ -451,12 +463,12 @@ fn be_guest(
 ) -> Result<&'static str, Fault> {
     if credentials.is_some_and(|known| !known.password().is_empty()) {
         let text = "the server does not know the user, and took the login for a guest's: see \
-                    FATHOM_CREDENTIALS=FILE";
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     if agreed.must_sign || address.is_signed || address.is_encrypted {
         let text = "signing or encryption is required, and a guest has no key for it: log in with \
-                    FATHOM_CREDENTIALS=FILE";
+                    --credentials=FILE";
         return Err(Fault::new(FaultKind::Credentials, text));
     }
     Ok(", as guest")

@@ -4,6 +4,7 @@ use crate::fault::{Fault, FaultKind, errno};
 
 pub(super) const PENDING: u32 = 0x0000_0103;
 pub(super) const MORE_PROCESSING: u32 = 0xC000_0016;
+pub(super) const NO_SUCH_FILE: u32 = 0xC000_0034;
 pub(super) const END_OF_FILE: u32 = 0xC000_0011;
 
 /// An error number; never 0.
@@ -39,7 +40,7 @@ pub(super) fn forbids_writing(status: u32) -> bool {
 pub(super) fn fault(status: u32, what: &str) -> Fault {
     let (kind, why) = match status {
         0xC000_006D | 0xC000_006A | 0xC000_0064 => {
-            (FaultKind::Credentials, "user or password is wrong: see FATHOM_CREDENTIALS=FILE")
+            (FaultKind::Credentials, "user or password is wrong: see --credentials=FILE")
         }
         0xC000_006E => {
             (FaultKind::Credentials, "the account is restricted (an empty password, perhaps)")
@@ -53,7 +54,8 @@ pub(super) fn fault(status: u32, what: &str) -> Fault {
         }
         0xC000_00A2 => (FaultKind::ReadOnly, "the share is read-only"),
         0xC000_00CC => (FaultKind::NotFound, "the server has no such share"),
-        0xC000_0034 => (FaultKind::NotFound, "there is no such file"),
+        NO_SUCH_FILE => (FaultKind::NotFound, "there is no such file"),
+        0xC000_0035 => (FaultKind::Busy, "there is a file of this name by now"),
         0xC000_003A => (FaultKind::NotFound, "there is no such directory"),
         0xC000_0033 => (FaultKind::Invalid, "the name has signs that the server does not take"),
         0xC000_00BA => (FaultKind::Invalid, "it is a directory"),

@@ -41,6 +41,7 @@ pub(super) mod flag {
 pub(super) mod option {
     pub const WRITE_THROUGH: u32 = 0x02;
     pub const NO_INTERMEDIATE_BUFFERING: u32 = 0x08;
+    pub const DIRECTORY_FILE: u32 = 0x01;
     pub const NON_DIRECTORY_FILE: u32 = 0x40;
     pub const DELETE_ON_CLOSE: u32 = 0x1000;
 }
@@ -50,6 +51,9 @@ pub(super) mod access {
     pub const READ: u32 = 0x0012_0081;
     /// The same, and data and attributes are written.
     pub const READ_WRITE: u32 = READ | 0x0106;
+    /// Of a folder: it is read, and files are added.
+    pub const READ_AND_ADD: u32 = READ | 0x02;
+    pub const READ_ATTRIBUTES: u32 = 0x0012_0080;
     pub const DELETE: u32 = 0x0011_0000;
 }
 

@@ -37,6 +37,7 @@ pub mod ring;
 pub mod socket;
 pub mod space;
 mod stream;
+pub mod terminal;
 pub mod thread;
 pub mod tick_clock;
 pub mod trace;

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
     from fathom.stats import SteadyState
     from fathom.store import Store
 
-__all__ = ["Conditioning", "resume_any", "run_fill", "run_settling", "run_writing"]
+__all__ = [
+    "Conditioning",
+    "resume_any",
+    "run_fill",
+    "run_served_fill",
+    "run_settling",
+    "run_writing",
+]
 
 _KINDS = ("fill", "wipc", "wdpc")
 
@@ -66,6 +73,21 @@ def run_fill(store: Store, target: str, asked: Asked, *, as_json: bool) -> None:
     if asked.only_missing and not as_json:
         typer.echo(f"reading {target} for what is empty", err=True)
     _fill(store, preparing.plan_fill(store, target, asked), asked.permission, as_json=as_json)
+
+
+def run_served_fill(target: str, asked: Asked, *, as_json: bool) -> None:
+    """Make a file that another host serves."""
+    found = preparing.fill_served(target, asked)
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+        return
+    size = f"{found.size_bytes:,} bytes"
+    words = {
+        "made": f"made, with {size} of data",
+        "replaced": f"made again, with {size} of data",
+        "kept": f"kept: its {size} are data that fathom made before",
+    }
+    typer.echo(f"{target}: {words[found.fate]}")
 
 
 def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:

@@ -13,7 +13,12 @@ import typer
 
 import fathom
 from fathom._permission import Permission
-from fathom.cli.commands._prepare_do import Conditioning, resume_any, run_fill
+from fathom.cli.commands._prepare_do import (
+    Conditioning,
+    resume_any,
+    run_fill,
+    run_served_fill,
+)
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, is_there, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.verbs import Passing
@@ -129,6 +134,9 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
                 only_missing=only_missing,
                 permission=permission,
             )
+            if preparing.is_served_file(target or ""):
+                run_served_fill(target or "", asked, as_json=as_json)
+                return
             run_fill(opened, target or "", asked, as_json=as_json)
     except fathom.RunInterrupted as interruption:
         fail(interruption, exit_code(interruption))

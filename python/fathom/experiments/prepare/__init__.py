@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from fathom.experiments.prepare.filling import Asked, Filled, fill, plan_fill
     from fathom.experiments.prepare.looking import Look, look, look_data
+    from fathom.experiments.prepare.served import ServedFill, fill_served, is_served_file
     from fathom.experiments.prepare.settling import Settled, plan_settling, settle
     from fathom.experiments.prepare.target import TargetFacts, target_facts
     from fathom.experiments.prepare.write import Meter, Progress, Written
@@ -35,6 +36,7 @@ __all__ = [
     "Look",
     "Meter",
     "Progress",
+    "ServedFill",
     "Settled",
     "TargetFacts",
     "Written",
@@ -43,6 +45,8 @@ __all__ = [
     "estimate_settling",
     "estimate_writing",
     "fill",
+    "fill_served",
+    "is_served_file",
     "known_rate",
     "look",
     "look_data",

@@ -82,7 +82,8 @@ def refuse_address(path: str | os.PathLike[str]) -> None:
     if is_address(path):
         raise InvalidRequestError(
             f"{path} is served by another host and cannot be prepared; write to it by a run, as "
-            f"fathom run -w100 -b1M -si -Zr {path} does, or prepare it on its server"
+            f"fathom run -w100 -b1M -si -Zr {path} does, make a file on a share or export with "
+            "fathom prepare fill --size 10G, or prepare it on its server"
         )
 
 

@@ -145,8 +145,15 @@ pub fn parse(args: &[String], outside: &Outside<'_>) -> Result<Invocation, Parse
         let (journal, targets) = (journal.into(), targets.to_vec());
         let format = only_shown(&options, &draft)?;
         let json_file = draft.job.json_file.clone();
-        let faults = draft.overrides.faults;
-        let request = VerifyRequest { command_line, journal, targets, format, json_file, faults };
+        let request = VerifyRequest {
+            command_line,
+            journal,
+            targets,
+            format,
+            credentials: draft.job.credentials.clone(),
+            json_file,
+            faults: draft.overrides.faults,
+        };
         return Ok(Invocation::VerifyOnly(Box::new(request)));
     }
     finish(draft, targets, command_line, outside)
@@ -170,7 +177,7 @@ fn only_shown(
     options: &[Result<Switch<'_>, ParseError>],
     draft: &Draft,
 ) -> Result<ResultFormat, ParseError> {
-    let allowed = ["R", "-json", "-io-timeout", "-verify-only"];
+    let allowed = ["R", "-json", "-io-timeout", "-credentials", "-verify-only"];
     nothing_beside("--verify-only", &allowed, options, draft)?;
     Ok(draft.overrides.format.unwrap_or(draft.profile.format))
 }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use super::checks::Found;
 use super::threads::Use;
 use super::{EngineKind, Place, Resolver, facts, kind_of};
+use crate::errors::Kind;
 use crate::network::{RemoteFacts, RemotePlan};
 use crate::plan::TargetKind;
-use crate::request::{EngineChoice, Target, TimeSpan};
+use crate::request::{Caching, EngineChoice, Target, TimeSpan};
 use crate::result::WarningKind;
 use crate::storage;
 
@@ -23,14 +24,29 @@ pub(super) fn is_remote(target: &Target) -> bool {
 
 impl Resolver<'_> {
     /// What a target over the network is, with all that speaks against the request.
-    pub(super) fn find_remote(&mut self, place: Place<'_>, is_made: bool) -> Option<Found> {
+    pub(super) fn find_remote(
+        &mut self,
+        place: Place<'_>,
+        made_bytes: Option<u64>,
+    ) -> Option<Found> {
         let target = place.target;
         let name = &target.path;
         let known = match self.facts.remotes.get(name.as_str()) {
             Some(Ok(known)) => known,
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                let remedy = "start its server, or correct the address";
+                let remedy = match why.kind {
+                    Kind::NotFound if name.is_of_files() => {
+                        "create it with -c<size>, or correct the address"
+                    }
+                    Kind::NotFound => "correct the address",
+                    Kind::Credentials => "give user and password with --credentials=FILE",
+                    Kind::Denied if name.has_users() => {
+                        "give a user who may with --credentials=FILE"
+                    }
+                    Kind::Denied => "have the server allow it to this host and user",
+                    _ => "start its server, or correct the address",
+                };
                 self.findings.target_is(why.kind, message, remedy);
                 return None;
             }
@@ -40,33 +56,42 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        if is_made || super::files::create_bytes(target).is_some() {
+        let is_made = made_bytes.is_some();
+        if is_made && !known.is_file {
             let message = format!("the target '{name}' is {} and cannot be created", known.kind);
             self.findings.target(message, "leave -c out to use it as it is");
             return None;
         }
-        self.check_abilities(target, known);
+        if known.is_missing && !is_made {
+            let message = format!("the target '{name}' does not exist");
+            let remedy = "create it with -c<size>, or correct the address";
+            self.findings.target_is(Kind::NotFound, message, remedy);
+            return None;
+        }
+        self.check_abilities(target, known, is_made);
         self.check_units(target, known);
         Some(Found {
             path: PathBuf::from(name.as_str()),
             kind: TargetKind::Network,
-            size_bytes: known.size_bytes,
+            size_bytes: made_bytes.unwrap_or(known.size_bytes),
             sector_bytes: known.block_bytes_min.max(1),
             remote: Some(Box::new(RemotePlan {
                 facts: known.clone(),
                 connections: self.options.connections.unwrap_or(1),
+                is_unbuffered: target.caching == Caching::Unbuffered,
                 timeout: facts::patience(self.profile),
             })),
         })
     }
 
     /// What the server does not do.
-    fn check_abilities(&mut self, target: &Target, known: &RemoteFacts) {
+    fn check_abilities(&mut self, target: &Target, known: &RemoteFacts, is_made: bool) {
         let name = &target.path;
-        if known.is_read_only && target.is_changed() {
+        if known.is_read_only && (target.is_changed() || is_made) {
             let message = format!("the server offers '{name}' for reading only");
-            let remedy = "test reads only, with -w0, or have the server offer it for writing";
-            self.findings.target_is(crate::errors::Kind::ReadOnly, message, remedy);
+            let remedy =
+                "test reads only, with -w0 and without -c, or have the server offer it for writing";
+            self.findings.target_is(Kind::ReadOnly, message, remedy);
         }
         let is_mapped = target.memory_mapped || target.flush.is_some();
         let lacks = [
@@ -86,7 +111,7 @@ impl Resolver<'_> {
         for (_, what, options) in lacks.into_iter().filter(|(is_wanted, ..)| *is_wanted) {
             let message = format!("'{name}' is {}, which cannot {what}", known.kind);
             let remedy = format!("leave {options} out");
-            self.findings.target_is(crate::errors::Kind::Unsupported, message, remedy);
+            self.findings.target_is(Kind::Unsupported, message, remedy);
         }
     }
 

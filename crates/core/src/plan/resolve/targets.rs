@@ -81,7 +81,7 @@ impl Resolver<'_> {
             return Some(self.virtual_target(target));
         }
         if super::remote::is_remote(target) {
-            return self.find_remote(place, made_bytes.is_some());
+            return self.find_remote(place, made_bytes);
         }
         let facts = self.facts;
         let known = match facts.targets.get(name.as_str()) {

@@ -488,6 +488,11 @@ pub fn engine(draft: &mut Draft, value: &str) -> Applied {
     Ok(())
 }
 
+pub fn credentials(draft: &mut Draft, value: &str) -> Applied {
+    draft.job.credentials = Some(file_name(value)?.into());
+    Ok(())
+}
+
 pub fn connections(draft: &mut Draft, value: &str) -> Applied {
     draft.job.request.options.connections = Some(positive(value)?);
     Ok(())

@@ -76,6 +76,22 @@ pub const FLAGS: &[Flag] = &[
         ..LONG
     },
     Flag {
+        name: "-credentials",
+        form: "--credentials=<file>",
+        unit: "path",
+        default: "the file that FATHOM_CREDENTIALS names, else FATHOM_USER and FATHOM_PASSWORD",
+        limits: "a file that only its owner may read (mode 0600)",
+        short: "user and password for targets over the network",
+        long: "In the format of mount.cifs: lines with username=, password= and domain=. They are used for \
+               SMB. No password is taken on the command line or in an address, and \
+               none stands in any output. At a terminal, the password is asked for where a server wants \
+               one and none was given.",
+        is_for_one_run: true,
+        example: "--credentials=/root/nas.credentials",
+        apply: apply::credentials,
+        ..LONG
+    },
+    Flag {
         name: "-rate",
         form: "--rate=<count>",
         unit: "I/Os per second",

@@ -102,3 +102,22 @@ fn a_server_that_does_not_answer_keeps_its_kind() {
     assert_eq!(errors.0[0].kind, Kind::Unreachable);
     assert!(errors.to_string().contains("connecting failed"), "{errors}");
 }
+
+#[test]
+fn a_file_that_is_made_has_its_size_and_one_that_is_missing_is_told() {
+    const FILE: &str = "smb://storage/share/file";
+    let facts = |is_missing| {
+        let mut host = host();
+        let file = RemoteFacts { is_file: true, is_missing, size_bytes: 0, ..served() };
+        host.remotes.insert(FILE.into(), Ok(file));
+        host
+    };
+    let made = span(vec![Target { create_bytes: Some(2 * MIB), ..named(FILE) }]);
+    for is_missing in [false, true] {
+        let resolved = with(made.clone(), &RunOptions::default(), &facts(is_missing));
+        let plan = resolved.expect("a plan").plan.spans.remove(0);
+        assert_eq!((plan.create.len(), plan.targets[0].size_bytes), (1, 2 * MIB));
+    }
+    let error = error_of(span(vec![named(FILE)]), &facts(true));
+    assert_says(&error, ErrorClass::Target, &[FILE, "does not exist", "-c<size>"]);
+}

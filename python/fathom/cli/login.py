@@ -1,0 +1,72 @@
+"""User and password for targets over the network: from a file, or typed at a terminal."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fathom import _fathom
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typer.core import TyperOption
+
+__all__ = ["ask_for_password", "credentials_option"]
+
+_VARIABLE = "FATHOM_CREDENTIALS"
+# How addresses of servers with users begin.
+_BEGINNINGS = ("smb://", "\\\\")
+
+
+def _use(value: str | None) -> None:
+    """Use a file from now on, also in the processes that this one starts."""
+    if value is None:
+        return
+    path = Path(value).absolute()
+    _fathom.check_credentials(str(path))
+    os.environ[_VARIABLE] = str(path)
+
+
+def _with_credentials(
+    *,
+    credentials: Annotated[
+        str | None,
+        typer.Option(
+            is_eager=True,
+            callback=_use,
+            help="User and password for servers, as mount.cifs has them, in a file with mode 0600.",
+        ),
+    ] = None,
+) -> None:
+    del credentials
+
+
+def credentials_option() -> TyperOption:
+    """Return ``--credentials``."""
+    alone = typer.Typer(add_completion=False)
+    alone.command()(_with_credentials)
+    command: Any = typer.main.get_command(alone)
+    (found,) = (one for one in command.params if one.name == "credentials")
+    found.expose_value = False
+    return found  # type: ignore[no-any-return]
+
+
+def ask_for_password(arguments: Iterable[str]) -> None:
+    """Ask once for the first server that wants a password, at a terminal, if none was given."""
+    arguments = list(arguments)
+    addresses = [one for one in arguments if one.lower().startswith(_BEGINNINGS)]
+    is_given = any(one.startswith("--credentials") for one in arguments)
+    if not addresses or is_given or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    wanted = next(filter(None, map(_fathom.login_wanted, addresses)), None)
+    if wanted is None:
+        return
+    server, user = wanted
+    user = user or typer.prompt(f"User on {server}", err=True)
+    _fathom.log_in(user, getpass.getpass(f"Password of {user} on {server}: "))

@@ -1,0 +1,201 @@
+"""Servers of storage on loopback, each with a folder of its own, for who needs one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["KINDS", "PASSWORD", "Ganesha", "Nbdkit", "Samba", "Server"]
+
+PASSWORD = "pass w0rd"  # noqa: S105 - Of a server that lives as long as its test.
+_STARTS_WITHIN_S = 20.0
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody uses."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+class Server:
+    """A server whose files lie in ``folder``; it can be killed, and started again with them."""
+
+    name = ""
+    program = ""
+    # Whether only root can run it.
+    needs_root = False
+
+    def __init__(self, place: Path) -> None:
+        """Prepare it; nothing is started."""
+        self.place = place.absolute()
+        self.folder = self.place / "served"
+        self.folder.mkdir(parents=True)
+        self.port = free_port()
+        self.child: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def obstacle(cls) -> str | None:
+        """Return why it cannot run here; None if it can."""
+        if shutil.which(cls.program) is None:
+            return f"there is no {cls.program}"
+        if cls.needs_root and os.geteuid():
+            return f"{cls.program} needs root"
+        return None
+
+    def address(self, name: str) -> str:
+        """Return the address of a file."""
+        raise NotImplementedError
+
+    def command(self) -> Sequence[str]:
+        """Return what starts it."""
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        """Return what its clients need of their environment."""
+        return {}
+
+    def start(self) -> None:
+        """Start it, and wait until it listens."""
+        with (self.place / "out").open("wb") as out:
+            self.child = subprocess.Popen(
+                self.command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        end = time.monotonic() + _STARTS_WITHIN_S
+        while time.monotonic() < end and self.child.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.02)
+        words = (self.place / "out").read_text(errors="replace")
+        raise RuntimeError(f"{self.program} does not begin: {words}")
+
+    def kill(self) -> None:
+        """Kill it with the processes that it made."""
+        if self.child is None:
+            return
+        children = _children(self.child.pid)
+        for pid in [self.child.pid, *children]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.child.wait()
+        self.child = None
+
+
+def _children(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        return [int(word) for word in words.split()]
+    return []
+
+
+class Nbdkit(Server):
+    """nbdkit with files of a folder."""
+
+    name = "NBD"
+    program = "nbdkit"
+
+    def address(self, name: str) -> str:
+        """Return the address of an export."""
+        return f"nbd://127.0.0.1:{self.port}/{name}"
+
+    def command(self) -> Sequence[str]:
+        """Return what starts it."""
+        where = ["--ipaddr=127.0.0.1", f"--port={self.port}"]
+        return ["nbdkit", "--foreground", "--threads=16", *where, "file", f"dir={self.folder}"]
+
+
+class Samba(Server):
+    """Samba's smbd with the shares `share`, for guests, and `closed`, with a password."""
+
+    name = "SMB"
+    program = "smbd"
+    needs_root = True
+
+    def __init__(self, place: Path) -> None:
+        """Write its configuration and its password database."""
+        super().__init__(place)
+        self.user = pwd.getpwuid(os.geteuid()).pw_name
+        for name in ("private", "state", "cache", "lock", "pid", "ncalrpc"):
+            (self.place / name).mkdir()
+        (self.place / "smb.conf").write_text(self._configuration(), encoding="utf-8")
+        subprocess.run(
+            ["smbpasswd", "-c", str(self.place / "smb.conf"), "-s", "-a", self.user],  # noqa: S607
+            input=f"{PASSWORD}\n{PASSWORD}\n".encode(),
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+
+    def _configuration(self) -> str:
+        place = self.place
+        return (
+            "[global]\nserver role = standalone server\ninterfaces = lo\n"
+            f"smb ports = {self.port}\nbind interfaces only = yes\nprivate dir = {place}/private\n"
+            f"state directory = {place}/state\ncache directory = {place}/cache\n"
+            f"lock directory = {place}/lock\npid directory = {place}/pid\n"
+            f"ncalrpc dir = {place}/ncalrpc\nlog file = {place}/log\npassdb backend = tdbsam\n"
+            "map to guest = Bad User\ndisable netbios = yes\nload printers = no\n"
+            "printcap name = /dev/null\ndisable spoolss = yes\n"
+            f"[share]\npath = {self.folder}\nread only = no\nguest ok = yes\n"
+            f"force user = {self.user}\n"
+            f"[closed]\npath = {self.folder}\nread only = no\nforce user = {self.user}\n"
+        )
+
+    def address(self, name: str) -> str:
+        """Return the address of a file for guests."""
+        return f"smb://127.0.0.1:{self.port}/share/{name}"
+
+    def closed_address(self, name: str) -> str:
+        """Return the address of the same file for who has a password."""
+        return f"smb://127.0.0.1:{self.port}/closed/{name}"
+
+    def command(self) -> Sequence[str]:
+        """Return what starts it."""
+        return ["smbd", "--foreground", "--debug-stdout", "-s", str(self.place / "smb.conf")]
+
+
+class Ganesha(Server):
+    """NFS-Ganesha with one export of version 4."""
+
+    name = "NFS"
+    program = "ganesha.nfsd"
+    needs_root = True
+
+    def __init__(self, place: Path) -> None:
+        """Write its configuration."""
+        super().__init__(place)
+        (self.place / "recovery").mkdir()
+        (self.place / "ganesha.conf").write_text(
+            f"NFS_CORE_PARAM {{ NFS_Port = {self.port}; MNT_Port = {free_port()};\n"
+            "NFS_Protocols = 4; Bind_addr = 127.0.0.1; Enable_NLM = false;\n"
+            "Enable_RQUOTA = false; }\n"
+            "NFSv4 { Graceless = true; RecoveryBackend = fs;\n"
+            f'RecoveryRoot = "{self.place}/recovery"; }}\n'
+            f"EXPORT {{ Export_Id = 1; Path = {self.folder}; Pseudo = /export;\n"
+            "Access_Type = RW; Squash = No_Root_Squash; SecType = sys; Protocols = 4;\n"
+            "Transports = TCP; FSAL { Name = VFS; } }\n",
+            encoding="utf-8",
+        )
+
+    def address(self, name: str) -> str:
+        """Return the address of a file."""
+        return f"nfs://127.0.0.1:{self.port}/export/{name}"
+
+    def command(self) -> Sequence[str]:
+        """Return what starts it."""
+        files = ["-f", "ganesha.conf", "-L", "log", "-p", "ganesha.pid"]
+        places = [one if one.startswith("-") else str(self.place / one) for one in files]
+        return ["ganesha.nfsd", "-F", "-N", "NIV_EVENT", *places]
+
+
+KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha)
