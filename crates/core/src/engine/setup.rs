@@ -467,8 +467,8 @@ pub fn ring(
     Ok(UringBackend::new(ring).with_workers(format!("served by kernel workers{words}"), batch))
 }
 
-/// Whether a ring would wait for the I/O of any target within the call that hands it over although others are to
-/// be in flight meanwhile. One I/O at a time is better waited for: a worker would only add its own waking.
+/// Whether a ring would wait for the I/O of any target within the call that hands it over although others
+/// are to be in flight meanwhile. One I/O at a time is better waited for: a worker would only add its waking.
 fn needs_workers(resources: &Resources) -> bool {
     // A server that does not even tell what its file system is called is one, too.
     let is_waited_for =
