@@ -173,9 +173,9 @@ impl Case<'_> {
         (AnsweredBy::NotCounted, words)
     }
 
-    /// The kernel reads the file of a loop device on nobody's account, and a process that serves a file system
-    /// on its own, and a cache of either may answer: what others do on the disk meanwhile cannot be told from
-    /// what the load did.
+    /// The kernel reads the file of a loop device on nobody's account, and a process that serves a file
+    /// system on its own, and a cache of either may answer: what others do on the disk meanwhile cannot be
+    /// told from what the load did.
     fn masked(&self, asked: &[Direction], names: &str) -> Option<String> {
         let layers = || self.origin().layers.iter().map(|&layer| self.layer(layer));
         let cached = layers().find(|layer| layer.is_cached_loop());
@@ -221,8 +221,8 @@ impl Case<'_> {
                 (ri + one.read_ios, rb + one.read_bytes, wi + one.write_ios, wb + one.write_bytes)
             });
         }
-        // What this process fetched is known beside what the devices did for everybody. What it wrote may still
-        // be in a cache, and counts where nothing else does.
+        // What this process fetched is known beside what the devices did for everybody. What it wrote may
+        // still be in a cache, and counts where nothing else does.
         let fetched = process.map(|own| own.read_bytes);
         let written = process.map(|own| own.write_bytes).filter(|_| seen.is_none());
         // The window may be shorter than the measured time by what the coordinator came late.

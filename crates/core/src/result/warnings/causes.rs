@@ -38,7 +38,10 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
         if let Some(cause) = throttled(group) {
             warnings.push(seen.warning(WarningKind::CpuThrottled, cause.words, cause.remedy));
         }
-        warnings.extend(group.io.iter().filter_map(|limit| limited(seen, group, limit)));
+        let limits = group.io.iter().filter_map(|limit| limited(seen, group, limit));
+        warnings.extend(
+            limits.map(|cause| seen.warning(WarningKind::IoLimited, cause.words, cause.remedy)),
+        );
     }
     if let Some(cause) = contended(seen).filter(|_| !is_rate_met(seen)) {
         warnings.push(seen.warning(WarningKind::CpuContended, cause.words, cause.remedy));
@@ -47,11 +50,14 @@ pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
     warnings
 }
 
-/// What outside of this run kept its threads from running, if anything did: the greatest of all.
+/// What outside of this run kept its threads or their I/Os from getting on, if anything did: the greatest of
+/// all.
 pub(super) fn outside(seen: &Seen) -> Option<Cause> {
-    let groups = seen.measured.beneath.iter().flat_map(|beneath| &beneath.groups);
-    let throttled = groups.filter_map(throttled);
-    throttled.chain(contended(seen)).max_by(|one, other| one.share.total_cmp(&other.share))
+    let groups = || seen.measured.beneath.iter().flat_map(|beneath| &beneath.groups);
+    let limits =
+        groups().flat_map(|group| group.io.iter().filter_map(|limit| limited(seen, group, limit)));
+    let all = groups().filter_map(throttled).chain(limits).chain(contended(seen));
+    all.max_by(|one, other| one.share.total_cmp(&other.share))
 }
 
 /// A quota that stopped this process.
@@ -160,7 +166,7 @@ pub(super) fn others_percent(seen: &Seen, os_id: u32, busy_percent: f64) -> f64 
 pub(super) const OTHERS_PERCENT: f64 = OTHERS * 100.0;
 
 /// A limit of I/O that was reached. Where a rate was asked for and kept, it is that rate.
-fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Warning> {
+fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     let layer = limit.layer?;
     let beneath = seen.measured.beneath.as_ref()?;
     let seen_there = beneath.layers.get(layer as usize)?.seen;
@@ -181,7 +187,7 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Warning>
         LimitKind::ReadBytesPerS => "bytes read per second",
         LimitKind::WriteBytesPerS => "bytes written per second",
     };
-    let evidence = format!(
+    let words = format!(
         "the control group {} allows {} {what} of {}, and {done:.1} there were: the limit was measured, \
          and not the device",
         group.folder,
@@ -190,7 +196,7 @@ fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Warning>
     );
     let remedy =
         "raise or remove the limit (io.max, blkio.throttle) for the measurement".to_owned();
-    Some(seen.warning(WarningKind::IoLimited, evidence, remedy))
+    Some(Cause { share: (done / limit.limit_per_s.max(1) as f64).min(1.0), words, remedy })
 }
 
 /// The longest stretch in which a thread waited for I/Os and none came back. A thread that sleeps until an

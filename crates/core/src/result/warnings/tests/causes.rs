@@ -105,8 +105,20 @@ fn others_that_starve_the_threads_are_named_and_no_other_cause_is() {
     has(&found.evidence, &["1.90 of 2 CPUs", "process 7 (yes) 1.00", "55.0 % of their time"]);
 }
 
-/// Two threads that may use one CPU wait for each other: "the threads waited 79.6 % of their time", and others
-/// were said to be all of it.
+/// "Look for what stalled the target (kernel log)" was said where a limit of 400 reads a second held them
+/// back.
+#[test]
+fn a_stall_under_a_limit_of_io_is_put_down_to_the_limit() {
+    let stall = Stall { thread: 0, from_ns: 0, length_ns: SECOND };
+    let groups = vec![limited(LimitKind::ReadIops, 300, Some(307.5))];
+    let warnings = said(Beneath { stalls: vec![stall], groups, ..beneath() }, |_| {});
+    let found = warnings.iter().find(|one| one.kind == WarningKind::Stalled).unwrap();
+    has(&found.evidence, &["; in the measured time the control group", "300 reads per second"]);
+    has(&found.remedy, &["raise or remove the limit"]);
+}
+
+/// Two threads that may use one CPU wait for each other: "the threads waited 79.6 % of their time", and
+/// others were said to be all of it.
 #[test]
 fn threads_that_share_a_cpu_are_not_all_explained_by_others() {
     let shared = |others, waited| {
