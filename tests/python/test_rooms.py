@@ -52,6 +52,7 @@ DOORS = {
     "cli/fleet_choice.py": "options, as Typer gives them",
     "cli/views/progress.py": "events of the engine",
     "experiments/compare/interleaved.py": "a plan, as the store keeps it",
+    "experiments/density/kept.py": "a plan and an outcome, as the store keeps them",
     "experiments/density/runners.py": "events of the engine",
     "experiments/prepare/write.py": "a plan, as the store keeps it, and events of the engine",
     "experiments/sweep/plan.py": "a plan, as the store keeps it",

@@ -112,7 +112,7 @@ _PLACES = (
 _LOOKS = re.compile(r"--explain|--doctor|--list|--verify-only")
 _NOT_RUN = re.compile(
     r"--resume last|--runner|fathom delete|--wdpc|fathom assess|@12|prepare fill (?!.*--size)|"
-    r"store move|\w+://"
+    r"store move|fathom lun|fathom resources lab=|\w+://"
 )
 
 # Noise may look like a change, a gate may not be able to tell, and a doctor may find something.

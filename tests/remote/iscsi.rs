@@ -88,6 +88,9 @@ impl Drop for Tgt {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        for end in ["", ".lock"] {
+            let _ = fs::remove_file(format!("/var/run/tgtd/socket.{}{end}", self.control));
+        }
     }
 }
 

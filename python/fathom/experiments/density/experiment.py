@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
+from fathom.experiments.density.kept import plan_from, steps_from
 from fathom.experiments.density.outcome import (
     DensityStep,
     Measured,
@@ -13,9 +14,8 @@ from fathom.experiments.density.outcome import (
     plan_words,
     sentences_of,
     stepped,
-    steps_from,
 )
-from fathom.experiments.density.plan import DensityPlan, plan_density
+from fathom.experiments.density.plan import plan_density
 from fathom.experiments.density.runners import COUNT
 from fathom.experiments.session import Forecast, Session, Step
 from fathom.store.damage import damage_told
@@ -23,6 +23,7 @@ from fathom.store.damage import damage_told
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from fathom.experiments.density.plan import DensityPlan
     from fathom.experiments.progress import Progress
     from fathom.experiments.session import Strategy
     from fathom.runners import Runner
@@ -117,7 +118,7 @@ def resumed_plan(store: Store, experiment_id: int, folder: str) -> DensityPlan:
     found = store.experiments.get(experiment_id)
     _refuse_others(found)
     with damage_told(experiment_id):
-        before = DensityPlan.from_dict(found.plan)
+        before = plan_from(found.plan)
     plan = plan_density(replace(before, folder=folder))
     if plan.version != before.version:
         raise InvalidRequestError(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fathom.databases.pgbench import DatabaseFigures
-from fathom.host import Limit
 from fathom.units import rate_words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from fathom.databases.pgbench import DatabaseFigures
     from fathom.experiments.density.plan import DensityPlan
+    from fathom.host.limit import Limit
 
 __all__ = [
     "LINEAR_SHARE",
@@ -22,7 +22,6 @@ __all__ = [
     "plan_words",
     "sentences_of",
     "stepped",
-    "steps_from",
 ]
 
 LINEAR_SHARE = 0.9
@@ -181,17 +180,3 @@ def outcome_of(
         "sentences": sentences_of(plan, steps, failure),
         "steps": [asdict(one) for one in steps],
     }
-
-
-def steps_from(outcome: Mapping[str, Any]) -> list[DensityStep]:
-    """Return the steps of what the store keeps, as ``outcome_of`` wrote them."""
-    return [
-        DensityStep(
-            **{
-                **one,
-                "limit": Limit(**one["limit"]),
-                "members": tuple(DatabaseFigures(**member) for member in one["members"]),
-            }
-        )
-        for one in outcome.get("steps", ())
-    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom import engine
 from fathom.databases.account import account_for
@@ -16,7 +16,7 @@ from fathom.units import size_words
 from fathom.workloads import WorkloadError, find_workload, run_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["POSTGRESQL", "DensityPlan", "plan_density"]
 
@@ -81,11 +81,6 @@ class DensityPlan:
     def as_dict(self) -> dict[str, object]:
         """Return the plan as JSON has it, without what says nothing."""
         return {name: one for name, one in asdict(self).items() if one not in (None, "")}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> DensityPlan:
-        """Return the plan that ``as_dict`` wrote."""
-        return cls(**{**data, "counts": tuple(data["counts"])})
 
     def foreseen_s(self) -> float:
         """Return about how long it takes."""
