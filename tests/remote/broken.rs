@@ -45,21 +45,25 @@ fn breaks(port: u16, address: impl Fn(u16) -> String) {
         "{}",
         cut.errors
     );
-    assert_eq!((cut.sum("read", "errors"), failed(&cut, "ECONNRESET")), (8, 8), "{}", cut.errors);
+    let lost = cut.sum("read", "errors");
+    assert!((1..=8).contains(&lost) && lost == failed(&cut, "ECONNRESET"), "{}", cut.errors);
     assert_eq!(cut.network()["lost_connections"], 1);
     assert!(cut.sum("read", "ios") > 8 && cut.span()["outcome"] == "interrupted");
 
     let goes_on = with(Break::Cut, &["--on-error=count=20"]);
     assert_eq!(goes_on.code, Some(1));
-    assert_eq!(failed(&goes_on, "ECONNRESET"), 8, "{}", goes_on.errors);
-    let later = failed(&goes_on, "ENOTCONN");
-    assert_eq!(goes_on.sum("read", "errors"), 8 + later);
-    assert!((13..=20).contains(&later), "{later} after the connection was lost");
+    let (lost, later) = (failed(&goes_on, "ECONNRESET"), failed(&goes_on, "ENOTCONN"));
+    assert!((1..=8).contains(&lost), "{}", goes_on.errors);
+    // Those in flight beside the last one that was tolerated fail as well.
+    let all = goes_on.sum("read", "errors");
+    assert!(all == lost + later && (20..=28).contains(&all), "{lost} and {later}");
 
     let garbled = with(Break::Garble, &[]);
     let kind = first_failure(&garbled);
     assert_eq!((garbled.code, kind), (Some(1), &"protocol".into()), "{}", garbled.errors);
-    assert_eq!((garbled.sum("read", "errors"), failed(&garbled, "EPROTO")), (8, 8));
+    // Answers that came with the nonsense have completed, and nothing was issued behind them.
+    let lost = garbled.sum("read", "errors");
+    assert!((1..=8).contains(&lost) && lost == failed(&garbled, "EPROTO"), "{}", garbled.errors);
     assert_eq!(garbled.network()["lost_connections"], 1);
 
     let stalled = with(Break::Stall, &[]);
