@@ -115,7 +115,7 @@ class Round:
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def users(self) -> set[int]:
-        """Return the processes that hold a target open; one that is stopped does nothing with it."""
+        """Return what holds a target open; a process that is stopped does nothing with it."""
         found = set()
         for opened in Path("/proc").glob("[0-9]*/fd/*"):
             with suppress(OSError):
