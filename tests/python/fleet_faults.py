@@ -424,8 +424,8 @@ def rounds(fleet: Fleet, names: Sequence[str], count: int, seed: int) -> Iterato
             yield f"{name} {number + 1}: " + _words({k: [v] for k, v in found.items()})
         if name == "clock":
             fleet.join_again(BROKEN)
-    for name, found in took.items():
-        yield f"{name}: {count} times, the longest: {_words(found)}"
+    for name, all_of_it in took.items():
+        yield f"{name}: {count} times, the longest: {_words(all_of_it)}"
 
 
 def _words(found: dict[str, list[float]]) -> str:

@@ -139,8 +139,10 @@ def _outside_overlap_ns(whole: dict[str, Any]) -> dict[str, int]:
 
 
 def _tolerance(found: Sequence[dict[str, Any]]) -> float:
-    spans = [span["measured_ns"] for one in found for span in one["time_spans"]]
-    return max(_APART, _APART_NS / max(*spans, 1))
+    longest_ns = max(
+        (int(one["measured_ns"]) for raw in found for one in raw["time_spans"]), default=1
+    )
+    return max(_APART, _APART_NS / max(longest_ns, 1))
 
 
 def _prepared(part: HostPart, first_ns: int) -> dict[str, Any]:
