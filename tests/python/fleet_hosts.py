@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _START_S = 60.0
 _END_S = 20.0
 _CLONE_NEWNET = 0x40000000
-# Addresses for measuring (RFC 2544), which no host of a lab has: others for each process, as several
-# may have a fleet at the same time.
+# Addresses for measuring (RFC 2544), which no host of a lab has: others for each process, as
+# several may have a fleet at the same time.
 _NET = f"198.{18 + os.getpid() // 256 % 2}.{os.getpid() % 256}"
 _LOOPBACK = "127.0.0.1"
 _LOADED = (
