@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from fathom.result import Direction, Result
 
@@ -16,9 +16,9 @@ __all__ = [
     "OUTSIDE_OVERLAP_MOST",
     "HostFigures",
     "host_figures",
-    "outside_overlap_ns",
     "overlap_ns",
     "overlap_sentence",
+    "together_ns",
 ]
 
 OUTSIDE_OVERLAP_MOST = 0.01
@@ -81,48 +81,34 @@ def host_figures(result: Result) -> list[HostFigures]:
     ]
 
 
-def overlap_ns(raw: Mapping[str, Any], span: int = 0) -> int | None:
+def together_ns(spans: Iterable[tuple[int, int]]) -> int:
+    """Return for how long spans, each with its begin and its length, all last at once."""
+    known = [*spans]
+    return max(0, min(at + length for at, length in known) - max(at for at, _length in known))
+
+
+def overlap_ns(result: Result, span: int = 0) -> int | None:
     """Return for how long all parts of a result measured together; None if it has no parts."""
-    begun, ended = _begun_and_ended(raw, span)
-    return max(0, min(ended) - max(begun)) if begun else None
-
-
-def outside_overlap_ns(raw: Mapping[str, Any]) -> dict[str, int]:
-    """Return for how long each host of a result measured while not all did, by its name.
-
-    Of several time spans it is the most.
-    """
-    found: dict[str, int] = {}
-    for span in range(len(raw["time_spans"])):
-        together_ns = overlap_ns(raw, span) or 0
-        for part in raw.get("parts", ()):
-            beside_ns = int(part["time_spans"][span]["measured_ns"]) - together_ns
-            name = part["host"]["name"]
-            found[name] = max(found.get(name, 0), beside_ns)
-    return found
+    spans = [part["time_spans"][span] for part in result.raw.get("parts", ())]
+    pairs = [(int(one["began_unix_ns"]), int(one["measured_ns"])) for one in spans]
+    return together_ns(pairs) if pairs else None
 
 
 def overlap_sentence(result: Result) -> str | None:
     """Say for how long all hosts measured together; None if no fleet has measured it."""
     hosts = [one for one in host_figures(result) if one.outside_overlap_ns is not None]
-    together_ns = overlap_ns(result.raw)
-    if len(hosts) < 2 or together_ns is None:  # noqa: PLR2004 - One host is always together.
+    if len(hosts) < 2:  # noqa: PLR2004 - One host is always together.
         return None
+    shared_ns = overlap_ns(result) or 0
     most = max(hosts, key=lambda one: one.outside_overlap_ns or 0)
     beside_ns = most.outside_overlap_ns or 0
-    said = f"All {len(hosts)} hosts measured together for {together_ns / NS_PER_S:.3f} s"
-    if beside_ns <= OUTSIDE_OVERLAP_MOST * (together_ns + beside_ns):
+    said = f"All {len(hosts)} hosts measured together for {shared_ns / NS_PER_S:.3f} s"
+    if beside_ns <= OUTSIDE_OVERLAP_MOST * (shared_ns + beside_ns):
         return f"{said}."
     return (
         f"{said}. Host {most.name} did so for {beside_ns / NS_PER_S:.3f} s more, which is in the "
         "figures: measure for longer, so that it counts for less."
     )
-
-
-def _begun_and_ended(raw: Mapping[str, Any], span: int) -> tuple[list[int], list[int]]:
-    spans = [part["time_spans"][span] for part in raw.get("parts", ())]
-    begun = [int(one["began_unix_ns"]) for one in spans]
-    return begun, [at + int(one["measured_ns"]) for at, one in zip(begun, spans, strict=True)]
 
 
 def _totals(result: Result) -> dict[str, Direction]:

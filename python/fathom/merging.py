@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fathom import _fathom
 from fathom.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 __all__ = ["merge", "merged_text"]
 
@@ -30,10 +30,10 @@ def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
         ``RunHandle.start`` takes an instant).
 
     """
-    return Result.from_json(merged_text((one.raw for one in results), tolerance))
+    return Result.from_json(merged_text((json.dumps(dict(one.raw)) for one in results), tolerance))
 
 
-def merged_text(results: Iterable[Mapping[str, Any]], tolerance: float) -> str:
+def merged_text(texts: Iterable[str], tolerance: float) -> str:
     """Return in the JSON form what ``merge`` does, of results in that form.
 
     Raises
@@ -42,4 +42,4 @@ def merged_text(results: Iterable[Mapping[str, Any]], tolerance: float) -> str:
         As ``merge``.
 
     """
-    return _fathom.merge_results([json.dumps(dict(one)) for one in results], tolerance)
+    return _fathom.merge_results([*texts], tolerance)

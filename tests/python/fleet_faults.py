@@ -115,7 +115,7 @@ class Round:
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
 
     def users(self) -> set[int]:
-        """Return the processes that hold a target open; one that is stopped does nothing with it."""
+        """Return what holds a target open; a process that is stopped does nothing with it."""
         found = set()
         for opened in Path("/proc").glob("[0-9]*/fd/*"):
             with suppress(OSError):
@@ -424,8 +424,8 @@ def rounds(fleet: Fleet, names: Sequence[str], count: int, seed: int) -> Iterato
             yield f"{name} {number + 1}: " + _words({k: [v] for k, v in found.items()})
         if name == "clock":
             fleet.join_again(BROKEN)
-    for name, found in took.items():
-        yield f"{name}: {count} times, the longest: {_words(found)}"
+    for name, all_of_it in took.items():
+        yield f"{name}: {count} times, the longest: {_words(all_of_it)}"
 
 
 def _words(found: dict[str, list[float]]) -> str:

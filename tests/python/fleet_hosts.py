@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 _START_S = 60.0
 _END_S = 20.0
 _CLONE_NEWNET = 0x40000000
-# Addresses for documentation (RFC 5737), which no host of a lab has.
-_NET = "198.51.100"
+# Addresses for measuring (RFC 2544), which no host of a lab has: others for each process, as
+# several may have a fleet at the same time.
+_NET = f"198.{18 + os.getpid() // 256 % 2}.{os.getpid() % 256}"
 _LOOPBACK = "127.0.0.1"
 _LOADED = (
     "fleet_hosts",
@@ -219,11 +220,16 @@ def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
         made.callback(coordinator.end)
         coordinator.wait_for("coordinator of version")
         fleet = Fleet(folder, address, coordinator, {}, places)
-        made.callback(lambda: [one.end() for one in fleet.hosts.values()])
+        made.callback(_end_all, fleet)
         fleet.hosts.update({name: fleet.join(name) for name in names})
         for host in fleet.hosts.values():
             host.wait_for("has joined")
         yield fleet
+
+
+def _end_all(fleet: Fleet) -> None:
+    for one in fleet.hosts.values():
+        one.end()
 
 
 def client_context(tls: Path | None, role: str, name: str) -> ssl.SSLContext:

@@ -129,7 +129,7 @@ def _sends(signals: dict[str, int], fleet: FleetRunner) -> Callable[[str, dict[s
 def test_lost_hosts_end_the_run_and_what_the_others_measured_is_kept(tmp_path: Path) -> None:
     target = f"{tmp_path}/{{host}}.dat"
     with Store(tmp_path / "store.sqlite") as store, another("local:3", store=store) as fleet:
-        signals = {"local-2": signal.SIGKILL, "local-3": signal.SIGSTOP}
+        signals: dict[str, int] = {"local-2": signal.SIGKILL, "local-3": signal.SIGSTOP}
         told = fleet.telling(_sends(signals, fleet)).measure([*LONG, target])
         assert told.failure is not None
         assert "host 'local-2' was lost: its measuring process ended" in told.failure
@@ -153,7 +153,7 @@ def test_lost_hosts_end_the_run_and_what_the_others_measured_is_kept(tmp_path: P
 def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     load = [*LOAD[:-1], "-d3", "--engine=null", f"{tmp_path}/{{host}}.dat"]
     with another(loss="continue") as fleet:
-        signals = {"local-2": signal.SIGKILL}
+        signals: dict[str, int] = {"local-2": signal.SIGKILL}
         told = fleet.telling(_sends(signals, fleet)).measure(load)
     assert told.error is None
     assert told.result.time_spans[0].complete

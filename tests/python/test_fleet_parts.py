@@ -238,7 +238,7 @@ def test_what_hosts_measured_without_each_other_is_told(
 ) -> None:
     # Each is alone for a time: the first at the beginning, and the second at the end.
     whole = _apart(runs, 80_000_000, shorter_ns=30_000_000)
-    assert overlap_ns(whole.raw) == _SECOND - 80_000_000
+    assert overlap_ns(whole) == _SECOND - 80_000_000
     assert [one["outside_overlap_ns"] for one in whole.raw["hosts"]] == [80_000_000, 50_000_000]
     told = "All 2 hosts measured together for 0.920 s. Host a did so for 0.080 s more"
     assert str(overlap_sentence(whole)).startswith(told)

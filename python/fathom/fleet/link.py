@@ -197,12 +197,14 @@ class HostLink:
     async def _follow(self) -> None:
         """Fetch its news, which renews its lease, until it is lost."""
         heard_s, misses = time.monotonic(), 0
-        while self.lost is None:
+        session = self._session
+        # A wait that has just got its answer may swallow that it was cancelled.
+        while self.lost is None and self._session == session:
             try:
                 found = await self._news.ask(
                     "fathom_poll",
                     POLL_S + LOST_AFTER_S / (_MISSES + 1),
-                    session=self._session,
+                    session=session,
                     after=self._received,
                 )
             except NoAnswerError as error:
@@ -213,7 +215,8 @@ class HostLink:
                 await asyncio.sleep(_RETRY_S)
                 continue
             heard_s, misses = time.monotonic(), 0
-            self._take(found)
+            if self._session == session:
+                self._take(found)
 
     def _take(self, found: Mapping[str, Any]) -> None:
         if found.get("gone"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError
-from fathom.hosts import outside_overlap_ns
+from fathom.hosts import together_ns
 from fathom.merging import merged_text
 from fathom.result import Result
 from fathom.units import NS_PER_S
@@ -116,8 +116,8 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     if not found:
         lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
         raise FathomError(f"no host has measured anything ({lost})")
-    whole: dict[str, Any] = json.loads(merged_text(found, _tolerance(found)))
-    beside = outside_overlap_ns(whole)
+    whole: dict[str, Any] = json.loads(merged_text(map(json.dumps, found), _tolerance(found)))
+    beside = _outside_overlap_ns(whole)
     hosts = [one | {"outside_overlap_ns": beside.get(one["name"])} for one in whole["hosts"]]
     hosts += [_host(part, None) for part in parts if part.raw is None]
     whole["hosts"] = sorted(hosts, key=lambda one: int(one["index"]))
@@ -127,9 +127,22 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
     return Result.from_data(whole)
 
 
+def _outside_overlap_ns(whole: dict[str, Any]) -> dict[str, int]:
+    """Return for how long each host measured while not all did: of several time spans the most."""
+    found: dict[str, int] = {}
+    names = [part["host"]["name"] for part in whole["parts"]]
+    for spans in zip(*(part["time_spans"] for part in whole["parts"]), strict=True):
+        shared_ns = together_ns((one["began_unix_ns"], one["measured_ns"]) for one in spans)
+        for name, one in zip(names, spans, strict=True):
+            found[name] = max(found.get(name, 0), one["measured_ns"] - shared_ns)
+    return found
+
+
 def _tolerance(found: Sequence[dict[str, Any]]) -> float:
-    spans = [span["measured_ns"] for one in found for span in one["time_spans"]]
-    return max(_APART, _APART_NS / max(*spans, 1))
+    longest_ns = max(
+        (int(one["measured_ns"]) for raw in found for one in raw["time_spans"]), default=1
+    )
+    return max(_APART, _APART_NS / max(longest_ns, 1))
 
 
 def _prepared(part: HostPart, first_ns: int) -> dict[str, Any]:

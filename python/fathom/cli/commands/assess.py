@@ -117,13 +117,13 @@ def _shown(
 ) -> Assessment:
     """Run, and show what was found, also if it was interrupted."""
     with live_progress(quiet=as_json) as on_event, _told(quiet=as_json) as tell:
-        told: dict[str, Any] = {"on_progress": tell, "on_abandoned": _tell_abandoned}
+        used = None
         runner: PermittedRunner = runners.NativeRunner(store, on_event=on_event)
         if fleet is not None:
             runner = many = tools.fleet_runner(store, fleet).telling(on_event)
-            told["fleet"] = assessing.AssessingFleet(fleet.runner_name(), many.host_count())
+            used = assessing.AssessingFleet(fleet.runner_name(), many.host_count())
         try:
-            found = run(store, runner, **told)
+            found = run(store, runner, fleet=used, on_progress=tell, on_abandoned=_tell_abandoned)
         except assessing.AssessmentInterrupted as interruption:
             _show(store, interruption.assessment, beside or {}, as_json=as_json)
             raise

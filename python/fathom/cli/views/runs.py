@@ -106,8 +106,8 @@ def show_result(result: Result) -> None:
                 terminal.print(plain_text(sentence), soft_wrap=True)
     if hosts := host_figures(result):
         terminal.print(_hosts_table(hosts))
-        if sentence := overlap_sentence(result):
-            terminal.print(plain_text(sentence), soft_wrap=True)
+        if words := overlap_sentence(result):
+            terminal.print(plain_text(words), soft_wrap=True)
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
         sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")
