@@ -311,7 +311,7 @@ def test_a_run_of_fixed_length_tells_its_mean_without_a_rule_that_nobody_gave(
     (span,) = runner("fio").measure([*arguments, str(target)]).result.time_spans
     (sentence,) = stop_sentences(span)
     assert sentence.startswith("With 95 % confidence the mean is between ")
-    assert "asked for" not in sentence
+    assert "requested" not in sentence
 
 
 def test_a_mean_of_fewer_than_no_ios_was_thought_possible() -> None:

@@ -137,7 +137,7 @@ fn loop_device(tree: &Tree, disk: &str) -> Option<Finding> {
     }
     Some(Finding::slow(
         subject,
-        "It reads its file through the page cache, whatever is asked for.".to_owned(),
+        "It reads its file through the page cache, whatever is requested.".to_owned(),
         "losetup --direct-io=on, with blocks no smaller than those of the disk below.",
     ))
 }

@@ -55,7 +55,7 @@ pub fn steady(report: &StopReport, window: SteadyEvidence) -> String {
 #[must_use]
 pub fn confidence(report: &StopReport, known: ConfidenceEvidence) -> String {
     format!(
-        "With {} % confidence the mean is between {:.1} and {:.1} IOPS, {:.1} +- {:.2} % (asked for: \
+        "With {} % confidence the mean is between {:.1} and {:.1} IOPS, {:.1} +- {:.2} % (requested: \
          {} %); {} intervals of {} ms were worth {:.1} independent ones.",
         known.level_percent,
         known.iops_low,

@@ -283,7 +283,7 @@ impl Reader for Tasks {
             return self.data_in(head);
         }
         if head.padded_bytes() > OTHER_BYTES_MAX {
-            return Err(Fault::garbled("the server sends more than anybody asked for"));
+            return Err(Fault::garbled("the server sends more than was requested"));
         }
         let taken = before + head.padded_bytes();
         let Some(data) = there.get(before..before + head.data_bytes()) else {

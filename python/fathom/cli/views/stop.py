@@ -60,7 +60,7 @@ def _confidence(stop: Stop, known: KnownMean) -> str:
     return (
         f"With {known.level_percent:g} % confidence the mean is between {known.iops_low:.1f} and "
         f"{known.iops_high:.1f} IOPS, {known.iops_mean:.1f} +- {known.precision_percent:.2f} % "
-        f"(asked for: {known.precision_percent_limit:g} %); "
+        f"(requested: {known.precision_percent_limit:g} %); "
         f"{stop.intervals - known.transient_intervals} intervals of {_interval_ms(stop)} ms were "
         f"worth {known.effective_samples:.1f} independent ones."
     )

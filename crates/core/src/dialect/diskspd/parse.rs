@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn no_option_is_ignored_beside_a_mode_without_a_run() {
         let modes: [(&str, &[&str]); 3] = [
-            ("--verify-only=x.journal", &["R", "-json", "-io-timeout"]),
+            ("--verify-only=x.journal", &["R", "-json", "-io-timeout", "-credentials"]),
             // Of -R, its example is XML, which a diagnosis has not.
             ("--doctor", &["-json"]),
             ("--list", &[]),

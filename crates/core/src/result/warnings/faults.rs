@@ -54,7 +54,7 @@ fn short_ios(seen: &Seen, index: usize, target: &TargetPlan) -> Option<Warning> 
         return None;
     }
     let evidence = format!(
-        "{} of {} I/Os moved fewer than the {} bytes that were asked for, and are not counted among the others",
+        "{} of {} I/Os moved fewer than the {} bytes that were requested, and are not counted among the others",
         counts.short_ios,
         counts.read_ios + counts.write_ios + counts.short_ios,
         target.block_bytes,

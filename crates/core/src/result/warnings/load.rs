@@ -106,7 +106,7 @@ fn rate_not_reached(seen: &Seen) -> Option<Warning> {
     let delivered = rates.delivered_ios as f64;
     let seconds = seen.measured.measured_ns as f64 / NANOS_PER_SEC as f64;
     let evidence = format!(
-        "{:.1} I/Os per second were asked for and {:.1} delivered, which is {:.1} %",
+        "{:.1} I/Os per second were requested and {:.1} delivered, which is {:.1} %",
         rates.asked_ios / seconds,
         delivered / seconds,
         delivered * 100.0 / rates.asked_ios,

@@ -16,7 +16,7 @@ pub fn explain(warnings: &mut [Warning]) {
         let is_open = matches!(warning.kind, WarningKind::Stalled | WarningKind::StalledAtEnd);
         let cause = still.iter().find(|(time_span, _)| *time_span == warning.time_span);
         if let Some((_, remedy)) = cause.filter(|_| is_open) {
-            warning.evidence.push_str("; this process itself stood still in the measured time");
+            warning.evidence.push_str("; this process itself was suspended in the measured time");
             warning.remedy.clone_from(remedy);
         }
     }
@@ -65,6 +65,6 @@ mod tests {
         explain(&mut warnings);
         let remedies: Vec<&str> = warnings.iter().map(|one| one.remedy.as_str()).collect();
         assert_eq!(remedies, ["SIGSTOP", "SIGSTOP", "the target", "the target"]);
-        assert!(warnings[1].evidence.contains("stood still"), "{warnings:?}");
+        assert!(warnings[1].evidence.contains("was suspended"), "{warnings:?}");
     }
 }

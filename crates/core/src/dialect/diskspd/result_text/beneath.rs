@@ -32,7 +32,7 @@ pub fn write(text: &mut String, index: usize, span: &TimeSpanResult) {
     let Some(beneath) = &span.beneath else { return };
     let width = width(beneath, span);
     text.push_str(&format!(
-        "\nBeneath timespan {}: I/Os that were asked for, and those that layers saw of everybody\n\
+        "\nBeneath timespan {}: I/Os that were requested, and those that layers saw of everybody\n\
          {:<width$} |     reads    |    read bytes   |    merged    |    writes    |  bytes written  | \
          \u{20}  merged\n\
          {}\n",
