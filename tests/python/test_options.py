@@ -22,6 +22,7 @@ from fathom.cli.grammar import (
     modern_arguments,
     percent_of,
     seconds_of,
+    suggest_option,
     whole_seconds_of,
 )
 from fathom.cli.verbs import VERBS, Passing, load
@@ -169,6 +170,15 @@ def test_what_is_misspelt_is_told_with_what_was_meant(
     assert "Traceback" not in done.stderr
     # Nothing of it is saved as a run that failed.
     assert command("list", "--json").stdout == "[]\n"
+
+
+def test_no_grow_was_refused_as_a_misspelt_grow() -> None:
+    tried = []
+    for _, _, option, verb in options():
+        for word in (*option.opts, *option.secondary_opts):
+            suggest_option([word], verb)
+            tried.append(word)
+    assert "--no-grow" in tried
 
 
 GROUP = {"ResourceGroup": "SQL"}

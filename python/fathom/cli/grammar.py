@@ -372,7 +372,8 @@ def suggest_option(arguments: Sequence[str], verb: Any) -> None:  # noqa: ANN401
         It names the option that was meant.
 
     """
-    own = [word for option in verb.params for word in option.opts if word.startswith("--")]
+    spelt = [word for one in verb.params for word in (*one.opts, *one.secondary_opts)]
+    own = [word for word in spelt if word.startswith("--")]
     for argument in arguments:
         word = argument.partition("=")[0]
         if argument == "--":
