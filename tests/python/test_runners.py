@@ -58,6 +58,9 @@ def own_diskspd() -> str:
     return str(diskspd())
 
 
+# Two threads of 200 I/Os per second each; a disk that others use does not give it in each second.
+RATE = 400
+TRIES = 3
 NAMES = [pytest.param("fio", marks=needs_fio), "diskspd"]
 
 
@@ -67,10 +70,13 @@ def test_a_run_of_another_tool_is_saved_as_one_of_ours(
 ) -> None:
     with Store(None) as store:
         tool = runner(own_diskspd() if name == "diskspd" else name, store)
-        done = tool.measure(["-c4M", *LOAD, str(target)], label="other")
-        assert done.failure is None
-        assert done.run_id is not None
-        stored = store.runs.get(done.run_id)
+        for _ in range(TRIES):
+            done = tool.measure(["-c4M", *LOAD, str(target)], label="other")
+            assert done.failure is None
+            assert done.run_id is not None
+            stored = store.runs.get(done.run_id)
+            if stored.result.total.iops > 0.9 * RATE:
+                break
     jsonschema.validate(stored.result.raw, json.loads(SCHEMA.read_text()))
     # Which tool measured, and its version.
     named = stored.result.raw["tool"]
@@ -78,8 +84,7 @@ def test_a_run_of_another_tool_is_saved_as_one_of_ours(
     assert stored.summary.columns["tool_version"] == named["version"]
     assert stored.result.request == fathom.parse(["-c4M", *LOAD, str(target)])
     assert stored.result.raw["profile"] == stored.result.raw["request"]["profile"]
-    # Two threads of 200 I/Os per second each, of which 30 % are writes.
-    assert stored.result.total.iops == pytest.approx(400, rel=0.2)
+    assert stored.result.total.iops == pytest.approx(RATE, rel=0.1)
     assert stored.result.write.ios / stored.result.total.ios == pytest.approx(0.3, abs=0.1)
     # Behind its warm-up fio counts the I/Os that it issues, and the bytes of those that end.
     in_flight = 2 * 2
