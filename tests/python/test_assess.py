@@ -339,6 +339,16 @@ def test_every_cell_is_a_command_line_that_the_engine_takes(effort: str, own: Pa
         assert cell.writes == bool(asked["write_percent"])
 
 
+def test_what_an_assessment_wrote_itself_was_told_as_data_that_repeat(own: Path) -> None:
+    with opened_target(str(own), 64 * MIB, writes=False) as target:
+        cells, _ = plan_cells(target, EFFORTS["default"], steady_seconds=60)
+    writing = [cell for cell in cells if cell.writes and cell.role != "workload"]
+    assert len(writing) > 5
+    for cell in writing:
+        # Of a MiB, 256 blocks of 4 KiB were written over and over, and read by the cells behind.
+        assert {"-Zr", "-Z64M"} & {*cell.arguments}, cell.key
+
+
 def test_a_real_file_is_assessed_and_stays_as_it_is(own: Path) -> None:
     little = replace(QUICK, seconds=5, depths=(4,), sequential_depths=(1,), working_sets=())
     before = (own / "mine.txt").stat()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
-from fathom.experiments.assess.cell import Cell
+from fathom.experiments.assess.cell import LARGE_RANDOM_DATA, RANDOM_DATA, Cell
 from fathom.stats import find_steady_state
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def steady_cells(past: str, target: AssessedTarget, seconds: int) -> list[Cell]:
             f"steady-{number}-{key}",
             "steady state",
             f"round {number}: {label}",
-            (*how, *_LOAD, past, *(() if "-w0" in how else ("-Z1M",))),
+            (*how, *_LOAD, past, *(() if "-w0" in how else (RANDOM_DATA,))),
             writes="-w0" not in how,
             for_findings=False,
             seconds=point_s,
@@ -86,12 +86,12 @@ def steady_cells(past: str, target: AssessedTarget, seconds: int) -> list[Cell]:
 
 
 def _preconditioning(past: str, target: AssessedTarget, seconds: int) -> Cell:
-    written = 2 * target.size_bytes
+    until = f"--stop-bytes={2 * target.size_bytes}"
     return Cell(
         "precondition",
         "preconditioning",
         "128K sequential write, twice the size",
-        ("-b128K", "-s", "-w100", "-t1", "-o32", past, "-Z1M", f"--stop-bytes={written}"),
+        ("-b128K", "-s", "-w100", "-t1", "-o32", past, LARGE_RANDOM_DATA, until),
         writes=True,
         for_findings=False,
         seconds=seconds,

@@ -7,11 +7,26 @@ from typing import Literal
 
 from fathom.units import GIB
 
-__all__ = ["EFFORTS", "KNEE", "PARTS", "SEQUENTIAL_KNEE", "Cell", "Effort", "Role"]
+__all__ = [
+    "EFFORTS",
+    "KNEE",
+    "LARGE_RANDOM_DATA",
+    "PARTS",
+    "RANDOM_DATA",
+    "SEQUENTIAL_KNEE",
+    "Cell",
+    "Effort",
+    "Role",
+]
 
 # Stands for the depth that the cells before have found.
 KNEE = "{knee}"
 SEQUENTIAL_KNEE = "{sequential_knee}"
+
+# Later cells read what those before wrote: data from a small buffer would be there many times over.
+# New data for each write take about 0.2 us a KiB; large blocks are taken from a large buffer.
+RANDOM_DATA = "-Zr"
+LARGE_RANDOM_DATA = "-Z64M"
 
 Role = Literal[
     "baseline",

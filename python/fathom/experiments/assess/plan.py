@@ -8,7 +8,14 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from fathom.experiments.assess._steady import steady_cells
-from fathom.experiments.assess.cell import KNEE, PARTS, SEQUENTIAL_KNEE, Cell
+from fathom.experiments.assess.cell import (
+    KNEE,
+    LARGE_RANDOM_DATA,
+    PARTS,
+    RANDOM_DATA,
+    SEQUENTIAL_KNEE,
+    Cell,
+)
 from fathom.workloads import find_workload, run_arguments
 
 if TYPE_CHECKING:
@@ -21,7 +28,6 @@ __all__ = ["plan_cells"]
 
 _BLOCK = "-b4K"
 _LARGE_BLOCK = "-b512K"
-_RANDOM_DATA = "-Z1M"
 
 
 def plan_cells(
@@ -49,7 +55,7 @@ def plan_cells(
 
 
 def _random(write_percent: int, depth: int | str, past: str, threads: int = 1) -> tuple[str, ...]:
-    data = (_RANDOM_DATA,) if write_percent else ()
+    data = (RANDOM_DATA,) if write_percent else ()
     return (_BLOCK, "-r", f"-w{write_percent}", f"-t{threads}", f"-o{depth}", past, *data)
 
 
@@ -91,7 +97,7 @@ def _saturation(past: str, effort: Effort) -> list[Cell]:
         )
         for depth in effort.sequential_depths
     ]
-    written = (_LARGE_BLOCK, "-s", "-w100", "-t1", f"-o{SEQUENTIAL_KNEE}", past, _RANDOM_DATA)
+    written = (_LARGE_BLOCK, "-s", "-w100", "-t1", f"-o{SEQUENTIAL_KNEE}", past, LARGE_RANDOM_DATA)
     return [
         *random,
         Cell(
