@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,7 +18,7 @@ import pytest
 from commands import command
 from fabricated import fabricated
 from fathom.store import Store
-from fathom.web.live import Figures
+from fathom.web.live import Figures, Hub
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reported import EVIL, saved_assessment
 from served import Server, certified, explained, served, started, trusting, typed, wait_for
@@ -423,6 +425,25 @@ def test_clients_that_say_no_more_are_let_go(silent: list[socket.socket]) -> Non
     for one in silent:
         one.settimeout(40)
         assert one.recv(100) == b""
+
+
+def test_what_a_run_saved_just_before_its_end_was_not_read(tmp_path: Path) -> None:
+    one = SimpleNamespace(
+        id="a", verb="run", command="", user="", state="running", exit_code=None,
+        started_at_unix_s=0.0, ended_at_unix_s=None, folder=tmp_path,
+    )  # fmt: skip
+
+    async def looked() -> object:
+        hub = Hub(SimpleNamespace(list=lambda limit: [one][:limit]))  # type: ignore[arg-type]
+        await hub._look_round()
+        await asyncio.sleep(0.05)
+        (tmp_path / "events.jsonl").write_text('{"event": "saved", "run_id": 7}\n')
+        one.state = "complete"
+        await hub._look_round()
+        figures = hub.figures_of("a")
+        return figures and figures.told()["run_ids"]
+
+    assert asyncio.run(looked()) == [7]
 
 
 def test_memory_of_a_run_that_is_followed_stays_bounded() -> None:

@@ -11,7 +11,7 @@ import contextlib
 import json
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -115,6 +115,13 @@ class Look:
         return True
 
 
+class _Reader(NamedTuple):
+    """Who reads the events of a run, and what tells it that the run has ended."""
+
+    task: asyncio.Task[None]
+    ended: asyncio.Event
+
+
 class Hub:
     """Follows runs, and hands on what happens."""
 
@@ -122,7 +129,7 @@ class Hub:
         """Follow the runs of these."""
         self._processes = processes
         self._figures: dict[str, Figures] = {}
-        self._readers: dict[str, asyncio.Task[None]] = {}
+        self._readers: dict[str, _Reader] = {}
         self._viewers: set[Look] = set()
         self._told: dict[str, dict[str, object]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -137,7 +144,7 @@ class Hub:
 
     async def stop(self) -> None:
         """End; what runs goes on."""
-        for task in (self._task, *self._readers.values()):
+        for task in (self._task, *(one.task for one in self._readers.values())):
             if task is not None:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -224,20 +231,22 @@ class Hub:
         for one in found:
             if one.state == "running" and one.id not in self._readers:
                 self._figures[one.id] = figures = Figures()
-                reader = self._follow(one.id, one.folder / "events.jsonl", figures)
-                self._readers[one.id] = asyncio.create_task(reader)
+                ended = asyncio.Event()
+                reader = self._follow(one.id, one.folder / "events.jsonl", figures, ended)
+                self._readers[one.id] = _Reader(asyncio.create_task(reader), ended)
             elif one.id not in self._figures:
                 self._figures[one.id] = figures = Figures()
                 await asyncio.to_thread(_read_all, one.folder / "events.jsonl", figures)
+        for one in found:
+            if one.state != "running" and (reader_ := self._readers.pop(one.id, None)) is not None:
+                reader_.ended.set()
+                await asyncio.wait([reader_.task])
         known = {one.id for one in found}
         self._figures = {name: one for name, one in self._figures.items() if name in known}
         told = {one.id: self._as_told(one) for one in found}
         if told != self._told:
             self._told = told
             self._publish("processes", self.told())
-        for one in found:
-            if one.state != "running" and (reader_ := self._readers.pop(one.id, None)) is not None:
-                reader_.cancel()
 
     def _as_told(self, process: Process) -> dict[str, object]:
         figures = self._figures.get(process.id, Figures())
@@ -256,10 +265,12 @@ class Hub:
             found["errors"] = process.errors()[-2000:]
         return found
 
-    async def _follow(self, name: str, path: Path, figures: Figures) -> None:
-        """Read a file of events as it grows, and hand its seconds on."""
+    async def _follow(self, name: str, path: Path, figures: Figures, ended: asyncio.Event) -> None:
+        """Read a file of events as it grows, to its end, and hand its seconds on."""
         at, rest = 0, b""
         while True:
+            # All events were written before the run had ended.
+            is_last = ended.is_set()
             piece = await asyncio.to_thread(_piece, path, at)
             at += len(piece)
             *lines, rest = (rest + piece).split(b"\n")
@@ -275,7 +286,11 @@ class Hub:
             if len(rest) > _PIECE_BYTES:
                 rest = b""
             if len(piece) < _PIECE_BYTES:
-                await asyncio.sleep(_EVERY_S)
+                if is_last:
+                    return
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_EVERY_S):
+                        await ended.wait()
 
 
 def _close(viewer: Look) -> None:
