@@ -1,4 +1,4 @@
-"""What many who look at a run cost it: the same load with and without viewers, in turns.
+"""What many who look at a run cost it: the same load with and without viewers, interleaved.
 
     python benches/viewers.py --viewers 50 --pairs 10 --load "-c64M -b4K -r -o1 -Su"
 

@@ -78,7 +78,7 @@ def drive(address: str, tls: str, store: str, folder: str, words: list[str]) -> 
             found = runner.measure(words, show=lambda _result: say(shown=True))
             say(ended=True, run_id=found.run_id, failure=found.failure)
             runner.close()
-    except Exception as error:  # noqa: BLE001 - Whatever it is, it is told.
+    except Exception as error:  # noqa: BLE001 - Whatever it is, it is shown.
         say(ended=True, run_id=None, failure=f"{type(error).__name__}: {error}")
 
 

@@ -232,7 +232,7 @@ class Cluster:
         As a multipath device or a hard mount: a connection that is lost is made again.
         """
         socket = self.folder / "client.sock"
-        # A connection that nobody answers is given up after seconds, and not after a quarter hour.
+        # A connection that nobody answers times out after seconds, and not after a quarter hour.
         few = "cd /proc/sys/net/ipv4; echo 3 > tcp_retries2; echo 1 > tcp_syn_retries"
         words = [
             "nbdkit",

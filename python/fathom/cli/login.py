@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fathom import _fathom
+from fathom._addresses import protocol_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["ask_for_password", "credentials_option"]
 
 _VARIABLE = "FATHOM_CREDENTIALS"
-# How addresses of servers with users begin.
-_BEGINNINGS = ("smb://", "\\\\")
 
 
 def _use(value: str | None) -> None:
@@ -60,7 +59,7 @@ def credentials_option() -> TyperOption:
 def ask_for_password(arguments: Iterable[str]) -> None:
     """Ask once for the first server that wants a password, at a terminal, if none was given."""
     arguments = list(arguments)
-    addresses = [one for one in arguments if one.lower().startswith(_BEGINNINGS)]
+    addresses = [one for one in arguments if protocol_of(one) == "smb"]
     is_given = any(one.startswith("--credentials") for one in arguments)
     if not addresses or is_given or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return

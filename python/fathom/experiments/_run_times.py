@@ -54,7 +54,7 @@ def asked_run_s(arguments: Sequence[str], runner: str = "fathom") -> float:
 
 @lru_cache(maxsize=256)
 def _asked_run_s(arguments: tuple[str, ...], runner: str) -> float:
-    """Return it; what an experiment has left is told after each run, of the same arguments."""
+    """Return it; what an experiment has left is shown after each run, of the same arguments."""
     seconds = START_S
     for span in parse(arguments)["time_spans"]:
         measured_s = float(span["duration_s"])

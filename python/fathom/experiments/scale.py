@@ -80,7 +80,7 @@ def scaling(
     use: Callable[[int], None],
     known: Mapping[int, Observation] = MappingProxyType({}),
 ) -> Strategy[list[ScalePoint]]:
-    """Ask for the load from so many hosts at a time; ``use`` is told how many, before each run.
+    """Ask for the load from so many hosts at a time; ``use`` gets how many, before each run.
 
     What is ``known``, by hosts, was measured by an earlier session.
     """

@@ -68,7 +68,7 @@ impl ServedFile {
         Ok(self.connection.borrow_mut().flush()?)
     }
 
-    /// Writes a range, several pieces at once. `fill` makes the data from an offset on; `went_on` is told how
+    /// Writes a range, several pieces at once. `fill` makes the data from an offset on; `went_on` gets how
     /// many bytes more are written, and says whether to go on. Whether all was written.
     pub(crate) fn write(
         &self,

@@ -58,16 +58,24 @@ impl Data for ServedFile {
     }
 }
 
-/// Fills a buffer; an error if the data end before.
-pub(super) fn read_exact_at(data: &dyn Data, into: &mut [u8], offset: u64) -> io::Result<()> {
+/// Fills a buffer as far as the data reach; how much of it.
+pub(super) fn read_up_to(data: &dyn Data, into: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < into.len() {
         match data.read_at(&mut into[done..], offset + done as u64) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(0) => break,
             Ok(length) => done += length,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+    Ok(done)
+}
+
+/// Fills a buffer; an error if the data end before.
+pub(super) fn read_exact_at(data: &dyn Data, into: &mut [u8], offset: u64) -> io::Result<()> {
+    if read_up_to(data, into, offset)? < into.len() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(())
 }

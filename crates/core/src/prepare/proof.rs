@@ -14,7 +14,7 @@ use super::compressed;
 use super::content::{BLOCK_BYTES, Content};
 use super::counted::{self, Writes};
 use super::created::Created;
-use super::data::Data;
+use super::data::{Data, read_up_to};
 use super::fed::Fed;
 use super::pieces;
 use crate::noise;
@@ -328,15 +328,7 @@ impl Look<'_> {
 /// What a file holds in a range; less where it has become shorter.
 pub(super) fn read(file: &dyn Data, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
-    let mut done = 0;
-    while done < bytes.len() {
-        match file.read_at(&mut bytes[done..], range.start + done as u64) {
-            Ok(0) => break,
-            Ok(length) => done += length,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let done = read_up_to(file, &mut bytes, range.start)?;
     bytes.truncate(done);
     Ok(bytes)
 }

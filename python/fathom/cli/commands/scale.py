@@ -80,7 +80,7 @@ def _begun(
         raise fathom.InvalidRequestError(
             "name the fleet: --fleet ADDRESS --tls FOLDER, or --fleet local:4 to try it"
         )
-    fathom.parse(words)  # What is wrong with them is told before anything is begun.
+    fathom.parse(words)  # It says what is wrong with them before anything begins.
     runner = tools.fleet_runner(store, fleet, permission)
     with experiment_line("runs", quiet=quiet) as tell:
         return experiments.measure_scale(store, runner, words, label=label or "", on_progress=tell)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fathom import engine
-from fathom._addresses import is_address
+from fathom._addresses import protocol_of
 from fathom.errors import InvalidRequestError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ServedFill:
 
 def is_served_file(target: str) -> bool:
     """Whether a target is a file on a share or an export."""
-    return is_address(target) and target.lower().startswith(("smb://", "nfs://", "\\\\"))
+    return protocol_of(target) in ("smb", "nfs")
 
 
 def fill_served(target: str, asked: Asked) -> ServedFill:

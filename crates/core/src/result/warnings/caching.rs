@@ -108,7 +108,7 @@ pub(super) fn warnings(seen: &Seen, residency: &[TargetResidency]) -> Vec<Warnin
             continue;
         }
         let origin = origin(seen, index);
-        // The page cache is all there is of a file in memory, and that is told.
+        // The page cache is all there is of a file in memory, and another warning says so.
         if origin.is_some_and(|origin| is_nothing_but_cache(seen, origin)) {
             continue;
         }
