@@ -27,7 +27,7 @@ pub fn breaking_proxy(server_port: u16, how: Break) -> u16 {
     let passed = Arc::new(AtomicU64::new(0));
     std::thread::spawn(move || {
         while let Ok((near, _)) = listener.accept() {
-            let far = TcpStream::connect(("127.0.0.1", server_port)).unwrap();
+            let far = TcpStream::connect(("127.0.0.1", server_port)).expect("the server has ended");
             near.set_nodelay(true).unwrap();
             far.set_nodelay(true).unwrap();
             let passed = Arc::clone(&passed);

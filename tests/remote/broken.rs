@@ -79,7 +79,9 @@ fn an_nbd_server_that_ends_stalls_or_talks_nonsense() {
     if is_missing() {
         return;
     }
-    let server = Server::tcp(&[], &["file", "{}/disk"]);
+    // With more threads nbdkit 1.32 aborts now and then when a connection is cut: one writes to the socket
+    // that another one has closed.
+    let server = Server::tcp(&["--threads=1"], &["file", "{}/disk"]);
     breaks(server.port.unwrap(), |port| format!("nbd://127.0.0.1:{port}/"));
 }
 
