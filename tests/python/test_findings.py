@@ -116,6 +116,10 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "stalled": ([fabricated(warnings=[("stalled", "It was so.")])], None),
     "extents-changed": ([fabricated(warnings=[("extents_changed", "It was so.")])], None),
     "constant-data": ([fabricated(warnings=[("constant_data", "It was so.")])], None),
+    "compressible-data": (
+        [fabricated(warnings=[("compressible_data", "LZ4 makes it 4.0 times shorter.")])],
+        None,
+    ),
     "cached-by-device": ([fabricated(warnings=[("small_working_set", "It was so.")])], None),
     "network-share": ([fabricated(warnings=[("network_share", "Of 310 µs, 120.")])], None),
     "network-loss": ([fabricated(warnings=[("retransmits", "9 segments.")])], None),

@@ -59,6 +59,8 @@ pub enum WarningKind {
     ExtentsChanged,
     /// The target holds one pattern over and over, which devices may compress or store once.
     ConstantData,
+    /// A compressor makes the data much shorter; a device that compresses reads less than is counted.
+    CompressibleData,
     /// So little was read so often that a cache of the device may hold all of it.
     SmallWorkingSet,
     /// The page cache may have answered instead of the device.

@@ -106,6 +106,18 @@ RULES = (
         ),
         place=120,
     ),
+    # It compressed a part of what it read.
+    Rule(
+        "compressible-data",
+        "The data compress",
+        "SNIA SSS PTS 2.0.2: data pattern; the engine's warning compressible_data",
+        _warned("possible", "compressible_data"),
+        fires_when=(
+            "LZ4 makes the data of the places that were looked at at least 1.5 times shorter, and "
+            "they do not repeat."
+        ),
+        place=125,
+    ),
     # It knows what it read.
     Rule(
         "cached-by-device",

@@ -23,6 +23,9 @@ const SAMPLES: u64 = 64;
 const MANY: usize = 20;
 /// A pattern that repeats after so many bytes, or after a part of them, is constant.
 const PERIOD: usize = 256;
+/// Data that LZ4 makes at least so many times shorter gain from a device that compresses. Random data grow by
+/// a little.
+const COMPRESSION_MIN: f64 = 1.5;
 /// Bytes that are looked at in each place.
 const SAMPLE_BYTES: u64 = 4096;
 
@@ -77,8 +80,8 @@ impl Found<'_> {
         // Where nothing was written there is nothing but zeros, and one warning says it better.
         let share = unwritten.as_ref().map_or(0.0, |(_, percent)| *percent);
         let zeros = if wholly_unwritten { None } else { self.zeros(&file, share) };
-        let constant = if wholly_unwritten { None } else { self.constant(&file) };
-        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).chain(constant).collect()
+        let shrinking = if wholly_unwritten { None } else { self.shrinking(&file) };
+        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).chain(shrinking).collect()
     }
 
     /// The warning about blocks that were never written, with their share in percent.
@@ -118,13 +121,18 @@ impl Found<'_> {
         Some(self.warning(WarningKind::AllZeroData, evidence))
     }
 
-    /// The warning about places that hold one pattern over and over, or the same as other places.
-    fn constant(&self, file: &File) -> Option<Warning> {
+    /// The warning about data that devices may keep in less room: by storing them once, or by compressing.
+    fn shrinking(&self, file: &File) -> Option<Warning> {
         let places = sample_offsets(&self.range);
         let held: Vec<Vec<u8>> =
             places.iter().filter_map(|&at| read(file, at, self.range.end)).collect();
+        self.constant(&places, &held).or_else(|| self.compressible(&held))
+    }
+
+    /// The warning about places that hold one pattern over and over, or the same as other places.
+    fn constant(&self, places: &[u64], held: &[Vec<u8>]) -> Option<Warning> {
         let constant = held.iter().filter(|bytes| is_constant(bytes)).count();
-        let twice = repeated(&held);
+        let twice = repeated(held);
         let is_many = |count: usize| count > 0 && count * MANY >= places.len();
         let (count, what) = if is_many(constant) {
             (constant, "one pattern over and over, which devices may compress or store once")
@@ -138,18 +146,37 @@ impl Found<'_> {
         Some(self.warning(WarningKind::ConstantData, evidence))
     }
 
+    /// The warning about data that a compressor makes much shorter.
+    fn compressible(&self, held: &[Vec<u8>]) -> Option<Warning> {
+        let factor = compression(held)?;
+        if factor < COMPRESSION_MIN {
+            return None;
+        }
+        let evidence = format!(
+            "LZ4 makes the data of {} places that were looked at {factor:.1} times shorter; a device that \
+             compresses reads less from its media than is counted here",
+            held.len(),
+        );
+        Some(self.warning(WarningKind::CompressibleData, evidence))
+    }
+
     fn warning(&self, kind: WarningKind, evidence: String) -> Warning {
         Warning {
             kind,
             target: Some(self.target.name.clone()),
             time_span: Some(self.span),
             evidence,
-            remedy: self.remedy(),
+            remedy: self.remedy(kind),
         }
     }
 
-    fn remedy(&self) -> String {
+    fn remedy(&self, kind: WarningKind) -> String {
         let mut remedies = Vec::new();
+        if kind == WarningKind::CompressibleData {
+            remedies.push(
+                "take the figures as they are if these are data of the application".to_owned(),
+            );
+        }
         if self.target.kind == TargetKind::File && !self.made {
             let bytes = self.target.size_bytes;
             remedies.push(format!("let the file be created with real data (-c{bytes})"));
@@ -186,6 +213,17 @@ fn repeated(held: &[Vec<u8>]) -> usize {
     groups.map(<[&Vec<u8>]>::len).filter(|&count| count > 1).sum()
 }
 
+/// How many times shorter LZ4 makes the data, each place by itself as devices do with their blocks; zeros are
+/// told by themselves. Nothing if there are no others.
+fn compression(held: &[Vec<u8>]) -> Option<f64> {
+    let (mut plain, mut packed) = (0_usize, 0_usize);
+    for bytes in held.iter().filter(|bytes| !is_zero(bytes)) {
+        plain += bytes.len();
+        packed += lz4_flex::block::compress(bytes).len().min(bytes.len());
+    }
+    (packed > 0).then(|| plain as f64 / packed as f64)
+}
+
 fn is_zero(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
@@ -220,6 +258,26 @@ mod tests {
         assert_eq!([of(&[]), of(&[1]), of(&[1, 2, 3])], [0, 0, 0]);
         assert_eq!([of(&[1, 2, 1]), of(&[1, 1, 2, 3, 2]), of(&[5; 9])], [2, 4, 9]);
         assert_eq!(repeated(&vec![vec![0; 64]; 9]), 0);
+    }
+
+    #[test]
+    fn data_that_compress_are_counted_without_zeros_and_random_ones_do_not() {
+        let quarter = |seed: u64| {
+            let mut bytes = vec![0; 4096];
+            let mut state = seed;
+            for byte in &mut bytes[..1024] {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *byte = state.to_be_bytes()[0];
+            }
+            bytes
+        };
+        let held: Vec<Vec<u8>> = (1..=8).map(quarter).collect();
+        let factor = compression(&held).expect("data");
+        assert!((3.5..4.0).contains(&factor), "{factor}");
+        let random: Vec<Vec<u8>> = held.iter().map(|bytes| bytes[..1024].to_vec()).collect();
+        assert_eq!(compression(&random), Some(1.0));
+        assert_eq!(compression(&[vec![0; 4096]]), None);
+        assert_eq!(compression(&[vec![0; 4096], random[0].clone()]), Some(1.0));
     }
 
     #[test]

@@ -24,10 +24,17 @@ fn on_file() -> (Case, tempfile::NamedTempFile) {
 
 /// Zeros, or data that do not repeat.
 fn write(file: &File, from: u64, to: u64, byte: u8) {
-    let data: Vec<u8> = (from..to)
-        .map(|at| if byte == 0 { 0 } else { (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 })
-        .collect();
+    let data: Vec<u8> =
+        (from..to).map(|at| if byte == 0 { 0 } else { mixed(at).to_be_bytes()[0] }).collect();
     file.write_all_at(&data, from).expect("a write");
+}
+
+/// The finalizer of SplitMix64: no compressor finds anything in it.
+fn mixed(number: u64) -> u64 {
+    let first = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let second = (first ^ (first >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let third = (second ^ (second >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    third ^ (third >> 31)
 }
 
 fn kinds(warnings: &[Warning]) -> Vec<WarningKind> {
@@ -72,6 +79,19 @@ fn data_that_repeat_are_doubted_and_others_are_not() {
     has(&found[0].evidence, &["64 of 64 places"]);
     write(file.as_file(), 0, MIB - 3 * 16_384, 7);
     assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn data_that_compress_are_doubted_and_may_be_the_applications_own() {
+    let (case, file) = on_file();
+    let lines = (0_u64..)
+        .flat_map(|number| format!("order {number}: 3 of part {}\n", number * 7919).into_bytes());
+    let text: Vec<u8> = lines.take(usize::try_from(MIB).expect("small")).collect();
+    file.as_file().write_all_at(&text, 0).expect("a write");
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::CompressibleData]);
+    has(&found[0].evidence, &["64 places", "times shorter"]);
+    has(&found[0].remedy, &["data of the application", "-w100 -Zr"]);
 }
 
 #[test]
