@@ -531,8 +531,8 @@ made on Linux {kernel}.
 sentence again from the counters of the layers, and fails if one is not so. Loads are 16 KiB at
 random places of {size} MiB, four at a time, for a second. Where the disk saw more than was asked,
 others used it, or more was read than requested; what lies in the data (`all_zero_data`,
-`constant_data`, `compressible_data`, `unwritten_extents`) is reported of reads. Data that are not random are written
-past the page cache and through it; into what is sparse, random data are."""
+`constant_data`, `compressible_data`, `unwritten_extents`) is reported of reads. Data that are not
+random are written past the page cache and through it; into what is sparse, random data are."""
 PREFACE = PREFACE.replace("{size}", str(FILE_BYTES // MIB))
 
 
