@@ -11,7 +11,7 @@ from fathom.result import Result
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["merge", "merged_text"]
+__all__ = ["check_text", "merge", "merged_text"]
 
 
 def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
@@ -30,11 +30,15 @@ def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
         ``RunHandle.start`` takes an instant).
 
     """
-    return Result.from_json(merged_text((json.dumps(dict(one.raw)) for one in results), tolerance))
+    texts = (json.dumps(dict(one.raw)) for one in results)
+    return Result.from_json(merged_text(((text, None, 0) for text in texts), tolerance))
 
 
-def merged_text(texts: Iterable[str], tolerance: float) -> str:
+def merged_text(parts: Iterable[tuple[str, str | None, int]], tolerance: float) -> str:
     """Return in the JSON form what ``merge`` does, of results in that form.
+
+    With each stands the name that its host has in the whole, or None, and by how many nanoseconds
+    the clock of that host is ahead of the whole's.
 
     Raises
     ------
@@ -42,4 +46,16 @@ def merged_text(texts: Iterable[str], tolerance: float) -> str:
         As ``merge``.
 
     """
-    return _fathom.merge_results([*texts], tolerance)
+    return _fathom.merge_results([*parts], tolerance)
+
+
+def check_text(text: str) -> None:
+    """Raise an error if this is no result in the JSON form that could be merged.
+
+    Raises
+    ------
+    FathomError
+        If the engine cannot read it.
+
+    """
+    _fathom.check_result(text)

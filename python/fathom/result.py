@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fathom._beneath import Origin
+from fathom._fathom import sum_histograms
 from fathom._faults import Fault, OutstandingIo
 from fathom._frames import Row, Tabular
 from fathom._result_rows import interval_rows, latency_rows
@@ -57,19 +58,31 @@ class Latency:
     def merged(cls, histograms: Iterable[Mapping[str, Any]]) -> Latency | None:
         """Return one histogram for all of the stored ones, or None if there is none."""
         filled = [one for one in histograms if one["count"]]
-        if not filled:
-            return None
-        first, *others = filled
-        buckets = dict(zip(first["bucket_lower_ns"], first["bucket_counts"], strict=True))
-        for one in others:
-            for lower_ns, count in zip(one["bucket_lower_ns"], one["bucket_counts"], strict=True):
-                buckets[lower_ns] = buckets.get(lower_ns, 0) + count
+        return cls.sum_of(
+            cls(
+                count=one["count"],
+                min_ns=one["min_ns"],
+                max_ns=one["max_ns"],
+                sum_ns=one["sum_ns"],
+                buckets=dict(
+                    sorted(zip(one["bucket_lower_ns"], one["bucket_counts"], strict=True))
+                ),
+            )
+            for one in filled
+        )
+
+    @classmethod
+    def sum_of(cls, parts: Iterable[Latency | None]) -> Latency | None:
+        """Return one histogram for all of them, or None if there is none."""
+        filled = [one for one in parts if one is not None]
+        if len(filled) <= 1:
+            return filled[0] if filled else None
         return cls(
-            count=sum(one["count"] for one in filled),
-            min_ns=min(one["min_ns"] for one in filled),
-            max_ns=max(one["max_ns"] for one in filled),
-            sum_ns=sum(one["sum_ns"] for one in filled),
-            buckets=dict(sorted(buckets.items())),
+            count=sum(one.count for one in filled),
+            min_ns=min(one.min_ns for one in filled),
+            max_ns=max(one.max_ns for one in filled),
+            sum_ns=sum(one.sum_ns for one in filled),
+            buckets=sum_histograms([([*one.buckets], [*one.buckets.values()]) for one in filled]),
         )
 
     @property
@@ -142,6 +155,19 @@ class Direction:
             response=Latency.merged(part["response"] for part in parts if part.get("response")),
         )
 
+    @classmethod
+    def sum_of(cls, parts: Iterable[Direction], measured_ns: int) -> Direction:
+        """Return the sum of directions that were measured together."""
+        parts = list(parts)
+        return cls(
+            ios=sum(part.ios for part in parts),
+            bytes=sum(part.bytes for part in parts),
+            errors=sum(part.errors for part in parts),
+            measured_ns=measured_ns,
+            latency=Latency.sum_of(part.latency for part in parts),
+            response=Latency.sum_of(part.response for part in parts),
+        )
+
     @property
     def iops(self) -> float:
         """I/Os per second."""
@@ -179,7 +205,7 @@ class Thread:
             os_cpu=data["pinned_os_cpu"],
             engine=data["backend"]["name"],
             cpu_ns=data["cpu_ns"],
-            **_directions(data["targets"], measured_ns),
+            **_directions(*_read_and_write(data["targets"], measured_ns)),
         )
 
 
@@ -224,6 +250,9 @@ class TimeSpan:
         outcome = data["outcome"]
         measured_ns = data["measured_ns"]
         targets = [target for thread in data["threads"] for target in thread["targets"]]
+        threads = tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"])
+        read = Direction.sum_of((thread.read for thread in threads), measured_ns)
+        write = Direction.sum_of((thread.write for thread in threads), measured_ns)
         cost = data.get("cost") or {}
         used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in (*data["cpu"], *cpus)]
         return cls(
@@ -231,26 +260,33 @@ class TimeSpan:
             failure=_NOTHING.get(outcome) if isinstance(outcome, str) else outcome["failed"],
             measured_ns=measured_ns,
             stop=Stop.from_dict(data.get("stop")),
-            **_directions(targets, measured_ns),
+            **_directions(read, write),
             **_others(targets, measured_ns),
             cpu_percent=sum(used) / len(used) if used else 0.0,
             own_ns_per_io=cost.get("own_ns_per_io"),
             kernel_ns_per_io=cost.get("kernel_ns_per_io"),
-            threads=tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"]),
+            threads=threads,
             faults=Fault.all_of(data),
             outstanding=OutstandingIo.all_of(data),
             origins=Origin.all_of(data),
         )
 
 
-def _directions(targets: Iterable[Mapping[str, Any]], measured_ns: int) -> dict[str, Direction]:
+def _read_and_write(
+    targets: Iterable[Mapping[str, Any]], measured_ns: int
+) -> tuple[Direction, Direction]:
     targets = list(targets)
-    reads = [target["read"] for target in targets]
-    writes = [target["write"] for target in targets]
+    return (
+        Direction.merged((target["read"] for target in targets), measured_ns),
+        Direction.merged((target["write"] for target in targets), measured_ns),
+    )
+
+
+def _directions(read: Direction, write: Direction) -> dict[str, Direction]:
     return {
-        "read": Direction.merged(reads, measured_ns),
-        "write": Direction.merged(writes, measured_ns),
-        "total": Direction.merged(reads + writes, measured_ns),
+        "read": read,
+        "write": write,
+        "total": Direction.sum_of((read, write), read.measured_ns),
     }
 
 

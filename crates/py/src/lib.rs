@@ -5,6 +5,7 @@
 
 mod events;
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
@@ -174,18 +175,50 @@ fn run_job(
     Ok((text, finished.failures, interruption.or(late)))
 }
 
-/// One result of several that were measured together, all as JSON.
+/// One result of several that were measured together, all as JSON. With each text stands the name that its
+/// host has in the whole, or none, and by how many nanoseconds the clock of that host is ahead.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
-fn merge_results(py: Python<'_>, texts: Vec<String>, tolerance: f64) -> PyResult<String> {
+fn merge_results(
+    py: Python<'_>,
+    parts: Vec<(String, Option<String>, i64)>,
+    tolerance: f64,
+) -> PyResult<String> {
     py.detach(|| {
-        let results = texts.iter().map(|text| json::read(text)).collect::<Result<_, _>>();
-        let merged = results.map_err(|error| error.to_string()).and_then(|results| {
-            RunResult::merge_within(results, tolerance).map_err(|error| error.to_string())
-        })?;
-        Ok(json::write(&merged))
+        let results = parts.into_iter().map(part_of).collect::<Result<_, _>>()?;
+        let merged = RunResult::merge_within(results, tolerance);
+        merged.map(|merged| json::write_compact(&merged)).map_err(|error| error.to_string())
     })
     .map_err(|words: String| FathomError::new_err(words))
+}
+
+/// Raises an error if a text is no result.
+#[pyfunction]
+fn check_result(py: Python<'_>, text: &str) -> PyResult<()> {
+    let read = py.detach(|| json::read(text).map(drop));
+    read.map_err(|error| FathomError::new_err(error.to_string()))
+}
+
+fn part_of((text, name, ahead_ns): (String, Option<String>, i64)) -> Result<RunResult, String> {
+    let mut result = json::read(&text).map_err(|error| error.to_string())?;
+    if let Some(name) = name {
+        result.host.name = name;
+    }
+    for began_ns in result.time_spans.iter_mut().filter_map(|span| span.began_unix_ns.as_mut()) {
+        *began_ns = began_ns.saturating_add_signed(ahead_ns.saturating_neg());
+    }
+    Ok(result)
+}
+
+/// The sum of histograms, each as the lower ends of its buckets in nanoseconds and their counts; in order.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
+fn sum_histograms(histograms: Vec<(Vec<u64>, Vec<u64>)>) -> BTreeMap<u64, u64> {
+    let mut sums = BTreeMap::new();
+    for (lower_ns, count) in histograms.iter().flat_map(|(lower, counts)| lower.iter().zip(counts))
+    {
+        *sums.entry(*lower_ns).or_default() += count;
+    }
+    sums
 }
 
 /// A run that is under way, or is to begin.
@@ -487,6 +520,8 @@ fn _fathom(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check_run_words, module)?)?;
     module.add_function(wrap_pyfunction!(adopt_targets, module)?)?;
     module.add_function(wrap_pyfunction!(merge_results, module)?)?;
+    module.add_function(wrap_pyfunction!(check_result, module)?)?;
+    module.add_function(wrap_pyfunction!(sum_histograms, module)?)?;
     module.add_class::<Run>()?;
     module.add_class::<Loan>()?;
     module.add_class::<Seen>()?;

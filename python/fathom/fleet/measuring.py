@@ -120,9 +120,9 @@ class Measuring:
 
 def _outcome(handle: RunHandle) -> dict[str, object]:
     try:
-        return {"result": dict(handle.result().raw), "failures": []}
+        return {"result": json.dumps(dict(handle.result().raw)), "failures": []}
     except (RunFailedError, DataFaultError) as error:
-        return {"result": dict(error.result.raw), "failures": [str(error)]}
+        return {"result": json.dumps(dict(error.result.raw)), "failures": [str(error)]}
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.errors import FathomError
 from fathom.hosts import together_ns
-from fathom.merging import merged_text
+from fathom.merging import check_text, merged_text
 from fathom.result import Result
 from fathom.units import NS_PER_S
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fathom.request import Request
     from fathom.result import TimeSpan as MeasuredSpan
 
-__all__ = ["HostPart", "checked_part", "merged"]
+__all__ = ["HostPart", "Measurement", "checked_part", "merged"]
 
 # A load ends a little later than it was asked to; one that lasted longer was another.
 _LONGER = 1.5
@@ -36,11 +36,17 @@ _IN_FLIGHT = 1 << 16
 
 
 @dataclass(frozen=True)
-class HostPart:
-    """A host of a run, and what it measured.
+class Measurement:
+    """What a host measured: its result as it sent it, and the instants by its own clock."""
 
-    ``raw`` is its result in the JSON form; None if it was lost before it could send one.
-    """
+    text: str = field(repr=False)
+    began_unix_ns: int | None
+    longest_ns: int
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """A host of a run, and what it measured; None if it was lost before it could send that."""
 
     name: str
     index: int
@@ -48,34 +54,48 @@ class HostPart:
     kernel: str
     clock: ClockOffset
     moved_ns: int = 0
-    raw: dict[str, Any] | None = None
+    measured: Measurement | None = None
     failures: tuple[str, ...] = ()
     lost: str | None = None
     asked: Request | None = field(default=None, repr=False)
 
     def began_ns(self) -> int | None:
         """Return when its load began, by our clock."""
-        spans = self.raw["time_spans"] if self.raw else ()
-        began_ns = spans[0].get("began_unix_ns") if spans else None
-        return None if began_ns is None else self.clock.here_ns(int(began_ns))
+        began_ns = None if self.measured is None else self.measured.began_unix_ns
+        return None if began_ns is None else self.clock.here_ns(began_ns)
 
 
-def checked_part(raw: dict[str, Any], asked: Request) -> str | None:
-    """Return why a host's result makes no sense; None if it does.
+def checked_part(text: str, asked: Request) -> Measurement:
+    """Return what a host measured, of the result that it sent.
 
-    It comes from another machine, which may be of another version, broken, or lie.
+    Raises
+    ------
+    FathomError
+        If it makes no sense. It comes from another machine, which may be of another version,
+        broken, or lie.
+
     """
     try:
-        result = Result.from_data(raw)
-        if result.request != asked:
-            return "it is of another load than was asked for"
-        spans = asked.profile.time_spans
-        if len(result.time_spans) > len(spans):
-            return "it has more time spans than were asked for"
-        pairs = zip(result.time_spans, spans, strict=False)
-        return next(filter(None, (_nonsense(*pair) for pair in pairs)), None)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, FathomError) as error:
-        return f"it cannot be read ({type(error).__name__}: {error})"
+        result = Result.from_json(text)
+        if wrong := _wrong(result, asked):
+            raise FathomError(wrong)
+        check_text(text)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise FathomError(f"it cannot be read ({type(error).__name__}: {error})") from error
+    spans = result.raw["time_spans"]
+    began_ns = spans[0].get("began_unix_ns") if spans else None
+    longest_ns = max((span.measured_ns for span in result.time_spans), default=1)
+    return Measurement(text, began_ns, longest_ns)
+
+
+def _wrong(result: Result, asked: Request) -> str | None:
+    if result.request != asked:
+        return "it is of another load than was requested"
+    spans = asked.profile.time_spans
+    if len(result.time_spans) > len(spans):
+        return "it has more time spans than were requested"
+    pairs = zip(result.time_spans, spans, strict=False)
+    return next(filter(None, (_nonsense(*pair) for pair in pairs)), None)
 
 
 def _nonsense(told: MeasuredSpan, wanted: AskedSpan) -> str | None:
@@ -110,16 +130,17 @@ def merged(parts: Sequence[HostPart], asked: Request, words: Sequence[str]) -> R
         If they cannot be added, or there is none.
 
     """
-    began = [one for one in (part.began_ns() for part in parts) if one is not None]
-    first_ns = min(began, default=0)
-    found = [_prepared(part, first_ns) for part in parts if part.raw is not None]
-    if not found:
+    measured = [(one, one.measured) for one in parts if one.measured is not None]
+    if not measured:
         lost = "; ".join(f"'{one.name}': {one.lost}" for one in parts if one.lost)
         raise FathomError(f"no host has measured anything ({lost})")
-    whole: dict[str, Any] = json.loads(merged_text(map(json.dumps, found), _tolerance(found)))
+    texts = [(told.text, one.name, one.clock.offset_ns) for one, told in measured]
+    longest_ns = max(told.longest_ns for _one, told in measured)
+    whole: dict[str, Any] = json.loads(merged_text(texts, _tolerance(longest_ns)))
     beside = _outside_overlap_ns(whole)
-    hosts = [one | {"outside_overlap_ns": beside.get(one["name"])} for one in whole["hosts"]]
-    hosts += [_host(part, None) for part in parts if part.raw is None]
+    began_ns = (part.began_ns() for part in parts)
+    first_ns = min((one for one in began_ns if one is not None), default=0)
+    hosts = [_host(part, first_ns, beside.get(part.name)) for part in parts]
     whole["hosts"] = sorted(hosts, key=lambda one: int(one["index"]))
     whole["command_line"] = shlex.join(["diskspd", *words])
     whole["request"] = asked.to_dict()
@@ -138,29 +159,12 @@ def _outside_overlap_ns(whole: dict[str, Any]) -> dict[str, int]:
     return found
 
 
-def _tolerance(found: Sequence[dict[str, Any]]) -> float:
-    longest_ns = max(
-        (int(one["measured_ns"]) for raw in found for one in raw["time_spans"]), default=1
-    )
+def _tolerance(longest_ns: int) -> float:
     return max(_APART, _APART_NS / max(longest_ns, 1))
 
 
-def _prepared(part: HostPart, first_ns: int) -> dict[str, Any]:
-    raw = dict(part.raw or {})
-    raw["host"] = {**raw["host"], "name": part.name}
-    raw["time_spans"] = [_on_our_clock(span, part.clock) for span in raw["time_spans"]]
+def _host(part: HostPart, first_ns: int, outside_overlap_ns: int | None) -> dict[str, Any]:
     began_ns = part.began_ns()
-    raw["hosts"] = [_host(part, None if began_ns is None else began_ns - first_ns)]
-    return raw
-
-
-def _on_our_clock(span: dict[str, Any], clock: ClockOffset) -> dict[str, Any]:
-    if span.get("began_unix_ns") is None:
-        return span
-    return span | {"began_unix_ns": clock.here_ns(span["began_unix_ns"])}
-
-
-def _host(part: HostPart, skew_ns: int | None) -> dict[str, Any]:
     return {
         "name": part.name,
         "index": part.index,
@@ -169,7 +173,7 @@ def _host(part: HostPart, skew_ns: int | None) -> dict[str, Any]:
         "clock_offset_ns": part.clock.offset_ns,
         "clock_uncertainty_ns": part.clock.uncertainty_ns,
         "clock_moved_ns": part.moved_ns,
-        "start_skew_ns": skew_ns,
-        "outside_overlap_ns": None,
+        "start_skew_ns": None if began_ns is None else began_ns - first_ns,
+        "outside_overlap_ns": outside_overlap_ns,
         "lost": part.lost,
     }

@@ -232,7 +232,7 @@ class _Saved:
         """Save the part of each host as a run of its own, and return the error that says so."""
         kept = []
         for part in parts:
-            if part.raw is not None:
+            if part.measured is not None:
                 alone = merged([replace(part, lost=None)], asked, self._arguments)
                 words = f"{self._label} ({part.name})".strip()
                 kept.append(self._kept(alone, words, [str(error)]))

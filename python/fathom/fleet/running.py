@@ -244,12 +244,13 @@ class FleetRun:
         if error is not None:
             return replace(part, lost=str(error))
         found = opened.result()
-        wrong = checked_part(found["result"], self.requests[place])
-        if wrong is not None:
+        try:
+            measured = checked_part(found["result"], self.requests[place])
+        except FathomError as wrong:
             return replace(part, lost=f"its result makes no sense: {wrong}")
         failures = tuple(f"host '{host.name}': {one}" for one in found["failures"])
         # What it has measured came home, whatever became of it later.
-        return replace(part, raw=found["result"], failures=failures, lost=None)
+        return replace(part, measured=measured, failures=failures, lost=None)
 
     async def _stop_all(self, reason: str) -> None:
         told = (host.tell("stop", reason=reason) for host in self._alive())

@@ -18,6 +18,12 @@ pub fn write(result: &RunResult) -> String {
     text
 }
 
+/// The result in one line, for who reads it at once.
+#[must_use]
+pub fn write_compact(result: &RunResult) -> String {
+    in_json(serde_json::to_string(result).unwrap_or_default())
+}
+
 /// Where the checksum of a file begins, and what stands behind it.
 const CHECKSUM: &str = ",\n  \"checksum\": \"crc32c:";
 const BEHIND: &str = "\"\n}\n";
