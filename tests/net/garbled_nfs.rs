@@ -1,7 +1,6 @@
 //! NFS servers that answer anything: the client ends with an error, never in a panic and never without
 //! an end.
 
-use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,28 +9,13 @@ use fathom_net::{Address, Connection, FaultKind, Operation, Settings};
 use proptest::prelude::*;
 
 use crate::load::{NONE, drive, drive_blind, request};
+use crate::speaker::speaking;
 
 const COUNT: u32 = 6;
 const BYTES: u32 = 514;
 
-/// A server that says one piece after each thing that it hears, or after this time, and hangs up.
 fn speaker(pieces: Vec<Vec<u8>>, patience: Duration) -> (Address, JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let thread = std::thread::spawn(move || {
-        let (mut client, _) = listener.accept().unwrap();
-        client.set_nodelay(true).unwrap();
-        client.set_read_timeout(Some(patience)).unwrap();
-        let mut heard = vec![0; 65_536];
-        for piece in &pieces {
-            // The client may leave before all is said.
-            let _ = client.read(&mut heard);
-            let _ = client.write_all(piece);
-        }
-        let _ = client.shutdown(std::net::Shutdown::Write);
-        client.set_read_timeout(None).unwrap();
-        let _ = std::io::copy(&mut client, &mut std::io::sink());
-    });
+    let (port, thread) = speaking(pieces, patience);
     (Address::parse(&format!("nfs://127.0.0.1:{port}/file")).unwrap(), thread)
 }
 

@@ -17,4 +17,5 @@ mod nfs3;
 mod samba;
 mod server;
 mod smb;
+mod speaker;
 mod tap;
