@@ -3,6 +3,7 @@
 //! A client of its own: libiscsi could only be loaded at run time, which a static binary cannot do, and wants
 //! addresses of buffers to keep.
 
+mod chap;
 mod login;
 mod pdu;
 mod tasks;
@@ -58,7 +59,13 @@ impl Session {
         let now = now_ns().to_be_bytes();
         let now = u32::from_be_bytes(now[4..].try_into().expect("four bytes"));
         let identifier = now.rotate_left(16) ^ std::process::id();
-        let agreed = login::log_in(&mut stream, address, identifier, deadline)?;
+        let agreed = login::log_in(
+            &mut stream,
+            address,
+            settings.credentials.as_ref(),
+            identifier,
+            deadline,
+        )?;
         let mut session = Self {
             stream,
             facts: Facts::default(),
