@@ -13,6 +13,9 @@ pub(super) const RECEIVE_BYTES_MAX: u32 = 256 << 10;
 const ANSWERS_MAX: usize = 16;
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
+/// The name under which every host and process logs in.
+const INITIATOR: &str = "iqn.2026-01.io.github.fathom-storage:client";
+
 const SECURITY: u8 = 0;
 const OPERATIONAL: u8 = 1;
 const FULL_FEATURE: u8 = 3;
@@ -41,7 +44,7 @@ fn joined(pairs: &[(&str, String)]) -> Vec<u8> {
 /// The first text: who speaks to which target, and how it can log in.
 fn introduction(address: &Address, methods: &str) -> Vec<u8> {
     joined(&[
-        ("InitiatorName", "iqn.2026-01.io.github.fathom-storage:client".to_owned()),
+        ("InitiatorName", INITIATOR.to_owned()),
         ("TargetName", address.export.clone()),
         ("SessionType", "Normal".to_owned()),
         ("AuthMethod", methods.to_owned()),
@@ -284,7 +287,10 @@ fn refuse(answer: Head, data: &[u8]) -> Result<(), Fault> {
             return Err(Fault::new(FaultKind::NotFound, text));
         }
         (2, 1) => return Err(wants_secret()),
-        (2, 2) => (FaultKind::Denied, "the server does not allow the target to this client"),
+        (2, 2) => {
+            let text = format!("the server does not allow the target to this client ({INITIATOR})");
+            return Err(Fault::new(FaultKind::Denied, text));
+        }
         (2, 3) => (FaultKind::NotFound, "the server has no such target"),
         (2, 4) => (FaultKind::NotFound, "the target has been removed"),
         (3, _) => (FaultKind::Limit, "the server has no room for another session"),
