@@ -351,6 +351,8 @@ mod tests {
             "username=anna\npassword= p=w# \ndomain=CORP\n",
             "# of the backup\n\n  user=anna\n  pass= p=w# \n\tdom=CORP",
             "username=CORP\\anna\r\npassword= p=w# \r\n",
+            // As editors of Windows write it, and without an end of the last line.
+            "\u{feff}domain=CORP\r\nusername=anna\r\npassword= p=w# \r",
         ] {
             let (_folder, path) = file(text, 0o600);
             assert_eq!(Credentials::of_file(&path), Ok(Credentials::new("anna", "CORP", " p=w# ")));
@@ -375,6 +377,46 @@ mod tests {
         let missing = Credentials::of_file(&folder.path().join("other"));
         assert!(matches!(missing, Err(CredentialsError::Unreadable { .. })));
         assert!(Credentials::of_file(folder.path()).is_err());
+    }
+
+    #[test]
+    fn what_a_target_has_to_prove_stands_beside_the_user() {
+        let of = |text: &str| {
+            let (_folder, path) = file(text, 0o600);
+            (Credentials::of_file(&path), path)
+        };
+        let anna = Credentials::new("anna", "", "one").with_target("array", " two");
+        for text in [
+            "username=anna\npassword=one\ntarget_username=array\ntarget_password= two\n",
+            "username_in=array\npassword_in= two\nusername=anna\npassword=one",
+        ] {
+            assert_eq!(of(text).0, Ok(anna.clone()));
+        }
+        assert!(!format!("{anna:?}").contains("two"), "{anna:?}");
+        let (same, path) = of("username=anna\npassword=one\ntarget_password=one\n");
+        assert_eq!(same, Err(CredentialsError::SameSecret(path)));
+        let (nothing, path) = of("username=anna\npassword=one\ntarget_username=array\n");
+        assert_eq!(nothing, Err(CredentialsError::NoTargetPassword(path)));
+        let (alone, path) = of("username=anna\ntarget_password=two\n");
+        assert_eq!(alone, Err(CredentialsError::NoPassword(path)));
+    }
+
+    #[test]
+    fn pipes_folders_and_endless_files_are_no_credentials_and_wait_for_nobody() {
+        let (folder, path) = file("username=anna\npassword=pw\n", 0o600);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(Credentials::of_file(&link), Ok(Credentials::new("anna", "", "pw")));
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let (_other, huge) = file(&"#".repeat(FILE_BYTES_MAX as usize + 1), 0o600);
+        for none in [pipe.as_path(), &huge, Path::new("/dev/zero"), folder.path()] {
+            let error = Credentials::of_file(none);
+            assert_eq!(error, Err(CredentialsError::NoFile(none.to_owned())));
+        }
+        let (_odd, odd) = file("username=an\0na\npassword=pw\n", 0o600);
+        assert_eq!(Credentials::of_file(&odd), Err(CredentialsError::Line { path: odd, line: 1 }));
     }
 
     #[test]

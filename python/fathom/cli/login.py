@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["ask_for_password", "credentials_option"]
 
 _VARIABLE = "FATHOM_CREDENTIALS"
+# Where servers let users in by a password.
+_WITH_USERS = ("smb", "iscsi")
 
 
 def _use(value: str | None) -> None:
@@ -59,7 +61,7 @@ def credentials_option() -> TyperOption:
 def ask_for_password(arguments: Iterable[str]) -> None:
     """Ask once for the first server that wants a password, at a terminal, if none was given."""
     arguments = list(arguments)
-    addresses = [one for one in arguments if protocol_of(one) == "smb"]
+    addresses = [one for one in arguments if protocol_of(one) in _WITH_USERS]
     is_given = any(one.startswith("--credentials") for one in arguments)
     if not addresses or is_given or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return

@@ -89,6 +89,7 @@ pub(super) struct Chap<'a> {
     password: &'a str,
     target: Option<&'a TargetSecret>,
     expected: Option<Expected>,
+    hash: Option<Hash>,
 }
 
 impl<'a> Chap<'a> {
@@ -105,7 +106,7 @@ impl<'a> Chap<'a> {
             return Err(Fault::new(FaultKind::Credentials, text));
         }
         let password = credentials.password();
-        Ok(Self { user, password, target: credentials.target(), expected: None })
+        Ok(Self { user, password, target: credentials.target(), expected: None, hash: None })
     }
 
     /// Whether the server has to prove a secret, too.
@@ -140,6 +141,7 @@ impl<'a> Chap<'a> {
                 "the server has neither SHA-256 nor MD5 for CHAP in common with this client",
             )
         })?;
+        self.hash = Some(hash);
         let identifier = identifier(texts.get("CHAP_I")?)?;
         let challenge = bytes_of(texts.get("CHAP_C")?)?;
         if Challenge::is_open(&challenge) {
@@ -161,6 +163,16 @@ impl<'a> Chap<'a> {
             });
         }
         Ok(answer)
+    }
+
+    /// How the user has logged in, in words.
+    pub(super) fn words(&self) -> Option<&'static str> {
+        self.hash.map(|hash| match (hash, self.is_mutual()) {
+            (Hash::Md5, false) => "CHAP with MD5",
+            (Hash::Md5, true) => "mutual CHAP with MD5",
+            (Hash::Sha256, false) => "CHAP with SHA-256",
+            (Hash::Sha256, true) => "mutual CHAP with SHA-256",
+        })
     }
 
     /// Checks what the server proves, if it has to.

@@ -33,6 +33,8 @@ pub(super) struct Agreed {
     pub(super) command_number: u32,
     pub(super) command_number_max: u32,
     pub(super) status_number: u32,
+    /// How the user has logged in, if one has.
+    pub(super) login: Option<&'static str>,
 }
 
 /// Keys with their values, as they are sent.
@@ -85,6 +87,7 @@ pub(super) fn log_in(
         command_number: 1,
         command_number_max: 1,
         status_number: 0,
+        login: None,
     };
     // A user without a password is as good as none: the server says whether it wants one.
     let given = credentials.filter(|given| !given.has_no_password());
@@ -124,15 +127,16 @@ impl Talk<'_> {
         let user = chap.as_ref().map(|chap| chap.user().to_owned());
         let refused = |fault| of_user(fault, user.as_deref());
         let introduction = introduction(address, methods);
-        let mut answer = self.ask(SECURITY, Some(OPERATIONAL), introduction).map_err(refused)?;
+        let is_mutual = chap.as_ref().is_some_and(|chap| chap.is_mutual());
+        let first = self.ask(SECURITY, Some(OPERATIONAL), introduction);
+        let mut answer = first.map_err(|fault| match fault.kind {
+            FaultKind::Credentials if is_mutual => no_proof(),
+            _ => refused(fault),
+        })?;
         let method = value(&answer.data, "AuthMethod").unwrap_or("None").to_owned();
         match (&*method, chap) {
             ("CHAP", Some(chap)) => answer = self.answer_challenge(chap).map_err(refused)?,
-            ("None", Some(chap)) if chap.is_mutual() => {
-                let text = "the server wants no login, so that it proves nothing either: leave \
-                            target_password out of the credentials, or set CHAP up on the server";
-                return Err(Fault::new(FaultKind::Credentials, text));
-            }
+            ("None", Some(_)) if is_mutual => return Err(no_proof()),
             ("None", _) => {}
             ("CHAP", None) => return Err(wants_secret()),
             (other, _) => {
@@ -158,6 +162,7 @@ impl Talk<'_> {
         let answer = chap.answer(&Texts(&asked.data))?;
         let answer = self.ask(SECURITY, Some(OPERATIONAL), joined(&answer))?;
         chap.check(&Texts(&answer.data))?;
+        self.agreed.login = chap.words();
         Ok(answer)
     }
 
@@ -224,6 +229,12 @@ fn following(stage: u8, answer: Head) -> Result<Option<u8>, Fault> {
         (true, next) if next > stage && next != 2 => Ok(Some(next)),
         _ => Err(endless()),
     }
+}
+
+fn no_proof() -> Fault {
+    let text = "the server wants no login by CHAP, so that it proves nothing either: leave target_password out \
+                of the credentials, or set CHAP up on the server";
+    Fault::new(FaultKind::Credentials, text)
 }
 
 fn wants_secret() -> Fault {

@@ -110,7 +110,8 @@ impl Session {
             self.facts.can_write_through = mode[2] & 0x10 != 0;
         }
         self.facts.can_flush = true;
-        "iSCSI, no digests".clone_into(&mut self.facts.dialect);
+        let login = self.agreed.login.map_or(String::new(), |login| format!(", {login}"));
+        self.facts.dialect = format!("iSCSI, no digests{login}");
         Ok(())
     }
 
