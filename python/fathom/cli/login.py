@@ -18,20 +18,36 @@ if TYPE_CHECKING:
 
     from typer.core import TyperOption
 
-__all__ = ["ask_for_password", "credentials_option"]
+__all__ = ["ask_for_password", "checked_credentials", "credentials_option", "log_in"]
 
 _VARIABLE = "FATHOM_CREDENTIALS"
 # Where servers let users in by a password.
 _WITH_USERS = ("smb", "iscsi")
 
 
+def checked_credentials(file: str) -> str:
+    """Return the absolute path of a file of credentials that can be used.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it cannot; no word of it is repeated.
+
+    """
+    path = str(Path(file).absolute())
+    _fathom.check_credentials(path)
+    return path
+
+
 def _use(value: str | None) -> None:
     """Use a file from now on, also in the processes that this one starts."""
-    if value is None:
-        return
-    path = Path(value).absolute()
-    _fathom.check_credentials(str(path))
-    os.environ[_VARIABLE] = str(path)
+    if value is not None:
+        os.environ[_VARIABLE] = checked_credentials(value)
+
+
+def log_in(user: str, password: str) -> None:
+    """Log in with this from now on, in this process alone."""
+    _fathom.log_in(user, password)
 
 
 def _with_credentials(
@@ -70,4 +86,4 @@ def ask_for_password(arguments: Iterable[str]) -> None:
         return
     server, user = wanted
     user = user or typer.prompt(f"User on {server}", err=True)
-    _fathom.log_in(user, getpass.getpass(f"Password of {user} on {server}: "))
+    log_in(user, getpass.getpass(f"Password of {user} on {server}: "))
