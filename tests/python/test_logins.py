@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,6 +14,7 @@ from support import diskspd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 SECRET = "the s3cret of anna"  # noqa: S105 - Of a server that lives as long as its test.
 OTHER = "the s3cret of the array"
