@@ -119,7 +119,8 @@ impl Session {
         let mut capacity = [0; 32];
         if let Err(errno) = self.ask(cdb::read_capacity(), &mut capacity)? {
             if errno == errno::EBADE {
-                let text = "another initiator has reserved it (SCSI reservation conflict): have it released, or measure another one";
+                let text = "another initiator has reserved it (SCSI reservation conflict): have it \
+                            released, or measure another one";
                 return Err(Fault::new(FaultKind::Busy, text));
             }
             let error = std::io::Error::from_raw_os_error(errno);
