@@ -30,7 +30,7 @@ def at_a_terminal(
     """
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execve(words[0], words, {**os.environ, **(environment or {})})  # noqa: S606
+        os.execve(words[0], list(words), {**os.environ, **(environment or {})})  # noqa: S606
     said, left = b"", list(answers)
     while select.select([terminal], [], [], _ENOUGH_S)[0]:
         try:

@@ -1,10 +1,15 @@
 //! Asking at a terminal for the password that a server wants.
 
+use std::time::Duration;
+
 use fathom_core::network::{LoginWanted, log_in, login_wanted};
 use fathom_core::request::Job;
 use fathom_core::storage::Target;
 
 use crate::question::{Interrupted, Questions};
+
+/// How often it is looked whether a server has answered, or the program has to end.
+const TURN: Duration = Duration::from_millis(5);
 
 /// Asks once for the first server that lets nobody in without a password, if there is a terminal and none was
 /// given. Who types nothing goes on without, and reads what the server says.
@@ -17,7 +22,19 @@ pub fn ask(job: &Job, questions: &Questions<'_>) -> Result<(), Interrupted> {
         Target::Network(remote) => Some(remote),
         _ => None,
     });
-    let wanted = remotes.filter(|remote| remote.protocol.has_users()).find_map(login_wanted);
+    let remotes: Vec<_> = remotes.filter(|remote| remote.protocol.has_users()).cloned().collect();
+    if remotes.is_empty() {
+        return Ok(());
+    }
+    // A server that takes its time keeps nobody from ending the program, and this thread with it.
+    let looking = std::thread::spawn(move || remotes.iter().find_map(login_wanted));
+    while !looking.is_finished() {
+        if questions.is_over() {
+            return Err(Interrupted);
+        }
+        std::thread::sleep(TURN);
+    }
+    let wanted = looking.join().ok().flatten();
     wanted.map_or(Ok(()), |wanted| ask_for(&wanted, questions))
 }
 

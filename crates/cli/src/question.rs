@@ -26,7 +26,8 @@ impl<'a> Questions<'a> {
         io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    fn is_over(&self) -> bool {
+    /// Whether the program has to end.
+    pub fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 

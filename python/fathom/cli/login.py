@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
+import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +16,7 @@ from fathom import _fathom
 from fathom._addresses import protocol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from typer.core import TyperOption
 
@@ -86,4 +88,21 @@ def ask_for_password(arguments: Iterable[str]) -> None:
         return
     server, user = wanted
     user = user or typer.prompt(f"User on {server}", err=True)
-    log_in(user, getpass.getpass(f"Password of {user} on {server}: "))
+    with _ended_as_by_ctrl_c():
+        password = getpass.getpass(f"Password of {user} on {server}: ")
+    log_in(user, password)
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let no signal end the program while the terminal shows nothing of what is typed."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGHUP, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -125,7 +125,7 @@ impl<'a> Chap<'a> {
             if secret.len() < SECRET_BYTES_MIN {
                 let text = format!(
                     "CHAP needs secrets of at least {SECRET_BYTES_MIN} bytes (RFC 7143), and {which} in the \
-                     credentials is shorter: set a longer one on the server, and see --credentials=FILE"
+                     credentials is shorter: set a longer one on the server, too"
                 );
                 return Err(Fault::new(FaultKind::Credentials, text));
             }

@@ -238,7 +238,7 @@ fn no_proof() -> Fault {
 }
 
 fn wants_secret() -> Fault {
-    let text = "the server wants a user and a secret (CHAP): see --credentials=FILE";
+    let text = "the server wants a user and a secret (CHAP)";
     Fault::new(FaultKind::Credentials, text)
 }
 
@@ -247,9 +247,7 @@ fn of_user(fault: Fault, user: Option<&str>) -> Fault {
     match user {
         Some(user) if fault.kind == FaultKind::Credentials && fault.text == wants_secret().text => {
             let user = shown(user);
-            let text = format!(
-                "logging in as '{user}': the server refuses user or secret (CHAP): see --credentials=FILE"
-            );
+            let text = format!("logging in as '{user}': the server refuses user or secret (CHAP)");
             Fault { text, ..fault }
         }
         _ => fault,
