@@ -101,7 +101,7 @@ pub fn run(job: &Job) -> ExitCode {
 
 /// Nothing was measured, since the person at the terminal ended the program at a question.
 fn interrupted() -> ExitCode {
-    complain("ERROR: ended at the question; nothing was measured");
+    complain("ERROR: ended by the user; nothing was measured");
     Code::Interrupted.into()
 }
 
