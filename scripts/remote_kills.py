@@ -28,9 +28,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
-from storage_servers import KINDS, Server  # noqa: E402 - Found by the line above.
+from storage_servers import KINDS, LUN_BYTES, Server  # noqa: E402 - Found by the line above.
 
-SIZE_BYTES = 8 << 20
+SIZE_BYTES = LUN_BYTES
 LONGEST_S = 60
 # Exit codes of diskspd.
 COMPLETE, FAILED, FAULTS = 0, 1, 4

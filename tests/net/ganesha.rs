@@ -25,6 +25,35 @@ pub struct Ganesha {
     pub mount_port: u16,
 }
 
+/// The port mapper, which version 3 needs; ended with the test.
+pub struct Mapper(Child);
+
+impl Mapper {
+    pub fn start() -> Option<Self> {
+        let mut command = Command::new("rpcbind");
+        command.args(["-f", "-w"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            skip("there is no rpcbind");
+            return None;
+        };
+        for _ in 0..400 {
+            if std::net::TcpStream::connect("127.0.0.1:111").is_ok() {
+                return Some(Self(child));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        skip("rpcbind does not run here");
+        None
+    }
+}
+
+impl Drop for Mapper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// What differs from one test to the other.
 pub struct Export<'a> {
     pub access: &'a str,

@@ -4,10 +4,11 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom_net::{Address, Connection, FaultKind, Operation, Settings};
+use fathom_net::{Address, Connection, Credentials, Fault, FaultKind, Operation, Settings};
 use proptest::prelude::*;
 
 use crate::load::{NONE, drive_blind, request};
+use crate::server::settings;
 use crate::speaker::speaking;
 
 const COUNT: u32 = 6;
@@ -73,6 +74,48 @@ fn talk(pieces: Vec<Vec<u8>>, patience: Duration) -> Result<usize, FaultKind> {
     });
     thread.join().unwrap();
     result.map_err(|fault| fault.kind)
+}
+
+/// A login with a user and both secrets, of which a server says these texts; with the flags of each answer.
+fn challenged(texts: &[(u8, Vec<u8>)]) -> Fault {
+    let pieces = texts.iter().map(|(flags, text)| unit(0x23, *flags, 1, text)).collect();
+    let (address, thread) = speaker(pieces, Duration::from_secs(20));
+    let credentials = Credentials::new("anna", "", "anna's s3cret");
+    let credentials = Some(credentials.with_target("array", "the array's s3cret"));
+    let settings = Settings { credentials, timeout: Duration::from_secs(20), ..settings() };
+    let fault = Connection::connect(&address, &settings).unwrap_err();
+    thread.join().unwrap();
+    assert!(!fault.text.contains("s3cret"), "{fault}");
+    fault
+}
+
+#[test]
+fn servers_that_challenge_wrongly_get_no_answer_or_are_not_believed() {
+    let begin = || (0, b"AuthMethod=CHAP\0".to_vec());
+    let (protocol, credentials) = (FaultKind::Protocol, FaultKind::Credentials);
+    let all = b"CHAP_A=5\0CHAP_I=7\0CHAP_C=0x00112233\0";
+    for (what, texts, kind) in [
+        ("no challenge", vec![begin(), (0, b"CHAP_A=5\0CHAP_I=7\0".to_vec())], protocol),
+        ("no hash", vec![begin(), (0, b"CHAP_I=7\0CHAP_C=0x00\0".to_vec())], protocol),
+        (
+            "a hash that was not offered",
+            vec![begin(), (0, [&b"CHAP_A=7\0"[..], &all[9..]].concat())],
+            FaultKind::Unsupported,
+        ),
+        ("a number of 9 bits", vec![begin(), (0, b"CHAP_A=5\0CHAP_I=256\0".to_vec())], protocol),
+        ("an end before the challenge", vec![begin(), (0x81, all.to_vec())], protocol),
+        ("another method", vec![(0, b"AuthMethod=KRB5\0".to_vec())], FaultKind::Unsupported),
+        ("no login", vec![(0x81, b"AuthMethod=None\0".to_vec())], credentials),
+        ("no proof", vec![begin(), (0, all.to_vec()), (0x81, Vec::new())], credentials),
+        (
+            "a proof that anybody could give",
+            vec![begin(), (0, all.to_vec()), (0x81, b"CHAP_N=array\0CHAP_R=0x00\0".to_vec())],
+            credentials,
+        ),
+        ("a text without end", vec![(0x40, b"AuthMethod=CHAP\0".to_vec()); 40], protocol),
+    ] {
+        assert_eq!(challenged(&texts).kind, kind, "{what}");
+    }
 }
 
 #[test]

@@ -13,19 +13,19 @@ use tempfile::TempDir;
 use crate::load::{Buffers, NONE, drive, drive_blind, floor_ms, request, scattered};
 use crate::server::{FILE_BYTES, delaying_proxy, low_byte, pattern, settings, skip};
 
-const TARGET: &str = "iqn.2003-01.org.example:disk";
+pub const TARGET: &str = "iqn.2003-01.org.example:disk";
 
 /// A running daemon with one target and one LUN, which is the file `disk`.
-struct Tgt {
+pub struct Tgt {
     folder: TempDir,
     child: Child,
     control: u32,
-    port: u16,
+    pub port: u16,
 }
 
 impl Tgt {
     /// Nothing, with the reason said, where it cannot run.
-    fn start() -> Option<Self> {
+    pub fn start() -> Option<Self> {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("disk"), pattern(0, FILE_BYTES)).unwrap();
@@ -64,9 +64,13 @@ impl Tgt {
         Some(server)
     }
 
-    fn admin(&self, arguments: &str) -> bool {
+    pub fn admin(&self, arguments: &str) -> bool {
+        self.administers(&arguments.split(' ').collect::<Vec<_>>())
+    }
+
+    pub fn administers(&self, arguments: &[&str]) -> bool {
         let mut command = Command::new("tgtadm");
-        command.args(["-C", &self.control.to_string()]).args(arguments.split(' '));
+        command.args(["-C", &self.control.to_string()]).args(arguments);
         let ran = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         ran.is_ok_and(|status| status.success())
     }
@@ -79,7 +83,7 @@ impl Tgt {
         fs::read(self.disk()).unwrap()
     }
 
-    fn address(&self, path: &str) -> Address {
+    pub fn address(&self, path: &str) -> Address {
         Address::parse(&format!("iscsi://127.0.0.1:{}/{path}", self.port)).unwrap()
     }
 

@@ -1,5 +1,6 @@
 //! Clients of the network protocols, against real servers on loopback.
 
+mod chap;
 mod files;
 mod ganesha;
 mod garbled;

@@ -1,7 +1,6 @@
 //! NFS 3, against nfs-ganesha, which needs a port mapper: both run in network and mount namespaces of their
 //! own, and so does the test.
 
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use fathom_net::{Address, Connection, FaultKind, Operation};
@@ -10,39 +9,10 @@ use crate::files::{
     FileServer, a_file_comes_and_goes, a_kill_ends_all, data_and_offsets, many_are_outstanding,
     outstanding, writes_without_room,
 };
-use crate::ganesha::{Export, Ganesha};
+use crate::ganesha::{Export, Ganesha, Mapper};
 use crate::load::{drive_blind, scattered};
 use crate::namespace::{is_inside, small_file_system};
-use crate::server::{FILE_BYTES, pattern, settings, skip};
-
-/// The port mapper, ended with the test.
-struct Mapper(Child);
-
-impl Mapper {
-    fn start() -> Option<Self> {
-        let mut command = Command::new("rpcbind");
-        command.args(["-f", "-w"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let Ok(child) = command.spawn() else {
-            skip("there is no rpcbind");
-            return None;
-        };
-        for _ in 0..400 {
-            if std::net::TcpStream::connect("127.0.0.1:111").is_ok() {
-                return Some(Self(child));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        skip("rpcbind does not run here");
-        None
-    }
-}
-
-impl Drop for Mapper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::server::{FILE_BYTES, pattern, settings};
 
 fn started(access: &str) -> Option<(Mapper, Ganesha)> {
     let mapper = Mapper::start()?;

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["KINDS", "PASSWORD", "Ganesha", "Nbdkit", "Samba", "Server"]
+__all__ = ["KINDS", "LUN_BYTES", "PASSWORD", "Ganesha", "Nbdkit", "Samba", "Server", "Tgt"]
 
 PASSWORD = "pass w0rd"  # noqa: S105 - Of a server that lives as long as its test.
 _STARTS_WITHIN_S = 20.0
+# Of the file that tgt serves.
+LUN_BYTES = 8 << 20
 
 
 def free_port() -> int:
@@ -198,4 +200,67 @@ class Ganesha(Server):
         return ["ganesha.nfsd", "-F", "-N", "NIV_EVENT", *places]
 
 
-KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha)
+class Tgt(Server):
+    """tgt with one LUN, which is the file ``disk.dat``; with CHAP once there are accounts."""
+
+    name = "iSCSI"
+    program = "tgtd"
+    needs_root = True
+    target = "iqn.2003-01.org.example:lab"
+
+    def __init__(self, place: Path) -> None:
+        """Choose its control port, of which the highest is 32767."""
+        super().__init__(place)
+        self.control = str(1_000 + self.port % 30_000)
+        # Who logs in, and what the target proves in return; each with a secret.
+        self.incoming: tuple[str, str] | None = None
+        self.outgoing: tuple[str, str] | None = None
+
+    def address(self, name: str = "disk.dat") -> str:
+        """Return the address of the LUN."""
+        del name
+        return f"iscsi://127.0.0.1:{self.port}/{self.target}/1"
+
+    def command(self) -> Sequence[str]:
+        """Return what starts it."""
+        return ["tgtd", "-f", "-C", self.control, "--iscsi", f"portal=127.0.0.1:{self.port}"]
+
+    def start(self) -> None:
+        """Start it, and set its LUN up."""
+        disk = self.folder / "disk.dat"
+        with disk.open("ab") as file:
+            file.truncate(LUN_BYTES)
+        super().start()
+        self.administer("target", "new", "--tid", "1", "--targetname", self.target)
+        lun = ["--tid", "1", "--lun", "1"]
+        self.administer("logicalunit", "new", *lun, "--backing-store", str(disk))
+        for account, more in ((self.incoming, ()), (self.outgoing, ("--outgoing",))):
+            if account is not None:
+                self.add_account(*account, *more)
+        self.administer("target", "bind", "--tid", "1", "--initiator-address", "ALL")
+
+    def add_account(self, user: str, secret: str, *more: str) -> None:
+        """Have the target know a user."""
+        self.administer("account", "new", "--user", user, "--password", secret)
+        self.administer("account", "bind", "--tid", "1", "--user", user, *more)
+
+    def administer(self, mode: str, operation: str, *more: str) -> None:
+        """Change what the daemon has, once it answers."""
+        words = ["tgtadm", "-C", self.control, "--lld", "iscsi", "--mode", mode, "--op", operation]
+        end = time.monotonic() + _STARTS_WITHIN_S
+        while True:
+            done = subprocess.run([*words, *more], capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                return
+            if time.monotonic() > end:
+                raise RuntimeError(f"tgtadm {mode} {operation}: {done.stderr}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """Kill it, and remove what it leaves of its control port."""
+        super().kill()
+        for end in ("", ".lock"):
+            Path(f"/var/run/tgtd/socket.{self.control}{end}").unlink(missing_ok=True)
+
+
+KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha, Tgt)

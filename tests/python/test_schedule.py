@@ -190,6 +190,35 @@ def test_the_command_prints_writes_lists_and_removes(tmp_path: Path) -> None:
     assert (done.returncode, "did you mean run?" in done.stderr) == (3, True)
 
 
+def test_a_schedule_names_the_file_of_credentials_and_has_nothing_that_is_in_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "nas 1"
+    file.write_text("username=anna\npassword=s3cret of anna\n")
+    file.chmod(0o600)
+    load = ["-d1", "smb://nas/share/x.dat"]
+    add = ["schedule", "add", "nightly", "--folder", "units"]
+    kept = f"FATHOM_CREDENTIALS={file}"
+    for words, environment, told in (
+        (["--credentials", "nas 1", "--", "run", *load], {}, kept),
+        (["--", "run", *load], {"FATHOM_CREDENTIALS": "nas 1"}, kept),
+        (["--", "run", "--credentials", "nas 1", *load], {}, f'"{file}"'),
+        (["--", "run", "--credentials=nas 1", *load], {}, f'"--credentials={file}"'),
+        (["--", "run", *load], {"FATHOM_USER": "anna", "FATHOM_PASSWORD": "s3cret of anna"}, ""),
+    ):
+        done = command(*add, "--overwrite", *words, cwd=tmp_path, environment=environment)
+        assert done.returncode == 0, done.stderr
+        cron = command(*add, "--cron", *words, cwd=tmp_path, environment=environment)
+        written = [one.read_text() for one in (tmp_path / "units").iterdir()]
+        assert any(told in one for one in written), written
+        assert "s3cret" not in "".join([*written, done.stdout, done.stderr, cron.stdout])
+        assert ("FATHOM_PASSWORD is not written" in done.stderr) is (told == "")
+    file.chmod(0o644)
+    for words in (["--credentials", "nas 1", "--", "run"], ["--", "run", "--credentials=nas 1"]):
+        refused = command(*add, "--print", *words, *load, cwd=tmp_path)
+        assert (refused.returncode, "chmod 600" in refused.stderr) == (3, True), refused.stderr
+
+
 def test_words_and_hours_are_refused_where_systemd_would_and_only_there(tmp_path: Path) -> None:
     if ANALYZE is None:
         pytest.skip("systemd-analyze is not installed")

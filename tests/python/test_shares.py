@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from at_terminal import at_a_terminal
 from commands import command
 from fathom.experiments.assess import EFFORTS, assess
 from fathom.store import Store
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from storage_servers import Server
 
-_ENOUGH_S = 60
 # Of a share, an export and a folder: what one I/O takes.
 _TRUTHS = [
     Truth(servers=8, read_us=took, write_us=took, durable_us=took, mib_per_s=rate)
@@ -132,33 +130,14 @@ def test_credentials_come_from_a_file_and_stand_in_no_result(home: Path, samba: 
     assert not any(PASSWORD.encode() in one.read_bytes() for one in kept)
 
 
-def _at_a_terminal(words: list[str], answers: list[tuple[bytes, bytes]]) -> tuple[int, str]:
-    """Run a command with a terminal of its own, which answers its questions."""
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.execv(words[0], words)  # noqa: S606
-    said = b""
-    while select.select([terminal], [], [], _ENOUGH_S)[0]:
-        try:
-            more = os.read(terminal, 65536)
-        except OSError:
-            break
-        said += more
-        if answers and said.endswith(answers[0][0]):
-            os.write(terminal, answers.pop(0)[1])
-    os.close(terminal)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
-
-
 def test_a_password_is_asked_for_at_a_terminal_and_not_shown(home: Path, samba: Samba) -> None:
     (samba.folder / "closed.dat").write_bytes(bytes(1 << 20))
     where = f"127.0.0.1:{samba.port}: ".encode()
     answers = [(where, f"{samba.user}\n".encode()), (where, f"{PASSWORD}\n".encode())]
     lab = [sys.executable, "-c", "from fathom.cli import main; main()", "run"]
     words = [*lab, "--store", str(home / "asked.sqlite"), "-b4K", "-r", "-d60", "-W0"]
-    code, said = _at_a_terminal(
-        [*words, "--stop-ios=9", samba.closed_address("closed.dat")], answers
-    )
+    words += ["--stop-ios=9", samba.closed_address("closed.dat")]
+    code, said, _ = at_a_terminal(words, answers)
     assert code == 0, said
     assert f"Password of {samba.user} on 127.0.0.1:{samba.port}: " in said
     assert PASSWORD not in said

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::breaking::{Break, breaking_proxy};
 use crate::files::FileServer;
-use crate::ganesha::{Export, Ganesha};
+use crate::ganesha::{Export, Ganesha, Mapper};
 use crate::iscsi::{Tgt, address_over};
 use crate::namespace::{is_inside, small_file_system};
 use crate::run::{Ran, run};
@@ -17,13 +17,13 @@ use crate::server::{Server, is_missing, skip};
 
 const LOAD: [&str; 7] = ["-b4K", "-r", "-o8", "-W0", "-d30", "-L", "--io-timeout=2"];
 
-fn load(address: &str, more: &[&str]) -> Ran {
+pub fn load(address: &str, more: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path(), &[&LOAD[..], more, &[address]].concat())
 }
 
 /// I/Os that failed so, by the name of the error.
-fn failed(ran: &Ran, kind: &str) -> u64 {
+pub fn failed(ran: &Ran, kind: &str) -> u64 {
     let threads = ran.span()["threads"].as_array().unwrap().iter();
     let targets = threads.flat_map(|thread| thread["targets"].as_array().unwrap());
     let faults = targets.flat_map(|target| target["faults"].as_array().into_iter().flatten());
@@ -31,7 +31,7 @@ fn failed(ran: &Ran, kind: &str) -> u64 {
     of_kind.map(|fault| fault["ios"].as_u64().unwrap()).sum()
 }
 
-fn first_failure(ran: &Ran) -> &Value {
+pub fn first_failure(ran: &Ran) -> &Value {
     &ran.result["failures"][0]["kind"]
 }
 
@@ -103,6 +103,35 @@ fn an_export_whose_server_ends_stalls_or_talks_nonsense() {
         return skip("NFS-Ganesha does not run here");
     };
     breaks(server.port, |port| server.at("disk", port).to_string());
+}
+
+/// Version 3 of NFS, which needs a port mapper and so a namespace.
+fn of_version_3(access: &str, folder: Option<std::path::PathBuf>) -> Option<(Mapper, Ganesha)> {
+    let mapper = Mapper::start()?;
+    let server = Ganesha::start(&Export { access, protocols: "3", folder });
+    server.map(|server| (mapper, server))
+}
+
+#[test]
+fn an_export_of_version_3_whose_server_ends_stalls_or_talks_nonsense() {
+    if !is_inside("broken::an_export_of_version_3_whose_server_ends_stalls_or_talks_nonsense") {
+        return;
+    }
+    let Some((_mapper, server)) = of_version_3("RW", None) else { return };
+    breaks(server.port, |port| server.at("disk", port).to_string());
+}
+
+#[test]
+fn an_export_of_version_3_for_reading_is_not_written_and_a_full_one_says_so() {
+    let name = "broken::an_export_of_version_3_for_reading_is_not_written_and_a_full_one_says_so";
+    if !is_inside(name) {
+        return;
+    }
+    let Some((mapper, server)) = of_version_3("RO", None) else { return };
+    takes_no_writes(&server);
+    drop((server, mapper));
+    let Some((_mapper, server)) = of_version_3("RW", Some(small_file_system())) else { return };
+    has_no_room(&server);
 }
 
 /// Nothing is written or made where only reading is allowed.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::run::run;
 use crate::server::skip;
 
-const TARGET: &str = "iqn.2003-01.org.example:remote";
+pub const TARGET: &str = "iqn.2003-01.org.example:remote";
 const DISK_BYTES: u64 = 32 << 20;
 
 /// A daemon with one LUN, which is the file `disk`; its serial number is `SERIAL7`.

@@ -12,6 +12,7 @@ mod files;
 mod ganesha;
 mod guard;
 mod iscsi;
+mod links;
 #[path = "../net/load.rs"]
 #[allow(dead_code)]
 mod load;
@@ -19,6 +20,7 @@ mod load;
 #[allow(dead_code)]
 mod namespace;
 mod nbd;
+mod rewriting;
 mod run;
 #[path = "../net/samba.rs"]
 #[allow(dead_code)]
@@ -26,6 +28,7 @@ mod samba;
 #[path = "../net/server.rs"]
 #[allow(dead_code)]
 mod server;
+mod sessions;
 mod shares;
 #[path = "../net/tap.rs"]
 #[allow(dead_code)]

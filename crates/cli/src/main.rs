@@ -7,6 +7,7 @@ mod live;
 mod login;
 mod output;
 mod progress;
+mod question;
 mod run;
 mod whole_file;
 

@@ -22,6 +22,7 @@ use crate::leave;
 use crate::login;
 use crate::output::{self, Code, complain, print};
 use crate::progress::Progress;
+use crate::question::{Interrupted, Questions};
 
 /// A seed that differs from run to run.
 pub fn fresh_seed() -> u32 {
@@ -34,14 +35,17 @@ pub fn explain(job: &Job) -> ExitCode {
         Ok(destination) => destination,
         Err(code) => return code,
     };
-    login::ask(job);
+    let stop = stop_flag();
+    if login::ask(job, &Questions::new(&stop)).is_err() {
+        return interrupted();
+    }
     let explanation = match explain_job(job) {
         Ok(explanation) => explanation,
         Err(unfit) => return unfitting(&unfit),
     };
     let printed = print(&output::explanation(&explanation, job.profile().format));
     let text = json::write_explanation(&explanation);
-    if let Some(code) = output::save(&destination, &text, &stop_flag()) {
+    if let Some(code) = output::save(&destination, &text, &stop) {
         return code;
     }
     if explanation.would_run { printed } else { Code::Refused.into() }
@@ -56,15 +60,22 @@ pub fn run(job: &Job) -> ExitCode {
     let stop = stop_flag();
     let for_people = job.profile().format == ResultFormat::Text;
     let progress = Progress::new(for_people, job.profile().verbose);
-    login::ask(job);
+    let questions = Questions::new(&stop);
+    if login::ask(job, &questions).is_err() {
+        return interrupted();
+    }
     let attempt = |job: &Job| follow(job, &stop, &progress);
     let mut outcome = attempt(job);
-    if let Err(RunError::Refused(refusals)) = &outcome
-        && let Some(words) = leave::ask(refusals)
-    {
-        let mut job = job.clone();
-        job.permission.allow_write.extend(words);
-        outcome = attempt(&job);
+    if let Err(RunError::Refused(refusals)) = &outcome {
+        match leave::ask(refusals, &questions) {
+            Err(Interrupted) => return interrupted(),
+            Ok(None) => {}
+            Ok(Some(words)) => {
+                let mut job = job.clone();
+                job.permission.allow_write.extend(words);
+                outcome = attempt(&job);
+            }
+        }
     }
     match outcome {
         Ok(finished) => report(job, &finished, (&destination, &stop)),
@@ -86,6 +97,12 @@ pub fn run(job: &Job) -> ExitCode {
             Code::Refused.into()
         }
     }
+}
+
+/// Nothing was measured, since the person at the terminal ended the program at a question.
+fn interrupted() -> ExitCode {
+    complain("ERROR: ended by the user; nothing was measured");
+    Code::Interrupted.into()
 }
 
 /// Runs the job, and shows what happens meanwhile.

@@ -57,6 +57,11 @@ impl Scheme {
         }
     }
 
+    /// Whether an address may name a user, whose password is never in it.
+    pub(crate) fn has_users(self) -> bool {
+        matches!(self, Self::Iscsi | Self::Smb)
+    }
+
     /// Whether its targets are files, which may be created, resized and removed.
     #[must_use]
     pub fn has_files(self) -> bool {
@@ -111,7 +116,7 @@ pub struct Address {
     pub nfs_version: Option<NfsVersion>,
     /// The port of the mount protocol of NFS 3, where one is named; otherwise the port mapper is asked.
     pub mount_port: Option<u16>,
-    /// The user of SMB, where one is named; otherwise that of the credentials.
+    /// The user of SMB or iSCSI, where one is named; otherwise that of the credentials.
     pub user: Option<String>,
     /// The user's domain, likewise.
     pub domain: Option<String>,
@@ -192,8 +197,8 @@ impl Address {
     fn take_user<'a>(&mut self, authority: &'a str) -> Result<&'a str, AddressError> {
         let Some((user, rest)) = authority.rsplit_once('@') else { return Ok(authority) };
         let (domain, user) = match user.split_once(';') {
-            Some((domain, user)) => (Some(unescape(domain)?), user),
-            None => (None, user),
+            Some((domain, user)) if self.scheme == Scheme::Smb => (Some(unescape(domain)?), user),
+            _ => (None, user),
         };
         (self.domain, self.user) = (domain, Some(unescape(user)?));
         Ok(rest)

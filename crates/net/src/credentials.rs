@@ -1,24 +1,44 @@
 //! Who logs in, and with which password: from a file, or from the environment, never from an address.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
+use fathom_sys::file::open_to_look;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
 /// Longer files are none of credentials.
 const FILE_BYTES_MAX: u32 = 64 << 10;
 
-/// Name, domain and password. The password is wiped from memory with it, and shown by nothing.
+/// Name, domain and password, and what a server has to prove in return. The passwords are wiped from memory
+/// with it, and shown by nothing.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     user: String,
     domain: String,
     password: Zeroizing<String>,
+    target: Option<TargetSecret>,
+}
+
+/// Name and secret of a server that has to prove itself (mutual CHAP).
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct TargetSecret {
+    user: String,
+    password: Zeroizing<String>,
+}
+
+impl TargetSecret {
+    /// Its name; empty if any will do.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
+    pub(crate) fn password(&self) -> &str {
+        &self.password
+    }
 }
 
 /// Those of this process, the first one that is there before the environment's.
@@ -36,6 +56,7 @@ impl fmt::Debug for Credentials {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = out.debug_struct("Credentials");
         shown.field("user", &self.user).field("domain", &self.domain);
+        shown.field("is_mutual", &self.target.is_some());
         shown.finish_non_exhaustive()
     }
 }
@@ -71,12 +92,17 @@ pub enum CredentialsError {
     },
     /// Not a regular file, or far too long.
     #[error(
-        "{} is no file of credentials, which has the lines username=, password= and domain=",
+        "{} is no file of credentials, which is a regular file with the lines username=, password= and \
+         domain=, of 64 KiB at most",
         .0.display()
     )]
     NoFile(PathBuf),
     /// A line that means nothing.
-    #[error("line {line} of the credentials in {} is none of username=, password=, domain=", path.display())]
+    #[error(
+        "line {line} of the credentials in {} is none of username=, password=, domain=, target_username=, \
+         target_password=",
+        path.display()
+    )]
     Line {
         /// Which file.
         path: PathBuf,
@@ -86,6 +112,19 @@ pub enum CredentialsError {
     /// No user.
     #[error("the credentials in {} name no user (username=NAME)", .0.display())]
     NoUser(PathBuf),
+    /// A server's name without what it has to prove.
+    #[error("the credentials in {} have a target_username, and no target_password", .0.display())]
+    NoTargetPassword(PathBuf),
+    /// What a server has to prove without what is proved to it.
+    #[error("the credentials in {} have a target_password, and no password", .0.display())]
+    NoPassword(PathBuf),
+    /// Whoever knows one of the secrets would know the other one.
+    #[error(
+        "password and target_password of the credentials in {} are the same: who knows one could pass for \
+         the other (RFC 7143)",
+        .0.display()
+    )]
+    SameSecret(PathBuf),
     /// A password without a user.
     #[error("FATHOM_PASSWORD is set without FATHOM_USER: name the user, too")]
     NoUserInEnvironment,
@@ -103,7 +142,14 @@ impl Credentials {
             _ => (domain, user),
         };
         let password = Zeroizing::new(password.to_owned());
-        Self { user: user.to_owned(), domain: domain.to_owned(), password }
+        Self { user: user.to_owned(), domain: domain.to_owned(), password, target: None }
+    }
+
+    /// The same, for servers that have to prove that they know a secret, too.
+    #[must_use]
+    pub fn with_target(self, user: &str, password: &str) -> Self {
+        let password = Zeroizing::new(password.to_owned());
+        Self { target: Some(TargetSecret { user: user.to_owned(), password }), ..self }
     }
 
     /// As a person has typed them. Bytes that are no text fit no password.
@@ -125,8 +171,20 @@ impl Credentials {
         &self.domain
     }
 
+    /// Domain and name, where a protocol knows no domains.
+    pub(crate) fn whole_user(&self) -> String {
+        if self.domain.is_empty() {
+            return self.user.clone();
+        }
+        format!("{}\\{}", self.domain, self.user)
+    }
+
     pub(crate) fn password(&self) -> &str {
         &self.password
+    }
+
+    pub(crate) fn target(&self) -> Option<&TargetSecret> {
+        self.target.as_ref()
     }
 
     /// From a file in the format of mount.cifs, which nobody but its owner may read.
@@ -135,7 +193,7 @@ impl Credentials {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        let file = File::open(path).map_err(|error| unreadable(&error))?;
+        let file = open_to_look(path).map_err(|error| unreadable(&error))?;
         // Of the file that is open: a name may lead elsewhere a moment later.
         let known = file.metadata().map_err(|error| unreadable(&error))?;
         if !known.is_file() || known.len() > FILE_BYTES_MAX.into() {
@@ -157,26 +215,20 @@ impl Credentials {
     }
 
     fn of_text(text: &str, path: &Path) -> Result<Self, CredentialsError> {
-        let (mut user, mut domain, mut password) = ("", "", "");
-        for (number, line) in (1..).zip(text.lines()) {
-            let begun = line.trim_start();
-            if begun.is_empty() || begun.starts_with('#') {
-                continue;
-            }
-            let wrong = || CredentialsError::Line { path: path.to_owned(), line: number };
-            let (name, value) = begun.split_once('=').ok_or_else(wrong)?;
-            match name.trim_end() {
-                "username" | "user" => user = value.trim(),
-                "domain" | "dom" | "workgroup" => domain = value.trim(),
-                // A password may begin and end with blanks.
-                "password" | "pass" => password = value,
-                _ => return Err(wrong()),
-            }
-        }
-        if user.is_empty() {
+        let lines = Lines::of(text, path)?;
+        if lines.user.is_empty() {
             return Err(CredentialsError::NoUser(path.to_owned()));
         }
-        Ok(Self::new(user, domain, password))
+        let own = Self::new(lines.user, lines.domain, lines.password);
+        match (lines.target_user, lines.target_password) {
+            ("", "") => Ok(own),
+            (_, "") => Err(CredentialsError::NoTargetPassword(path.to_owned())),
+            _ if lines.password.is_empty() => Err(CredentialsError::NoPassword(path.to_owned())),
+            (_, secret) if secret == lines.password => {
+                Err(CredentialsError::SameSecret(path.to_owned()))
+            }
+            (user, secret) => Ok(own.with_target(user, secret)),
+        }
     }
 
     /// Those of the run under way, else those that were typed, else those of the environment.
@@ -238,6 +290,47 @@ impl Credentials {
     }
 }
 
+/// What the lines of a file say.
+#[derive(Default)]
+struct Lines<'a> {
+    user: &'a str,
+    domain: &'a str,
+    password: &'a str,
+    target_user: &'a str,
+    target_password: &'a str,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str, path: &Path) -> Result<Self, CredentialsError> {
+        let mut found = Self::default();
+        // Editors of Windows put a mark at the beginning, and end each line with two characters.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            let begun = line.trim_start();
+            if begun.is_empty() || begun.starts_with('#') {
+                continue;
+            }
+            let wrong = || CredentialsError::Line { path: path.to_owned(), line: number };
+            if line.contains('\0') {
+                return Err(wrong());
+            }
+            let (name, value) = begun.split_once('=').ok_or_else(wrong)?;
+            match name.trim_end() {
+                "username" | "user" => found.user = value.trim(),
+                "domain" | "dom" | "workgroup" => found.domain = value.trim(),
+                // A password may begin and end with blanks.
+                "password" | "pass" => found.password = value,
+                // The second names are those of iscsid.conf.
+                "target_username" | "username_in" => found.target_user = value.trim(),
+                "target_password" | "password_in" => found.target_password = value,
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(found)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -258,6 +351,8 @@ mod tests {
             "username=anna\npassword= p=w# \ndomain=CORP\n",
             "# of the backup\n\n  user=anna\n  pass= p=w# \n\tdom=CORP",
             "username=CORP\\anna\r\npassword= p=w# \r\n",
+            // As editors of Windows write it, and without an end of the last line.
+            "\u{feff}domain=CORP\r\nusername=anna\r\npassword= p=w# \r",
         ] {
             let (_folder, path) = file(text, 0o600);
             assert_eq!(Credentials::of_file(&path), Ok(Credentials::new("anna", "CORP", " p=w# ")));
@@ -282,6 +377,46 @@ mod tests {
         let missing = Credentials::of_file(&folder.path().join("other"));
         assert!(matches!(missing, Err(CredentialsError::Unreadable { .. })));
         assert!(Credentials::of_file(folder.path()).is_err());
+    }
+
+    #[test]
+    fn what_a_target_has_to_prove_stands_beside_the_user() {
+        let of = |text: &str| {
+            let (_folder, path) = file(text, 0o600);
+            (Credentials::of_file(&path), path)
+        };
+        let anna = Credentials::new("anna", "", "one").with_target("array", " two");
+        for text in [
+            "username=anna\npassword=one\ntarget_username=array\ntarget_password= two\n",
+            "username_in=array\npassword_in= two\nusername=anna\npassword=one",
+        ] {
+            assert_eq!(of(text).0, Ok(anna.clone()));
+        }
+        assert!(!format!("{anna:?}").contains("two"), "{anna:?}");
+        let (same, path) = of("username=anna\npassword=one\ntarget_password=one\n");
+        assert_eq!(same, Err(CredentialsError::SameSecret(path)));
+        let (nothing, path) = of("username=anna\npassword=one\ntarget_username=array\n");
+        assert_eq!(nothing, Err(CredentialsError::NoTargetPassword(path)));
+        let (alone, path) = of("username=anna\ntarget_password=two\n");
+        assert_eq!(alone, Err(CredentialsError::NoPassword(path)));
+    }
+
+    #[test]
+    fn pipes_folders_and_endless_files_are_no_credentials_and_wait_for_nobody() {
+        let (folder, path) = file("username=anna\npassword=pw\n", 0o600);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(Credentials::of_file(&link), Ok(Credentials::new("anna", "", "pw")));
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let (_other, huge) = file(&"#".repeat(FILE_BYTES_MAX as usize + 1), 0o600);
+        for none in [pipe.as_path(), &huge, Path::new("/dev/zero"), folder.path()] {
+            let error = Credentials::of_file(none);
+            assert_eq!(error, Err(CredentialsError::NoFile(none.to_owned())));
+        }
+        let (_odd, odd) = file("username=an\0na\npassword=pw\n", 0o600);
+        assert_eq!(Credentials::of_file(&odd), Err(CredentialsError::Line { path: odd, line: 1 }));
     }
 
     #[test]

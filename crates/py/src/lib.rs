@@ -94,10 +94,19 @@ fn check_credentials(path: PathBuf) -> PyResult<()> {
 /// Who has to log in where, as the server and perhaps the user, if the server of an address lets nobody in
 /// without a password and none was given. It is asked.
 #[pyfunction]
-fn login_wanted(py: Python<'_>, address: &str) -> Option<(String, Option<String>)> {
-    let Target::Network(remote) = Target::from(address) else { return None };
-    let wanted = remote.protocol.has_users().then(|| py.detach(|| network::login_wanted(&remote)));
-    wanted.flatten().map(|wanted| (wanted.server, wanted.user))
+fn login_wanted(py: Python<'_>, address: &str) -> PyResult<Option<(String, Option<String>)>> {
+    let remote = match Target::from(address) {
+        Target::Network(remote) if remote.protocol.has_users() => remote,
+        _ => return Ok(None),
+    };
+    // A server that takes its time keeps nobody from ending the program.
+    let looking = std::thread::spawn(move || network::login_wanted(&remote));
+    while !looking.is_finished() {
+        py.check_signals()?;
+        py.detach(|| std::thread::sleep(Duration::from_millis(5)));
+    }
+    let wanted = looking.join().ok().flatten();
+    Ok(wanted.map(|wanted| (wanted.server, wanted.user)))
 }
 
 /// Logs in with this from now on.

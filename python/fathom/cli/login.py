@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
+import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,22 +16,40 @@ from fathom import _fathom
 from fathom._addresses import protocol_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from typer.core import TyperOption
 
-__all__ = ["ask_for_password", "credentials_option"]
+__all__ = ["ask_for_password", "checked_credentials", "credentials_option", "log_in"]
 
 _VARIABLE = "FATHOM_CREDENTIALS"
+# Where servers let users in by a password.
+_WITH_USERS = ("smb", "iscsi")
+
+
+def checked_credentials(file: str) -> str:
+    """Return the absolute path of a file of credentials that can be used.
+
+    Raises
+    ------
+    InvalidRequestError
+        If it cannot; no word of it is repeated.
+
+    """
+    path = str(Path(file).absolute())
+    _fathom.check_credentials(path)
+    return path
 
 
 def _use(value: str | None) -> None:
     """Use a file from now on, also in the processes that this one starts."""
-    if value is None:
-        return
-    path = Path(value).absolute()
-    _fathom.check_credentials(str(path))
-    os.environ[_VARIABLE] = str(path)
+    if value is not None:
+        os.environ[_VARIABLE] = checked_credentials(value)
+
+
+def log_in(user: str, password: str) -> None:
+    """Log in with this from now on, in this process alone."""
+    _fathom.log_in(user, password)
 
 
 def _with_credentials(
@@ -59,7 +79,7 @@ def credentials_option() -> TyperOption:
 def ask_for_password(arguments: Iterable[str]) -> None:
     """Ask once for the first server that wants a password, at a terminal, if none was given."""
     arguments = list(arguments)
-    addresses = [one for one in arguments if protocol_of(one) == "smb"]
+    addresses = [one for one in arguments if protocol_of(one) in _WITH_USERS]
     is_given = any(one.startswith("--credentials") for one in arguments)
     if not addresses or is_given or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
@@ -68,4 +88,21 @@ def ask_for_password(arguments: Iterable[str]) -> None:
         return
     server, user = wanted
     user = user or typer.prompt(f"User on {server}", err=True)
-    _fathom.log_in(user, getpass.getpass(f"Password of {user} on {server}: "))
+    with _ended_as_by_ctrl_c():
+        password = getpass.getpass(f"Password of {user} on {server}: ")
+    log_in(user, password)
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let no signal end the program while the terminal shows nothing of what is typed."""
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGHUP, signal.SIGQUIT)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -40,6 +40,9 @@ class Verb(NamedTuple):
         What its help shows, and a test runs.
     fleets
         Whether it measures from many hosts, too (``--fleet``).
+    logs_in
+        Which of its own verbs log in to servers (``--credentials``), or let others do it; the empty
+        word is the verb itself.
 
     """
 
@@ -53,6 +56,7 @@ class Verb(NamedTuple):
     takes_up: bool = False
     examples: tuple[str, ...] = ()
     fleets: bool = False
+    logs_in: tuple[str, ...] = ()
 
 
 _OF_DISKSPD = MappingProxyType({"allow_extra_args": True, "ignore_unknown_options": True})
@@ -73,6 +77,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "repeat": Verb(
         "repeat",
@@ -84,6 +89,7 @@ VERBS: Mapping[str, Verb] = {
         experiments=True,
         takes_up=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "sweep": Verb(
         "sweep",
@@ -95,6 +101,7 @@ VERBS: Mapping[str, Verb] = {
         experiments=True,
         takes_up=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "tune": Verb(
         "tune",
@@ -106,6 +113,7 @@ VERBS: Mapping[str, Verb] = {
         experiments=True,
         takes_up=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "assess": Verb(
         "assess",
@@ -114,12 +122,14 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "prepare": Verb(
         "prepare",
         "app",
         "Get a target ready: what it holds, fill it, precondition it.",
         experiments=True,
+        logs_in=("fill",),
     ),
     "density": Verb(
         "density",
@@ -138,12 +148,14 @@ VERBS: Mapping[str, Verb] = {
         experiments=True,
         takes_up=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "fleet": Verb(
         "fleet",
         "app",
         "Measure from many hosts at once: certificates, coordinator, hosts.",
         tables=("show",),
+        logs_in=("join",),
     ),
     "scale": Verb(
         "scale",
@@ -154,6 +166,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         fleets=True,
+        logs_in=_OWN,
     ),
     "gate": Verb(
         "gate",
@@ -172,12 +185,14 @@ VERBS: Mapping[str, Verb] = {
         "app",
         "Write systemd timers and cron lines for a measurement that repeats.",
         tables=("list",),
+        logs_in=("add",),
     ),
     "serve": Verb(
         "serve",
         "app",
         "Serve pages, an API and metrics of what is measured here.",
         tables=("user list", "token list"),
+        logs_in=_OWN,
     ),
     "translate": Verb(
         "translate",
@@ -232,6 +247,7 @@ VERBS: Mapping[str, Verb] = {
         "app",
         "Set up a LUN to measure: from an empty controller to its address, step by step.",
         tables=("list",),
+        logs_in=("setup",),
     ),
     "resources": Verb(
         "resources",
@@ -252,6 +268,11 @@ VERBS: Mapping[str, Verb] = {
     ),
 }
 
+
+# The options of a verb behind those of its load or target; the first that it has.
+_BEHIND_CREDENTIALS = ("label", "as_json", "folder", "store")
+# What it writes runs when nobody is there who could type a password.
+_ASKS_NOBODY = ("schedule",)
 
 # Of help that another program reads, which has no terminal's width.
 _WIDTH_OF_A_PIPE = 100
@@ -317,13 +338,22 @@ def _alone(name: str) -> TyperCommand | TyperGroup:
     return cast("TyperCommand", typer.main.get_command(alone))
 
 
+def _add_credentials(verb: Any) -> None:  # noqa: ANN401 - Typer's.
+    option = import_module("fathom.cli.login").credentials_option()
+    names = [one.name for one in verb.params]
+    before = next((names.index(one) for one in _BEHIND_CREDENTIALS if one in names), len(names))
+    verb.params.insert(before, option)
+
+
 def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
     parts = getattr(verb, "commands", {})
     for part, command in parts.items():
         _add_common(f"{name} {part}", command)
+    whole, _, part = name.partition(" ")
+    if part in VERBS[whole].logs_in:
+        _add_credentials(verb)
     if parts:
         return
-    whole, _, part = name.partition(" ")
     if part in VERBS[whole].tables:
         before = [one.name for one in verb.params].index("as_json") + 1
         format_option = import_module("fathom.cli.common_options").format_option
@@ -332,10 +362,6 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
         names = [one.name for one in verb.params]
         before = names.index("runner" if "runner" in names else "label")
         verb.params[before:before] = import_module("fathom.cli.fleet_choice").fleet_options()
-    if VERBS[whole].fleets and not part and whole != "density":
-        names = [one.name for one in verb.params]
-        option = import_module("fathom.cli.login").credentials_option()
-        verb.params.insert(names.index("label") if "label" in names else len(names), option)
     grammar = import_module("fathom.cli.grammar")
     grammar.apply_grammar(name, verb, is_passing=isinstance(verb, Passing))
 
@@ -356,7 +382,8 @@ class _Later(TyperCommand):
         args = grammar.modern_arguments(self.name or "", args)
         if isinstance(verb, Passing):
             grammar.suggest_option(args, verb)
-        if VERBS[self.name or ""].fleets and "--help" not in args:
+        logs_in = VERBS[self.name or ""].logs_in and self.name not in _ASKS_NOBODY
+        if logs_in and "--help" not in args:
             import_module("fathom.cli.login").ask_for_password(args)
         if VERBS[self.name or ""].options_metavar in _OF_A_TARGET:
             grammar.suggest_target(args)

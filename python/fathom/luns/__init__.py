@@ -13,7 +13,7 @@ from fathom._later import later
 if TYPE_CHECKING:
     from fathom.luns.connect import connect_kernel, refuse_silent, writable_name
     from fathom.luns.provider import Provider, provider_of
-    from fathom.luns.request import FIELDS, LunRequest, request_from
+    from fathom.luns.request import FIELDS, LunRequest, chap_secret, request_from
     from fathom.luns.steps import (
         LunError,
         LunStep,
@@ -32,6 +32,7 @@ __all__ = [
     "Provider",
     "StepDone",
     "carried",
+    "chap_secret",
     "connect_kernel",
     "is_new",
     "planned",

@@ -92,6 +92,16 @@ impl Failure {
     }
 }
 
+/// The system's words, with what is meant where they tell nobody.
+fn in_words(errno: i32) -> String {
+    let error = std::io::Error::from_raw_os_error(errno);
+    // Linux and the client of iSCSI answer a reservation conflict of SCSI with it (`BLK_STS_RESV_CONFLICT`).
+    if fathom_sys::errno::name(errno) == "EBADE" {
+        return format!("{error}: another initiator has reserved it (SCSI reservation conflict)");
+    }
+    error.to_string()
+}
+
 impl IoFault {
     /// The fault in words: which thread did what to which target, and what the kernel answered.
     #[must_use]
@@ -101,7 +111,7 @@ impl IoFault {
             Failure::Errno(errno) => errno,
             Failure::Short(moved) => return self.describe_short(moved, thread, name, size_bytes),
         };
-        let error = std::io::Error::from_raw_os_error(errno);
+        let error = in_words(errno);
         if matches!(self.operation, Operation::Fsync | Operation::Fdatasync) {
             return format!("thread {thread}: {verb} of '{name}' failed: {error}");
         }

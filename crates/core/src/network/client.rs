@@ -97,12 +97,18 @@ pub fn login_wanted(remote: &Remote) -> Option<LoginWanted> {
             connection.close();
             None
         }
-        Err(fault) if matches!(fault.kind, Kind::Credentials | Kind::Denied) => {
+        Err(fault) if helps_to_log_in(remote.protocol, fault.kind) => {
             let known = given.map(|given| given.user().to_owned());
             Some(LoginWanted { server: address.server(), user: address.user.or(known) })
         }
         Err(_) => None,
     }
+}
+
+/// Whether a fault may be gone with a user and a password. Shares let nobody in, and deny a guest what a user
+/// may do; a LUN that is denied is denied to this host, whoever logs in.
+fn helps_to_log_in(protocol: Protocol, kind: Kind) -> bool {
+    kind == Kind::Credentials || kind == Kind::Denied && protocol == Protocol::Smb
 }
 
 /// What the server says of a target. A file that is not there has the facts of its place if it `may_be_made`.

@@ -88,7 +88,7 @@ impl Protocol {
     /// Whether users log in with a password.
     #[must_use]
     pub fn has_users(self) -> bool {
-        self == Self::Smb
+        matches!(self, Self::Smb | Self::Iscsi)
     }
 
     /// How it becomes a path of this host, as a clause.

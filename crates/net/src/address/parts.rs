@@ -49,7 +49,7 @@ pub(super) fn refuse_user(rest: &str, scheme: Scheme) -> Result<(), AddressError
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     match (user.contains(':'), authority.contains('@')) {
         (true, true) => Err(AddressError::Password),
-        (false, true) if scheme != Scheme::Smb => Err(AddressError::User),
+        (false, true) if !scheme.has_users() => Err(AddressError::User),
         // `user:pa/ss@host`: what would be the port is no number.
         (true, false) if !has_numeric_port(authority) => Err(AddressError::Password),
         _ => Ok(()),

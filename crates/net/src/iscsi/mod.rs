@@ -3,6 +3,7 @@
 //! A client of its own: libiscsi could only be loaded at run time, which a static binary cannot do, and wants
 //! addresses of buffers to keep.
 
+mod chap;
 mod login;
 mod pdu;
 mod tasks;
@@ -58,7 +59,13 @@ impl Session {
         let now = now_ns().to_be_bytes();
         let now = u32::from_be_bytes(now[4..].try_into().expect("four bytes"));
         let identifier = now.rotate_left(16) ^ std::process::id();
-        let agreed = login::log_in(&mut stream, address, identifier, deadline)?;
+        let agreed = login::log_in(
+            &mut stream,
+            address,
+            settings.credentials.as_ref(),
+            identifier,
+            deadline,
+        )?;
         let mut session = Self {
             stream,
             facts: Facts::default(),
@@ -103,13 +110,19 @@ impl Session {
             self.facts.can_write_through = mode[2] & 0x10 != 0;
         }
         self.facts.can_flush = true;
-        "iSCSI, no digests".clone_into(&mut self.facts.dialect);
+        let login = self.agreed.login.map_or(String::new(), |login| format!(", {login}"));
+        self.facts.dialect = format!("iSCSI, no digests{login}");
         Ok(())
     }
 
     fn learn_size(&mut self) -> Result<(), Fault> {
         let mut capacity = [0; 32];
         if let Err(errno) = self.ask(cdb::read_capacity(), &mut capacity)? {
+            if errno == errno::EBADE {
+                let text = "another initiator has reserved it (SCSI reservation conflict): have it \
+                            released, or measure another one";
+                return Err(Fault::new(FaultKind::Busy, text));
+            }
             let error = std::io::Error::from_raw_os_error(errno);
             return Err(Fault::new(
                 FaultKind::of_errno(errno),

@@ -21,8 +21,9 @@ pub(super) fn errno(status: u32) -> i32 {
         28 => errno::ENOSPC,
         30 => errno::EROFS,
         69 => errno::EDQUOT,
-        // The file is gone: a stale or bad handle, and with it an open's number.
-        70 | 10_001 | 10_014 | 10_023 | 10_025 => errno::ESTALE,
+        // The file is gone: a stale or bad handle, and with it an open's number; or that is worth nothing any
+        // more, as its lease is over, or an administrator has taken it back.
+        70 | 10_001 | 10_011 | 10_014 | 10_023 | 10_025 | 10_047 => errno::ESTALE,
         10_004 => errno::EOPNOTSUPP,
         10_012 | 10_015 => errno::EBUSY,
         DELAY | GRACE => errno::EAGAIN,

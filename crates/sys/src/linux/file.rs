@@ -63,6 +63,15 @@ pub fn open_stream_to_write(path: &Path) -> io::Result<File> {
     Err(io::Error::other("something else has taken its place"))
 }
 
+/// Opens what stands at a path for reading, without waiting for anybody: a pipe that nobody writes is open at
+/// once, and its reader says what it thinks of it.
+///
+/// # Errors
+/// If it is not there, or may not be read.
+pub fn open_to_look(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
 /// Whether this process may write to what stands at a path, be it a file or a folder.
 ///
 /// # Errors

@@ -17,6 +17,7 @@ from fathom._permission import Permission
 from fathom.cli.commands.assess import Wish, assess_and_end, begun, effort_of
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID, EXIT_REFUSED
+from fathom.cli.login import log_in
 from fathom.cli.views.runs import console, text_table
 
 if TYPE_CHECKING:
@@ -217,12 +218,9 @@ def setup(  # noqa: PLR0913 - Each is an option of the command.
     """
     if not is_assessed and (quick or write or label is not None):
         fail("--quick, --write and --label are for --assess", EXIT_INVALID)
-    if is_assessed and asked.provider.request.chap_user is not None:
-        fail(
-            "--assess logs in without CHAP: leave out --chap-user, or log the kernel's initiator "
-            "in (fathom lun connect --kernel) and assess its device",
-            EXIT_INVALID,
-        )
+    request = asked.provider.request
+    if is_assessed and request.chap_user is not None:
+        log_in(request.chap_user, luns.chap_secret(request))
     steps = asked.provider.steps()
     done = _carry(steps, explain=explain, as_json=as_json)
     address = None if explain else asked.provider.address()

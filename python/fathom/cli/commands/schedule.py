@@ -16,6 +16,7 @@ import typer
 import fathom
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
+from fathom.cli.login import checked_credentials
 from fathom.cli.verbs import VERBS
 from fathom.cli.views.runs import console, text_table
 from fathom.schedule import (
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from fathom.schedule import Schedule
 
 __all__ = ["app"]
+
+_CREDENTIALS = "--credentials"
 
 app = typer.Typer(
     help="Write systemd timers and cron lines for a measurement that repeats.",
@@ -139,12 +142,35 @@ def _plan(name: str, when: str, command: list[str]) -> Schedule:
         near = get_close_matches(verb, VERBS, n=1)
         meant = f": did you mean {near[0]}?" if near else ""
         fail(f"there is no verb {verb!r} to schedule{meant}", EXIT_INVALID)
+    command = _with_whole_paths(command)
     environment = {}
+    if file := os.environ.get("FATHOM_CREDENTIALS"):
+        environment["FATHOM_CREDENTIALS"] = checked_credentials(file)
+    elif os.environ.get("FATHOM_PASSWORD"):
+        typer.echo(
+            "note: FATHOM_PASSWORD is not written into the schedule: put user and password into a "
+            "file with mode 0600, and name it with --credentials",
+            err=True,
+        )
     if store := os.environ.get("FATHOM_STORE"):
         environment["FATHOM_STORE"] = store if "://" in store else str(Path(store).absolute())
     return plan_schedule(
         name, when, command, program=_program(), folder=Path.cwd(), environment=environment
     )
+
+
+def _with_whole_paths(command: list[str]) -> list[str]:
+    """Return a command whose file of credentials is found from everywhere, and can be used."""
+    done: list[str] = []
+    for word in command:
+        option, is_one, file = word.partition("=")
+        if done and done[-1] == _CREDENTIALS:
+            done.append(checked_credentials(word))
+        elif is_one and option == _CREDENTIALS:
+            done.append(f"{option}={checked_credentials(file)}")
+        else:
+            done.append(word)
+    return done
 
 
 def _program() -> list[str]:

@@ -40,8 +40,8 @@ impl Resolver<'_> {
                         "create it with -c<size>, or correct the address"
                     }
                     Kind::NotFound => "correct the address",
-                    Kind::Credentials => "give user and password with --credentials=FILE",
-                    Kind::Denied if name.has_users() => {
+                    Kind::Credentials => "give the right user and password with --credentials=FILE",
+                    Kind::Denied if name.has_users() && name.is_of_files() => {
                         "give a user who may with --credentials=FILE"
                     }
                     Kind::Denied => "have the server allow it to this host and user",

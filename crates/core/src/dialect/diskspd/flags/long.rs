@@ -82,10 +82,10 @@ pub const FLAGS: &[Flag] = &[
         default: "the file that FATHOM_CREDENTIALS names, else FATHOM_USER and FATHOM_PASSWORD",
         limits: "a file that only its owner may read (mode 0600)",
         short: "user and password for targets over the network",
-        long: "In the format of mount.cifs: lines with username=, password= and domain=. They are used for \
-               SMB. No password is taken on the command line or in an address, and \
-               none stands in any output. At a terminal, the password is asked for where a server wants \
-               one and none was given.",
+        long: "In the format of mount.cifs: lines with username=, password= and domain=, for SMB and for \
+               iSCSI with CHAP; for mutual CHAP also target_username= and target_password=. No password \
+               is taken on the command line or in an address, and none stands in any output. At a \
+               terminal, the password is asked for where a server wants one and none was given.",
         is_for_one_run: true,
         example: "--credentials=/root/nas.credentials",
         apply: apply::credentials,
