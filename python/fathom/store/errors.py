@@ -71,4 +71,4 @@ class NoStoreError(NotFoundError):
 
 
 class StoreInUseError(StoreError):
-    """What is to be deleted is needed: a baseline names it."""
+    """What is to be deleted or moved is needed: a baseline names it, or an experiment goes on."""
