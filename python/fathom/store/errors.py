@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "BadNameError",
     "NoStoreError",
     "NotAStoreError",
     "NotFoundError",
@@ -64,6 +65,10 @@ class NotSavedError(StoreError):
 
 class NotFoundError(StoreError):
     """The store has no such run, experiment or baseline."""
+
+
+class BadNameError(StoreError):
+    """A baseline cannot have this name."""
 
 
 class NoStoreError(NotFoundError):

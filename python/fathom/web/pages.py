@@ -166,7 +166,7 @@ def _logged_in(request: Request, served: Served, name: str, password: str) -> Re
     if request.headers.get("origin") is None:
         return error_page(request, 403, "the browser did not say from where the form came")
     keys = (f"address {client_of(request.scope)}", f"name {name[:64].lower()}")
-    wait_s = doors.attempts.wait_s(*keys)
+    wait_s = doors.attempts.begin(*keys)
     if wait_s:
         words = f"Too many attempts. Try again in {wait_s} s."
         answer: Response = _page(request, "login.html", status=429, title="Log in", words=words)
@@ -174,9 +174,9 @@ def _logged_in(request: Request, served: Served, name: str, password: str) -> Re
         return answer
     user = doors.accounts.user_of(name, password)
     if user is None:
-        doors.attempts.fail(*keys)
         words = "Name or password are wrong."
         return _page(request, "login.html", status=401, title="Log in", words=words)
+    doors.attempts.forgive(*keys)
     answer = RedirectResponse("/", 303)
     secret = doors.sessions.begin(user.name, user.role)
     answer.headers["set-cookie"] = session_cookie(doors.settings, secret)
