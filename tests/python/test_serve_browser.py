@@ -137,7 +137,7 @@ KINDS = {
     "repeat": "-c8M -b4K -r -o2 -L -W0 -d3",
     "sweep": "-c8M -b4K -r -L --depth 1..2 --duration 3s",
     "tune": "-c8M -b4K -r -L --depth 1..2 --threads 1..2",
-    "assess": "--quick --size 16M",
+    "assess": "--quick --size 64M",
     "compare": "--run -o1 -o2 -c8M -b4K -r -L -W0 -d3",
 }
 
