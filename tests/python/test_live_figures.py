@@ -123,7 +123,7 @@ def test_two_runs_wrote_their_figures_into_one_file(tmp_path: Path) -> None:
         while not (place.exists() and "fathom_iops" in place.read_text()):
             assert first.poll() is None
             time.sleep(0.05)
-        second = [*words, "-d1", tmp_path / "b.dat"]
+        second = [*words, "-d1", str(tmp_path / "b.dat")]
         done = command(*second)
         assert (done.returncode, "another run keeps" in done.stderr) == (3, True)
         assert not (tmp_path / "b.dat").exists()

@@ -26,6 +26,7 @@ from fathom.store import Store
 from fathom.web.asking import _REFUSED as REFUSED
 from fathom.web.asking import VERBS
 from fathom.web.live import Hub
+from fathom.web.targets import targets
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from reported import EVIL, saved_assessment
 from served import Server, certified, explained, served, started, trusting, typed, wait_for
@@ -344,6 +345,14 @@ def test_the_description_of_the_api_names_what_there_is(server: Server) -> None:
     assert len(names) == len({*names})
 
 
+def test_folders_of_the_system_were_listed_as_targets(tmp_path: Path) -> None:
+    mounts = tmp_path / "proc/self/mounts"
+    mounts.parent.mkdir(parents=True)
+    places = ("/sys/fs/cgroup", "/run/netns", "/")
+    mounts.write_text("".join(f"none {place} tmpfs rw 0 0\n" for place in places))
+    assert [one.path for one in targets(tmp_path)] == ["/"]
+
+
 def test_a_run_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     with served(tmp_path) as first:
         with first.program() as program:
@@ -521,7 +530,7 @@ def test_an_hour_of_events_takes_no_more_memory_than_a_quarter_and_drops_who_is_
         started_at_unix_s=0.0, ended_at_unix_s=None, folder=tmp_path,
     )  # fmt: skip
     octaves = {str(octave): 10**6 + octave for octave in range(8, 34)}
-    targets = [{"target": f"/dev/{at}", "ios": 1, "bytes": 4096} for at in range(4)]
+    several = [{"target": f"/dev/{at}", "ios": 1, "bytes": 4096} for at in range(4)]
     newest: dict[int, object] = {}
 
     async def view(hub: Hub, number: int) -> None:
@@ -542,7 +551,7 @@ def test_an_hour_of_events_takes_no_more_memory_than_a_quarter_and_drops_who_is_
                 seconds = [
                     {
                         "event": "live", "second": at, "ios": at, "bytes": at,
-                        "latency_octaves": octaves, "targets": targets,
+                        "latency_octaves": octaves, "targets": several,
                     }
                     for at in range(first, first + 30)
                 ]  # fmt: skip
