@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
@@ -42,20 +42,21 @@ __all__ = ["router"]
 
 # What the checks before everything else want of a program, for those who read the description.
 _bearer = HTTPBearer(auto_error=False, description="A token, as fathom serve prints or adds it.")
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    code: {"model": ErrorOut, "description": words}
-    for code, words in {
-        401: "No token, or one that is not known.",
-        403: "Whoever asks may only look, or another site's page asks.",
-        404: "There is no such thing.",
-        409: "It cannot be done now.",
-        413: "The request is too large.",
-        422: "The request is wrong; nothing was done.",
-        429: "Too many wrong tokens.",
-        500: "The server or its store has a fault.",
-    }.items()
+_ERRORS = {
+    401: "No token, or one that is not known.",
+    403: "Whoever asks may only look, or another site's page asks.",
+    404: "There is no such thing.",
+    409: "It cannot be done now.",
+    413: "The request is too large.",
+    422: "The request is wrong; nothing was done.",
+    429: "Too many wrong tokens.",
+    500: "The server or its store has a fault.",
 }
-router = APIRouter(prefix="/api/v1", dependencies=[Depends(_bearer)], responses=_ERRORS)
+router = APIRouter(
+    prefix="/api/v1",
+    dependencies=[Depends(_bearer)],
+    responses={code: {"model": ErrorOut, "description": words} for code, words in _ERRORS.items()},
+)
 _Served = Annotated[Served, Depends(served_of)]
 _Viewer = Annotated[Viewer, Depends(viewer_of)]
 _Id = Annotated[int, Path(ge=1, le=2**53)]
