@@ -1,4 +1,4 @@
-"""Write into requirements-dev.txt what each package's files have to hash to.
+"""Write into the files of requirements what each package's files have to hash to.
 
     scripts/lock.py
 
@@ -60,8 +60,9 @@ def locked(lines: list[str], hashes: dict[str, list[str]]) -> str:
 
 def main() -> None:
     """Write them."""
-    lines = pins(WHOLE.read_text())
-    WHOLE.write_text(locked(lines, found_hashes(lines)))
+    for file in (WHOLE, WHOLE.with_name("requirements-openapi.txt")):
+        lines = pins(file.read_text())
+        file.write_text(locked(lines, found_hashes(lines)))
 
 
 if __name__ == "__main__":

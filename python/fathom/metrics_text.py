@@ -5,12 +5,14 @@ https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 
 from __future__ import annotations
 
+import json
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from fathom._events_file import listen
-from fathom._files import replacing
+from fathom._files import read_text, replacing
+from fathom._processes import is_gone, this_process
 from fathom.errors import InvalidRequestError
 from fathom.units import NS_PER_S
 
@@ -34,6 +36,9 @@ METRICS: Mapping[str, str] = {
 }
 _QUANTILES = {"0.5": "p50", "0.99": "p99", "0.999": "p999"}
 _EVERY_S = 1.0
+_MOST_MIB = 16
+_BEGINNING = "# HELP fathom_up "
+_KEPT = "# kept by "
 
 Sample = tuple[str, tuple[tuple[str, str], ...], float]
 
@@ -101,7 +106,7 @@ def kept_in(path: Path | None, label: str) -> Iterator[None]:
     Raises
     ------
     InvalidRequestError
-        If the file cannot be written.
+        If the file cannot be written, holds something else, or another run keeps it.
 
     """
     if path is None:
@@ -113,9 +118,11 @@ def kept_in(path: Path | None, label: str) -> Iterator[None]:
         )
     labels = (("label", label),) if label else ()
     try:
+        _check_ours(path)
         _write(path, [("fathom_up", labels, 1.0)])
-    except OSError as error:
-        raise InvalidRequestError(f"{path} cannot be written: {error.strerror}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        words = getattr(error, "strerror", None) or "it is no text"
+        raise InvalidRequestError(f"{path} cannot be written: {words}") from error
     last_s = 0.0
 
     def take(name: str, fields: Mapping[str, object]) -> None:
@@ -136,10 +143,32 @@ def kept_in(path: Path | None, label: str) -> Iterator[None]:
             _write(path, [("fathom_up", labels, 0.0)])
 
 
+def _check_ours(path: Path) -> None:
+    """Refuse a file of another program, whose figures would be lost, and one that a run keeps."""
+    if not path.exists():
+        return
+    text = read_text(path, most_mib=_MOST_MIB)
+    if text and not text.startswith(_BEGINNING):
+        raise InvalidRequestError(
+            f"{path} exists and is no file of Fathom's figures: name another, or remove it"
+        )
+    noted = text.rpartition(_KEPT)[2] if _KEPT in text else ""
+    with suppress(ValueError, RecursionError):
+        process = json.loads(noted)
+        if is_gone(process) is False and process != this_process():
+            raise InvalidRequestError(
+                f"another run keeps {path} at this moment: name another file, one for each run"
+            )
+
+
 def _write(path: Path, samples: Sequence[Sample]) -> None:
     now = ("fathom_last_update_seconds", samples[0][1], round(time.time(), 3))
     with replacing(path) as unfinished:
-        unfinished.write_text(metrics_text([*samples, now]), encoding="utf-8")
+        text = metrics_text([*samples, now])
+        if samples[0][2]:
+            # By this others see whose it is; a run that was killed keeps it no more.
+            text += f"{_KEPT}{json.dumps(this_process())}\n"
+        unfinished.write_text(text, encoding="utf-8")
     # The node exporter is another user, and the file has figures alone.
     path.chmod(_READABLE)
 

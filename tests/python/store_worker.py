@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
-from fathom.store import Store
+from fathom.store import Store, move_store
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-__all__ = ["CONTEXT", "save_runs"]
+__all__ = ["CONTEXT", "move_to", "save_runs"]
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(
@@ -37,3 +37,8 @@ def save_runs(address: str, label: str, count: int, told: Connection) -> None:
         for _ in range(count):
             told.send(store.runs.save(RESULT, ["x.dat"], label=label))
     told.close()
+
+
+def move_to(source: str, target: str) -> None:
+    """Move a store."""
+    move_store(source, target)

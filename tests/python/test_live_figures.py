@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,6 +100,40 @@ def test_a_file_for_the_node_exporter_has_the_run_and_then_its_end(tmp_path: Pat
         "0.5", "0.99", "0.999",
     }  # fmt: skip
     assert 'fathom_up{label="odd \\"name\\""} 0.0' in place.read_text()
+
+
+def test_the_figures_of_another_program_were_replaced(tmp_path: Path) -> None:
+    place = tmp_path / "x.prom"
+    place.write_text("# HELP node_time_seconds Of others.\n")
+    done = command("run", "--metrics-file", place, *LOAD, "-d1", tmp_path / "a.dat")
+    assert (done.returncode, "no file of Fathom's figures" in done.stderr) == (3, True)
+    assert place.read_text() == "# HELP node_time_seconds Of others.\n"
+    assert not (tmp_path / "a.dat").exists()
+
+
+def test_two_runs_wrote_their_figures_into_one_file(tmp_path: Path) -> None:
+    place = tmp_path / "x.prom"
+    words = ["run", "--metrics-file", str(place), *LOAD]
+    first = subprocess.Popen(
+        [*COMMAND, *words, "-d60", str(tmp_path / "a.dat")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while not (place.exists() and "fathom_iops" in place.read_text()):
+            assert first.poll() is None
+            time.sleep(0.05)
+        second = [*words, "-d1", str(tmp_path / "b.dat")]
+        done = command(*second)
+        assert (done.returncode, "another run keeps" in done.stderr) == (3, True)
+        assert not (tmp_path / "b.dat").exists()
+    finally:
+        first.kill()
+        first.wait()
+    # What was killed keeps it no more.
+    assert "fathom_up 1.0" in place.read_text()
+    assert command(*second).returncode == 0
+    assert "fathom_up 0.0" in place.read_text()
 
 
 @pytest.mark.parametrize("name", ["x.txt", "missing/x.prom"])

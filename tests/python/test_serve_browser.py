@@ -133,6 +133,51 @@ def reach(page: Page, selector: str) -> None:
     pytest.fail(f"the keyboard does not reach {selector}")
 
 
+KINDS = {
+    "repeat": "-c8M -b4K -r -o2 -L -W0 -d3",
+    "sweep": "-c8M -b4K -r -L --depth 1..2 --duration 3s",
+    "tune": "-c8M -b4K -r -L --depth 1..2 --threads 1..2",
+    "assess": "--quick --size 64M",
+    "compare": "--run -o1 -o2 -c8M -b4K -r -L -W0 -d3",
+}
+
+
+def test_each_kind_is_explained_started_watched_and_stopped(
+    browser: Browser, server: Server
+) -> None:
+    page, complaints = opened(browser, server, DESKTOP, "light")
+    place = server.folder / "kinds"
+    place.mkdir()
+    for kind, words in KINDS.items():
+        page.goto(f"{server.base}/start")
+        page.wait_for_selector("body[data-ready=yes]")
+        page.locator("[name=verb]").select_option(kind)
+        assert page.locator("[name=workload]").is_disabled() == (kind != "repeat")
+        assert page.locator("textarea").get_attribute("placeholder")
+        page.locator("textarea").fill(words)
+        page.locator("[name=label]").fill(f"by hand: {kind}")
+        page.locator("[name=target]").fill(str(place if kind == "assess" else place / "x.dat"))
+        page.locator("#explain").click()
+        page.wait_for_selector("#go:not([disabled])")
+        page.locator("#go").click()
+        page.wait_for_selector(".live .numbers dd")
+        # It was listed among those that were started elsewhere, too.
+        page.reload()
+        page.wait_for_selector(".live .numbers dd")
+        assert "Started elsewhere" not in page.inner_text("main")
+        page.locator(".live .stop").click()
+        page.wait_for_selector(".live", state="detached")
+        row = page.locator("#ended tr").first
+        assert row.inner_text().startswith("interrupted")
+        row.get_by_role("link").click()
+        page.wait_for_url("**/experiments/*")
+        assert kind in page.inner_text("main")
+        assert "That did not work" not in page.inner_text("main")
+    assert [*place.glob("fathom-assess-*")] == []
+    assert complaints == []
+    page.close()
+
+
 def test_controls_do_what_they_say(browser: Browser, server: Server) -> None:
     page, complaints = opened(browser, server, DESKTOP, "light")
     page.goto(f"{server.base}/runs")

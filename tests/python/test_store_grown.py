@@ -29,7 +29,8 @@ def kept(tmp_path: Path) -> Path:
             target = f"/mnt/{at % 2}.dat"
             result = fabricated(rates=1000.0 + at, latency_ns=100.0 + at, path=target, depth=8)
             store.runs.save(result, ["-o8", target], label=f"l{at % 3}")
-        store.experiments.begin("repeat", "r", {"arguments": []})
+        one = store.experiments.begin("repeat", "r", {"arguments": []})
+        store.experiments.finish(one, "complete")
         store.baselines.set("golden", "1")
     return path
 

@@ -248,3 +248,11 @@ def test_figures_of_a_trend_have_their_unit_in_the_head_and_are_numbers(kept: St
     row = json.loads(command("trend", "60", "--format", "json").stdout)[0]["rows"][1]
     assert isinstance(row["change %"], float)
     assert "1 run is too few" in command("trend", "60", "--limit", "1").stdout
+
+
+def test_the_axis_of_one_run_had_the_same_number_at_each_tick(kept: Store) -> None:
+    result = fabricated(rates=1000.0, latency_ns=200.0, path="alone.dat")
+    number = kept.runs.save(result, ["alone.dat"])
+    drawn = trend_figure(find_trend(kept, str(number)))
+    assert "does not begin at 0" not in drawn.caption
+    assert '"zero": true' in json.dumps(drawn.views[0].spec)

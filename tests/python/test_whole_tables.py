@@ -136,6 +136,21 @@ def test_progress_shows_whole_figures(width: int) -> None:
     assert "123,456" in numbers
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_bar_took_the_room_of_percentiles_and_a_long_name_was_not_shown(width: int) -> None:
+    screen = io.StringIO()
+    terminal = Console(file=screen, force_terminal=True, width=width, color_system=None)
+    with whole_progress(terminal, tells_time=True) as bars:
+        figures = ["123,456 IOPS", "9.5 MiB/s", "p50 0.345 ms", "p99 12.345 ms"]
+        bars.add_task("measuring", total=10, figures=figures)
+        bars.add_task("/mnt/a-long-folder/within-another/of-them/data.dat", figures=figures)
+    shown = screen.getvalue()
+    assert "p50 0.345 ms" in shown
+    assert "p99 12.345 ms" in shown or width == 60
+    assert re.search(r"\.\.\.[a-z/-]*\.dat", shown), shown
+    assert max(map(len, re.split(r"[\r\n]|\x1b\[[^a-zA-Z]*[a-zA-Z]", shown))) <= width
+
+
 def test_progress_of_an_experiment_goes_to_a_pipe_as_a_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         Compacted,
         check_store,
         compact_store,
-        move_store,
     )
+    from fathom.store.moving import move_store
     from fathom.store.overrides import Override
     from fathom.store.store import Store
     from fathom.store.summary import provenance_row, run_row

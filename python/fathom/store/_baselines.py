@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from fathom.store._tables import baselines, experiments, runs
-from fathom.store.errors import NotFoundError, StoreError
+from fathom.store.errors import BadNameError, NotFoundError
 from fathom.store.records import Baseline
 from fathom.store.references import experiment_number
 
@@ -38,7 +38,7 @@ class Baselines:
 
         Raises
         ------
-        StoreError
+        BadNameError
             If the name could be taken for a run or an experiment, or has other characters than
             letters, digits, dots, dashes and underscores.
         NotFoundError
@@ -47,8 +47,8 @@ class Baselines:
         """
         is_taken = _RUN.fullmatch(name) or experiment_number(name) is not None
         if not _NAME.fullmatch(name) or is_taken:
-            raise StoreError(
-                f"{name!r} cannot be a baseline's name: begin with a letter, go on with letters, "
+            raise BadNameError(
+                f"{name!a} cannot be a baseline's name: begin with a letter, go on with letters, "
                 "digits, dots, dashes or underscores, and do not look like r12 or e3"
             )
         with self._database.writing() as connection:

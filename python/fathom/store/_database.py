@@ -190,6 +190,8 @@ class Database:
             except OperationalError as error:
                 if not _is_busy(error.orig) or time.monotonic() >= end_s:
                     raise
+        # Whoever kept it may have moved it meanwhile.
+        self._check_that_it_is_still_there(connection)
         connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(self.wait_s * 1000)}")
 
     def _check_that_it_is_still_there(self, connection: Connection) -> None:
@@ -217,6 +219,9 @@ class Database:
         except DBAPIError as error:
             # Not ``from error``, which would be printed with it: a driver's words may have secrets.
             raise self._translated(error.orig) from _Told(self._without_secrets(error.orig))
+        except sqlite3.Error as error:
+            # What was asked of the driver itself, as outside a transaction.
+            raise self._translated(error) from error
         except OverflowError:
             raise NotFoundError(f"{self.name} has nothing with so large a number") from None
         except SQLAlchemyError as error:

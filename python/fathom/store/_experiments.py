@@ -211,6 +211,22 @@ class Experiments:
         with self._database.reading() as connection:
             return [self._listed(row) for row in connection.execute(query).mappings()]
 
+    def count(self) -> int:
+        """Return how many there are."""
+        with self._database.reading() as connection:
+            return int(connection.execute(sa.select(sa.func.count(experiments.c.id))).scalar_one())
+
+    def under_way(self) -> Sequence[int]:
+        """Return the numbers of those whose process is known to be there, on this machine."""
+        query = _counted().where(experiments.c.state == "running")
+        found = []
+        with self._database.reading() as connection:
+            for row in connection.execute(query).mappings():
+                with suppress(StoreError):
+                    if is_gone(self._plan(row).get(_PROCESS)) is False:
+                        found.append(int(row["id"]))
+        return found
+
     def _listed(self, row: RowMapping) -> Experiment:
         plan: dict[str, Any] = {}
         outcome = None

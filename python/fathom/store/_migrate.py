@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from fathom import _packages
 from fathom.store._database import no_store
 from fathom.store._tables import REVISION, VERSION_TABLE, metadata
-from fathom.store.errors import NotAStoreError, StoreError, StoreTooNewError
+from fathom.store.errors import NotAStoreError, StoreTooNewError
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection
@@ -121,7 +121,7 @@ def _let_readers_and_writer_pass(database: Database) -> None:
     The file remembers it. Where it is impossible, as on a file system of another host, the store
     works all the same, with more waiting.
     """
-    with database.engine.connect() as connection:
+    with database.own_words(), database.engine.connect() as connection:
         raw: Any = connection.connection.dbapi_connection
         # Outside a transaction, which SQLAlchemy's own calls would begin.
         if raw.execute("PRAGMA journal_mode").fetchone() == ("wal",):
@@ -132,4 +132,4 @@ def _let_readers_and_writer_pass(database: Database) -> None:
             # Somebody else uses the store at this moment, and the next who opens it tries again; or
             # it can only be read.
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY):
-                raise StoreError(f"the store {database.name} cannot be used: {error}") from error
+                raise

@@ -100,6 +100,11 @@ class Runs:
                 step_id=step_id,
             )
 
+    def count(self) -> int:
+        """Return how many there are."""
+        with self._database.reading() as connection:
+            return int(connection.execute(sa.select(sa.func.count(runs.c.id))).scalar_one())
+
     def list(
         self,
         *,

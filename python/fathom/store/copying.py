@@ -10,6 +10,7 @@ plan and its outcome name it.
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,13 +25,14 @@ from fathom.store._tables import (
     provenances,
     run_targets,
     runs,
+    shared_texts,
     steps,
 )
 from fathom.store.references import experiment_number
 from fathom.store.sharing import share, shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from sqlalchemy.engine import Connection, RowMapping
 
@@ -41,6 +43,12 @@ __all__ = ["Copied", "copy_store"]
 
 # So many runs without an experiment are copied in one transaction.
 _PIECE = 100
+_NUMBERED = (experiments, steps, runs, overrides)
+_COUNT_ON = (
+    "SELECT setval(name, greatest(highest, coalesce(pg_sequence_last_value(name), 1))) FROM ("
+    "SELECT pg_get_serial_sequence('{table}', 'id')::regclass AS name, "
+    "(SELECT max(id) FROM {table}) AS highest) AS known WHERE highest IS NOT NULL"
+)
 _EXPERIMENT = ("verb", "name", "started_at_unix_s", "tool_version")
 _OVERRIDE = ("at_unix_s", "user_id", "host_name", "permission", "target_path", "command")
 
@@ -135,19 +143,28 @@ class _Copying:
         self, experiment_ids: Sequence[int], run_ids: Sequence[int], names: list[str] | None
     ) -> None:
         for experiment_id in experiment_ids:
-            with self._source.reading() as here, self._target.writing() as there:
+            with self._source.reading() as here, self._writing_alone() as there:
                 self._experiment(here, there, experiment_id)
-                _count_on(there)
             self._tell(self.done)
         for first in range(0, len(run_ids), _PIECE):
-            with self._source.reading() as here, self._target.writing() as there:
+            with self._source.reading() as here, self._writing_alone() as there:
                 self._runs(here, there, run_ids[first : first + _PIECE], {}, None)
-                _count_on(there)
             self._tell(self.done)
-        with self._source.reading() as here, self._target.writing() as there:
+        with self._source.reading() as here, self._writing_alone() as there:
             self._baselines(here, there, names)
             self._overrides(here, there, is_all=names is None)
-            _count_on(there)
+
+    @contextmanager
+    def _writing_alone(self) -> Iterator[Connection]:
+        """Write while nobody else takes numbers, which a server hands out to all at once."""
+        with self._target.writing() as there:
+            if not self._target.is_sqlite:
+                # Who saves begins with these, so that nobody waits for one who waits for him.
+                names = ", ".join(one.name for one in (shared_texts, *_NUMBERED))
+                there.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+            yield there
+            for table in _NUMBERED:
+                _count_on(there, table)
 
     def _experiment(self, here: Connection, there: Connection, experiment_id: int) -> None:
         row = _one(here, experiments, experiments.c.id == experiment_id)
@@ -333,20 +350,16 @@ def _insert(
     if is_free is None:
         is_free = bool(_free(connection, table, [row["id"]]))
     if not is_free:
+        _count_on(connection, table)
         row = {name: value for name, value in row.items() if name != "id"}
     insert = table.insert().values(row).returning(table.c.id)
     return int(connection.execute(insert).scalar_one())
 
 
-def _count_on(connection: Connection) -> None:
+def _count_on(connection: Connection, table: sa.Table) -> None:
     """Let a server go on behind the numbers that were inserted: it counts only those it gave."""
-    if connection.dialect.name != "postgresql":
-        return
-    for table in (experiments, steps, runs, overrides):
-        highest = connection.execute(sa.select(sa.func.max(table.c.id))).scalar()
-        if highest is not None:
-            sequence = sa.func.pg_get_serial_sequence(table.name, "id")
-            connection.execute(sa.select(sa.func.setval(sequence, highest)))
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(_COUNT_ON.format(table=table.name))
 
 
 def _copy_sources(here: Connection, there: Connection, sums: Collection[str]) -> None:

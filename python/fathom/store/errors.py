@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "BadNameError",
     "NoStoreError",
     "NotAStoreError",
     "NotFoundError",
@@ -66,9 +67,13 @@ class NotFoundError(StoreError):
     """The store has no such run, experiment or baseline."""
 
 
+class BadNameError(StoreError):
+    """A baseline cannot have this name."""
+
+
 class NoStoreError(NotFoundError):
     """There is no store of this name yet, and who only reads makes none."""
 
 
 class StoreInUseError(StoreError):
-    """What is to be deleted is needed: a baseline names it."""
+    """What is to be deleted or moved is needed: a baseline names it, or an experiment goes on."""

@@ -1,11 +1,9 @@
-"""Looking after a store: whether it is whole, making it smaller, and moving it."""
+"""Looking after a store: whether it is whole, and making it smaller."""
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,20 +11,19 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from fathom.store._database import Database
-from fathom.store._tables import experiments, provenances, runs, steps
-from fathom.store.copying import copy_store
-from fathom.store.errors import StoreError
+from fathom.store._tables import experiments, metadata, provenances, runs, shared_texts, steps
 from fathom.store.packing import is_small, repack, unpack_json
 from fathom.store.sharing import drop_unused_texts, fill_series, share, shared
 from fathom.store.store import Store
-from fathom.store.where import store_file, store_url
+from fathom.store.where import store_url
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
     from sqlalchemy.engine import Connection
 
-__all__ = ["Checked", "Compacted", "check_store", "compact_store", "move_store"]
+__all__ = ["Checked", "Compacted", "check_store", "compact_store"]
 
 _PIECE = 200
 _BESIDE = ("-wal", "-shm")
@@ -46,8 +43,8 @@ class Compacted:
     """What became of a store: how many runs were packed anew, and its size in bytes."""
 
     runs: int
-    before_bytes: int | None
-    after_bytes: int | None
+    before_bytes: int
+    after_bytes: int
 
 
 def check_store(where: str | os.PathLike[str] | None) -> Checked:
@@ -156,26 +153,43 @@ def compact_store(
     """
     with Store(where, make=False) as store:
         store.check_writable()
-        name = store.name
     database = Database(store_url(where), make=False)
     try:
-        file = Path(name) if database.is_sqlite else None
-        before = None if file is None else _size(file)
+        before = _bytes(database)
         packed = _packed(database, on_packed)
         with database.writing() as connection:
             drop_unused_texts(connection)
             fill_series(connection)
-        if database.is_sqlite:
-            with database.own_words(), database.engine.connect() as connection:
-                raw = connection.connection.dbapi_connection
-                assert raw is not None  # noqa: S101 - It was connected just now.
-                # Outside a transaction, which SQLAlchemy's own calls would begin.
-                raw.execute("VACUUM")
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        after = None if file is None else _size(file)
+        _give_back(database)
+        return Compacted(packed, before, _bytes(database))
     finally:
         database.close()
-    return Compacted(packed, before, after)
+
+
+def _bytes(database: Database) -> int:
+    if database.is_sqlite:
+        return _size(Path(database.name))
+    sizes = [
+        sa.func.coalesce(sa.func.pg_total_relation_size(sa.func.to_regclass(one)), 0)
+        for one in metadata.tables
+    ]
+    with database.reading() as connection:
+        return sum(connection.execute(sa.select(*sizes)).one())
+
+
+def _give_back(database: Database) -> None:
+    """Give free space back; outside a transaction, which SQLAlchemy's own calls would begin."""
+    with database.own_words(), database.engine.connect() as connection:
+        if not database.is_sqlite:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            # A role that does not own them leaves them as they are, with a warning of the server.
+            for table in (runs, shared_texts):
+                alone.exec_driver_sql(f"VACUUM (FULL, ANALYZE) {table.name}")
+            return
+        raw = connection.connection.dbapi_connection
+        assert raw is not None  # noqa: S101 - It was connected just now.
+        raw.execute("VACUUM")
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
@@ -200,83 +214,6 @@ def _packed(database: Database, on_packed: Callable[[int], None]) -> int:
         if len(rows) < _PIECE:
             return count
         last = rows[-1].id
-
-
-def move_store(
-    source: str | os.PathLike[str] | None,
-    target: str | os.PathLike[str],
-    *,
-    wait_s: float = 60.0,
-) -> Checked:
-    """Move a store: copy all of it, read the copy, and only then remove a file that it was in.
-
-    Returns
-    -------
-    Checked
-        What the copy holds; the store of a server stays, as others may use it.
-
-    Raises
-    ------
-    StoreError
-        If there is something at its new place, or the copy is not whole; then nothing is removed.
-
-    """
-    old, new = store_file(source), store_file(target)
-    if new is not None and new.exists():
-        raise StoreError(f"there is a file {new} already: name another place, or remove it")
-    with Store(source, make=False, wait_s=wait_s) as here:
-        here.check_writable()
-        name = Path(here.name) if here.files else None
-    if old is not None and new is not None and name is not None:
-        return _moved_file(name, new)
-    with Store(source, make=False) as here, Store(target) as there:
-        copied = copy_store(here, there, [])
-    if copied.left:
-        raise StoreError(f"not all of it could be moved, so that it stays: {copied.left[0]}")
-    return _checked_move(source, target, name)
-
-
-def _moved_file(old: Path, new: Path) -> Checked:
-    """Copy a file while nobody can write to it, and remove it when the copy is whole."""
-    new.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    os.close(handle)
-    try:
-        with (
-            closing(sqlite3.connect(old, isolation_level=None)) as lock,
-            closing(sqlite3.connect(old)) as here,
-            closing(sqlite3.connect(new)) as there,
-        ):
-            lock.execute("BEGIN IMMEDIATE")
-            here.backup(there)
-            there.commit()
-            return _checked_move(old, new, old)
-    except sqlite3.Error as error:
-        _remove(new)
-        raise StoreError(f"{old} cannot be moved: {error}; it stays as it was") from error
-    except BaseException:
-        if old.exists():
-            _remove(new)
-        raise
-
-
-def _checked_move(
-    source: str | os.PathLike[str] | None, target: str | os.PathLike[str], file: Path | None
-) -> Checked:
-    found = check_store(target)
-    there = check_store(source)
-    if (found.runs, found.experiments) != (there.runs, there.experiments):
-        raise StoreError("the copy does not hold all of it, so that the store stays where it was")
-    if len(found.faults) > len(there.faults):
-        raise StoreError(f"the copy is not whole, so that the store stays: {found.faults[0]}")
-    if file is not None:
-        _remove(file)
-    return found
-
-
-def _remove(file: Path) -> None:
-    for one in (file, *(file.with_name(file.name + end) for end in _BESIDE)):
-        one.unlink(missing_ok=True)
 
 
 def _size(file: Path) -> int:

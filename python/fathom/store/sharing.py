@@ -33,17 +33,22 @@ def share(connection: Connection, text: str) -> str:
         return text
     name = hashlib.sha256(text.encode()).hexdigest()
     there = sa.select(shared_texts.c.sha256).where(shared_texts.c.sha256 == name)
-    if connection.execute(there).first() is None:
+    # On a server the insert comes first also where it adds nothing: it keeps who compacts from
+    # removing, until this transaction ends, a text that no run seems to mean yet.
+    if not _is_file(connection) or connection.execute(there).first() is None:
         connection.execute(_insert(connection).values(sha256=name, content=text))
     return f"{_PREFIX}{name}"
 
 
 def _insert(connection: Connection) -> Any:  # noqa: ANN401 - The insert of either database.
     """Return an insert that lets be what another process has added meanwhile."""
-    if connection.dialect.name == "sqlite":
+    if _is_file(connection):
         return shared_texts.insert().prefix_with("OR IGNORE")
-
     return _packages.insert(shared_texts).on_conflict_do_nothing()
+
+
+def _is_file(connection: Connection) -> bool:
+    return connection.dialect.name == "sqlite"
 
 
 def shared(connection: Connection, text: str) -> str:
@@ -60,6 +65,10 @@ def shared(connection: Connection, text: str) -> str:
 
 def drop_unused_texts(connection: Connection) -> int:
     """Remove texts that no run means any more, and return how many."""
+    if not _is_file(connection):
+        # It waits for those who save, who then wait for it.
+        lock = f"LOCK TABLE {shared_texts.name} IN SHARE ROW EXCLUSIVE MODE"
+        connection.exec_driver_sql(lock)
     used = sa.select(sa.func.substr(runs.c.profile_json, len(_PREFIX) + 1))
     used = used.where(runs.c.profile_json.like(f"{_PREFIX}%"))
     done = connection.execute(shared_texts.delete().where(shared_texts.c.sha256.not_in(used)))

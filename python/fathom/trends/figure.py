@@ -15,8 +15,9 @@ __all__ = ["trend_figure"]
 
 _CAPTION = (
     "Each point is a run, and each line the mean of a level. A dashed upright line is where the "
-    "level changed. The axis does not begin at 0."
+    "level changed."
 )
+_CUT = " The axis does not begin at 0."
 _BAND = " The grey band is where 99 % of runs like those of the baseline lie."
 _HEIGHT = 300
 
@@ -35,9 +36,14 @@ def trend_figure(trend: Trend) -> Figure:
         (float(run.id), day_words(run), value / divisor, float(_level_of(trend, at)))
         for at, (run, value) in enumerate(zip(trend.runs, trend.values, strict=True))
     )
-    caption = _CAPTION + (_BAND if trend.band else "")
+    caption = _CAPTION + ("" if _is_flat(trend) else _CUT) + (_BAND if trend.band else "")
     view = View(_spec(trend, is_latency=is_latency))
     return Figure("trend", trend.claims[0].text, caption, [view], Table(columns, rows))
+
+
+def _is_flat(trend: Trend) -> bool:
+    """Whether all values are the same, so that an axis around them would have one number."""
+    return trend.band is None and len({*trend.values}) == 1
 
 
 def _level_of(trend: Trend, at: int) -> int:
@@ -55,7 +61,7 @@ def _spec(trend: Trend, *, is_latency: bool) -> dict[str, object]:
     }
 
     def y(field: str) -> dict[str, object]:
-        return style.metric(field, axis, zero=False)
+        return style.metric(field, axis, zero=_is_flat(trend))
 
     points = [
         {"at": at + 1, "value": value, "run": run.id, "day": day_words(run)}

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from fastapi.security import HTTPBearer
 
 from fathom.report import gather
 from fathom.trends import DEFAULT_METRIC, find_trend
@@ -18,6 +19,7 @@ from fathom.web.models import (
     BaselineIn,
     BaselineOut,
     ComparisonOut,
+    ErrorOut,
     ExperimentOut,
     ExplanationIn,
     ExplanationOut,
@@ -38,7 +40,23 @@ from fathom.workloads import all_workloads
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/api/v1")
+# What the checks before everything else want of a program, for those who read the description.
+_bearer = HTTPBearer(auto_error=False, description="A token, as fathom serve prints or adds it.")
+_ERRORS = {
+    401: "No token, or one that is not known.",
+    403: "Whoever asks may only look, or another site's page asks.",
+    404: "There is no such thing.",
+    409: "It cannot be done now.",
+    413: "The request is too large.",
+    422: "The request is wrong; nothing was done.",
+    429: "Too many wrong tokens.",
+    500: "The server or its store has a fault.",
+}
+router = APIRouter(
+    prefix="/api/v1",
+    dependencies=[Depends(_bearer)],
+    responses={code: {"model": ErrorOut, "description": words} for code, words in _ERRORS.items()},
+)
 _Served = Annotated[Served, Depends(served_of)]
 _Viewer = Annotated[Viewer, Depends(viewer_of)]
 _Id = Annotated[int, Path(ge=1, le=2**53)]

@@ -15,13 +15,13 @@ from starlette.exceptions import HTTPException
 from fathom import _fathom
 from fathom.errors import FathomError, InvalidRequestError, RefusedError
 from fathom.report import ReportError
-from fathom.store.errors import NotFoundError
+from fathom.store.errors import BadNameError, NotFoundError
 from fathom.web import api, pages
 from fathom.web.accounts import Accounts
 from fathom.web.asking import Explanations
 from fathom.web.live import Hub
 from fathom.web.metrics import CONTENT_TYPE, metrics
-from fathom.web.processes import ProcessError, Processes
+from fathom.web.processes import NoProcessError, ProcessError, Processes
 from fathom.web.security import Doors, Guarded
 from fathom.web.sessions import Attempts, Sessions
 from fathom.web.state import Served, served_of
@@ -37,6 +37,8 @@ __all__ = ["make_app", "openapi"]
 _TOKEN_BYTES = 32
 _STATUS: dict[type[Exception], int] = {
     NotFoundError: 404,
+    NoProcessError: 404,
+    BadNameError: 422,
     InvalidRequestError: 422,
     ReportError: 422,
     RefusedError: 409,

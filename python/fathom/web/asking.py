@@ -41,6 +41,7 @@ _REFUSED: Mapping[str, str] = {
     "--metrics-file": _FILE,
     "--verify-journal": _FILE,
     "--verify-only": _FILE,
+    "--credentials": _FILE,
     "--json": _SEEN,
     "--format": _SEEN,
     "--live": "what runs is seen live",
@@ -50,6 +51,8 @@ _REFUSED: Mapping[str, str] = {
     "--version": "it runs nothing",
     "--runner": "only fio can be named, as --runner=fio: all else would be any program",
 }
+# Letters of diskspd that name a file behind them: a profile, and what is written.
+_PROFILE, _CONTENT = "-X", "-Z"
 # Of the verbs that take no load, letters stand for words.
 _WITHOUT_LOAD = ("assess",)
 
@@ -72,6 +75,8 @@ def check_wanted(wanted: Wanted) -> None:
         )
     if any("\0" in one for one in words):
         raise InvalidRequestError("an argument has a zero byte, which no name can have")
+    if any(0xD800 <= ord(letter) <= 0xDFFF for one in words for letter in one):  # noqa: PLR2004 - UTF-16.
+        raise InvalidRequestError("an argument has half of a character, which no name can have")
     _check_words(wanted.arguments, has_letters=wanted.verb in _WITHOUT_LOAD)
 
 
@@ -84,9 +89,14 @@ def _check_words(words: Sequence[str], *, has_letters: bool = False) -> None:
             raise InvalidRequestError(f"{name} cannot stand among the arguments: {_BESIDE}")
         if name in _REFUSED and (name, value) != ("--runner", "fio"):
             raise InvalidRequestError(f"{name} cannot be given here: {_REFUSED[name]}")
+        if word.startswith(_PROFILE) or (word.startswith(_CONTENT) and "," in word):
+            raise InvalidRequestError(f"{word[:2]} with a file cannot be given here: {_FILE}")
         if has_letters and word.startswith("-") and not word.startswith("--"):
             raise InvalidRequestError(f"{word!a}: write options as whole words here")
-        if " " in word.strip():
+        if value.startswith("-"):
+            # An option that varies, as of sweep --vary.
+            _check_words([value])
+        if any(map(str.isspace, word.strip())):
             # Loads within a word, as of compare --run, have arguments of their own.
             _check_words(_split(word))
 

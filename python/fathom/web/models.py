@@ -12,6 +12,7 @@ __all__ = [
     "BaselineIn",
     "BaselineOut",
     "ComparisonOut",
+    "ErrorOut",
     "ExperimentOut",
     "ExplanationIn",
     "ExplanationOut",
@@ -44,6 +45,12 @@ class ExplanationIn(_In):
         max_length=32,
         description="The tokens of block devices that may be written, as --allow-write= has them.",
     )
+
+
+class ErrorOut(BaseModel):
+    """Why something was not done."""
+
+    detail: str
 
 
 class ExplanationOut(BaseModel):

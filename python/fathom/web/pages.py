@@ -24,6 +24,7 @@ from fathom._tables import rows_of
 from fathom.errors import FathomError
 from fathom.metrics import METRICS
 from fathom.report import (
+    ReportError,
     drawing_script,
     figure_data,
     figures_of,
@@ -124,10 +125,11 @@ def now(request: Request, served: _Served, token: str | None = None) -> Response
         return _token_session(request, served, token)
     if request.scope.get("fathom.viewer") is None:
         raise HTTPException(401, "log in first")
+    here = {one.get("experiment_id") for one in served.hub.told()}
     running = [
         experiment_out(one)
         for one in served.store.experiments.list(limit=_PAGE_RUNS)
-        if one.state == "running" and not one.is_abandoned
+        if one.state == "running" and not one.is_abandoned and one.id not in here
     ]
     return _page(request, "now.html", title="Now", elsewhere=running)
 
@@ -166,7 +168,7 @@ def _logged_in(request: Request, served: Served, name: str, password: str) -> Re
     if request.headers.get("origin") is None:
         return error_page(request, 403, "the browser did not say from where the form came")
     keys = (f"address {client_of(request.scope)}", f"name {name[:64].lower()}")
-    wait_s = doors.attempts.wait_s(*keys)
+    wait_s = doors.attempts.begin(*keys)
     if wait_s:
         words = f"Too many attempts. Try again in {wait_s} s."
         answer: Response = _page(request, "login.html", status=429, title="Log in", words=words)
@@ -174,9 +176,9 @@ def _logged_in(request: Request, served: Served, name: str, password: str) -> Re
         return answer
     user = doors.accounts.user_of(name, password)
     if user is None:
-        doors.attempts.fail(*keys)
         words = "Name or password are wrong."
         return _page(request, "login.html", status=401, title="Log in", words=words)
+    doors.attempts.forgive(*keys)
     answer = RedirectResponse("/", 303)
     secret = doors.sessions.begin(user.name, user.role)
     answer.headers["set-cookie"] = session_cookie(doors.settings, secret)
@@ -247,7 +249,14 @@ def run(request: Request, served: _Served, number: _Id) -> HTMLResponse:
 @router.get("/experiments/{number}")
 def experiment(request: Request, served: _Served, number: _Id) -> HTMLResponse:
     """Show one experiment as the report does."""
-    material = gather(served.store, [f"e{number}"])
+    try:
+        material = gather(served.store, [f"e{number}"])
+    except ReportError as error:
+        # One that has just begun, or was stopped at once, is no fault of whoever opens it.
+        one = served.store.experiments.get(number)
+        state = "killed" if one.is_abandoned else one.state
+        words = f"{one.verb}: {state}; {one.failure or error}"
+        return _page(request, "error.html", title=f"Experiment e{number}", words=words)
     return _report(request, material, f"/experiments/{number}", f"e{number}")
 
 

@@ -31,7 +31,15 @@ from fathom.errors import FathomError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Process", "ProcessError", "ProcessState", "Processes", "Wanted", "command"]
+__all__ = [
+    "NoProcessError",
+    "Process",
+    "ProcessError",
+    "ProcessState",
+    "Processes",
+    "Wanted",
+    "command",
+]
 
 ProcessState = Literal["running", "complete", "refused", "failed", "interrupted", "lost"]
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{8}")
@@ -55,6 +63,10 @@ _STATES: Mapping[int, ProcessState] = {
 
 class ProcessError(FathomError):
     """A run cannot be started or stopped."""
+
+
+class NoProcessError(ProcessError):
+    """There is none of this name."""
 
 
 @dataclass(frozen=True)
@@ -186,13 +198,13 @@ class Processes:
 
         Raises
         ------
-        ProcessError
+        NoProcessError
             If there is none of this name.
 
         """
         folder = self._folder / name
         if not _ID.fullmatch(name) or not folder.is_dir():
-            raise ProcessError(f"there is no process {name!a}")
+            raise NoProcessError(f"there is no process {name!a}")
         request = _read(folder / "request.json")
         if request is None:
             raise ProcessError(f"what is known of process {name} is damaged")

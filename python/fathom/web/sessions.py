@@ -94,22 +94,45 @@ class Attempts:
 
     def wait_s(self, *keys: str) -> int:
         """Return for how many seconds these may not try again; 0 if they may."""
-        now = self._clock()
         with self._lock:
-            waits = [self._wait(key, now) for key in keys]
-        return max(waits)
+            return self._wait(*keys)
 
-    def _wait(self, key: str, now: float) -> int:
-        times = self._failed.get(key, deque())
-        while times and times[0] <= now - _WITHIN_S:
-            times.popleft()
-        return 0 if len(times) < _ATTEMPTS else int(times[0] + _WITHIN_S - now) + 1
+    def begin(self, *keys: str) -> int:
+        """Note an attempt before it is judged, so that many at once are no more than a few.
+
+        Return for how many seconds these may not try; it is noted only if they may.
+        """
+        with self._lock:
+            wait_s = self._wait(*keys)
+            if not wait_s:
+                self._note(*keys)
+            return wait_s
+
+    def forgive(self, *keys: str) -> None:
+        """Forget the newest attempt of these: it was right."""
+        with self._lock:
+            for key in keys:
+                if self._failed.get(key):
+                    self._failed[key].pop()
 
     def fail(self, *keys: str) -> None:
         """Note a wrong guess."""
         with self._lock:
-            for key in keys:
-                self._failed.setdefault(key, deque(maxlen=_ATTEMPTS)).append(self._clock())
-                self._failed.move_to_end(key)
-            while len(self._failed) > _MOST_ADDRESSES:
-                self._failed.popitem(last=False)
+            self._note(*keys)
+
+    def _wait(self, *keys: str) -> int:
+        now, waits = self._clock(), [0]
+        for key in keys:
+            times = self._failed.get(key, deque())
+            while times and times[0] <= now - _WITHIN_S:
+                times.popleft()
+            if len(times) >= _ATTEMPTS:
+                waits.append(int(times[0] + _WITHIN_S - now) + 1)
+        return max(waits)
+
+    def _note(self, *keys: str) -> None:
+        for key in keys:
+            self._failed.setdefault(key, deque(maxlen=_ATTEMPTS)).append(self._clock())
+            self._failed.move_to_end(key)
+        while len(self._failed) > _MOST_ADDRESSES:
+            self._failed.popitem(last=False)

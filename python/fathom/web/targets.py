@@ -16,6 +16,8 @@ __all__ = ["Target", "targets"]
 _LOOK_S = 3.0
 _SECTOR_BYTES = 512
 _MOST = 64
+# Of the system, whatever file system stands there.
+_NO_PLACES = ("/proc/", "/run/", "/sys/")
 _LEFT_OUT = re.compile(r"(ram|fd|sr|nbd)\d+")
 _NO_FOLDERS = {
     "autofs", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs",
@@ -73,7 +75,7 @@ def _folders(mounts: Path) -> list[Target]:
     found: dict[str, Target] = {}
     for line in mounts.read_text(errors="replace").splitlines():
         device, place, kind, options, *_ = line.split(" ")
-        if kind in _NO_FOLDERS or "ro" in options.split(","):
+        if kind in _NO_FOLDERS or "ro" in options.split(",") or place.startswith(_NO_PLACES):
             continue
         place = re.sub(r"\\(\d{3})", lambda one: chr(int(one[1], 8)), place)
         with_room = _with_room(place, kind, device)

@@ -114,10 +114,8 @@ def compact(*, as_json: JsonOption = False, store: StoreOption = None) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(done), indent=2))
         return
-    sizes = ""
-    if done.before_bytes is not None and done.after_bytes is not None:
-        sizes = f"; {size_words(done.before_bytes)} became {size_words(done.after_bytes)}"
-    typer.echo(f"packed {done.runs} runs{sizes}")
+    sizes = f"{size_words(done.before_bytes)} became {size_words(done.after_bytes)}"
+    typer.echo(f"packed {done.runs} runs; {sizes}")
 
 
 @app.command("move")

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["whole_progress"]
 
 _BAR_COLUMNS = 20
-_WIDTH_FOR_BARS = 60
+# Below it a bar would take the room of percentiles, or the time left that of the rate.
+_WIDTH_FOR_BARS, _WIDTH_FOR_TIME = 100, 60
+_LEFT_OUT = "..."
 # More often nobody reads, and each takes time from what is measured.
 _UPDATES_PER_S = 5
 
@@ -40,11 +42,31 @@ class _Fitting:
         yield Text(fitting(self._parts, options.max_width))
 
 
-class _Words(ProgressColumn):
-    """What is drawn: shown whole, or not at all."""
+class _Ending:
+    """A name, of which the end is shown where there is no room for all of it."""
 
-    def render(self, task: Task) -> _Fitting:
-        return _Fitting([task.description])
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        del console
+        return Measurement(0, min(cell_len(self._name), options.max_width // 3))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        del console
+        shown, rest = self._name, self._name
+        while rest and cell_len(shown) > options.max_width:
+            # No number begins in its middle.
+            rest = rest[1:].lstrip("0123456789")
+            shown = _LEFT_OUT + rest
+        yield Text(shown, no_wrap=True)
+
+
+class _Words(ProgressColumn):
+    """What is drawn."""
+
+    def render(self, task: Task) -> _Ending:
+        return _Ending(task.description)
 
 
 class _Figures(ProgressColumn):
@@ -60,8 +82,8 @@ def whole_progress(terminal: Console, *, tells_time: bool = False) -> Progress:
     # On a narrow terminal the figures come first.
     if terminal.width >= _WIDTH_FOR_BARS:
         columns.append(BarColumn(bar_width=_BAR_COLUMNS))
-        if tells_time:
-            columns.append(TimeRemainingColumn(table_column=Column(no_wrap=True)))
+    if tells_time and terminal.width >= _WIDTH_FOR_TIME:
+        columns.append(TimeRemainingColumn(table_column=Column(no_wrap=True)))
     return Progress(
         *columns,
         _Figures(),

@@ -6,6 +6,16 @@ const explain = document.getElementById("explain");
 const problem = document.getElementById("problem");
 const explained = document.getElementById("explained");
 const GIB = 1 << 30;
+// Of each kind: what may stand behind it, and what there is to know. Loads by name are of two kinds.
+const KINDS = {
+  run: ["-b4K -r -o8 -t2 -L -d10 -W2 -c1G", ""],
+  repeat: ["--precision 2 -b4K -r -o8 -L -d10 -c1G", "Runs until the mean is known to so many percent."],
+  sweep: ["--block 4K..64K --depth 1..16 -r -L -c1G", "Ranges of --block, --threads, --depth, --writes, or --vary."],
+  tune: ["--p99 2ms -b8K -r -L -c1G", "--p99 and --mean limit the latency; --threads and --depth say where to look."],
+  assess: ["--quick", "In a folder a scratch file is made and removed again; --time 5m takes longer."],
+  compare: ["--run -o8 -o32 -b8K -r -L -d5 -c1G", "A and B stand behind --run, in quotes if of several words; the rest is of both."],
+};
+const WITH_WORKLOAD = ["run", "repeat"];
 let explanation = "";
 
 // As a shell splits words, so that a line from a terminal can be pasted.
@@ -25,8 +35,8 @@ const asked = () => {
   const own = split(given.get("arguments"));
   const label = given.get("label").trim();
   const words = [];
-  if (label && verb !== "assess") words.push(`--label=${label}`);
-  if (given.get("workload") && ["run", "repeat"].includes(verb)) words.push(given.get("workload"));
+  if (label) words.push(`--label=${label}`);
+  if (given.get("workload") && WITH_WORKLOAD.includes(verb)) words.push(given.get("workload"));
   words.push(...own);
   if (given.get("target").trim()) words.push("--", given.get("target").trim());
   const allow = given.get("allow").trim();
@@ -48,6 +58,18 @@ const forget = () => {
   go.disabled = true;
 };
 form.addEventListener("input", forget);
+
+const showKind = () => {
+  const verb = form.elements.verb.value;
+  const [example, words] = KINDS[verb];
+  form.elements.arguments.placeholder = example;
+  const place = document.getElementById("kind-words");
+  place.textContent = words;
+  place.hidden = !words;
+  form.elements.workload.disabled = !WITH_WORKLOAD.includes(verb);
+};
+form.elements.verb.addEventListener("change", showKind);
+showKind();
 
 explain.addEventListener("click", async () => {
   forget();
