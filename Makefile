@@ -44,6 +44,12 @@ $(BIN)/.ready: requirements-dev.txt
 	$(call environment,requirements-dev.txt)
 	touch $(BIN)/.lab $@
 
+# What the description of the API is tested with wants other versions of what the lab has.
+target/openapi/.ready: requirements-openapi.txt
+	$(PYTHON) -m venv --clear target/openapi
+	target/openapi/bin/pip install --quiet --require-hashes --no-deps -r $<
+	touch $@
+
 define environment
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or later is needed; name one with PYTHON=..."; exit 1; }
@@ -71,7 +77,7 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	$(BIN)/python scripts/supply_chain.py
 	$(BIN)/python scripts/lab_requirements.py --check
 
-test: $(BIN)/.ready ## All tests; as root also those that need loop devices and mounts.
+test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that need loop devices and mounts.
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
 	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"

@@ -12,6 +12,7 @@ import typer
 import fathom
 from fathom import tools
 from fathom._permission import refuse_permissions
+from fathom.cli.commands._foresight import refuse_what_is_guarded
 from fathom.cli.commands._resumed import (
     going_on,
     refuse_what_a_plan_has,
@@ -58,6 +59,7 @@ def in_turns(wish: Turns, where: str | None) -> None:
         plan = None if wish.run is None else _plan(wish.run, wish)
         if wish.dry_run and plan is not None:
             _show_forecast(plan, as_json=wish.as_json, is_asked=True)
+            refuse_what_is_guarded([plan.a, plan.b], wish.permission, plan.runner)
             return
         with opened_store(where, make=plan is not None) as store:
             found = _found(store, wish, plan)

@@ -10,6 +10,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
+from fathom.cli.commands._foresight import explanations
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
@@ -101,7 +102,7 @@ def run_new(workload: Workload | None, store: Store | None, wish: Wish) -> None:
 
     """
     if wish.limits:
-        for request in _requests(workload, wish):
+        for request in map(fathom.parse, _loads(workload, wish)):
             check_measured(wish.limits, request)
     if wish.runner is not None and tools.fleet_named(wish.runner) is None:
         _single(store, wish, None)
@@ -223,18 +224,8 @@ def _length(told: Sequence[Any], *, is_fleet: bool) -> str:
 
 def _foreseen(workload: Workload | None, wish: Wish) -> list[Any]:
     """Return what is told of each run; in a fleet, what each host tells of it."""
-    fleet = tools.fleet_named(wish.runner)
-    if fleet is not None:
-        runner = tools.fleet_runner(None, fleet, wish.permission)
-        return [*runner.explain(wish.arguments).values()]
-    return [
-        fathom.explain(
-            one,
-            overwrite=wish.permission.overwrite,
-            allow_write=wish.permission.allow_write,
-        )
-        for one in _requests(workload, wish)
-    ]
+    loads = _loads(workload, wish)
+    return [told for one in loads for told in explanations(one, wish.permission, wish.runner)]
 
 
 def _explained(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.
@@ -250,13 +241,12 @@ def _explained(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.
     yield from told["notes"]
 
 
-def _requests(workload: Workload | None, wish: Wish) -> list[Request]:
+def _loads(workload: Workload | None, wish: Wish) -> list[list[str]]:
+    """Return all arguments of each run; a fleet has no workloads."""
     if workload is None:
-        return [fathom.parse(wish.arguments)]
+        return [wish.arguments]
     rest = split_rest(wish.arguments)
-    return [
-        fathom.parse(loads_by_name.run_arguments(workload, step, *rest)) for step in workload.steps
-    ]
+    return [loads_by_name.run_arguments(workload, step, *rest) for step in workload.steps]
 
 
 def _require(results: Sequence[tuple[str, Result]], wish: Wish) -> None:

@@ -12,6 +12,7 @@ import fathom
 from fathom import experiments
 from fathom._digits import known_words, last_place, place_words
 from fathom._permission import typed
+from fathom.cli.commands._foresight import refuse_what_is_guarded
 from fathom.cli.commands._repeat_prepared import agree_to_prepare, prepare_for
 from fathom.cli.commands._resumed import named_experiment, resumed_permission, resumed_runner
 from fathom.cli.commands._workload_argument import single_step
@@ -82,8 +83,10 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
         fail("--dry-run: a repetition is resumed as it was planned", EXIT_INVALID)
     try:
         if dry_run:
-            one_s = experiments.asked_run_s(single_step(arguments)[0], runner or "fathom")
+            load, name = single_step(arguments)[0], chosen_runner(runner).get("runner")
+            one_s = experiments.asked_run_s(load, runner or "fathom")
             _foresee(policy, one_s, as_json=as_json)
+            refuse_what_is_guarded([load], permission, name)
             return
         with opened_store(store, make=resume is None) as opened:
             if resume is None:
@@ -105,7 +108,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
 
 
 def _foresee(policy: RepeatPolicy, one_s: float, *, as_json: bool) -> None:
-    """Say how many runs there are, and how long they take; nothing is opened."""
+    """Say how many runs there are, and how long they take."""
     least_s, most_s = policy.pilot * one_s, policy.most * one_s
     if as_json:
         runs = {"least_runs": policy.pilot, "most_runs": policy.most}

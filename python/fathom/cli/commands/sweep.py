@@ -11,6 +11,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom._permission import typed
+from fathom.cli.commands._foresight import refuse_what_is_guarded
 from fathom.cli.commands._resumed import (
     going_on,
     refuse_what_a_plan_has,
@@ -122,6 +123,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         )
         if dry_run:
             show_forecast(plan, forecast, as_json=as_json)
+            refuse_what_is_guarded(plan.typical_loads(), permission, plan.runner)
             return
         with opened_store(store) as opened:
             _begin(opened, (plan, forecast), label or "", permission, as_json=as_json)

@@ -87,6 +87,13 @@ class SweepPlan:
             times += [f"--stop-confidence={level}", f"--stop-interval={INTERVAL_MS}"]
         return [*grid.arguments(cell), *times, *self.arguments]
 
+    def typical_loads(self) -> list[list[str]]:
+        """Return all arguments of the cell that reads and of the one that writes the most."""
+        grid = Grid(self.axes)
+        loads = [self.cell_arguments(grid, cell) for cell in range(len(grid))]
+        shares = [_write_share(load) for load in loads]
+        return [loads[shares.index(share)] for share in {min(shares), max(shares)}]
+
     def order(self, count: int) -> list[int]:
         """Return the cells in their order by chance, always the same."""
         return [int(one) for one in np.random.default_rng(self.seed).permutation(count)]
