@@ -12,7 +12,7 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
-use fathom_sys::socket::{Interest, TcpInfo};
+use fathom_sys::socket::Interest;
 use fathom_sys::transfer::Operation;
 
 use self::login::Agreed;
@@ -53,7 +53,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Self, Fault> {
-        let deadline = Deadline::after(settings.timeout);
+        let deadline = Deadline::of(settings);
         let mut stream = Stream::connect(address, deadline)?;
         let now = now_ns().to_be_bytes();
         let now = u32::from_be_bytes(now[4..].try_into().expect("four bytes"));
@@ -315,8 +315,8 @@ impl Session {
         self.tasks.count + self.waiting.len()
     }
 
-    pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
-        self.stream.tcp_info()
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// Logs out, if the socket has room for it; dropping closes.
