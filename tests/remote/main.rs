@@ -19,6 +19,7 @@ mod load;
 #[allow(dead_code)]
 mod namespace;
 mod nbd;
+mod reconnect;
 mod run;
 #[path = "../net/samba.rs"]
 #[allow(dead_code)]
