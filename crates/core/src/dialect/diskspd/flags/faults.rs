@@ -28,8 +28,8 @@ pub const FLAGS: &[Flag] = &[
         name: "-io-timeout",
         form: "--io-timeout=<seconds>",
         unit: "seconds",
-        default: "120, or 10 s more than a longer --reconnect",
-        limits: "0 or more; 0 waits for ever; 10 s longer than --reconnect",
+        default: "120",
+        limits: "0 or more; 0 waits for ever; at least 10 s longer than --reconnect",
         short: "end a run whose I/Os do not come back",
         long: "A thread that is in the kernel for so long without a completion is stuck: the run is ended \
                without it, and its result says which I/Os are outstanding, on which target and offset, and \
@@ -45,8 +45,8 @@ pub const FLAGS: &[Flag] = &[
         name: "-reconnect",
         form: "--reconnect=<seconds>",
         unit: "seconds",
-        default: "a connection that is lost is not made again",
-        limits: "1 to 86400; for targets over the network only; 10 s shorter than --io-timeout",
+        default: "never",
+        limits: "1 to 86400; for targets over the network only",
         short: "make a lost connection again for so long, as a mount or an initiator does",
         long: "Where a server or the way to it goes away, what is in flight waits and does not fail. The \
                connection is tried again until so many seconds since the loss have passed; then what was in \
@@ -54,7 +54,8 @@ pub const FLAGS: &[Flag] = &[
                twice. What answers has to be the same target, by its size, block size, serial number and file \
                handle, as far as its protocol has them; another one ends the run, and nothing is sent to it. A \
                host that falls silent is noticed within some 6 seconds, one that is slow is left in peace. \
-               Without the option, and when the time is over, the I/Os fail. The result has the number of \
+               Without the option, and when the time is over, the I/Os fail. --io-timeout has to be at least 10 s \
+               longer, and is by default. The result has the number of \
                reconnects and the time without a connection. docs/targets/network.md has the details.",
         example: "--reconnect=30",
         apply: faults::reconnect,
