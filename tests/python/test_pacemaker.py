@@ -146,7 +146,7 @@ def test_what_was_done_to_a_cluster_stands_in_its_report_and_beside_the_run_that
     assert rates[int(10 * at_s)] == 0
     finding = material.sides[0].advice[0]
     assert finding.title == "It stalled while the cluster moved or failed"
-    assert "IOPS were 0 for" in finding.evidence
+    assert "IOPS were 0 for" in finding.evidence, rates
     assert f"the group files moved from n2 to {failover.to_node} at" in finding.evidence
     page = page_of(told, tmp_path / "page.html")
     assert words in page

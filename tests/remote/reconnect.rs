@@ -11,7 +11,7 @@ use crate::ganesha::{Export, Ganesha};
 use crate::iscsi::{Tgt, address_over};
 use crate::run::{Ran, run};
 use crate::samba::Samba;
-use crate::server::{Server, is_missing, skip};
+use crate::server::{FILE_BYTES, Server, is_missing, skip};
 
 /// More I/Os than are done when the server goes away.
 const IOS: u64 = 2000;
@@ -140,6 +140,33 @@ fn an_export_whose_server_comes_back_is_measured_on() {
     let (port, address) = (server.port, server.at("disk", 1));
     let at = move |port| address.to_string().replace(":1/", &format!(":{port}/"));
     comes_back(server, port, at, &["--overwrite"]);
+}
+
+#[test]
+fn a_flush_tells_that_writes_before_the_servers_restart_may_be_lost() {
+    let Some(server) = Ganesha::start(&Export::default()) else {
+        return skip("NFS-Ganesha does not run here");
+    };
+    let port = server.port;
+    let address = server.at("disk", 1);
+    let server = Arc::new(Mutex::new(server));
+    let ended = Arc::clone(&server);
+    let proxy = watching_proxy(port, Counted::Requests, move || {
+        let mut server = ended.lock().unwrap();
+        server.kill();
+        // What it calls a life is the second in which it began.
+        std::thread::sleep(Duration::from_millis(1100));
+        server.begin_again();
+    });
+    let address = address.to_string().replace(":1/", &format!(":{proxy}/"));
+    let token = format!("--allow-write={}:{FILE_BYTES}", &address["nfs://".len()..]);
+    let token = token.replace("?version=4", "");
+    let more = ["-w100", "--fsync=70", "--overwrite", "--reconnect=30", "--on-error=continue"];
+    let ran = in_folder(&[&LOAD[..7], &more, &[&token, &address]].concat()).good();
+    assert_eq!((ran.sum("write", "ios"), ran.sum("write", "errors")), (IOS, 0), "{}", ran.text);
+    let faults = ran.span()["threads"][0]["targets"][0]["faults"].as_array().unwrap();
+    let told: Vec<_> = faults.iter().map(|one| (&one["operation"], &one["kind"])).collect();
+    assert_eq!(told, [(&"fsync".into(), &"EIO".into())], "{}", ran.text);
 }
 
 #[test]

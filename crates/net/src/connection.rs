@@ -174,6 +174,23 @@ impl Connection {
         each!(&mut self.session, it => it.exchange(slots, done))
     }
 
+    /// The identifier by which the next session takes the place of this one, where the protocol has that.
+    pub(crate) fn session(&self) -> Option<u32> {
+        match &self.session {
+            Session::Iscsi(session) => Some(session.identifier),
+            Session::Nbd(_) | Session::Nfs(_) | Session::Smb(_) => None,
+        }
+    }
+
+    /// Takes over from a lost connection what is to be known of writes that it has done.
+    pub(crate) fn follow(&mut self, earlier: &Self) {
+        if let (Session::Nfs(session), Session::Nfs(earlier)) =
+            (&mut self.session, &earlier.session)
+        {
+            session.follow(earlier);
+        }
+    }
+
     /// Ends the connection without a word, and gives what was in flight.
     pub(crate) fn abandon(&mut self) -> Vec<Done> {
         let mut in_flight = std::mem::take(&mut self.refused);

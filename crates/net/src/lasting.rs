@@ -152,13 +152,14 @@ impl Lasting {
         );
         let again =
             self.again.clone().filter(|_| is_of_the_way && self.connection.lost().is_none());
-        let Some(again) = again else {
+        let Some(mut again) = again else {
             self.connection.lose(fault);
             self.connection.advance(slots, done);
             return;
         };
         let retransmits = self.connection.tcp_info().map_or(0, |info| info.retransmits);
         self.losses.retransmits = self.losses.retransmits.saturating_add(retransmits);
+        again.settings.session = self.connection.session();
         let in_flight = self.connection.abandon();
         self.waiting.extend(in_flight.iter().map(|one| slots.request(one.tag)));
         self.attempt = Some(Attempt::begin(*again, self.connection.facts().clone(), fault));
@@ -181,7 +182,8 @@ impl Lasting {
         self.attempt = None;
         let waiting = std::mem::take(&mut self.waiting);
         match made {
-            Ok(connection) => {
+            Ok(mut connection) => {
+                connection.follow(&self.connection);
                 self.connection = connection;
                 self.losses.made_again = self.losses.made_again.saturating_add(1);
                 for request in waiting {

@@ -41,6 +41,8 @@ pub(crate) struct Session {
     stream: Stream,
     facts: Facts,
     lun: u16,
+    /// What the server tells this session from others by.
+    pub(crate) identifier: u32,
     agreed: Agreed,
     tasks: Tasks,
     command_number: u32,
@@ -57,12 +59,14 @@ impl Session {
         let mut stream = Stream::connect(address, deadline)?;
         let now = now_ns().to_be_bytes();
         let now = u32::from_be_bytes(now[4..].try_into().expect("four bytes"));
-        let identifier = now.rotate_left(16) ^ std::process::id();
+        let by_chance = now.rotate_left(16) ^ std::process::id();
+        let identifier = settings.session.unwrap_or(by_chance);
         let agreed = login::log_in(&mut stream, address, identifier, deadline)?;
         let mut session = Self {
             stream,
             facts: Facts::default(),
             lun: address.lun,
+            identifier,
             agreed,
             tasks: Tasks::new(agreed.command_number_max, agreed.status_number),
             command_number: agreed.command_number,

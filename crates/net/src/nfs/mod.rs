@@ -183,6 +183,11 @@ impl Session {
         self.replies.count + self.waiting.len()
     }
 
+    /// Takes over what an earlier connection knew of writes that are not on stable storage.
+    pub(crate) fn follow(&mut self, earlier: &Self) {
+        self.replies.follow(&earlier.replies);
+    }
+
     pub(crate) fn stream(&self) -> &Stream {
         &self.caller.stream
     }

@@ -45,16 +45,16 @@ fn reconnected(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
     let lost = match (used.reconnects, used.connections) {
         (0, _) => return None,
         (1, 1) => format!(
-            "the connection to {} was lost and made again after {seconds:.1} s",
+            "the connection to {} was lost and made again after {seconds:.2} s",
             used.server
         ),
         (count, 1) => format!(
-            "the connection to {} was lost and made again {count} times, for {seconds:.1} s in all",
+            "the connection to {} was lost and made again {count} times, for {seconds:.2} s in all",
             used.server
         ),
         (count, all) => format!(
             "of the {all} connections to {}, some were lost and made again, {count} times in all; none for longer \
-             than {seconds:.1} s",
+             than {seconds:.2} s",
             used.server
         ),
     };

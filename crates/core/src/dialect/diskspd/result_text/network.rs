@@ -25,9 +25,9 @@ fn lines(used: &NetworkUse) -> Vec<(&'static str, String)> {
     };
     let again = match (used.reconnects, used.disconnected_ns_max as f64 / 1e9) {
         (0, 0.0) => String::new(),
-        (0, seconds) => format!(", for {seconds:.1} s"),
-        (1, seconds) => format!(", made again once, after {seconds:.1} s"),
-        (count, seconds) => format!(", made again {count} times, lost for {seconds:.1} s at most"),
+        (0, seconds) => format!(", for {seconds:.2} s"),
+        (1, seconds) => format!(", made again once, after {seconds:.2} s"),
+        (count, seconds) => format!(", made again {count} times, lost for {seconds:.2} s at most"),
     };
     let window = match used.outstanding_max {
         Some(most) => format!("{most} outstanding I/Os per connection"),
