@@ -1,6 +1,7 @@
 //! Clients of the network protocols, against real servers on loopback.
 
 mod files;
+#[allow(dead_code)] // The tests of the binary start it again.
 mod ganesha;
 mod garbled;
 mod garbled_iscsi;
@@ -14,7 +15,9 @@ mod nbd_faults;
 mod nbd_tls;
 mod nfs;
 mod nfs3;
+#[allow(dead_code)]
 mod samba;
+#[allow(dead_code)]
 mod server;
 mod smb;
 mod tap;

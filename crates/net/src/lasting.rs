@@ -30,6 +30,8 @@ const PROBES: u16 = 5;
 /// A host from which nothing comes for so long, not even acknowledgements, is gone. What was sent and not
 /// acknowledged stops the kernel's own probes, and would be sent again for a quarter of an hour.
 const SILENCE_MS: u32 = 6000;
+/// Silence from which on a connection was lost before that was noticed: longer than from probe to probe.
+const SILENCE_MS_MIN: u32 = 1500;
 
 /// How a connection is made again.
 #[derive(Debug, Clone)]
@@ -53,7 +55,8 @@ pub trait Requests: Slots {
 pub struct Losses {
     /// How often it was made again.
     pub made_again: u32,
-    /// From the losses to when it was made again, or until now, in nanoseconds.
+    /// From each loss until it was made again, or until now, in nanoseconds. A silent host was lost when the last
+    /// came from it.
     pub away_ns: u64,
     /// Segments that those which were lost had sent again.
     pub retransmits: u32,
@@ -157,12 +160,17 @@ impl Lasting {
             self.connection.advance(slots, done);
             return;
         };
-        let retransmits = self.connection.tcp_info().map_or(0, |info| info.retransmits);
+        let info = self.connection.tcp_info().unwrap_or_default();
+        let (retransmits, silent_ms) = (info.retransmits, info.silent_ms);
         self.losses.retransmits = self.losses.retransmits.saturating_add(retransmits);
         again.settings.session = self.connection.session();
         let in_flight = self.connection.abandon();
         self.waiting.extend(in_flight.iter().map(|one| slots.request(one.tag)));
-        self.attempt = Some(Attempt::begin(*again, self.connection.facts().clone(), fault));
+        let mut attempt = Attempt::begin(*again, self.connection.facts().clone(), fault);
+        if silent_ms >= SILENCE_MS_MIN {
+            attempt.since_ns -= u64::from(silent_ms) * 1_000_000;
+        }
+        self.attempt = Some(attempt);
     }
 
     /// Goes on with a connection that was made again, or fails what waits for it; false if it is too early.

@@ -30,7 +30,8 @@ pub struct NetworkUse {
     #[serde(default)]
     pub reconnects: u32,
     /// The longest time that one of the connections was lost, all its losses together, from each until it was
-    /// made again or the load ended, in nanoseconds; only where lost connections are made again.
+    /// made again or the load ended, in nanoseconds; only where lost connections are made again. Where a host
+    /// fell silent, it was lost when the last came from it.
     #[serde(default)]
     pub disconnected_ns_max: u64,
     /// I/Os that the server takes at once on one connection; absent if nothing limits them.
