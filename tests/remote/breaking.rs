@@ -49,8 +49,8 @@ pub enum Counted {
 /// What is done once.
 type Once = Mutex<Option<Box<dyn FnOnce() + Send>>>;
 
-/// The port of a proxy that does something once, in the middle of a load. It goes on, and ends each connection
-/// whose server ends, or that finds none.
+/// The port of a proxy that does something once, in the middle of a load. It goes on, and ends each
+/// connection whose server ends, or that finds none.
 pub fn watching_proxy(
     server_port: u16,
     counted: Counted,

@@ -55,8 +55,8 @@ pub trait Requests: Slots {
 pub struct Losses {
     /// How often it was made again.
     pub made_again: u32,
-    /// From each loss until it was made again, or until now, in nanoseconds. A silent host was lost when the last
-    /// came from it.
+    /// From each loss until it was made again, or until now, in nanoseconds. A silent host was lost when
+    /// the last came from it.
     pub away_ns: u64,
     /// Segments that those which were lost had sent again.
     pub retransmits: u32,
@@ -120,8 +120,9 @@ impl Lasting {
         }
     }
 
-    /// Sends what there is room for, takes what is there, and appends what has completed. Where the connection
-    /// is lost and is made again, what was in flight does not complete, and is sent again later.
+    /// Sends what there is room for, takes what is there, and appends what has completed. Where the
+    /// connection is lost and is made again, what was in flight does not complete, and is sent again
+    /// later.
     #[inline]
     pub fn advance(&mut self, slots: &mut impl Requests, done: &mut Vec<Done>) {
         if self.attempt.is_some() && !self.take_what_was_made(done) {
@@ -226,8 +227,8 @@ impl Lasting {
         self.attempt.is_some()
     }
 
-    /// What to wait for when [`Lasting::advance`] has completed nothing; nothing while it is made again, which
-    /// [`Lasting::advance`] sees.
+    /// What to wait for when [`Lasting::advance`] has completed nothing; nothing while it is made again, the
+    /// end of which [`Lasting::advance`] sees.
     #[inline]
     #[must_use]
     pub fn interest(&self) -> Option<Interest> {

@@ -10,11 +10,11 @@ use crate::credentials::Credentials;
 pub struct Settings {
     /// The longest time for connecting and negotiating together, and for each single call that waits.
     pub timeout: Duration,
-    /// The longest time for one handshake of TCP, if that is to be shorter: a host that comes back answers the
-    /// next one sooner than the kernel repeats the first.
+    /// The longest time for one handshake of TCP, if that is to be shorter: a host that comes back answers
+    /// the next one sooner than the kernel repeats the first.
     pub handshake: Option<Duration>,
-    /// The identifier of an iSCSI session that takes the place of one that was lost: the server then ends what
-    /// it still has of the old one before it begins the new one (RFC 7143, 6.3.5).
+    /// The identifier of an iSCSI session that takes the place of one that was lost: the server then ends
+    /// what it still has of the old one before it begins the new one (RFC 7143, 6.3.5).
     pub session: Option<u32>,
     /// Files for TLS; those that the address names come first.
     pub tls: TlsFiles,

@@ -10,7 +10,8 @@ pub struct FaultPolicy {
     /// What an I/O that fails does to the time span; it ends it if absent, as in `DiskSpd`.
     pub on_error: Option<OnError>,
     /// After how many seconds without a completion a thread counts as stuck, and the time span is ended
-    /// without it; 0 waits for ever. If absent it is 120, or more where connections are made again for longer.
+    /// without it; 0 waits for ever. If absent it is 120, or more where connections are made again for
+    /// longer.
     pub io_timeout_s: Option<u32>,
     /// For how many seconds a lost connection to a target over the network is made again, while what was in
     /// flight waits; never if absent.
@@ -52,8 +53,8 @@ impl FaultPolicy {
         (seconds > 0).then(|| u64::from(seconds) * crate::units::NANOS_PER_SEC)
     }
 
-    /// The shortest time that leaves a lost connection all the time in which it is made again: a host that has
-    /// gone without a word is noticed after some seconds.
+    /// The shortest time that leaves a lost connection all the time in which it is made again: a host
+    /// that has gone without a word is noticed after some seconds.
     #[must_use]
     pub fn io_timeout_s_min(self) -> Option<u32> {
         const NOTICED_S: u32 = 10;

@@ -1,5 +1,5 @@
-//! What the standard library lacks for sockets: waiting for several with a deadline, `TCP_INFO`, and probes of
-//! a peer that is silent.
+//! What the standard library lacks for sockets: waiting for several with a deadline, `TCP_INFO`, and probes
+//! of a peer that is silent.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};

@@ -1,6 +1,7 @@
 //! Backends: how I/O reaches the kernel, or does not.
 //!
-//! A backend is five methods, and a sixth where what is in flight may be left behind. The one hot loop in [`super::worker`] is generic over it.
+//! A backend is five methods, and a sixth where what is in flight may be left behind. The one hot loop in
+//! [`super::worker`] is generic over it.
 
 mod aio;
 #[cfg(feature = "net")]

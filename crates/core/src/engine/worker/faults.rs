@@ -33,8 +33,8 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
         });
     }
 
-    /// Waits for what is in flight after the last phase; none of it is counted, but all of it is verified. What
-    /// cannot come back stays in its slots, and is told as outstanding.
+    /// Waits for what is in flight after the last phase; none of it is counted, but all of it is
+    /// verified. What cannot come back stays in its slots, and is told as outstanding.
     pub(super) fn drain(
         &mut self,
         statistics: &mut Owner<ThreadStatistics>,

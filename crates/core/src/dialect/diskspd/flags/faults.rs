@@ -48,15 +48,16 @@ pub const FLAGS: &[Flag] = &[
         default: "never",
         limits: "1 to 86400; for targets over the network only",
         short: "make a lost connection again for so long, as a mount or an initiator does",
-        long: "Where a server or the way to it goes away, what is in flight waits and does not fail. The \
-               connection is tried again until so many seconds since the loss have passed; then what was in \
-               flight is sent again, and its time counts from its first issue. A read or write may so be done \
-               twice. What answers has to be the same target, by its size, block size, serial number and file \
-               handle, as far as its protocol has them; another one ends the run, and nothing is sent to it. A \
-               host that falls silent is noticed within some 6 seconds, one that is slow is left in peace. \
-               Without the option, and when the time is over, the I/Os fail. --io-timeout has to be at least 10 s \
-               longer, and is by default. The result has the number of \
-               reconnects and the time without a connection. docs/targets/network.md has the details.",
+        long: "Where a server or the way to it goes away, what is in flight waits and does not fail. \
+               The connection is tried again until it is there, for so many seconds at most; then \
+               what was in flight is sent again, and its time counts from its first issue. A read or \
+               write may so be done twice. What answers has to be the same target, by its size, block \
+               size, serial number and file handle, as far as its protocol has them; another one ends \
+               the run, and nothing is sent to it. A host that falls silent is noticed after some 6 \
+               seconds; one that is slow is left in peace. When the time is over, the I/Os fail, as \
+               they do without the option. --io-timeout has to be at least 10 s longer, and is by \
+               default. The result has the number of reconnects and the time without a connection. \
+               docs/targets/network.md has the details.",
         example: "--reconnect=30",
         apply: faults::reconnect,
         ..FAULTS

@@ -23,7 +23,8 @@ fn write_one(xml: &mut Writer, used: &NetworkUse, span: &TimeSpanResult) {
     };
     let head = format!(
         "Of=\"{}\" Protocol=\"{}\" Dialect=\"{}\" Server=\"{}\" Connections=\"{}\" LostConnections=\"{}\" \
-         Reconnects=\"{}\" DisconnectedNanosecondsMax=\"{}\" RequestBytesMax=\"{}\" BlockBytesMin=\"{}\" Sentence=\"{}\"{}{}",
+         Reconnects=\"{}\" DisconnectedNanosecondsMax=\"{}\" \
+         RequestBytesMax=\"{}\" BlockBytesMin=\"{}\" Sentence=\"{}\"{}{}",
         escape(path),
         escape(&used.protocol),
         escape(&used.dialect),
