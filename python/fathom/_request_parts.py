@@ -225,11 +225,17 @@ class FaultPolicy:
 
     io_timeout_s: int | None = None
     """After how many seconds without a completion a thread counts as stuck, and the time span is
-    ended without it; 0 waits for ever, and 120 if absent.
+    ended without it; 0 waits for ever. If absent it is 120, or more where connections are
+    made again for longer.
     """
 
     on_error: OnError | None = None
     """What an I/O that fails does to the time span; it ends it if absent, as in ``DiskSpd``."""
+
+    reconnect_s: int | None = None
+    """For how many seconds a lost connection to a target over the network is made again, while
+    what was in flight waits; never if absent.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

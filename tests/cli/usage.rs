@@ -149,8 +149,9 @@ fn every_example_of_the_table_parses_and_changes_what_is_asked_for() {
     };
     for flag in flags::all() {
         let company = company(flag.name);
-        let with = [company, &[flag.example, "t.dat"]].concat();
-        let without = [company, &["t.dat"]].concat();
+        let target = if flag.name == "-reconnect" { "nbd://host/" } else { "t.dat" };
+        let with = [company, &[flag.example, target]].concat();
+        let without = [company, &[target]].concat();
         let with = ask(&with).unwrap_or_else(|error| panic!("{}: {error}", flag.example));
         assert_ne!(Ok(with), ask(&without), "{} changes nothing", flag.example);
     }

@@ -20,6 +20,7 @@ pub struct Ganesha {
     folder: TempDir,
     exported: PathBuf,
     version: String,
+    command: Command,
     child: Child,
     pub port: u16,
     pub mount_port: u16,
@@ -105,8 +106,14 @@ impl Ganesha {
             return None;
         };
         let version = (*protocols).to_owned();
-        let mut server = Self { folder, exported, version, child, port, mount_port };
+        let mut server = Self { folder, exported, version, command, child, port, mount_port };
         server.is_ready().then_some(server)
+    }
+
+    /// Starts it again as it was started, after it was killed.
+    pub fn begin_again(&mut self) {
+        self.child = self.command.spawn().unwrap();
+        assert!(self.is_ready());
     }
 
     /// Waits until it listens and serves its file.

@@ -2,6 +2,7 @@
 
 mod chap;
 mod files;
+#[allow(dead_code)] // The tests of the binary start it again.
 mod ganesha;
 mod garbled;
 mod garbled_iscsi;
@@ -15,7 +16,9 @@ mod nbd_faults;
 mod nbd_tls;
 mod nfs;
 mod nfs3;
+#[allow(dead_code)]
 mod samba;
+#[allow(dead_code)]
 mod server;
 mod smb;
 mod speaker;

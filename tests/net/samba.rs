@@ -20,6 +20,7 @@ pub const PASSWORD: &str = "pass w0rd";
 /// A running server with the share `share`, in which is the file `disk`.
 pub struct Samba {
     folder: TempDir,
+    command: Command,
     child: Child,
     pub port: u16,
     pub user: String,
@@ -57,8 +58,14 @@ impl Samba {
         command.args(["--foreground", "--debug-stdout", "-s"]).arg(&file);
         command.stdin(Stdio::null()).stdout(fs::File::create(place.join("out")).unwrap());
         let child = command.stderr(Stdio::null()).spawn().unwrap();
-        let mut server = Self { folder, child, port, user };
+        let mut server = Self { folder, command, child, port, user };
         server.is_ready().then_some(server)
+    }
+
+    /// Starts it again as it was started, after it was killed.
+    pub fn begin_again(&mut self) {
+        self.child = self.command.spawn().unwrap();
+        assert!(self.is_ready());
     }
 
     fn is_ready(&mut self) -> bool {

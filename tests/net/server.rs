@@ -34,6 +34,7 @@ pub fn is_missing() -> bool {
 /// A running server, its folder, and the file that it serves.
 pub struct Server {
     pub folder: TempDir,
+    command: Command,
     child: Child,
     pub port: Option<u16>,
 }
@@ -71,18 +72,31 @@ impl Server {
         };
         command.args(options.iter().chain(plugin).map(|word| word.replace("{}", place)));
         command.stderr(fs::File::create(folder.path().join("errors")).unwrap());
-        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+        let child = command.stdin(Stdio::null()).spawn().unwrap();
+        let mut server = Self { folder, command, child, port };
+        server.wait_begun();
+        server
+    }
+
+    fn wait_begun(&mut self) {
         let begun = now_ns();
-        while !pid_file.exists() {
-            let errors = || fs::read_to_string(folder.path().join("errors"));
-            assert!(child.try_wait().unwrap().is_none(), "nbdkit ended: {:?}", errors());
+        while !self.path("pid").exists() {
+            let place = self.path("errors");
+            let errors = || fs::read_to_string(place);
+            assert!(self.child.try_wait().unwrap().is_none(), "nbdkit ended: {:?}", errors());
             assert!(
                 Duration::from_nanos(now_ns() - begun) < Duration::from_secs(20),
                 "nbdkit does not begin"
             );
             std::thread::sleep(Duration::from_millis(5));
         }
-        Self { folder, child, port }
+    }
+
+    /// Starts it again as it was started, after it was killed.
+    pub fn begin_again(&mut self) {
+        fs::remove_file(self.path("pid")).unwrap();
+        self.child = self.command.spawn().unwrap();
+        self.wait_begun();
     }
 
     pub fn path(&self, name: &str) -> PathBuf {

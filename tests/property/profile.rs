@@ -202,7 +202,12 @@ fn faults() -> impl Strategy<Value = FaultPolicy> {
     let count = (1_u32..1 << 31).prop_map(OnError::Count);
     let on_error = option::of(prop_oneof![Just(OnError::Stop), Just(OnError::Continue), count]);
     let timeout = option::of(any::<u32>());
-    (on_error, timeout).prop_map(|(on_error, io_timeout_s)| FaultPolicy { on_error, io_timeout_s })
+    (on_error, timeout).prop_map(|(on_error, io_timeout_s)| FaultPolicy {
+        on_error,
+        io_timeout_s,
+        // It is for targets over the network alone.
+        reconnect_s: None,
+    })
 }
 
 fn time_span() -> impl Strategy<Value = TimeSpan> {

@@ -7,6 +7,7 @@ own cluster, if it has one, is touched.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["NODES", "Cluster", "missing"]
 
 NODES = ("n1", "n2", "n3")
-_PROGRAMS = ("corosync", "pacemakerd", "crm_mon", "crm_resource", "unshare", "ip", "nbdkit")
+_PROGRAMS = ("corosync", "pacemakerd", "crm_mon", "crm_resource", "unshare", "ip", "tgtd")
 _AGENTS_FOLDER = Path("/usr/lib/ocf/resource.d/heartbeat")
 _AGENTS = ("IPaddr2", "anything")
 _NSENTER = shutil.which("nsenter") or "nsenter"
@@ -97,15 +98,30 @@ _SERVICE = """
 </primitive>
 <primitive id="export" class="ocf" provider="heartbeat" type="anything">
   <instance_attributes id="export-is">
-    <nvpair id="export-program" name="binfile" value="{nbdkit}"/>
+    <nvpair id="export-program" name="binfile" value="{program}"/>
     <nvpair id="export-log" name="errlogfile" value="/var/log/pacemaker/export.log"/>
-    <nvpair id="export-words" name="cmdline_options" value="-f -p {port} file {disk}"/>
   </instance_attributes>
   <operations><op id="export-monitor" name="monitor" interval="1s" timeout="20s"/></operations>
 </primitive>
 <primitive id="ready" class="ocf" provider="pacemaker" type="Dummy"/>
 """
-SERVICE_ADDRESS, SERVICE_PORT = "10.66.0.100", 10809
+# tgtd leaves SIGTERM alone, with which the cluster stops a program.
+_EXPORT = """#!/bin/sh
+set -eu
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+tgtd -f --iscsi portal=0.0.0.0:3260 &
+server=$!
+trap 'kill -9 $server; exit 0' TERM
+order="tgtadm --lld iscsi --mode"
+until $order target --op new --tid 1 --targetname {target}; do sleep 0.05; done
+$order logicalunit --op new --tid 1 --lun 1 --backing-store {disk}
+$order logicalunit --op update --tid 1 --lun 1 --params scsi_sn=SHARED1
+$order target --op bind --tid 1 --initiator-address ALL
+wait $server
+"""
+SERVICE_ADDRESS, TARGET = "10.66.0.100", "iqn.2003-01.org.example:shared"
+# linux/sched.h; os.setns() is of Python 3.12.
+_CLONE_NEWNET = 0x40000000
 _CLIENT_ADDRESS = "10.66.0.254"
 _DISK_BYTES = 16 << 20
 
@@ -116,15 +132,15 @@ def missing() -> str | None:
         return "only root makes namespaces"
     lacking = [one for one in _PROGRAMS if shutil.which(one) is None]
     lacking += [one for one in _AGENTS if not (_AGENTS_FOLDER / one).exists()]
-    packages = "pacemaker, corosync, resource-agents, nbdkit"
+    packages = "pacemaker, corosync, resource-agents, tgt"
     return f"{', '.join(lacking)} not installed (Debian: {packages})" if lacking else None
 
 
 class Cluster:
     """Three nodes; ``close`` ends all of them.
 
-    They share a service: a group of an address, an NBD server behind it, and a mark that it is
-    ready, which begins on the first node. It offers one file, as if the nodes shared a disk.
+    They share a service: a group of an address, an iSCSI server behind it, and a mark that it is
+    ready, which begins on the first node. Its LUN is one file, as if the nodes shared a disk.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -132,8 +148,10 @@ class Cluster:
         self.folder = folder
         disk = folder / "disk"
         disk.write_bytes(os.urandom(_DISK_BYTES))
-        names = {"address": SERVICE_ADDRESS, "port": SERVICE_PORT, "disk": disk}
-        service = _SERVICE.format(nbdkit=shutil.which("nbdkit"), **names)
+        program = folder / "export"
+        program.write_text(_EXPORT.format(target=TARGET, disk=disk))
+        program.chmod(0o755)
+        service = _SERVICE.format(address=SERVICE_ADDRESS, program=program)
         self._cib = _CIB.format(resources=service)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._inside: dict[str, int] = {}
@@ -216,7 +234,8 @@ class Cluster:
             try:
                 told = self.run(on[-1], "crm_resource", "-W", "-r", "ready").strip()
                 node = told.rpartition(" ")[2]
-                return node in on and f":{SERVICE_PORT} " in self.run(node, "ss", "-Hltn")
+                show = ("tgtadm", "--lld", "iscsi", "--mode", "target", "--op", "show")
+                return node in on and "ALL" in self.run(node, *show)
             except subprocess.CalledProcessError:
                 return False
 
@@ -226,29 +245,17 @@ class Cluster:
         """Take a node's cable away."""
         self._in(self._switch.pid, "ip", "link", "set", f"to-{name}", "down")
 
-    def reached(self) -> str:
-        """Return an address that leads to the service, and holds what is asked while it moves.
+    @property
+    def address(self) -> str:
+        """The address that leads to the service wherever it is, for who has entered its network."""
+        return f"iscsi://{SERVICE_ADDRESS}/{TARGET}/1"
 
-        As a multipath device or a hard mount: a connection that is lost is made again.
-        """
-        socket = self.folder / "client.sock"
-        # A connection that nobody answers times out after seconds, and not after a quarter hour.
-        few = "cd /proc/sys/net/ipv4; echo 3 > tcp_retries2; echo 1 > tcp_syn_retries"
-        words = [
-            "nbdkit",
-            "-f",
-            "-U",
-            str(socket),
-            "--filter=retry",
-            "nbd",
-            f"hostname={SERVICE_ADDRESS}",
-        ]
-        words += [f"port={SERVICE_PORT}", "retries=60", "retry-delay=1", "retry-exponential=no"]
-        inside = (_NSENTER, "-t", str(self._switch.pid), "-n")
-        self._in(self._switch.pid, "/bin/sh", "-c", few)
-        self._begun(*inside, *words)
-        self._wait(socket.exists)
-        return f"nbd+unix:///?socket={socket}"
+    def enter_network(self) -> None:
+        """Put this thread, and those that it begins from now on, into the network of the nodes."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with Path(f"/proc/{self._switch.pid}/ns/net").open() as network:
+            if libc.setns(network.fileno(), _CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
 
     def close(self) -> None:
         """End all that was started."""

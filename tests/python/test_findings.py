@@ -123,6 +123,7 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "cached-by-device": ([fabricated(warnings=[("small_working_set", "It was so.")])], None),
     "network-share": ([fabricated(warnings=[("network_share", "Of 310 µs, 120.")])], None),
     "network-loss": ([fabricated(warnings=[("retransmits", "9 segments.")])], None),
+    "reconnected": ([fabricated(warnings=[("reconnected", "It was so.")])], None),
     "server-window": ([fabricated(warnings=[("server_window", "It takes 32.")])], None),
     "no-device-seen": ([fabricated(warnings=[("device_unseen", "It lies on nfs4.")])], None),
     "page-cache": (

@@ -185,6 +185,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "cached-by-device": lambda: _warned("small_working_set"),
     "network-share": lambda: _warned("network_share"),
     "network-loss": lambda: _warned("retransmits"),
+    "reconnected": lambda: _warned("reconnected"),
     "server-window": lambda: _warned("server_window"),
     "no-device-seen": lambda: _warned("device_unseen"),
     "page-cache": lambda: _warned("page_cache"),

@@ -25,6 +25,7 @@ from pacemaker_cluster import NODES, Cluster, missing
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fathom import Result
     from fathom.clusters import ClusterReport
 
 LACKS = missing()
@@ -49,9 +50,9 @@ def report(cluster: Cluster) -> ClusterReport:
 
 
 @contextmanager
-def measured(address: str) -> Iterator[None]:
+def measured(cluster: Cluster) -> Iterator[None]:
     """Measure meanwhile; the run is the first of the store."""
-    words = ["-b4K", "-r", "-o1", "-W0", "-d10", "-D100", "-L", "--io-timeout=60", address]
+    words = ["-b4K", "-r", "-o1", "-W0", "-d10", "-D100", "-L", "--reconnect=30", cluster.address]
     began = Event()
     failures: list[str | None] = []
 
@@ -60,6 +61,7 @@ def measured(address: str) -> Iterator[None]:
             began.set()
 
     def run() -> None:
+        cluster.enter_network()
         with Store(os.environ["FATHOM_STORE"]) as store:
             failures.append(NativeRunner(store, on_event=look).run(words).failure)
 
@@ -69,6 +71,23 @@ def measured(address: str) -> Iterator[None]:
     yield
     load.join()
     assert failures == [None]
+
+
+def held_its_ios(result: Result) -> None:
+    """Check that no I/O failed, and that what was in flight waited for the connection."""
+    (span,) = result.raw["time_spans"]
+    (network,) = span["network"]
+    assert (network["reconnects"], network["lost_connections"]) == (1, 0)
+    (row,) = span["threads"][0]["targets"]
+    assert row["read"]["errors"] == 0
+    assert "reconnected" in {one.kind for one in result.warnings}
+
+
+def page_of(told: Path, page: Path) -> str:
+    """Return the page of the run with what the cluster did."""
+    done = command("report", "1", "--events", told, "--output", page)
+    assert done.returncode == 0, done.stderr
+    return unescape(page.read_text())
 
 
 def test_what_was_done_to_a_cluster_stands_in_its_report_and_beside_the_run_that_it_stalled(
@@ -97,7 +116,7 @@ def test_what_was_done_to_a_cluster_stands_in_its_report_and_beside_the_run_that
     assert bad.resource == "export"
     assert bad.last_error_unix_s == pytest.approx(failed_s, abs=1)
 
-    with measured(cluster.reached()):
+    with measured(cluster):
         time.sleep(1)
         cut_s = time.time()
         cluster.cut("n2")
@@ -121,15 +140,14 @@ def test_what_was_done_to_a_cluster_stands_in_its_report_and_beside_the_run_that
     words = f"files: n2 to {failover.to_node}"
     (at_s,) = [one.at_s for one in run.happened if one.words == words]
     assert any(one.words.startswith("n2 node lost") for one in run.happened)
+    held_its_ios(run.result)
     rates = interval_series(run.result, "iops")
     assert rates is not None
     assert rates[int(10 * at_s)] == 0
     finding = material.sides[0].advice[0]
     assert finding.title == "It stalled while the cluster moved or failed"
-    assert "IOPS were 0 for" in finding.evidence
+    assert "IOPS were 0 for" in finding.evidence, rates
     assert f"the group files moved from n2 to {failover.to_node} at" in finding.evidence
-    done = command("report", "1", "--events", told, "--output", tmp_path / "page.html")
-    assert done.returncode == 0, done.stderr
-    page = unescape((tmp_path / "page.html").read_text())
+    page = page_of(told, tmp_path / "page.html")
     assert words in page
     assert finding.evidence in page

@@ -3,8 +3,8 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,67 @@ pub fn breaking_proxy(server_port: u16, how: Break) -> u16 {
         }
     });
     port
+}
+
+/// What a proxy counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// What the server sends: a look at the data before they are written counts, too.
+    Answers,
+    /// What the client sends: only writes make much of it.
+    Requests,
+}
+
+/// What is done once.
+type Once = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+
+/// The port of a proxy that does something once, in the middle of a load. It goes on, and ends each
+/// connection whose server ends, or that finds none.
+pub fn watching_proxy(
+    server_port: u16,
+    counted: Counted,
+    then: impl FnOnce() + Send + 'static,
+) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let then: Arc<Once> = Arc::new(Mutex::new(Some(Box::new(then))));
+    let passed = Arc::new(AtomicU64::new(0));
+    std::thread::spawn(move || {
+        while let Ok((near, _)) = listener.accept() {
+            let Ok(far) = TcpStream::connect(("127.0.0.1", server_port)) else { continue };
+            near.set_nodelay(true).unwrap();
+            far.set_nodelay(true).unwrap();
+            for (from, to, kind) in
+                [(&near, &far, Counted::Requests), (&far, &near, Counted::Answers)]
+            {
+                let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                let (then, passed) = (Arc::clone(&then), Arc::clone(&passed));
+                let seen = (kind == counted).then_some(passed);
+                std::thread::spawn(move || relay(from, to, seen.as_deref(), &then));
+            }
+        }
+    });
+    port
+}
+
+fn relay(mut from: TcpStream, mut to: TcpStream, passed: Option<&AtomicU64>, then: &Once) {
+    let mut buffer = vec![0; 65536];
+    while let Ok(bytes @ 1..) = from.read(&mut buffer) {
+        if passed.is_some_and(|all| all.fetch_add(bytes as u64, Ordering::Relaxed) > AFTER_BYTES)
+            && let Some(then) = then.lock().unwrap().take()
+        {
+            std::thread::spawn(move || {
+                then();
+                // A server may end with the thread that has started it.
+                std::thread::park();
+            });
+        }
+        if to.write_all(&buffer[..bytes]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
 }
 
 fn serve(near: &TcpStream, far: &TcpStream, how: Break, passed: &AtomicU64) {

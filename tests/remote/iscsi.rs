@@ -16,6 +16,7 @@ const DISK_BYTES: u64 = 32 << 20;
 /// A daemon with one LUN, which is the file `disk`; its serial number is `SERIAL7`.
 pub struct Tgt {
     folder: TempDir,
+    command: Command,
     child: Child,
     control: String,
     pub port: u16,
@@ -38,13 +39,35 @@ impl Tgt {
             skip("there is no tgtd");
             return None;
         };
-        let mut server = Self { folder, child, control, port };
+        let mut server = Self { folder, command, child, control, port };
+        server.offer().then_some(server)
+    }
+
+    /// Kills it as `kill -9` does.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        // What is left of it would keep the next one from its place.
+        for end in ["", ".lock"] {
+            let _ = fs::remove_file(format!("/var/run/tgtd/socket.{}{end}", self.control));
+        }
+    }
+
+    /// Starts it again as it was started, after it was killed.
+    pub fn begin_again(&mut self) {
+        self.child = self.command.spawn().unwrap();
+        assert!(self.offer());
+    }
+
+    /// Sets up its target and LUN; false where it cannot run.
+    fn offer(&mut self) -> bool {
+        let disk = self.disk();
         let begun_ns = now_ns();
         let new = format!("--lld iscsi --mode target --op new --tid 1 --targetname {TARGET}");
-        while !server.admin(&new) {
-            if server.child.try_wait().unwrap().is_some() || now_ns() - begun_ns > 20_000_000_000 {
+        while !self.admin(&new) {
+            if self.child.try_wait().unwrap().is_some() || now_ns() - begun_ns > 20_000_000_000 {
                 skip("tgtd does not run here: it needs root");
-                return None;
+                return false;
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
@@ -54,9 +77,9 @@ impl Tgt {
             format!("{unit} --op update --params thin_provisioning=1,scsi_sn=SERIAL7"),
             "--lld iscsi --mode target --op bind --tid 1 --initiator-address ALL".to_owned(),
         ] {
-            assert!(server.admin(&order), "{order}");
+            assert!(self.admin(&order), "{order}");
         }
-        Some(server)
+        true
     }
 
     pub fn admin(&self, arguments: &str) -> bool {

@@ -20,6 +20,7 @@ mod load;
 #[allow(dead_code)]
 mod namespace;
 mod nbd;
+mod reconnect;
 mod rewriting;
 mod run;
 #[path = "../net/samba.rs"]

@@ -120,6 +120,11 @@ impl Connection {
         Ok(Self { session, server, timeout: settings.timeout, refused: Vec::new(), lost: None })
     }
 
+    /// Host and port, or the path of a socket.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// What the server says of the target.
     #[must_use]
     pub fn facts(&self) -> &Facts {
@@ -149,18 +154,53 @@ impl Connection {
     /// Sends what there is room for, takes what is there, and appends what has completed.
     #[inline]
     pub fn advance(&mut self, slots: &mut impl Slots, done: &mut Vec<Done>) {
-        done.append(&mut self.refused);
-        if self.lost.is_some() {
-            return;
-        }
-        if let Err(fault) = each!(&mut self.session, it => it.exchange(slots, done)) {
+        if let Err(fault) = self.exchange(slots, done) {
             self.lose(fault);
             done.append(&mut self.refused);
         }
     }
 
+    /// The same, but a fault that ends the connection is the caller's to deal with.
+    #[inline]
+    pub(crate) fn exchange(
+        &mut self,
+        slots: &mut impl Slots,
+        done: &mut Vec<Done>,
+    ) -> Result<(), Fault> {
+        done.append(&mut self.refused);
+        if self.lost.is_some() {
+            return Ok(());
+        }
+        each!(&mut self.session, it => it.exchange(slots, done))
+    }
+
+    /// The identifier by which the next session takes the place of this one, where the protocol has that.
+    pub(crate) fn session(&self) -> Option<u32> {
+        match &self.session {
+            Session::Iscsi(session) => Some(session.identifier),
+            Session::Nbd(_) | Session::Nfs(_) | Session::Smb(_) => None,
+        }
+    }
+
+    /// Takes over from a lost connection what is to be known of writes that it has done.
+    pub(crate) fn follow(&mut self, earlier: &Self) {
+        if let (Session::Nfs(session), Session::Nfs(earlier)) =
+            (&mut self.session, &earlier.session)
+        {
+            session.follow(earlier);
+        }
+    }
+
+    /// Ends the connection without a word, and gives what was in flight.
+    pub(crate) fn abandon(&mut self) -> Vec<Done> {
+        let mut in_flight = std::mem::take(&mut self.refused);
+        each!(&mut self.session, it => it.fail_all(errno::ECONNRESET, &mut in_flight));
+        each!(&self.session, it => it.stream()).cut();
+        in_flight
+    }
+
     /// Gives the connection up: what is in flight ends with the fault's error at the next advance.
-    fn lose(&mut self, fault: Fault) {
+    pub(crate) fn lose(&mut self, fault: Fault) {
         let errno = fault.kind.errno();
         each!(&mut self.session, it => it.fail_all(errno, &mut self.refused));
         self.lost.get_or_insert(fault);
@@ -190,7 +230,14 @@ impl Connection {
     /// What the kernel knows of the connection; nothing of a unix socket.
     #[must_use]
     pub fn tcp_info(&self) -> Option<TcpInfo> {
-        each!(&self.session, it => it.tcp_info())
+        each!(&self.session, it => it.stream()).tcp_info()
+    }
+
+    /// Lets the kernel look every so many seconds whether the server's host is still there, and end the
+    /// connection when it has not answered so many times. A server that is merely slow is left in peace.
+    pub fn keep_alive(&self, every_s: u16, count: u16) -> Result<(), Fault> {
+        let kept = each!(&self.session, it => it.stream()).keep_alive(every_s, count);
+        kept.map_err(|error| Fault::of_io("watching the connection", &error).at(&self.server))
     }
 
     /// Waits for the cheapest round trip that the protocol has: with iSCSI a NOP-Out, with

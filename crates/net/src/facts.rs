@@ -34,6 +34,8 @@ pub struct Facts {
     pub can_share: bool,
     /// The server says that seeks cost time.
     pub is_rotational: bool,
+    /// What the server itself knows a file by, which stays the same while it is the same file.
+    pub handle: Option<Vec<u8>>,
     /// A serial number that the protocol has for the target.
     pub serial: Option<String>,
     /// The server's words about the target.

@@ -10,6 +10,12 @@ use crate::credentials::Credentials;
 pub struct Settings {
     /// The longest time for connecting and negotiating together, and for each single call that waits.
     pub timeout: Duration,
+    /// The longest time for one handshake of TCP, if that is to be shorter: a host that comes back answers
+    /// the next one sooner than the kernel repeats the first.
+    pub handshake: Option<Duration>,
+    /// The identifier of an iSCSI session that takes the place of one that was lost: the server then ends
+    /// what it still has of the old one before it begins the new one (RFC 7143, 6.3.5).
+    pub session: Option<u32>,
     /// Files for TLS; those that the address names come first.
     pub tls: TlsFiles,
     /// Who logs in, where a protocol has users.
@@ -49,6 +55,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(10),
+            handshake: None,
+            session: None,
             tls: TlsFiles::default(),
             credentials: None,
             opening: Opening::default(),

@@ -1,16 +1,17 @@
 //! Byte streams that do not block: TCP, unix sockets, and TLS over both.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
-use fathom_sys::socket::{Interest, TcpInfo, Waiter, tcp_info};
+use fathom_sys::socket::{Interest, TcpInfo, Waiter, keep_alive, tcp_info};
 
 use crate::address::{Address, Place};
 use crate::fault::{Fault, FaultKind};
+use crate::settings::Settings;
 use crate::tls::Encryption;
 
 /// A socket that does not block.
@@ -51,7 +52,7 @@ fn tcp(name: &str, port: u16, deadline: Deadline) -> Result<TcpStream, Fault> {
 }
 
 fn connected(address: &std::net::SocketAddr, deadline: Deadline) -> Result<TcpStream, Fault> {
-    let socket = TcpStream::connect_timeout(address, deadline.left()?);
+    let socket = TcpStream::connect_timeout(address, deadline.left()?.min(deadline.handshake));
     let ready = socket.and_then(|socket| {
         // A request waits for nothing: without this, Nagle's algorithm holds it back for an acknowledgement.
         socket.set_nodelay(true)?;
@@ -99,12 +100,20 @@ impl Write for Socket {
 pub(crate) struct Deadline {
     at_ns: u64,
     allowed: Duration,
+    /// The longest time for one handshake of TCP.
+    handshake: Duration,
 }
 
 impl Deadline {
     pub(crate) fn after(allowed: Duration) -> Self {
         let allowed_ns = u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX);
-        Self { at_ns: now_ns().saturating_add(allowed_ns), allowed }
+        Self { at_ns: now_ns().saturating_add(allowed_ns), allowed, handshake: allowed }
+    }
+
+    /// That of a connection that is made now.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let handshake = settings.handshake.unwrap_or(settings.timeout);
+        Self { handshake, ..Self::after(settings.timeout) }
     }
 
     /// What is left of it; a fault if nothing is.
@@ -209,6 +218,22 @@ impl Stream {
             Socket::Tcp(socket) => tcp_info(socket).ok(),
             Socket::Unix(_) => None,
         }
+    }
+
+    /// Lets the kernel look whether a silent host is still there; a unix socket needs nothing of that kind.
+    pub(crate) fn keep_alive(&self, every_s: u16, count: u16) -> io::Result<()> {
+        match &self.socket {
+            Socket::Tcp(socket) => keep_alive(socket, every_s, count),
+            Socket::Unix(_) => Ok(()),
+        }
+    }
+
+    /// Ends the connection both ways, as far as there still is one.
+    pub(crate) fn cut(&self) {
+        let _ = match &self.socket {
+            Socket::Tcp(socket) => socket.shutdown(Shutdown::Both),
+            Socket::Unix(socket) => socket.shutdown(Shutdown::Both),
+        };
     }
 
     /// Receives exactly so much before the deadline.

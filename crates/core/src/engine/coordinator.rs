@@ -201,6 +201,9 @@ impl<'a> Coordinator<'a> {
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     self.pass_on();
+                    if self.control.stop.load(Ordering::Relaxed) {
+                        self.shared.halt.store(true, Ordering::Relaxed);
+                    }
                     let (now_ns, limit_ns) = (RealClock.now_ns(), self.patience_ns());
                     if self.watchdog.borrow_mut().are_all_stuck(&self.shared, now_ns, limit_ns) {
                         break;
@@ -372,7 +375,7 @@ impl<'a> Coordinator<'a> {
             let outcome = statistics.close(&(schedule.measure_from_ns..until_ns));
             self.report_fault(thread.index, outcome.fault, &outcome.backend.connections);
             let unfinished = watchdog::outstanding(thread, &outcome, schedule.start_ns, now_ns);
-            self.report_outstanding(&unfinished);
+            self.report_outstanding(thread.index, &unfinished, &outcome.backend.connections);
             outstanding.extend(unfinished);
             threads.push(self.shared.measurements(thread, outcome));
         }
@@ -415,12 +418,23 @@ impl<'a> Coordinator<'a> {
     }
 
     /// One sentence for each target that I/Os of a thread have not come back from.
-    fn report_outstanding(&self, unfinished: &[OutstandingIo]) {
-        for (index, target) in (0..).zip(&self.shared.plan.targets) {
-            let ios = unfinished.iter().filter(|io| io.target == index);
-            let Some(reason) = watchdog::describe(target, &ios.collect::<Vec<_>>()) else {
+    fn report_outstanding(
+        &self,
+        thread: usize,
+        unfinished: &[OutstandingIo],
+        connections: &[ConnectionUse],
+    ) {
+        let streams = &self.shared.plan.threads[thread].assignments;
+        for (index, target) in self.shared.plan.targets.iter().enumerate() {
+            let ios = unfinished.iter().filter(|io| io.target as usize == index);
+            let Some(mut reason) = watchdog::describe(target, &ios.collect::<Vec<_>>()) else {
                 continue;
             };
+            let mut of_target =
+                connections.iter().filter(|one| streams[one.stream].target == index);
+            if let Some(lost) = of_target.find_map(|one| one.lost.as_ref()) {
+                reason = format!("{reason}; {lost}");
+            }
             let (name, kind, code) = (target.name.clone(), Kind::TimedOut, None);
             (self.control.sink)(Event::TargetFailed { name, reason, kind, code });
         }

@@ -387,13 +387,17 @@ pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTar
             is_write_through: target.open.write_through,
         };
         let connections = (0..remote.connections.max(1)).map(|_| {
-            network::connect(&target.path, remote.timeout, opening).map_err(|why| Failure {
-                message: format!("cannot connect to '{}': {why}", target.name),
-                ..why
+            let times = (remote.timeout, remote.reconnect);
+            let check = |made: fathom_net::Connection| as_looked_at(target, &remote, made);
+            let made = network::connect_lasting(&target.path, times, opening, check);
+            made.map_err(|why| {
+                if why.kind == Kind::Gone {
+                    return why;
+                }
+                let message = format!("cannot connect to '{}': {why}", target.name);
+                Failure { message, ..why }
             })
         });
-        let connections =
-            connections.map(|made| made.and_then(|made| as_looked_at(target, &remote, made)));
         let is_through = target.open.write_through;
         Ok(RemoteTarget::new(connections.collect::<Result<_, Failure>>()?, is_through))
     };

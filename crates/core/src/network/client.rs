@@ -5,7 +5,9 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_net::{Address, AddressError, Connection, Credentials, Facts, Fault, Opening, Settings};
+use fathom_net::{
+    Address, AddressError, Again, Connection, Credentials, Facts, Fault, Lasting, Opening, Settings,
+};
 use fathom_sys::contract::file::PositionedIo;
 
 use super::{LoginWanted, Looking, RemoteFacts, RoundTrip};
@@ -53,6 +55,19 @@ pub(crate) fn connect(
     opening: Opening,
 ) -> Result<Connection, Failure> {
     Ok(Connection::connect(&address_of(path)?, &settings(timeout, opening)?)?)
+}
+
+/// The same, which is made again for so long whenever it is lost.
+pub(crate) fn connect_lasting(
+    path: &Path,
+    (timeout, within): (Duration, Option<Duration>),
+    opening: Opening,
+    check: impl FnOnce(Connection) -> Result<Connection, Failure>,
+) -> Result<Lasting, Failure> {
+    let (address, settings) = (address_of(path)?, settings(timeout, opening)?);
+    let connection = check(Connection::connect(&address, &settings)?)?;
+    let again = within.map(|within| Again { address, settings, within });
+    Ok(Lasting::new(connection, again)?)
 }
 
 /// How connections of this process are made.

@@ -87,6 +87,8 @@ pub struct RemotePlan {
     pub is_unbuffered: bool,
     /// The longest time for making a connection.
     pub timeout: Duration,
+    /// For how long a lost connection is made again; never if absent.
+    pub reconnect: Option<Duration>,
 }
 
 /// The protocol's shortest round trip, measured before the load while nothing else was outstanding.
@@ -125,6 +127,10 @@ pub struct ConnectionUse {
     pub stream: usize,
     /// What the kernel knows of it; nothing of a unix socket.
     pub tcp: Option<TcpUse>,
-    /// Why it was lost, if it was.
+    /// Why it was lost, if it was and has not been made again.
     pub lost: Option<Failure>,
+    /// How often it was made again.
+    pub reconnects: u32,
+    /// Time without a connection, in nanoseconds: from each loss until it was made again, or until the end.
+    pub disconnected_ns: u64,
 }

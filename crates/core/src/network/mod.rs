@@ -14,7 +14,7 @@ mod floor;
 #[cfg(not(feature = "net"))]
 pub(crate) use client::ServedFile;
 #[cfg(feature = "net")]
-pub(crate) use client::connect;
+pub(crate) use client::connect_lasting;
 pub(crate) use client::{Reader, content, floor, look, name, obstacle, use_credentials};
 pub use client::{check_credentials, log_in, login_wanted};
 pub(crate) use facts::Looking;

@@ -10,8 +10,13 @@ pub struct FaultPolicy {
     /// What an I/O that fails does to the time span; it ends it if absent, as in `DiskSpd`.
     pub on_error: Option<OnError>,
     /// After how many seconds without a completion a thread counts as stuck, and the time span is ended
-    /// without it; 0 waits for ever, and 120 if absent.
+    /// without it; 0 waits for ever. If absent it is 120, or more where connections are made again for
+    /// longer.
     pub io_timeout_s: Option<u32>,
+    /// For how many seconds a lost connection to a target over the network is made again, while what was in
+    /// flight waits; never if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconnect_s: Option<u32>,
 }
 
 /// What an I/O that fails does to its time span.
@@ -43,13 +48,23 @@ impl FaultPolicy {
     #[must_use]
     pub fn io_timeout_ns(self) -> Option<u64> {
         const DEFAULT_S: u32 = 120;
-        let seconds = self.io_timeout_s.unwrap_or(DEFAULT_S);
+        let least = self.io_timeout_s_min().unwrap_or_default();
+        let seconds = self.io_timeout_s.unwrap_or(DEFAULT_S.max(least));
         (seconds > 0).then(|| u64::from(seconds) * crate::units::NANOS_PER_SEC)
+    }
+
+    /// The shortest time that leaves a lost connection all the time in which it is made again: a host
+    /// that has gone without a word is noticed after some seconds.
+    #[must_use]
+    pub fn io_timeout_s_min(self) -> Option<u32> {
+        const NOTICED_S: u32 = 10;
+        self.reconnect_s.map(|seconds| seconds.saturating_add(NOTICED_S))
     }
 
     /// Takes over what the other one gives.
     pub fn override_with(&mut self, other: Self) {
         self.on_error = other.on_error.or(self.on_error);
         self.io_timeout_s = other.io_timeout_s.or(self.io_timeout_s);
+        self.reconnect_s = other.reconnect_s.or(self.reconnect_s);
     }
 }

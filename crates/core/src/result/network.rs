@@ -24,8 +24,16 @@ pub struct NetworkUse {
     pub encryption: Option<String>,
     /// Connections of all threads together.
     pub connections: u32,
-    /// Connections that were lost.
+    /// Connections that were lost, and had not been made again when the load ended.
     pub lost_connections: u32,
+    /// How often a lost connection was made again.
+    #[serde(default)]
+    pub reconnects: u32,
+    /// The longest time that one of the connections was lost, all its losses together, from each until it was
+    /// made again or the load ended, in nanoseconds; only where lost connections are made again. Where a host
+    /// fell silent, it was lost when the last came from it.
+    #[serde(default)]
+    pub disconnected_ns_max: u64,
     /// I/Os that the server takes at once on one connection; absent if nothing limits them.
     pub outstanding_max: Option<u32>,
     /// The longest read or write that the server takes.
@@ -77,6 +85,8 @@ fn of_target(
         encryption: facts.encryption.clone(),
         connections: number(uses.len()),
         lost_connections: number(uses.iter().filter(|one| one.lost.is_some()).count()),
+        reconnects: uses.iter().map(|one| one.reconnects).fold(0, u32::saturating_add),
+        disconnected_ns_max: uses.iter().map(|one| one.disconnected_ns).max().unwrap_or_default(),
         outstanding_max: facts.outstanding_max,
         request_bytes_max: facts.request_bytes_max,
         block_bytes_min: facts.block_bytes_min,

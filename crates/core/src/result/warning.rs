@@ -117,6 +117,8 @@ pub enum WarningKind {
     NetworkShare,
     /// Segments were lost on the way, and sent again.
     Retransmits,
+    /// A connection was lost, and made again.
+    Reconnected,
     /// The server takes fewer I/Os at once than were to be outstanding, or does not keep connections in step.
     ServerWindow,
 }

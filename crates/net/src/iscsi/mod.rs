@@ -13,7 +13,7 @@ use std::io::IoSlice;
 use std::time::Duration;
 
 use fathom_sys::clock::now_ns;
-use fathom_sys::socket::{Interest, TcpInfo};
+use fathom_sys::socket::Interest;
 use fathom_sys::transfer::Operation;
 
 use self::login::Agreed;
@@ -42,6 +42,8 @@ pub(crate) struct Session {
     stream: Stream,
     facts: Facts,
     lun: u16,
+    /// What the server tells this session from others by.
+    pub(crate) identifier: u32,
     agreed: Agreed,
     tasks: Tasks,
     command_number: u32,
@@ -54,11 +56,12 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn connect(address: &Address, settings: &Settings) -> Result<Self, Fault> {
-        let deadline = Deadline::after(settings.timeout);
+        let deadline = Deadline::of(settings);
         let mut stream = Stream::connect(address, deadline)?;
         let now = now_ns().to_be_bytes();
         let now = u32::from_be_bytes(now[4..].try_into().expect("four bytes"));
-        let identifier = now.rotate_left(16) ^ std::process::id();
+        let by_chance = now.rotate_left(16) ^ std::process::id();
+        let identifier = settings.session.unwrap_or(by_chance);
         let agreed = login::log_in(
             &mut stream,
             address,
@@ -70,6 +73,7 @@ impl Session {
             stream,
             facts: Facts::default(),
             lun: address.lun,
+            identifier,
             agreed,
             tasks: Tasks::new(agreed.command_number_max, agreed.status_number),
             command_number: agreed.command_number,
@@ -328,8 +332,8 @@ impl Session {
         self.tasks.count + self.waiting.len()
     }
 
-    pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
-        self.stream.tcp_info()
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// Logs out, if the socket has room for it; dropping closes.

@@ -7,7 +7,7 @@ mod wire;
 
 use std::io::IoSlice;
 
-use fathom_sys::socket::{Interest, TcpInfo};
+use fathom_sys::socket::Interest;
 use fathom_sys::transfer::Operation;
 
 use self::replies::Replies;
@@ -91,8 +91,8 @@ impl Session {
         self.replies.pending.count()
     }
 
-    pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
-        self.stream.tcp_info()
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     /// Tells the server, if the socket has room for it; dropping closes.

@@ -24,7 +24,7 @@ pub(super) struct Negotiated {
 
 /// Connects and negotiates, all within the time of the settings.
 pub(super) fn negotiate(address: &Address, settings: &Settings) -> Result<Negotiated, Fault> {
-    let deadline = Deadline::after(settings.timeout);
+    let deadline = Deadline::of(settings);
     let stream = Stream::connect(address, deadline)?;
     let mut talk = Talk { stream, deadline, has_zeroes: true };
     talk.greet()?;

@@ -15,7 +15,7 @@ mod xdr;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fathom_sys::socket::{Interest, TcpInfo};
+use fathom_sys::socket::Interest;
 use fathom_sys::transfer::Operation;
 
 use self::replies::{Kind, Replies, SessionSlots};
@@ -27,7 +27,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
 use crate::settings::{Settings, Wanted};
-use crate::stream::Deadline;
+use crate::stream::{Deadline, Stream};
 
 const PROGRAM: u32 = 100_003;
 /// Reads and writes beyond this are the caller's to split.
@@ -64,16 +64,20 @@ impl Session {
         settings: &Settings,
         wanted: Wanted,
     ) -> Result<Self, Fault> {
-        let deadline = Deadline::after(settings.timeout);
+        let deadline = Deadline::of(settings);
         let mut caller = Caller::connect(&address.place, deadline)?;
         let version = address.nfs_version.unwrap_or(NfsVersion::V4);
         look_for_version(&mut caller, version, deadline)?;
-        let (file, facts) = match version {
+        let (file, mut facts) = match version {
             NfsVersion::V3 => v3::open(&mut caller, address, wanted, deadline)
                 .map(|(file, facts)| (File::V3(file), facts))?,
             NfsVersion::V4 => v4::open(&mut caller, address, wanted, deadline)
                 .map(|(file, facts)| (File::V4(file), facts))?,
         };
+        facts.handle = Some(match &file {
+            File::V3(file) => file.handle.clone(),
+            File::V4(file) => file.handle.clone(),
+        });
         let slots = match &file {
             File::V3(_) => None,
             File::V4(file) => Some(SessionSlots::new(
@@ -179,8 +183,13 @@ impl Session {
         self.replies.count + self.waiting.len()
     }
 
-    pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
-        self.caller.stream.tcp_info()
+    /// Takes over what an earlier connection knew of writes that are not on stable storage.
+    pub(crate) fn follow(&mut self, earlier: &Self) {
+        self.replies.follow(&earlier.replies);
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.caller.stream
     }
 
     /// Sets the file's size and waits.

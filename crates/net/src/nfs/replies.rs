@@ -265,6 +265,11 @@ impl Replies {
         Ok(Outcome::Done(i32::try_from(count).expect("requests are bounded")))
     }
 
+    /// Takes over which life of the server the writes were of that wait for a commit.
+    pub(super) fn follow(&mut self, earlier: &Self) {
+        (self.verifier, self.is_lost) = (earlier.verifier, earlier.is_lost);
+    }
+
     /// A commit is worth nothing if the server has begun another life since the writes.
     fn committed(&mut self, verifier: [u8; 8]) -> Outcome {
         let is_lost = self.is_lost || self.verifier.is_some_and(|before| before != verifier);

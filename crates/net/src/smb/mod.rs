@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-use fathom_sys::socket::{Interest, TcpInfo};
+use fathom_sys::socket::Interest;
 use fathom_sys::transfer::Operation;
 
 use self::link::Talk;
@@ -257,8 +257,8 @@ impl Session {
         self.replies.count + self.waiting.len()
     }
 
-    pub(crate) fn tcp_info(&self) -> Option<TcpInfo> {
-        self.stream.tcp_info()
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
     }
 
     fn talk(&mut self, within: Duration) -> Talk<'_> {

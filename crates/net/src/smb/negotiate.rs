@@ -63,7 +63,7 @@ pub(super) fn open(
     settings: &Settings,
     wanted: Wanted,
 ) -> Result<Opened, Fault> {
-    let deadline = Deadline::after(settings.timeout);
+    let deadline = Deadline::of(settings);
     let mut stream = Stream::connect(address, deadline)?;
     let mut link = Link::new();
     let mut talk = Talk { stream: &mut stream, link: &mut link, deadline };

@@ -1,4 +1,5 @@
-//! What the standard library lacks for sockets: waiting for several with a deadline, and `TCP_INFO`.
+//! What the standard library lacks for sockets: waiting for several with a deadline, `TCP_INFO`, and probes
+//! of a peer that is silent.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -75,6 +76,8 @@ pub struct TcpInfo {
     pub rtt_us_min: Option<u32>,
     /// Segments sent again since the connection was made.
     pub retransmits: u32,
+    /// Since when nothing has come from the peer's host, data or acknowledgement, in milliseconds.
+    pub silent_ms: u32,
     /// Largest segment that is sent, in bytes.
     pub segment_bytes: u32,
     /// Congestion window, in segments.
@@ -119,9 +122,40 @@ fn read_tcp_info(answer: &[u8]) -> TcpInfo {
         rtt_deviation_us: word(72).unwrap_or_default(),
         window_segments: word(80).unwrap_or_default(),
         retransmits: word(100).unwrap_or_default(),
+        silent_ms: word(52).unwrap_or_default().min(word(56).unwrap_or_default()),
         rtt_us_min: word(148),
         delivery_bytes_per_second: long(160),
     }
+}
+
+/// Lets the kernel probe a peer from which nothing has come for so many seconds, again and again, and end the
+/// connection after so many probes without an answer (`tcp(7)`). A host that lives answers, however slow its
+/// programs are.
+pub fn keep_alive(socket: &impl AsFd, every_s: u16, count: u16) -> io::Result<()> {
+    let [every_s, count] = [every_s, count].map(libc::c_int::from);
+    for (level, name, value) in [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, every_s),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, every_s),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, count),
+    ] {
+        set_option(socket, level, name, value)?;
+    }
+    Ok(())
+}
+
+fn set_option(
+    socket: &impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let value: [u8; 4] = value.to_ne_bytes();
+    // SAFETY: the kernel reads the four bytes that `value` has, which outlives the call.
+    let result = unsafe {
+        libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), 4)
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -174,8 +208,23 @@ mod tests {
         assert!(info.rtt_us > 0 && info.rtt_us < 1_000_000, "{info:?}");
         assert!(info.segment_bytes > 500 && info.window_segments > 0, "{info:?}");
         assert_eq!(info.retransmits, 0, "{info:?}");
+        assert!(info.silent_ms < 60_000, "{info:?}");
         let (pair, _other) = UnixStream::pair().unwrap();
         tcp_info(&pair).unwrap_err();
+    }
+
+    #[test]
+    fn a_peer_that_is_probed_is_not_silent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (_theirs, _) = listener.accept().unwrap();
+        keep_alive(&ours, 1, 5).unwrap();
+        ours.write_all(b"x").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2500));
+        // Without probes it would be as long as the sleep.
+        assert!(tcp_info(&ours).unwrap().silent_ms < 2000);
+        let (pair, _other) = UnixStream::pair().unwrap();
+        keep_alive(&pair, 1, 5).unwrap_err();
     }
 
     #[test]

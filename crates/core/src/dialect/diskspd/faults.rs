@@ -1,7 +1,12 @@
 //! What a run does about I/Os that fail: its words on the command line and in XML.
 
 use super::draft::Draft;
-use crate::request::{FaultPolicy, OnError};
+use super::validate::Findings;
+use crate::request::{FaultPolicy, OnError, Target, TimeSpan};
+use crate::storage;
+
+/// A server that has not come back after a day does not come back.
+const SECONDS_MAX: u32 = 86_400;
 
 /// Names of the settings that are given, as they stand behind two dashes and in XML, and their values.
 #[must_use]
@@ -12,7 +17,8 @@ pub fn words(policy: FaultPolicy) -> Vec<(&'static str, String)> {
         OnError::Count(errors) => format!("count={errors}"),
     });
     let timeout = policy.io_timeout_s.map(|seconds| seconds.to_string());
-    let words = [("on-error", on_error), ("io-timeout", timeout)];
+    let reconnect = policy.reconnect_s.map(|seconds| seconds.to_string());
+    let words = [("on-error", on_error), ("io-timeout", timeout), ("reconnect", reconnect)];
     words.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
@@ -27,6 +33,12 @@ pub fn enter(policy: &mut FaultPolicy, name: &str, value: &str) -> Result<bool, 
             let seconds =
                 value.parse().map_err(|_| format!("'{value}' is not a number of seconds"));
             policy.io_timeout_s = Some(seconds?);
+        }
+        "reconnect" => {
+            let seconds = value.parse().ok().filter(|seconds| (1..=SECONDS_MAX).contains(seconds));
+            let wrong =
+                || format!("'{value}' is not a number of seconds from 1 to {SECONDS_MAX} (a day)");
+            policy.reconnect_s = Some(seconds.ok_or_else(wrong)?);
         }
         _ => return Ok(false),
     }
@@ -55,6 +67,34 @@ pub fn io_timeout(draft: &mut Draft, value: &str) -> Result<(), String> {
     enter(&mut draft.overrides.faults, "io-timeout", value).map(|_known| ())
 }
 
+/// `--reconnect`.
+pub fn reconnect(draft: &mut Draft, value: &str) -> Result<(), String> {
+    enter(&mut draft.overrides.faults, "reconnect", value).map(|_known| ())
+}
+
+/// What is wrong with the settings of a time span, as sentences.
+pub fn check(span: &TimeSpan, findings: &mut Findings) {
+    let policy = span.faults;
+    let (Some(reconnect_s), Some(least_s)) = (policy.reconnect_s, policy.io_timeout_s_min()) else {
+        return;
+    };
+    if let Some(timeout_s) = policy.io_timeout_s.filter(|given| (1..least_s).contains(given)) {
+        findings.errors.push(format!(
+            "--io-timeout={timeout_s} may end the run while a connection is made again \
+             (--reconnect={reconnect_s}): give an --io-timeout of at least {least_s}, or none"
+        ));
+    }
+    let is_local = |target: &&Target| !matches!(target.path, storage::Target::Network(_));
+    if let Some(first) = span.targets.first()
+        && span.targets.iter().filter(is_local).count() == span.targets.len()
+    {
+        findings.errors.push(format!(
+            "--reconnect makes connections to targets over the network again, and '{}' is none: leave it out",
+            first.path
+        ));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,7 +102,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         for on_error in [OnError::Stop, OnError::Continue, OnError::Count(7)] {
-            let policy = FaultPolicy { on_error: Some(on_error), io_timeout_s: Some(7) };
+            let policy = FaultPolicy {
+                on_error: Some(on_error),
+                io_timeout_s: Some(7),
+                reconnect_s: Some(8),
+            };
             let mut read = FaultPolicy::default();
             for (name, value) in words(policy) {
                 assert_eq!(enter(&mut read, name, &value), Ok(true));
@@ -70,6 +114,34 @@ mod tests {
             assert_eq!(read, policy);
         }
         assert_eq!(words(FaultPolicy::default()), []);
+    }
+
+    #[test]
+    fn a_connection_is_made_again_for_no_longer_than_an_io_is_waited_for() {
+        let complaints = |path: &str, io_timeout_s, reconnect_s| {
+            let faults = FaultPolicy { io_timeout_s, reconnect_s, ..FaultPolicy::default() };
+            let target = Target { path: path.into(), ..Target::default() };
+            let mut findings = Findings::default();
+            check(
+                &TimeSpan { faults, targets: vec![target], ..TimeSpan::default() },
+                &mut findings,
+            );
+            findings.errors.concat()
+        };
+        let told = complaints("nbd://host/", Some(39), Some(30));
+        assert!(told.contains("--io-timeout of at least 40"), "{told}");
+        for timeout in [None, Some(0), Some(40)] {
+            assert_eq!(complaints("nbd://host/", timeout, Some(30)), "");
+        }
+        let told = complaints("t.dat", None, Some(30));
+        assert!(told.contains("'t.dat' is none"), "{told}");
+        assert_eq!(complaints("t.dat", Some(1), None), "");
+        let long = FaultPolicy { reconnect_s: Some(300), ..FaultPolicy::default() };
+        assert_eq!(long.io_timeout_ns(), Some(310_000_000_000));
+        for wrong in ["", "0", "-1", "1.5", "86401", "x"] {
+            let answer = enter(&mut FaultPolicy::default(), "reconnect", wrong);
+            assert!(answer.is_err_and(|words| words.contains(wrong)), "{wrong}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod tuning;
 
-use super::{distribution, extensions, stop};
+use super::{distribution, extensions, faults, stop};
 use crate::request::{Caching, Profile, RunOptions, Target, TimeSpan, WriteSource};
 
 /// What is wrong with a profile, and what is doubtful, as sentences.
@@ -82,6 +82,7 @@ fn check_time_span(
         findings.put_in_place(told, &place(Some(index)));
     }
     stop::check(span, findings);
+    faults::check(span, findings);
     // Several targets have the same settings on a command line: what is said once is enough.
     findings.errors.dedup();
     findings.warnings.dedup();

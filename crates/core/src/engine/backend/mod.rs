@@ -1,6 +1,7 @@
 //! Backends: how I/O reaches the kernel, or does not.
 //!
-//! A backend is five methods. The one hot loop in [`super::worker`] is generic over it.
+//! A backend is five methods, and a sixth where what is in flight may be left behind. The one hot loop in
+//! [`super::worker`] is generic over it.
 
 mod aio;
 #[cfg(feature = "net")]
@@ -72,4 +73,10 @@ pub trait Backend {
 
     /// What it is and which features it uses.
     fn describe(&self) -> BackendDescription;
+
+    /// Whether the run is to end and nothing that is in flight can come back at present; then a wait ends
+    /// without a completion, and what is in flight is left behind.
+    fn leaves_all_behind(&self) -> bool {
+        false
+    }
 }

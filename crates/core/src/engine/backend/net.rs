@@ -1,8 +1,9 @@
 //! Targets over the network: a client of the target's own protocol, on connections of this thread.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fathom_net::{Connection, Done, Request, Slots, Waiter};
+use fathom_net::{Done, Lasting, Request, Requests, Slots, Waiter};
 use fathom_sys::clock::now_ns;
 use fathom_sys::transfer::Resources;
 
@@ -13,10 +14,14 @@ use crate::network::{ConnectionUse, TcpUse};
 /// Where all connections are lost, each I/O fails at once: this long the thread pauses between two batches
 /// of them, so that it does not spin.
 const LOST_PAUSE: Duration = Duration::from_millis(10);
+/// So long a wait lasts at most while a connection is made again ...
+const AWAY_NS: u64 = 2_000_000;
+/// ... and so often is looked whether the hosts of those that could be made again are still there.
+const LOOK_EVERY_NS: u64 = 500_000_000;
 
 /// The connections to one target.
 pub struct RemoteTarget {
-    connections: Vec<Connection>,
+    connections: Vec<Lasting>,
     /// What each had sent again before the load.
     retransmits_before: Vec<u32>,
     /// Writes reach stable storage before they are answered.
@@ -26,23 +31,29 @@ pub struct RemoteTarget {
 impl RemoteTarget {
     /// Connections to one target, made and with nothing in flight.
     #[must_use]
-    pub fn new(connections: Vec<Connection>, is_through: bool) -> Self {
-        let sent_again = |one: &Connection| one.tcp_info().map_or(0, |info| info.retransmits);
+    pub fn new(connections: Vec<Lasting>, is_through: bool) -> Self {
+        let sent_again = |one: &Lasting| one.tcp_info().map_or(0, |info| info.retransmits);
         let retransmits_before = connections.iter().map(sent_again).collect();
         Self { connections, retransmits_before, is_through }
     }
 
     fn uses(&self, stream: usize) -> impl Iterator<Item = ConnectionUse> {
-        let use_of = move |(connection, before): (&Connection, &u32)| ConnectionUse {
-            stream,
-            tcp: connection.tcp_info().map(|info| TcpUse {
-                rtt_us: info.rtt_us,
-                rtt_deviation_us: info.rtt_deviation_us,
-                rtt_min_us: info.rtt_us_min,
-                retransmits: u64::from(info.retransmits.saturating_sub(*before)),
-                delivery_bytes_per_s: info.delivery_bytes_per_second,
-            }),
-            lost: connection.lost().map(Into::into),
+        let use_of = move |(connection, before): (&Lasting, &u32)| {
+            let losses = connection.losses();
+            let sent_again = |now: u32| now.saturating_add(losses.retransmits);
+            ConnectionUse {
+                stream,
+                tcp: connection.tcp_info().map(|info| TcpUse {
+                    rtt_us: info.rtt_us,
+                    rtt_deviation_us: info.rtt_deviation_us,
+                    rtt_min_us: info.rtt_us_min,
+                    retransmits: sent_again(info.retransmits).saturating_sub(*before).into(),
+                    delivery_bytes_per_s: info.delivery_bytes_per_second,
+                }),
+                lost: connection.lost().map(Into::into),
+                reconnects: losses.made_again,
+                disconnected_ns: losses.away_ns,
+            }
         };
         self.connections.iter().zip(&self.retransmits_before).map(use_of)
     }
@@ -52,6 +63,8 @@ impl RemoteTarget {
 struct Lent {
     resources: Resources,
     transfers: Vec<Option<Transfer>>,
+    /// Of each target, whether writes to it reach stable storage before they are answered.
+    are_through: Vec<bool>,
 }
 
 impl Lent {
@@ -82,28 +95,75 @@ impl Slots for Lent {
     }
 }
 
+impl Lent {
+    fn request_of(&self, transfer: &Transfer) -> Request {
+        Request {
+            tag: transfer.slot,
+            operation: transfer.operation,
+            offset_bytes: transfer.offset_bytes,
+            bytes: transfer.bytes,
+            is_through: self.are_through[transfer.file as usize],
+        }
+    }
+}
+
+impl Requests for Lent {
+    fn request(&self, tag: u32) -> Request {
+        self.request_of(self.transfer(tag))
+    }
+}
+
 /// Connections to all targets of a thread.
-pub struct NetBackend {
+pub struct NetBackend<'a> {
     targets: Vec<RemoteTarget>,
     lent: Lent,
     done: Vec<Done>,
     waiter: Waiter,
     is_lost: bool,
+    /// The run is to end.
+    stop: &'a AtomicBool,
+    /// When hosts are looked for next; never if no connection is made again.
+    next_look_ns: u64,
 }
 
-impl NetBackend {
-    /// A backend over connections; `resources` holds the buffers and sources, its files are not used.
+impl<'a> NetBackend<'a> {
+    /// A backend over connections; `resources` holds the buffers and sources, its files are not used. Nobody
+    /// waits for a connection that is made again once the run is to `stop`.
     #[must_use]
-    pub fn new(targets: Vec<RemoteTarget>, resources: Resources) -> Self {
+    pub fn new(targets: Vec<RemoteTarget>, resources: Resources, stop: &'a AtomicBool) -> Self {
         let transfers = vec![None; resources.buffers.len()];
         let done = Vec::with_capacity(transfers.len());
-        let (lent, waiter) = (Lent { resources, transfers }, Waiter::default());
-        Self { targets, lent, done, waiter, is_lost: false }
+        let are_through = targets.iter().map(|target| target.is_through).collect();
+        let lent = Lent { resources, transfers, are_through };
+        let mut all = targets.iter().flat_map(|target| &target.connections);
+        let next_look_ns = if all.any(Lasting::is_made_again) { 0 } else { u64::MAX };
+        let waiter = Waiter::default();
+        Self { targets, lent, done, waiter, is_lost: false, stop, next_look_ns }
+    }
+
+    /// All that have something in flight.
+    fn busy(&self) -> impl Iterator<Item = &Lasting> {
+        let all = self.targets.iter().flat_map(|target| &target.connections);
+        all.filter(|connection| connection.in_flight() > 0)
+    }
+
+    /// Looks whether the hosts are still there, now and then.
+    fn look_for_hosts(&mut self) {
+        let now_ns = now_ns();
+        if now_ns >= self.next_look_ns {
+            self.next_look_ns = now_ns + LOOK_EVERY_NS;
+            for connection in self.targets.iter_mut().flat_map(|target| &mut target.connections) {
+                connection.look(&mut self.lent, &mut self.done);
+            }
+        }
     }
 
     /// Sends and receives what is possible without waiting.
     #[inline]
     fn advance(&mut self, done: &mut Vec<Completion>) {
+        if self.next_look_ns < u64::MAX {
+            self.look_for_hosts();
+        }
         for connection in self.targets.iter_mut().flat_map(|target| &mut target.connections) {
             if connection.in_flight() > 0 {
                 connection.advance(&mut self.lent, &mut self.done);
@@ -122,7 +182,7 @@ impl NetBackend {
     #[cold]
     fn pause_if_lost(&mut self) {
         let mut all = self.targets.iter().flat_map(|target| &target.connections);
-        self.is_lost = all.all(|connection| connection.lost().is_some());
+        self.is_lost = all.all(Lasting::is_over);
         if self.is_lost {
             std::thread::sleep(LOST_PAUSE);
         }
@@ -130,10 +190,14 @@ impl NetBackend {
 
     /// Waits until a connection with something in flight can go on, or until the time has come.
     fn wait(&mut self, until_ns: Option<u64>) -> Result<(), BackendError> {
-        let left_ns = until_ns.map(|until_ns| until_ns.saturating_sub(now_ns()));
+        let mut left_ns = until_ns.map(|until_ns| until_ns.saturating_sub(now_ns()));
+        if self.next_look_ns < u64::MAX {
+            let most_ns = if self.busy().any(Lasting::is_away) { AWAY_NS } else { LOOK_EVERY_NS };
+            left_ns = Some(left_ns.map_or(most_ns, |left_ns| left_ns.min(most_ns)));
+        }
         let connections = self.targets.iter().flat_map(|target| &target.connections);
         let busy = connections.filter(|connection| connection.in_flight() > 0);
-        let waited = self.waiter.wait(busy.map(Connection::interest), left_ns);
+        let waited = self.waiter.wait(busy.filter_map(Lasting::interest), left_ns);
         waited.map(drop).map_err(|source| BackendError {
             backend: crate::plan::EngineKind::Net.name(),
             doing: "waiting for the network",
@@ -142,7 +206,7 @@ impl NetBackend {
     }
 }
 
-impl Backend for NetBackend {
+impl Backend for NetBackend<'_> {
     const MAX_IN_FLIGHT: usize = usize::MAX;
 
     #[inline]
@@ -157,13 +221,7 @@ impl Backend for NetBackend {
         let target = &mut self.targets[transfer.file as usize];
         // A slot stays with its connection, so that each of them has its share of what is outstanding.
         let index = slot % target.connections.len();
-        target.connections[index].submit(Request {
-            tag: transfer.slot,
-            operation: transfer.operation,
-            offset_bytes: transfer.offset_bytes,
-            bytes: transfer.bytes,
-            is_through: target.is_through,
-        });
+        target.connections[index].submit(self.lent.request_of(transfer));
     }
 
     #[inline]
@@ -175,6 +233,9 @@ impl Backend for NetBackend {
             Wait::ForOneOrNs(nanos) => Some(now_ns().saturating_add(nanos)),
         };
         while done.is_empty() && until_ns.is_none_or(|until_ns| now_ns() < until_ns) {
+            if self.leaves_all_behind() {
+                break;
+            }
             self.wait(until_ns)?;
             self.advance(done);
         }
@@ -202,11 +263,17 @@ impl Backend for NetBackend {
             ..BackendDescription::default()
         }
     }
+
+    fn leaves_all_behind(&self) -> bool {
+        self.next_look_ns < u64::MAX
+            && self.stop.load(Ordering::Relaxed)
+            && self.busy().all(Lasting::is_away)
+    }
 }
 
-impl Drop for NetBackend {
+impl Drop for NetBackend<'_> {
     fn drop(&mut self) {
         let targets = self.targets.iter_mut();
-        targets.flat_map(|target| target.connections.drain(..)).for_each(Connection::close);
+        targets.flat_map(|target| target.connections.drain(..)).for_each(Lasting::close);
     }
 }

@@ -113,7 +113,7 @@ impl Shared {
         ready: &mut Readiness,
     ) -> Result<(), Failure> {
         let targets = setup::connect_all(&self.plan, thread)?;
-        self.load(thread, layout, NetBackend::new(targets, resources), ready)
+        self.load(thread, layout, NetBackend::new(targets, resources, &self.halt), ready)
     }
 
     /// No plan has such a thread where no client is built in.

@@ -1,6 +1,7 @@
 //! A target over the network: what its server says, against what is requested.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::checks::Found;
 use super::threads::Use;
@@ -80,8 +81,15 @@ impl Resolver<'_> {
                 connections: self.options.connections.unwrap_or(1),
                 is_unbuffered: target.caching == Caching::Unbuffered,
                 timeout: facts::patience(self.profile),
+                reconnect: self.reconnect(place),
             })),
         })
+    }
+
+    /// For how long a connection of this time span is made again.
+    fn reconnect(&self, place: Place<'_>) -> Option<Duration> {
+        let span = self.profile.time_spans.get(place.span_index)?;
+        span.faults.reconnect_s.map(|seconds| Duration::from_secs(seconds.into()))
     }
 
     /// What the server does not do.

@@ -10,7 +10,8 @@ const IOS_PER_RETRANSMIT: u64 = 1000;
 
 /// Doubts about the targets over the network of one time span.
 pub(super) fn warnings(seen: &Seen) -> Vec<Warning> {
-    let of = |used: &NetworkUse| [share(seen, used), retransmits(seen, used)];
+    let of =
+        |used: &NetworkUse| [share(seen, used), retransmits(seen, used), reconnected(seen, used)];
     seen.measured.network.iter().flat_map(of).flatten().collect()
 }
 
@@ -36,4 +37,30 @@ fn retransmits(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
         "look for errors of the link (ip -s link), for a full switch, or for a limit of a rate"
             .to_owned();
     Some(seen.about(target, seen.warning(WarningKind::Retransmits, evidence, remedy)))
+}
+
+fn reconnected(seen: &Seen, used: &NetworkUse) -> Option<Warning> {
+    let target = seen.span.targets.get(used.target as usize)?;
+    let seconds = used.disconnected_ns_max as f64 / 1e9;
+    let lost = match (used.reconnects, used.connections) {
+        (0, _) => return None,
+        (1, 1) => format!(
+            "the connection to {} was lost and made again after {seconds:.2} s",
+            used.server
+        ),
+        (count, 1) => format!(
+            "the connection to {} was lost and made again {count} times, for {seconds:.2} s in all",
+            used.server
+        ),
+        (count, all) => format!(
+            "of the {all} connections to {}, some were lost and made again, {count} times in all; none for longer \
+             than {seconds:.2} s",
+            used.server
+        ),
+    };
+    let evidence = format!(
+        "{lost}: what was in flight waited and was sent again, and its latency counts from its first issue"
+    );
+    let remedy = "look at the server and the way to it at that time, if it was not meant to be so";
+    Some(seen.about(target, seen.warning(WarningKind::Reconnected, evidence, remedy.to_owned())))
 }

@@ -29,7 +29,7 @@ pub const FLAGS: &[Flag] = &[
         form: "--io-timeout=<seconds>",
         unit: "seconds",
         default: "120",
-        limits: "0 or more; 0 waits for ever",
+        limits: "0 or more; 0 waits for ever; at least 10 s longer than --reconnect",
         short: "end a run whose I/Os do not come back",
         long: "A thread that is in the kernel for so long without a completion is stuck: the run is ended \
                without it, and its result says which I/Os are outstanding, on which target and offset, and \
@@ -39,6 +39,27 @@ pub const FLAGS: &[Flag] = &[
                wait is 5 seconds at most. The coordinator looks on; no I/O costs more.",
         example: "--io-timeout=30",
         apply: faults::io_timeout,
+        ..FAULTS
+    },
+    Flag {
+        name: "-reconnect",
+        form: "--reconnect=<seconds>",
+        unit: "seconds",
+        default: "never",
+        limits: "1 to 86400; for targets over the network only",
+        short: "make a lost connection again for so long, as a mount or an initiator does",
+        long: "Where a server or the way to it goes away, what is in flight waits and does not fail. \
+               The connection is tried again until it is there, for so many seconds at most; then \
+               what was in flight is sent again, and its time counts from its first issue. A read or \
+               write may so be done twice. What answers has to be the same target, by its size, block \
+               size, serial number and file handle, as far as its protocol has them; another one ends \
+               the run, and nothing is sent to it. A host that falls silent is noticed after some 6 \
+               seconds; one that is slow is left in peace. When the time is over, the I/Os fail, as \
+               they do without the option. --io-timeout has to be at least 10 s longer, and is by \
+               default. The result has the number of reconnects and the time without a connection. \
+               docs/targets/network.md has the details.",
+        example: "--reconnect=30",
+        apply: faults::reconnect,
         ..FAULTS
     },
 ];

@@ -23,6 +23,12 @@ fn lines(used: &NetworkUse) -> Vec<(&'static str, String)> {
         0 => String::new(),
         count => format!(", {count} of them lost"),
     };
+    let again = match (used.reconnects, used.disconnected_ns_max as f64 / 1e9) {
+        (0, 0.0) => String::new(),
+        (0, seconds) => format!(", for {seconds:.2} s"),
+        (1, seconds) => format!(", made again once, after {seconds:.2} s"),
+        (count, seconds) => format!(", made again {count} times, lost for {seconds:.2} s at most"),
+    };
     let window = match used.outstanding_max {
         Some(most) => format!("{most} outstanding I/Os per connection"),
         None => "no limit of outstanding I/Os".to_owned(),
@@ -30,7 +36,7 @@ fn lines(used: &NetworkUse) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("protocol", format!("{}, {encryption}", used.dialect)),
         ("server", used.server.clone()),
-        ("connections", format!("{}{lost}", used.connections)),
+        ("connections", format!("{}{lost}{again}", used.connections)),
         (
             "limits",
             format!(

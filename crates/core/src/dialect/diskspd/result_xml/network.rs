@@ -23,6 +23,7 @@ fn write_one(xml: &mut Writer, used: &NetworkUse, span: &TimeSpanResult) {
     };
     let head = format!(
         "Of=\"{}\" Protocol=\"{}\" Dialect=\"{}\" Server=\"{}\" Connections=\"{}\" LostConnections=\"{}\" \
+         Reconnects=\"{}\" DisconnectedNanosecondsMax=\"{}\" \
          RequestBytesMax=\"{}\" BlockBytesMin=\"{}\" Sentence=\"{}\"{}{}",
         escape(path),
         escape(&used.protocol),
@@ -30,6 +31,8 @@ fn write_one(xml: &mut Writer, used: &NetworkUse, span: &TimeSpanResult) {
         escape(&used.server),
         used.connections,
         used.lost_connections,
+        used.reconnects,
+        used.disconnected_ns_max,
         used.request_bytes_max,
         used.block_bytes_min,
         escape(&used.sentence),
