@@ -148,19 +148,14 @@ def test_each_kind_is_explained_started_watched_and_stopped(
     page, complaints = opened(browser, server, DESKTOP, "light")
     place = server.folder / "kinds"
     place.mkdir()
-    for kind, words in KINDS.items():
-        page.goto(f"{server.base}/start")
-        page.wait_for_selector("body[data-ready=yes]")
+    page.goto(f"{server.base}/start")
+    page.wait_for_selector("body[data-ready=yes]")
+    for kind in KINDS:
         page.locator("[name=verb]").select_option(kind)
         assert page.locator("[name=workload]").is_disabled() == (kind != "repeat")
         assert page.locator("textarea").get_attribute("placeholder")
-        page.locator("textarea").fill(words)
-        page.locator("[name=label]").fill(f"by hand: {kind}")
-        page.locator("[name=target]").fill(str(place if kind == "assess" else place / "x.dat"))
-        page.locator("#explain").click()
-        page.wait_for_selector("#go:not([disabled])")
-        page.locator("#go").click()
-        page.wait_for_selector(".live .numbers dd")
+    for kind, words in KINDS.items():
+        asked(page, server, kind, words, place if kind == "assess" else place / "x.dat")
         # It was listed among those that were started elsewhere, too.
         page.reload()
         page.wait_for_selector(".live .numbers dd")
@@ -176,6 +171,41 @@ def test_each_kind_is_explained_started_watched_and_stopped(
     assert [*place.glob("fathom-assess-*")] == []
     assert complaints == []
     page.close()
+
+
+def test_a_run_is_found_again_behind_a_server_that_was_killed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with served(tmp_path) as first:
+        page, _complaints = opened(browser, first, DESKTOP, "dark")
+        asked(page, first, "run", "-c8M -b4K -r -o4 -L -W0 -d15", tmp_path / "x.dat")
+        first.kill()
+        page.wait_for_selector("text=The connection was lost")
+        with served(tmp_path, "--port", str(first.port)) as second:
+            page.goto(f"{second.base}/?token={second.token}")
+            page.wait_for_selector(".live .numbers dd")
+            page.wait_for_selector(".live", state="detached")
+            assert page.locator("#ended tr").first.inner_text().startswith("complete")
+            page.close()
+    with Store(tmp_path / "store.sqlite") as store:
+        (span,) = store.runs.get(1).result.time_spans
+    # Nothing of it was lost.
+    assert span.complete
+    assert span.measured_ns >= 15 * 10**9
+
+
+def asked(page: Page, server: Server, kind: str, words: str, target: Path) -> None:
+    """Have something explained, start it, and wait until its first figures are there."""
+    page.goto(f"{server.base}/start")
+    page.wait_for_selector("body[data-ready=yes]")
+    page.locator("[name=verb]").select_option(kind)
+    page.locator("textarea").fill(words)
+    page.locator("[name=label]").fill(f"by hand: {kind}")
+    page.locator("[name=target]").fill(str(target))
+    page.locator("#explain").click()
+    page.wait_for_selector("#go:not([disabled])")
+    page.locator("#go").click()
+    page.wait_for_selector(".live .numbers dd")
 
 
 def test_controls_do_what_they_say(browser: Browser, server: Server) -> None:
