@@ -86,8 +86,8 @@ def test_what_is_known_of_a_mean_is_told_as_diskspd_does() -> None:
     ended, sentence, cut, rare = stop_sentences(span)
     assert ended.endswith(" s, when the mean of the rate was known.")
     assert sentence == (
-        "With 95 % confidence the mean is between 990.0 and 1010.0 IOPS, 1000.0 +- 1.00 % (asked "
-        "for: 2 %); 40 intervals of 100 ms were worth 12.3 independent ones."
+        "With 95 % confidence the mean is between 990.0 and 1010.0 IOPS, 1000.0 +- 1.00 % "
+        "(requested: 2 %); 40 intervals of 100 ms were worth 12.3 independent ones."
     )
     assert "0.300 s" in cut
     assert rare.startswith("What happens less often than every ")

@@ -262,8 +262,8 @@ JUDGED = set(
     --time --tls --tolerance --vary --verdict --warm-up --write --writes
     --arrivals --block-mix --compress --connections --dedupe --doctor --engine --explain --fdatasync
     --fsync --interval-latency --io-timeout --list --on-error --polled --protect --rate --ratio
-    --read-block-mix --read-pattern --remove-created --skew --sqpoll --stop-bytes --stop-confidence
-    --stop-interval --stop-ios --stop-pass --stop-steady --strict --trim --verify
+    --read-block-mix --read-pattern --reconnect --remove-created --skew --sqpoll --stop-bytes
+    --stop-confidence --stop-interval --stop-ios --stop-pass --stop-steady --strict --trim --verify
     --write-block-mix --write-pattern --overwrite --allow-write
     """.split()  # noqa: SIM905 - Sixty lines otherwise.
 )

@@ -75,7 +75,6 @@ def list_processes(served: _Served) -> list[ProcessOut]:
 def get_process(name: str, served: _Served) -> ProcessOut:
     """Return one process with the end of what it printed."""
     found = served.processes.get(name)
-    known = served.hub.figures_of(name)
     return ProcessOut.model_validate(
         {
             "id": found.id,
@@ -86,7 +85,7 @@ def get_process(name: str, served: _Served) -> ProcessOut:
             "exit_code": found.exit_code,
             "started_at_unix_s": found.started_at_unix_s,
             "ended_at_unix_s": found.ended_at_unix_s,
-            **({} if known is None else known.told()),
+            **served.hub.figures_now(found).told(),
             "output": found.output(),
             "errors": found.errors(),
         }

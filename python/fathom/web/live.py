@@ -172,8 +172,18 @@ class Hub:
         return self._is_ending or len(self._viewers) >= _MOST_VIEWERS
 
     def figures_of(self, name: str) -> Figures | None:
-        """Return what is known of a run that is followed, or was."""
+        """Return what is known so far of a run that is followed, or was."""
         return self._figures.get(name)
+
+    def figures_now(self, process: Process) -> Figures:
+        """Return the same, but all of it if it has ended; this waits for the disk."""
+        known = self._figures.get(process.id)
+        if process.state == "running" or (known and process.id not in self._readers):
+            return known or Figures()
+        # Its last events may not have been read yet.
+        figures = Figures()
+        _read_all(process.folder / "events.jsonl", figures)
+        return figures
 
     def told(self) -> list[dict[str, object]]:
         """Return the newest processes with what is known of each, without the seconds."""

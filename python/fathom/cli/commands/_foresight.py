@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["explanations", "refuse_what_is_guarded"]
 
 
-def explanations(
-    load: Sequence[str], permission: Permission, runner: str | None
-) -> list[dict[str, Any]]:
+def explanations(load: Sequence[str], permission: Permission, runner: str | None) -> list[Any]:
     """Return what would be done; with a fleet, what each host tells of it.
 
     Raises
@@ -55,7 +53,7 @@ def refuse_what_is_guarded(
         raise typer.Exit(EXIT_REFUSED)
 
 
-def _refusals(told: dict[str, Any]) -> Iterator[str]:
+def _refusals(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.
     for target in told["targets"]:
         verdict = target["verdict"]
         if verdict["is_refused"]:
