@@ -4,7 +4,9 @@
 
 One server of `fathom serve` starts all runs; each viewer is a stream of events as a browser opens
 it, all in one process of their own. The quotient of a pair is its IOPS with viewers by those
-without; the median of the quotients is printed, and how many events a viewer got in a run.
+without; the median of the quotients is printed, and how many events a viewer got in a run. Where
+runs differ by more than what is looked for, ``--within`` lets the viewers come and go in one long
+run instead, and compares neighbouring stretches of it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from urllib.parse import urlparse
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 
+from fathom.metrics import interval_series
+from fathom.store import Store
 from served import Server, served, started, wait_for
 
 if TYPE_CHECKING:
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+_STRETCH_S = 3
 # Reads what comes for so many sockets until its input ends, then prints how many events came.
 _VIEWERS = """
 import selectors, socket, sys
@@ -74,9 +79,9 @@ def viewers(server: Server, count: int, told: list[int]) -> Iterator[None]:
         told.append(int(process.stdout.readline()))
 
 
-def iops(program: httpx.Client, load: list[str], target: Path) -> float:
+def iops(program: httpx.Client, load: list[str], target: str) -> float:
     """Measure once, and return the I/Os per second."""
-    name = started(program, {}, *load, "--", str(target))
+    name = started(program, {}, *load, "--", target)
 
     def run_ids() -> list[int]:
         found: list[int] = program.get(f"/api/v1/processes/{name}").json()["run_ids"]
@@ -88,14 +93,47 @@ def iops(program: httpx.Client, load: list[str], target: Path) -> float:
     return float(program.get(f"/api/v1/runs/{run_ids()[0]}").json()["iops"])
 
 
+def stretches(
+    server: Server, program: httpx.Client, load: list[str], target: str, asked: argparse.Namespace
+) -> list[float]:
+    """Measure once, with viewers in each second stretch, and return the quotients of neighbours."""
+    seconds = _STRETCH_S * 2 * asked.pairs
+    name = started(program, {}, *load, f"-d{seconds}", "-W1", "-D1000", "--", target)
+
+    def known() -> dict[str, object]:
+        found: dict[str, object] = program.get(f"/api/v1/processes/{name}").json()
+        return found
+
+    wait_for(lambda: known()["phase"] == "measured")
+    began_s, told = time.time(), list[int]()
+    for stretch in range(2 * asked.pairs):
+        with viewers(server, asked.viewers if stretch % 2 else 0, told):
+            time.sleep(max(began_s + _STRETCH_S * (stretch + 1) - time.time(), 0))
+    wait_for(lambda: len(known()["run_ids"]), 1)  # type: ignore[arg-type]
+    with Store(server.folder / "store.sqlite", make=False) as store:
+        rates = interval_series(store.runs.get(1).result, "iops")
+    if rates is None:
+        raise SystemExit("the run has no series")
+    # The second in which they came or went belongs to nobody.
+    means = [
+        statistics.mean(rates[at + 1 : at + _STRETCH_S])
+        for at in range(0, len(rates) - _STRETCH_S + 1, _STRETCH_S)
+    ]
+    # Each with viewers lies between two without.
+    middles = range(1, len(means) - 1, 2)
+    return [means[at] / ((means[at - 1] + means[at + 1]) / 2) for at in middles]
+
+
 def main() -> None:
     """Measure pairs, and print each and the median."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--viewers", type=int, default=50)
     parser.add_argument("--pairs", type=int, default=10)
+    parser.add_argument("--target", help="what is read; otherwise a file that is made")
+    parser.add_argument("--within", action="store_true", help="come and go in one long run")
     parser.add_argument("--load", default="-c64M -b4K -r -o1 -Su")
     asked = parser.parse_args()
-    load = [*shlex.split(asked.load), "-d3", "-W1"]
+    load = shlex.split(asked.load)
     quotients: list[float] = []
     told: list[int] = []
     with (
@@ -103,17 +141,22 @@ def main() -> None:
         served(Path(name)) as server,
         server.program() as program,
     ):
-        for pair in range(asked.pairs):
+        target = asked.target or f"{name}/x.dat"
+        if asked.within:
+            quotients = stretches(server, program, load, target, asked)
+            print(" ".join(f"{one:.4f}" for one in quotients))
+        for pair in range(0 if asked.within else asked.pairs):
             rates = {}
             for count in (0, asked.viewers) if pair % 2 == 0 else (asked.viewers, 0):
                 with viewers(server, count, told):
-                    rates[count] = iops(program, load, Path(name) / "x.dat")
+                    rates[count] = iops(program, [*load, "-d3", "-W1"], target)
             without, beside = rates[0], rates[asked.viewers]
             quotients.append(beside / without)
             print(f"{without:,.0f} {beside:,.0f} {quotients[-1]:.4f}", flush=True)
     low, middle, high = statistics.quantiles(quotients, n=4)
     print(f"median {middle:.4f} ({low:.4f} to {high:.4f}), {len(quotients)} pairs")
-    print(f"{statistics.mean(told) / asked.viewers:.1f} events a viewer and run")
+    if told:
+        print(f"{statistics.mean(told) / asked.viewers:.1f} events a viewer and run")
 
 
 if __name__ == "__main__":
