@@ -2,10 +2,11 @@
 
     benches/against_fio.py [--diskspd target/release/diskspd] [--pairs 7] [--seconds 2]
 
-The places are a file in `--folder`, a loop device over a file there with direct I/O, files on ext4,
-XFS and Btrfs on such a device, and `/dev/zram0`. A pair is two runs, the second tool first in each
-second pair. Printed is the median of the ratios, ours by fio's, with the range of the middle half,
-and the noise: fio against itself in the next pair.
+Both use io_uring, so that what differs is the tool and not the way to the kernel. The places are a
+file in `--folder`, a loop device over a file there with direct I/O, files on ext4, XFS and Btrfs on
+such a device, and `/dev/zram0`. A pair is two runs, the second tool first in each second pair.
+Printed is the median of the ratios, ours by fio's, with the range of the middle half, and the
+noise: fio against itself in the next pair.
 
 fio keeps latencies in buckets of 1/64 of their height and names the upper end of a bucket, so its
 percentiles are up to 1.6 % above those of the same I/Os here.
@@ -61,7 +62,7 @@ LOADS = (
     Load(
         "4K random writes, depth 4",
         ("-b4K", "-r", "-o4", "-w100", "-Zr", "--overwrite"),
-        ("--rw=randwrite", "--iodepth=4", "--refill_buffers"),
+        ("--rw=randwrite", "--iodepth=4"),
     ),
 )
 FIGURES = ("iops", "mean", "p50", "p95", "p99", "p999")
@@ -70,7 +71,17 @@ FIGURES = ("iops", "mean", "p50", "p95", "p99", "p999")
 def ours(binary: Path, load: Load, target: str, seconds: int) -> dict[str, float]:
     """Run it and return its figures, latencies in microseconds."""
     size = f"-f{FILE_BYTES}"
-    words = [str(binary), *load.ours, size, "-Su", "-L", "-W0", f"-d{seconds}", "-Rjson"]
+    words = [
+        str(binary),
+        *load.ours,
+        size,
+        "-Su",
+        "-L",
+        "--engine=uring",
+        "-W0",
+        f"-d{seconds}",
+        "-Rjson",
+    ]
     if target.startswith("/dev/") and "-w100" in load.ours:
         words.append(f"--allow-write={target}")
     told = _json([*words, target])
