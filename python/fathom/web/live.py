@@ -245,12 +245,16 @@ class Hub:
                 reader = self._follow(one.id, one.folder / "events.jsonl", figures, ended)
                 self._readers[one.id] = _Reader(asyncio.create_task(reader), ended)
             elif one.id not in self._figures:
-                self._figures[one.id] = figures = Figures()
+                # It is known once all of it is.
+                figures = Figures()
                 await asyncio.to_thread(_read_all, one.folder / "events.jsonl", figures)
+                self._figures[one.id] = figures
         for one in found:
-            if one.state != "running" and (reader_ := self._readers.pop(one.id, None)) is not None:
+            if one.state != "running" and (reader_ := self._readers.get(one.id)) is not None:
                 reader_.ended.set()
                 await asyncio.wait([reader_.task])
+                # Only now all of it has been read.
+                del self._readers[one.id]
         known = {one.id for one in found}
         self._figures = {name: one for name, one in self._figures.items() if name in known}
         told = {one.id: self._as_told(one) for one in found}

@@ -11,11 +11,11 @@ from fathom import tools
 from fathom.cli.exit_codes import EXIT_REFUSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from fathom._permission import Permission
 
-__all__ = ["explanations", "refuse_what_is_guarded"]
+__all__ = ["explanations", "refusal", "refuse_what_is_guarded"]
 
 
 def explanations(load: Sequence[str], permission: Permission, runner: str | None) -> list[Any]:
@@ -46,15 +46,16 @@ def refuse_what_is_guarded(
 
     """
     told = (one for load in loads for one in explanations(load, permission, runner))
-    refused = [*dict.fromkeys(words for one in told for words in _refusals(one))]
+    targets = (target for one in told for target in one["targets"])
+    judged = ((target["path"], refusal(target)) for target in targets)
+    refused = [*dict.fromkeys(f"{path}: {why}" for path, why in judged if why)]
     for words in refused:
         typer.echo(words, err=True)
     if refused:
         raise typer.Exit(EXIT_REFUSED)
 
 
-def _refusals(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.
-    for target in told["targets"]:
-        verdict = target["verdict"]
-        if verdict["is_refused"]:
-            yield f"{target['path']}: refused: {verdict['reason']}; {verdict['remedy']}"
+def refusal(target: Any) -> str | None:  # noqa: ANN401 - JSON.
+    """Return in the guard's words why a target would not be written; None if it would be."""
+    verdict = target["verdict"]
+    return f"refused: {verdict['reason']}; {verdict['remedy']}" if verdict["is_refused"] else None

@@ -10,7 +10,7 @@ import typer
 import fathom
 from fathom import experiments, tools
 from fathom import workloads as loads_by_name
-from fathom.cli.commands._foresight import explanations
+from fathom.cli.commands._foresight import explanations, refusal
 from fathom.cli.commands._workload_argument import split_rest
 from fathom.cli.common import exit_code, fail
 from fathom.cli.exit_codes import EXIT_CANNOT_TELL, EXIT_FAILED, EXIT_REFUSED, EXIT_WORSE
@@ -235,9 +235,8 @@ def _explained(told: Any) -> Iterator[str]:  # noqa: ANN401 - JSON.
     for target in told["targets"]:
         does = "written and read" if target["is_written"] else "only read"
         yield f"{target['path']}: {does}"
-        verdict = target["verdict"]
-        if verdict["is_refused"]:
-            yield f"  refused: {verdict['reason']}; {verdict['remedy']}"
+        if why := refusal(target):
+            yield f"  {why}"
     yield from told["notes"]
 
 
