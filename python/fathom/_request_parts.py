@@ -225,8 +225,8 @@ class FaultPolicy:
 
     io_timeout_s: int | None = None
     """After how many seconds without a completion a thread counts as stuck, and the time span is
-    ended without it; 0 waits for ever. If absent it is 120, or more where connections are
-    made again for longer.
+    ended without it; 0 sets no limit. If absent it is 120, or more where connections are made
+    again for longer.
     """
 
     on_error: OnError | None = None

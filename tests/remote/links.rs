@@ -36,7 +36,7 @@ fn cut(address: &str, back: Option<Duration>, more: &[&str]) -> Ran {
     })
 }
 
-/// What is outstanding is told, and nothing else has failed.
+/// What is outstanding is reported, and nothing else has failed.
 fn goes_down(address: &str) {
     let ran = cut(address, None, &["--io-timeout=1"]);
     let kind = first_failure(&ran);

@@ -267,7 +267,7 @@ fn a_signal_ends_the_wait_for_a_server_with_what_is_outstanding() {
     let result = std::fs::read(folder.path().join("result.json")).unwrap();
     let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
     let span = &result["time_spans"][0];
-    // A thread that does not end by itself would be given up, and would tell nothing of its connections.
+    // A thread that does not end by itself would be left behind, with all that is known of its connections.
     assert_eq!(span["network"][0]["lost_connections"], 1, "{}", span["network"]);
     assert_eq!(span["outstanding"].as_array().unwrap().len(), 8);
     assert!(said.contains("had not been made again"), "{said}");

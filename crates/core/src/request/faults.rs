@@ -10,7 +10,7 @@ pub struct FaultPolicy {
     /// What an I/O that fails does to the time span; it ends it if absent, as in `DiskSpd`.
     pub on_error: Option<OnError>,
     /// After how many seconds without a completion a thread counts as stuck, and the time span is ended
-    /// without it; 0 waits for ever. If absent it is 120, or more where connections are made again for
+    /// without it; 0 sets no limit. If absent it is 120, or more where connections are made again for
     /// longer.
     pub io_timeout_s: Option<u32>,
     /// For how many seconds a lost connection to a target over the network is made again, while what was in

@@ -34,7 +34,7 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     }
 
     /// Waits for what is in flight after the last phase; none of it is counted, but all of it is
-    /// verified. What cannot come back stays in its slots, and is told as outstanding.
+    /// verified. What cannot come back stays in its slots, and is reported as outstanding.
     pub(super) fn drain(
         &mut self,
         statistics: &mut Owner<ThreadStatistics>,

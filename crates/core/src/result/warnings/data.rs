@@ -77,11 +77,18 @@ impl Found<'_> {
             _ => None,
         };
         let wholly_unwritten = unwritten.as_ref().is_some_and(|(_, percent)| *percent >= 100.0);
-        // Where nothing was written there is nothing but zeros, and one warning says it better.
         let share = unwritten.as_ref().map_or(0.0, |(_, percent)| *percent);
-        let zeros = if wholly_unwritten { None } else { self.zeros(&file, share) };
-        let shrinking = if wholly_unwritten { None } else { self.shrinking(&file) };
-        unwritten.map(|(warning, _)| warning).into_iter().chain(zeros).chain(shrinking).collect()
+        let mut warnings: Vec<Warning> =
+            unwritten.into_iter().map(|(warning, _)| warning).collect();
+        // Where nothing was written there is nothing but zeros, and one warning says it better.
+        if !wholly_unwritten {
+            let samples = Samples::of(&file, &self.range);
+            warnings.extend(self.zeros(&samples, share));
+            // Devices keep these in less room: they store them once, or compress them.
+            let constant = self.constant(&samples);
+            warnings.extend(constant.or_else(|| self.compressible(&samples.held)));
+        }
+        warnings
     }
 
     /// The warning about blocks that were never written, with their share in percent.
@@ -104,36 +111,26 @@ impl Found<'_> {
 
     /// The warning about zeros, if some of the places hold nothing else.
     /// What was never written is zeros, too, and told already.
-    fn zeros(&self, file: &File, unwritten_percent: f64) -> Option<Warning> {
-        // Reading ahead would warm the cache that the run is about to measure or avoid.
-        let _ = residency::expect_scattered_reads(file);
-        let places = sample_offsets(&self.range);
-        let zeros = places.iter().filter(|&&at| holds(file, at, self.range.end, is_zero)).count();
+    fn zeros(&self, samples: &Samples, unwritten_percent: f64) -> Option<Warning> {
+        let zeros = samples.held.iter().filter(|bytes| is_zero(bytes)).count();
         let least_percent = unwritten_percent + 100.0 / MANY as f64;
-        if zeros == 0 || percent(zeros as u64, places.len() as u64) < least_percent {
+        if zeros == 0 || percent(zeros as u64, samples.places as u64) < least_percent {
             return None;
         }
         let evidence = format!(
             "{zeros} of {} places that were looked at hold only zeros, which devices may store \
              and return without reading their media",
-            places.len(),
+            samples.places,
         );
         Some(self.warning(WarningKind::AllZeroData, evidence))
     }
 
-    /// The warning about data that devices may keep in less room: by storing them once, or by compressing.
-    fn shrinking(&self, file: &File) -> Option<Warning> {
-        let places = sample_offsets(&self.range);
-        let held: Vec<Vec<u8>> =
-            places.iter().filter_map(|&at| read(file, at, self.range.end)).collect();
-        self.constant(&places, &held).or_else(|| self.compressible(&held))
-    }
-
     /// The warning about places that hold one pattern over and over, or the same as other places.
-    fn constant(&self, places: &[u64], held: &[Vec<u8>]) -> Option<Warning> {
+    fn constant(&self, samples: &Samples) -> Option<Warning> {
+        let Samples { places, held } = samples;
         let constant = held.iter().filter(|bytes| is_constant(bytes)).count();
         let twice = repeated(held);
-        let is_many = |count: usize| count > 0 && count * MANY >= places.len();
+        let is_many = |count: usize| count > 0 && count * MANY >= *places;
         let (count, what) = if is_many(constant) {
             (constant, "one pattern over and over, which devices may compress or store once")
         } else if is_many(twice) {
@@ -141,8 +138,7 @@ impl Found<'_> {
         } else {
             return None;
         };
-        let evidence =
-            format!("{count} of {} places that were looked at hold {what}", places.len());
+        let evidence = format!("{count} of {places} places that were looked at hold {what}");
         Some(self.warning(WarningKind::ConstantData, evidence))
     }
 
@@ -188,15 +184,29 @@ impl Found<'_> {
     }
 }
 
+/// What places of a range hold.
+struct Samples {
+    /// How many places were looked at.
+    places: usize,
+    /// The bytes of those that could be read.
+    held: Vec<Vec<u8>>,
+}
+
+impl Samples {
+    fn of(file: &File, range: &Range<u64>) -> Self {
+        // Reading ahead would warm the cache that the run is about to measure or avoid.
+        let _ = residency::expect_scattered_reads(file);
+        let places = sample_offsets(range);
+        let held = places.iter().filter_map(|&at| read(file, at, range.end)).collect();
+        Self { places: places.len(), held }
+    }
+}
+
 /// Evenly spread places in a range.
 fn sample_offsets(range: &Range<u64>) -> Vec<u64> {
     let blocks = (range.end - range.start).div_ceil(SAMPLE_BYTES);
     let count = blocks.min(SAMPLES);
     (0..count).map(|index| range.start + index * (blocks / count) * SAMPLE_BYTES).collect()
-}
-
-fn holds(file: &File, at: u64, end: u64, what: impl Fn(&[u8]) -> bool) -> bool {
-    read(file, at, end).is_some_and(|bytes| what(&bytes))
 }
 
 fn read(file: &File, at: u64, end: u64) -> Option<Vec<u8>> {

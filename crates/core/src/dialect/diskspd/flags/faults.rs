@@ -29,7 +29,7 @@ pub const FLAGS: &[Flag] = &[
         form: "--io-timeout=<seconds>",
         unit: "seconds",
         default: "120",
-        limits: "0 or more; 0 waits for ever; at least 10 s longer than --reconnect",
+        limits: "0 or more; 0 sets no limit; at least 10 s longer than --reconnect",
         short: "end a run whose I/Os do not come back",
         long: "A thread that is in the kernel for so long without a completion is stuck: the run is ended \
                without it, and its result says which I/Os are outstanding, on which target and offset, and \
