@@ -72,6 +72,16 @@ fn share_of(batches: &[u64], size: u64) -> f64 {
     exact as f64 / batches.len() as f64
 }
 
+/// The disk of a virtual machine stood idle while 32 I/Os were made ready at once.
+#[test]
+fn a_queueing_device_gets_its_ios_in_short_lists_and_what_is_in_memory_all_at_once() {
+    let Some(disk) = traced("-b4K -r -Su -o32 t.dat") else { return };
+    let batches = disk.batches();
+    assert!(batches.iter().all(|&ios| ios <= 4), "{:?}", batches.iter().max());
+    let Some(memory) = traced("-b4K -r -Sb -o32 t.dat") else { return };
+    assert!(share_of(&memory.batches(), 32) > 0.9, "{:?}", &memory.batches()[..20]);
+}
+
 #[test]
 fn each_call_hands_a_whole_batch_over() {
     for (option, outstanding, size) in [("-u8", 32, 8), ("-u25p", 16, 4), ("-u1", 8, 1)] {

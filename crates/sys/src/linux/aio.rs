@@ -188,7 +188,25 @@ impl Aio {
         self.get_events(want, timeout_ns, done)
     }
 
-    fn submit(&mut self) {
+    /// Transfers that are queued and that the kernel does not know yet.
+    #[inline]
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queued.len()
+    }
+
+    /// Whether completions are there that no [`Aio::enter`] has taken; no where that costs a call to learn.
+    #[must_use]
+    pub fn has_completions(&self) -> bool {
+        // SAFETY: the ring stays mapped until the context is destroyed; only atomic fields are read.
+        let ends = self.ring.map(|ring| unsafe { ring.as_ref() });
+        ends.is_some_and(|ends| {
+            ends.head.load(Ordering::Relaxed) != ends.tail.load(Ordering::Acquire)
+        })
+    }
+
+    /// Submits what is queued; what the kernel has no room for stays queued.
+    pub fn submit(&mut self) {
         let mut from = 0;
         while from < self.queued.len() {
             let rest = &mut self.queued[from..];

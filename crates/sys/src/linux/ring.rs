@@ -182,6 +182,12 @@ impl Ring {
         self.lending.lent_count()
     }
 
+    /// Whether completions are there that nobody has taken.
+    #[must_use]
+    pub fn has_completions(&mut self) -> bool {
+        !self.uring.completion().is_empty()
+    }
+
     /// Queues a transfer; the kernel sees it at the next [`Ring::enter`].
     ///
     /// # Panics

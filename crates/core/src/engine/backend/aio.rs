@@ -2,19 +2,21 @@
 
 use fathom_sys::aio::Aio;
 
+use super::portion::Portion;
 use super::{Backend, BackendError, Completion, Transfer, Wait};
 use crate::measure::BackendDescription;
 
 /// One context.
 pub struct AioBackend {
     aio: Aio,
+    portion: Portion,
 }
 
 impl AioBackend {
     /// A backend over a context.
     #[must_use]
     pub fn new(aio: Aio) -> Self {
-        Self { aio }
+        Self { aio, portion: Portion::default() }
     }
 }
 
@@ -28,6 +30,10 @@ impl Backend for AioBackend {
 
     #[inline]
     fn submit(&mut self, transfer: &Transfer) {
+        if self.aio.queued() >= self.portion.most() {
+            self.aio.submit();
+            self.portion.handed_over(|| self.aio.has_completions());
+        }
         self.aio.push(transfer);
     }
 

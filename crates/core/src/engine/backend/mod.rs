@@ -7,6 +7,7 @@ mod aio;
 #[cfg(feature = "net")]
 mod net;
 mod null;
+mod portion;
 mod sim;
 mod sync;
 mod tuned;

@@ -2,6 +2,7 @@
 
 use fathom_sys::ring::Ring;
 
+use super::portion::Portion;
 use super::{Backend, BackendError, Completion, Transfer, Wait};
 use crate::measure::BackendDescription;
 
@@ -17,7 +18,8 @@ pub enum Workers {
 /// One ring.
 pub struct UringBackend {
     ring: Ring,
-    queued: bool,
+    queued: usize,
+    portion: Portion,
     /// Completions to wait for at once.
     batch: usize,
     /// How the kernel serves the I/O, in words.
@@ -28,14 +30,23 @@ impl UringBackend {
     /// A backend over a ring that the calling thread has made.
     #[must_use]
     pub fn new(ring: Ring) -> Self {
-        Self { ring, queued: false, batch: 1, service: None }
+        Self { ring, queued: 0, portion: Portion::default(), batch: 1, service: None }
     }
 
     /// A backend whose I/O the kernel's workers serve, told in words, and that waits for `batch`
     /// completions at once, as far as so many are in flight.
     #[must_use]
     pub fn with_workers(self, service: String, batch: usize) -> Self {
-        Self { batch: batch.max(1), service: Some(service), ..self }
+        Self { portion: Portion::ALL, batch: batch.max(1), service: Some(service), ..self }
+    }
+}
+
+impl UringBackend {
+    /// Hands over what is queued. What the kernel does not take yet goes with the next call.
+    fn hand_over(&mut self) {
+        let _tried_again_later = self.ring.hand_over(self.queued, 0);
+        self.queued = self.ring.queued();
+        self.portion.handed_over(|| self.ring.has_completions());
     }
 }
 
@@ -49,13 +60,16 @@ impl Backend for UringBackend {
 
     #[inline]
     fn submit(&mut self, transfer: &Transfer) {
+        if self.queued >= self.portion.most() {
+            self.hand_over();
+        }
         self.ring.push(transfer);
-        self.queued = true;
+        self.queued += 1;
     }
 
     #[inline]
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), BackendError> {
-        if !self.queued {
+        if self.queued == 0 {
             // Completions that are there already cost no system call.
             self.ring.reap(done);
             if !done.is_empty() {
@@ -67,7 +81,7 @@ impl Backend for UringBackend {
             Wait::ForOne => self.ring.enter(self.batch.min(self.ring.in_flight()), None),
             Wait::ForOneOrNs(nanos) => self.ring.enter(1, Some(nanos)),
         };
-        self.queued = false;
+        self.queued = 0;
         self.ring.reap(done);
         entered.map_err(|source| BackendError {
             backend: "io_uring",
