@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -240,6 +241,11 @@ def test_words_and_hours_are_refused_where_systemd_would_and_only_there(tmp_path
         (["add", "x", "--", "schedule", "list"], "and no schedule"),
         (["add", "x", "--", "rnu"], "did you mean run"),
         (["add", "x", "--cron", "--print", "--", "run", "x"], "choose one"),
+        (["add", "x", "--", "serve"], "runs until it is stopped"),
+        (["add", "x", "--", "run", "-c1M", "--bogus", "x"], "unknown option '--bogus'"),
+        (["add", "x", "--", "run", "none.dat"], "'none.dat' does not exist"),
+        (["add", "x", "--", "sweep", "--depht", "1", "-c1M", "x"], "--depht"),
+        (["add", "x", "--", "trend", "12", "--alrt"], "--alrt"),
         (["list", "--folder", "none"], "there is no folder none"),
         (["remove", "x", "--folder", "."], "there is no schedule x"),
     ],
@@ -248,3 +254,13 @@ def test_what_is_wrong_is_told(words: list[str], told: str, tmp_path: Path) -> N
     done = command("schedule", *words, cwd=tmp_path)
     assert (done.returncode, told in done.stderr) == (3, True), done.stderr
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_load_that_the_guard_would_refuse_each_night_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "theirs.dat").write_bytes(os.urandom(1 << 20))
+    for verb in (["run"], ["sweep", "--depth", "1..2"]):
+        words = [*verb, "-w100", "theirs.dat"]
+        done = command("schedule", "add", "x", "--folder", "units", "--", *words, cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert "neither diskspd nor fathom made" in done.stderr
+    assert not (tmp_path / "units").exists()

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,7 +18,7 @@ import fathom
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.login import checked_credentials
-from fathom.cli.verbs import VERBS
+from fathom.cli.verbs import VERBS, load
 from fathom.cli.views.runs import console, text_table
 from fathom.schedule import (
     cron_line,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _CREDENTIALS = "--credentials"
+_ENDLESS = ("serve", "fleet")
 
 app = typer.Typer(
     help="Write systemd timers and cron lines for a measurement that repeats.",
@@ -87,6 +89,7 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
         fail("--cron prints a line, and --print the units: choose one of them", EXIT_INVALID)
     try:
         plan = _plan(name, when, command)
+        _check_that_it_runs(command)
         if cron:
             typer.echo(cron_line(plan))
             return
@@ -102,7 +105,8 @@ def add(  # noqa: PLR0913 - Each is an option of the command.
     control = _control()
     typer.echo("to begin, and to end:")
     typer.echo(f"  {control} daemon-reload && {control} enable --now {_shown_timer(name)}")
-    undo = f"fathom schedule remove {shlex.quote(name)}"
+    there = "" if folder is None else f" --folder {shlex.quote(str(folder))}"
+    undo = f"fathom schedule remove {shlex.quote(name)}{there}"
     typer.echo(f"  {control} disable --now {_shown_timer(name)} && {undo}")
 
 
@@ -136,6 +140,10 @@ def remove(name: _Name, *, folder: _Folder = None) -> None:
 
 def _plan(name: str, when: str, command: list[str]) -> Schedule:
     verb = command[0]
+    if verb in _ENDLESS:
+        fail(
+            f"fathom {verb} runs until it is stopped: write a service for it instead", EXIT_INVALID
+        )
     if verb == "schedule":
         fail("a schedule runs a verb that measures or judges, and no schedule", EXIT_INVALID)
     if verb not in VERBS:
@@ -157,6 +165,41 @@ def _plan(name: str, when: str, command: list[str]) -> Schedule:
     return plan_schedule(
         name, when, command, program=_program(), folder=Path.cwd(), environment=environment
     )
+
+
+def _check_that_it_runs(command: list[str]) -> None:
+    """End as the verb itself would if it refuses its arguments, or the guard its load."""
+    verb, *arguments = command
+    loaded = load(verb)
+    with loaded.make_context(f"fathom {verb}", [*arguments]):
+        pass
+    can_foresee = any(one.name == "dry_run" for one in loaded.params)
+    if not can_foresee or _is_of_saved_runs(verb, arguments) or _names_a_server(arguments):
+        return
+    done = subprocess.run(  # noqa: S603 - This program.
+        [*_program(), verb, "--dry-run", *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        # Of a single run, the guard's words are part of what it foresees.
+        said = done.stderr.strip() or done.stdout.strip().splitlines()[-1].strip()
+        reason = said.removeprefix("error: ")
+        fail(f"this would not run today, and is not scheduled: {reason}", done.returncode)
+
+
+def _is_of_saved_runs(verb: str, arguments: list[str]) -> bool:
+    """Whether what is measured, or only read, stands in the store."""
+    if verb == "compare":
+        return "--run" not in arguments
+    return "--resume" in arguments or any(one.startswith("@") for one in arguments)
+
+
+def _names_a_server(arguments: list[str]) -> bool:
+    """Whether a target is served by address: its server need not be there now."""
+    return any("://" in one or one.startswith("\\\\") for one in arguments)
 
 
 def _with_whole_paths(command: list[str]) -> list[str]:
