@@ -37,9 +37,7 @@ impl Resolver<'_> {
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
                 let remedy = match why.kind {
-                    Kind::NotFound if name.is_of_files() => {
-                        "create it with -c<size>, or correct the address"
-                    }
+                    // A file that is missing is known to be; this is the host, the share or the folder.
                     Kind::NotFound => "correct the address",
                     Kind::Credentials => "give the right user and password with --credentials=FILE",
                     Kind::Denied if name.has_users() && name.is_of_files() => {
