@@ -61,6 +61,7 @@ THIN = {
     "constant_data",
     "compressible_data",
     "unwritten_extents",
+    "allocating_writes",
     "extents_changed",
 }
 

@@ -49,6 +49,7 @@ WARNINGS = (
     ("cpu_contended", "Other processes used 1.04 of 2 CPUs."),
     ("stalled", "A thread waited 1.52 s for one I/O."),
     ("constant_data", "64 of 64 places repeat one pattern."),
+    ("allocating_writes", "20.0 % of the 1 GiB that are written have no blocks of their own yet."),
     ("compressible_data", "LZ4 makes the data of 64 places 4.0 times shorter."),
 )
 

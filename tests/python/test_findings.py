@@ -116,6 +116,19 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "stalled": ([fabricated(warnings=[("stalled", "It was so.")])], None),
     "extents-changed": ([fabricated(warnings=[("extents_changed", "It was so.")])], None),
     "constant-data": ([fabricated(warnings=[("constant_data", "It was so.")])], None),
+    "allocating-writes": (
+        [
+            fabricated(
+                warnings=[
+                    (
+                        "allocating_writes",
+                        "20.0 % of the 1 GiB that are written have no blocks of their own yet.",
+                    )
+                ]
+            )
+        ],
+        None,
+    ),
     "compressible-data": (
         [fabricated(warnings=[("compressible_data", "LZ4 makes it 4.0 times shorter.")])],
         None,

@@ -181,6 +181,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "stalled": lambda: _warned("stalled"),
     "extents-changed": lambda: _warned("extents_changed"),
     "constant-data": lambda: _warned("constant_data"),
+    "allocating-writes": lambda: _warned("allocating_writes"),
     "compressible-data": lambda: _warned("compressible_data"),
     "cached-by-device": lambda: _warned("small_working_set"),
     "network-share": lambda: _warned("network_share"),

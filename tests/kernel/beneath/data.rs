@@ -35,6 +35,23 @@ fn data_that_devices_may_shrink_are_told_and_random_ones_are_not() {
 }
 
 #[test]
+fn writes_that_have_to_find_blocks_are_told_and_writes_over_data_are_not() {
+    const WRITES: &str = "-b4K -r -o4 -Su -w100 -Zr --overwrite";
+    let bench = Bench::new();
+    let file = bench.path("sparse.dat");
+    let bytes = 80 * MIB;
+    std::fs::File::create(&file).unwrap().set_len(bytes as u64).unwrap();
+    let told = measure(&bench, WRITES, &file);
+    if super::answered_by(&told) != "device" {
+        return skip("files of this checkout do not lie on a disk");
+    }
+    assert!(evidence(&told, "allocating_writes").contains("100.0 % of the 80 MiB"), "{told}");
+    fill(&file, bytes);
+    let clean = measure(&bench, WRITES, &file);
+    assert!(!is_told(&clean, "allocating_writes"), "{:?}", warnings(&clean));
+}
+
+#[test]
 fn so_little_that_a_cache_may_hold_it_is_told_where_it_is_read_over_and_over() {
     let bench = Bench::new();
     let file = bench.path("small.dat");

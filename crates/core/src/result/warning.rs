@@ -67,6 +67,8 @@ pub enum WarningKind {
     PageCache,
     /// Blocks that were never written were read; they are answered without touching the disk.
     UnwrittenExtents,
+    /// Blocks that are written have no place of their own yet: the first write to each also allocates one.
+    AllocatingWrites,
     /// The target holds only zeros, which devices may store without writing.
     AllZeroData,
     /// Several threads read the same sequential blocks.

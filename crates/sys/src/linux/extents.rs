@@ -9,7 +9,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
 
-/// How the bytes of a range are backed; the three parts add up to the range.
+/// How the bytes of a range are backed; the first three parts add up to the range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backing {
     /// Bytes with data behind them.
@@ -18,6 +18,9 @@ pub struct Backing {
     pub unwritten_bytes: u64,
     /// Bytes of holes, and beyond the end of the file.
     pub hole_bytes: u64,
+    /// Of those with data: bytes in blocks that other files, or other places of this one, have as well. None
+    /// where the file system keeps no map of extents.
+    pub shared_bytes: u64,
 }
 
 impl Backing {
@@ -51,6 +54,7 @@ const FS_IOC_FIEMAP: libc::c_ulong = 0xC020_660B;
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 1;
 const EXTENT_UNWRITTEN: u32 = 0x800;
+const EXTENT_SHARED: u32 = 0x2000;
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -123,6 +127,7 @@ fn mapped_backing(file: &File, range: &Range<u64>) -> io::Result<Backing> {
 fn add_extent(sum: &mut Backing, flags: u32, bytes: u64) {
     if flags & EXTENT_UNWRITTEN == 0 {
         sum.written_bytes += bytes;
+        sum.shared_bytes += if flags & EXTENT_SHARED == 0 { 0 } else { bytes };
     } else {
         sum.unwritten_bytes += bytes;
     }
@@ -135,6 +140,7 @@ fn without_tail(file: &File, range: &Range<u64>, mut sum: Backing) -> io::Result
     let from_unwritten = excess.min(sum.unwritten_bytes);
     sum.unwritten_bytes -= from_unwritten;
     sum.written_bytes = sum.written_bytes.saturating_sub(excess - from_unwritten);
+    sum.shared_bytes = sum.shared_bytes.min(sum.written_bytes);
     sum.hole_bytes += excess;
     Ok(sum)
 }

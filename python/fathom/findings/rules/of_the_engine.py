@@ -118,6 +118,18 @@ RULES = (
         ),
         place=125,
     ),
+    # It asked the file system for its map of the file.
+    Rule(
+        "allocating-writes",
+        "Writes have to find blocks first",
+        "SNIA SSS PTS 2.0.2: purge and preconditioning; the engine's warning allocating_writes",
+        _warned("likely", "allocating_writes"),
+        fires_when=(
+            "At least 5 % of what is written lie in holes, in blocks that were reserved and never "
+            "written, or in blocks that other files share, on a file system that writes in place."
+        ),
+        place=127,
+    ),
     # It knows what it read.
     Rule(
         "cached-by-device",

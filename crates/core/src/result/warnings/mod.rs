@@ -3,6 +3,7 @@
 //! [`before`] looks at the targets, [`after`] at what was measured. Each warning is raised on
 //! numbers, never on suspicion, and names a remedy that is not already in use.
 
+mod allocation;
 mod beneath;
 mod blocks;
 pub(super) mod caching;
@@ -35,19 +36,32 @@ pub use still::{explain, stood_still};
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
 ///
-/// Only reads are in question, and the targets are only read. A file that is not there, or cannot
+/// The targets are only read. A file that is not there, or cannot
 /// be opened, raises none. Files that are made for a time span must have been made before; where
 /// that happens between time spans, use [`before_span`].
 #[must_use]
 pub fn before(plan: &Plan) -> Vec<Warning> {
-    let mut seen = Vec::new();
-    plan.spans.iter().flat_map(|span| data::warnings(plan, span, &mut seen, &|_| {})).collect()
+    let mut looked = Looked::default();
+    plan.spans.iter().flat_map(|span| of_span(plan, span, &mut looked, &|_| {})).collect()
 }
 
 /// Doubts about what the targets of one time span hold; each look that may hang is told to `sink`.
 #[must_use]
 pub fn before_span(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> Vec<Warning> {
-    data::warnings(plan, span, &mut Vec::new(), sink)
+    of_span(plan, span, &mut Looked::default(), sink)
+}
+
+/// Stretches that were looked at already, for what is read and for what is written.
+#[derive(Default)]
+struct Looked {
+    read: data::SeenRanges,
+    written: data::SeenRanges,
+}
+
+fn of_span(plan: &Plan, span: &SpanPlan, looked: &mut Looked, sink: EventSink<'_>) -> Vec<Warning> {
+    let mut warnings = data::warnings(plan, span, &mut looked.read, sink);
+    warnings.extend(allocation::warnings(span, &mut looked.written, sink));
+    warnings
 }
 
 /// Doubts about what was measured, in the order of the time spans.

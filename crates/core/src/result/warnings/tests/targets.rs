@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use fathom_sys::contract::file::PositionedIo;
+use fathom_sys::space;
 
 use super::{Case, direction, has, lacks};
 use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
@@ -94,9 +95,35 @@ fn data_that_compress_are_doubted_and_may_be_the_applications_own() {
     has(&found[0].remedy, &["data of the application", "-w100 -Zr"]);
 }
 
+/// Files in memory get memory, and some file systems give each write new blocks.
+fn keeps_its_blocks(file: &File) -> bool {
+    let answers =
+        [space::is_in_memory(file), space::is_served(file), space::allocates_each_write(file)];
+    answers.into_iter().all(|answer| answer.is_ok_and(|is_so| !is_so))
+}
+
 #[test]
-fn only_reads_are_in_question_and_each_stretch_once() {
-    let (mut case, _file) = on_file();
+fn writes_that_have_to_find_blocks_are_doubted_once_with_their_share() {
+    let (mut case, file) = on_file();
+    if !keeps_its_blocks(file.as_file()) {
+        return;
+    }
+    case.target().write_percent = 100;
+    case.plan.spans.push(case.plan.spans[0].clone());
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::AllocatingWrites]);
+    has(&found[0].evidence, &["100.0 % of the 1 MiB", "(1 MiB in holes)"]);
+    has(&found[0].remedy, &["-w100 -Zr", "-c1048576"]);
+    write(file.as_file(), 0, 15 * MIB / 16, 7);
+    has(&before(&case.plan)[0].evidence, &["6.2 %", "64 KiB in holes"]);
+    write(file.as_file(), 0, MIB, 7);
+    assert_eq!(before(&case.plan), []);
+}
+
+#[test]
+fn of_data_only_reads_are_in_question_and_each_stretch_once() {
+    let (mut case, file) = on_file();
+    write(file.as_file(), 0, MIB, 0);
     case.target().write_percent = 100;
     assert_eq!(before(&case.plan), []);
     case.target().write_percent = 99;
