@@ -1,7 +1,7 @@
 """Reports and exports for others to read: no host, serial number, path or user of the owner's.
 
 What is taken out gets a name of its own, the same wherever it stands (``host-1``, ``disk-1``,
-``path-1``), so that tables can still be joined and sides be told apart. Known values are found by
+``path-1``), so that tables can still be joined and sides distinguished. Known values are found by
 the fields that hold them and replaced in all texts; what looks like a path, a UUID or a world-wide
 name is replaced wherever it stands.
 """

@@ -57,7 +57,12 @@ impl Bench {
         Running { child, stderr, told }
     }
 
-    /// Runs with a JSON result, which must be complete.
+    /// Runs so many I/Os, where what they do is the subject and not how long it takes.
+    pub fn measure_ios(&self, ios: u32, args: &str) -> Value {
+        self.measure(&format!("-d60 --stop-ios={ios} {args}"))
+    }
+
+    /// Runs for a second with a JSON result, which must be complete.
     pub fn measure(&self, args: &str) -> Value {
         let output = self.run(&format!("-W0 -d1 -Rjson {args}"));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -169,7 +174,7 @@ pub fn backends(result: &Value) -> Vec<(String, String)> {
     threads.iter().map(backend).collect()
 }
 
-/// Whether the RAM disk can be read; if not, it is told why.
+/// Whether the RAM disk can be read; if not, it is reported why.
 pub fn has_ram_disk() -> bool {
     let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
     if size.trim().parse::<u64>().unwrap_or(0) < 131_072 {
@@ -184,7 +189,7 @@ pub fn has_ram_disk() -> bool {
     opened.is_ok()
 }
 
-/// Whether a run failed because an ordinary account has no room for so many outstanding I/Os, which is told:
+/// Whether a run failed because an ordinary account has no room for so many outstanding I/Os, and says so:
 /// neither for rings (`ulimit -l`) nor in the system's limit for libaio.
 pub fn has_no_room(stderr: &str) -> bool {
     let words = ["this account may lock", "fs.aio-max-nr"];
