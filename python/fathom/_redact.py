@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import re
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
@@ -161,7 +161,7 @@ def pseudonyms_of(rows: Iterable[Mapping[str, object]]) -> Pseudonyms:
     for row in rows:
         found.learn_fields(dict(row))
     # Who exports may have written their own names anywhere; these two are nobody's.
-    if (host := socket.gethostname()) != "localhost":
+    if (host := os.uname().nodename) != "localhost":
         found.learn("host", host)
     with suppress(KeyError, OSError):
         if (user := getpass.getuser()) != "root":

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use tempfile::TempDir;
 
 use crate::test_data::test_data;
 use crate::turns;
+
+/// The length of `t.dat`.
+const FILE_BYTES: u32 = 8 << 20;
 
 /// A folder of its own on the disk, with `t.dat` of 8 MiB in it.
 pub struct Bench {
@@ -22,7 +26,7 @@ impl Bench {
         turns::wait();
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let bench = Self { folder };
-        bench.fill("t.dat", 8 << 20);
+        bench.fill("t.dat", FILE_BYTES);
         bench
     }
 
@@ -32,7 +36,18 @@ impl Bench {
 
     /// Makes a file of test data, which may be written over.
     pub fn fill(&self, name: &str, bytes: u32) {
-        std::fs::write(self.path(name), test_data(7, bytes as usize)).unwrap();
+        static DATA: OnceLock<Vec<u8>> = OnceLock::new();
+        let data = DATA.get_or_init(|| test_data(7, FILE_BYTES as usize));
+        let bytes = bytes as usize;
+        let longer;
+        let data = match data.get(..bytes) {
+            Some(data) => data,
+            None => {
+                longer = test_data(7, bytes);
+                &longer
+            }
+        };
+        std::fs::write(self.path(name), data).unwrap();
     }
 
     pub fn command(&self, args: &str) -> Command {

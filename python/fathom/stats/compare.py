@@ -270,9 +270,10 @@ def _side(runs: Sequence[Values], pilot: int | None) -> Side:
     series = [np.atleast_1d(as_values(np.atleast_1d(np.asarray(run, float)))) for run in runs]
     if not series:
         raise ValueError("both sides need at least one run")
-    if min(float(one.min()) for one in series) < 0 or min(float(o.mean()) for o in series) <= 0:
+    rates = np.array([[one.sum() / one.size] for one in series])
+    if min(one.min() for one in series) < 0 or rates.min() <= 0:
         raise ValueError("rates and latencies to compare are above 0")
-    means = np.log([[float(one.mean())] for one in series])
+    means = np.log(rates)
     if len(means) > 1:
         return Side(means, pilot)
     (only,) = series
