@@ -31,11 +31,13 @@ SUITES ?= bookworm trixie
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_NO_CACHE_DIR := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start Python hundreds of times, which need not compile all of the lab each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
-# Made anew from nothing, so that it holds what is pinned and no more: what the lab needs, or all tools.
+# Made from nothing each time, so that it holds what is pinned and no more: what the lab needs, or all tools.
 $(BIN)/.lab: requirements.txt
 	$(call environment,requirements.txt)
 	touch $@
@@ -77,11 +79,23 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	$(BIN)/python scripts/supply_chain.py
 	$(BIN)/python scripts/lab_requirements.py --check
 
+# What changes the whole machine comes first, and what needs it for itself comes last. Between them most tests
+# wait for the seconds of their runs, so that those in Rust and in Python fit beside each other.
+define RUST_SUITE
+export RUST_TEST_THREADS=$(TEST_THREADS)
+cargo test --locked --no-fail-fast --lib --bins $(patsubst %,--test %,$(filter-out alone,$(RUST_TESTS)))
+suite=$$?
+cargo test --locked --doc && exit $$suite
+endef
+export RUST_SUITE
+RUST_TESTS := $(shell sed -n '/^\[\[test]]/{n;s/name = "\(.*\)"/\1/p}' crates/*/Cargo.toml)
 test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that need loop devices and mounts.
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --no-fail-fast
+	cargo test --locked --no-run
 	$(BIN)/maturin develop --quiet --locked
-	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"
-	$(BIN)/pytest -m alone
+	cargo test --locked --test alone
+	$(PYTHON) scripts/beside.py "$$RUST_SUITE" \
+		'$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"'
+	$(BIN)/pytest $$(grep -l 'mark\.alone' tests/python/test_*.py)
 	@$(MAKE) --no-print-directory fuzz
 
 fuzz: $(BIN)/.ready ## Fuzz all readers from the committed corpus (FUZZ_SECONDS=20 each; 0 leaves it out).
@@ -102,7 +116,7 @@ docs: $(BIN)/.ready ## Generate reference, manual page, usage and schema; build 
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs target/site
 	@echo "The site: target/site/index.html"
 
-bench: ## Speed and cost beside fio and bare loops, in turns (BENCH="--case zram-32-fio --pairs 9").
+bench: ## Speed and cost beside fio and bare loops, interleaved (BENCH="--case zram-32-fio --pairs 9").
 	cargo build --release --locked --bin diskspd
 	@$(PYTHON) benches/bench.py --diskspd $(DISKSPD) $(BENCH)
 

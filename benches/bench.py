@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure our own tool beside its peers, in turns, and judge the ratios.
+"""Measure our own tool beside its peers, interleaved, and judge the ratios.
 
     benches/bench.py [--case NAME ...] [--pairs 5] [--seconds 1] [--json FILE] [--strict]
 
@@ -141,7 +141,7 @@ def _measure(case: Case, options: argparse.Namespace) -> Outcome:
 
 
 def _best(case: Case, peers: list[Tool]) -> tuple[Tool | None, dict[str, float]]:
-    """Find the best peer; each runs some times, in turns, and its best figure counts."""
+    """Find the best peer; each runs some times, interleaved, and its best figure counts."""
     if len(peers) < 2:  # noqa: PLR2004 - There is nothing to choose.
         return (peers[0] if peers else None), {}
     figures: dict[str, list[float]] = {peer.name: [] for peer in peers}

@@ -1,4 +1,4 @@
-"""The cases: what is compared with what, by which figure, and which ratio is asked for."""
+"""The cases: what is compared with what, by which figure, and which ratio is requested."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _once(words: list[str]) -> Cost:
 
 
 def least(commands: dict[str, list[str]], turns: int) -> dict[str, Cost]:
-    """Return the least cost of each command, in turns."""
+    """Return the least cost of each command, interleaved."""
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(turns):
         for name, words in commands.items():

@@ -460,7 +460,7 @@ def _untrue(beneath: dict[str, Any], direction: str) -> str:
     sentence, asked = origin["sentence"], origin["asked"]
     found = re.match(r"(?:all )?of ([\d,]+) (?:reads|writes)", sentence)
     if found and int(found[1].replace(",", "")) != asked[f"{direction}_ios"]:
-        return f"{found[0]}, but {asked[f'{direction}_ios']} were asked for"
+        return f"{found[0]}, but {asked[f'{direction}_ios']} were requested"
     counted = [layer["seen"][name] for layer in beneath["layers"] if layer["seen"] is not None]
     own = beneath["process"][name] if beneath["process"] and direction == "read" else None
     if "came from any device" in sentence:

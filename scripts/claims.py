@@ -169,10 +169,10 @@ CLAIMS = (
         note=_BETWEEN,
     ),
     Claim(
-        "in turns",
-        "`compare --run`: equals in turns differ",
+        "interleaved",
+        "`compare --run`: interleaved equals differ",
         0.05,
-        claims_runs.equals_in_turns,
+        claims_runs.equals_interleaved,
     ),
     Claim(
         "power, one after the other",
@@ -185,10 +185,10 @@ CLAIMS = (
         note=_BETWEEN,
     ),
     Claim(
-        "power, in turns",
-        "`compare --run`: 5 % less in B, in turns, is called equal or better",
+        "power, interleaved",
+        "`compare --run`: 5 % less in B, interleaved, is called equal or better",
         0.05,
-        claims_runs.slowdown_in_turns,
+        claims_runs.slowdown_interleaved,
         runs=(5, 10, 20, 30),
         experiments=400,
         told="called worse",

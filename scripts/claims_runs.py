@@ -99,7 +99,7 @@ def _drawn(
     return 1000 * a, 1000 * (1 + change) * b
 
 
-def equals_in_turns(noise: Noise, runs: int, random: np.random.Generator) -> Outcome:
+def equals_interleaved(noise: Noise, runs: int, random: np.random.Generator) -> Outcome:
     """Try whether ``fathom compare --run`` finds a difference between equals."""
     a, b = _drawn(noise, runs, random, 0.0)
     found = compare_means([*a], [*b], in_turns=True, is_drawn=True)
@@ -137,8 +137,8 @@ def slowdown_one_after_the_other(noise: Noise, runs: int, random: np.random.Gene
     return _judged(RunComparison(found.metrics, {}, None, ()).word("iops"))
 
 
-def slowdown_in_turns(noise: Noise, runs: int, random: np.random.Generator) -> Outcome:
-    """Try whether 5 % less is worse in turns, by its own test."""
+def slowdown_interleaved(noise: Noise, runs: int, random: np.random.Generator) -> Outcome:
+    """Try whether 5 % less is worse when interleaved, by its own test."""
     a, b = _drawn(noise, runs, random, -SLOWDOWN)
     found = compare_means([*a], [*b], in_turns=True, is_drawn=True)
     return _judged(RunComparison({"iops": found}, {}, None, ()).word("iops"))

@@ -230,7 +230,7 @@ class World:
         self.settle(path)
 
     def settle(self, path: Path) -> None:
-        """Note anew what stands where somebody wrote, after somebody changed the file."""
+        """Note again what stands where somebody wrote, after somebody changed the file."""
         state, held = self.state(path), path.read_bytes()
         now = {at: held[at : at + len(data)] for at, data in state.theirs.items()}
         kept = {at: data for at, data in now.items() if data.strip(b"\0")}
@@ -604,7 +604,7 @@ def through_mapping(world: World, path: Path, offset: int, data: bytes) -> None:
 
 
 def whole(world: World, path: Path, _offset: int, data: bytes) -> None:
-    """Write all of the file anew, in the same inode."""
+    """Write all of the file again, in the same inode."""
     path.write_bytes(data + WORDS)
     world.states[path.stat().st_ino] = State({0: data + WORDS})
 

@@ -5,7 +5,7 @@
 Each scenario has a folder with files of a user's own, a command, and the command that follows. The
 command is killed (SIGKILL, with all that it started) at a moment drawn over its whole life. Then
 the user's files must be as they were, result files whole, the store sound and no finished run lost;
-the next command must end well and leave nothing behind that nobody asked for.
+the next command must end well and leave nothing behind that nobody requested.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def check_files(scenario: Scenario, folder: Path) -> None:
 
 
 def check_rest(scenario: Scenario, folder: Path) -> None:
-    """See that nothing is left that nobody asked for."""
+    """See that nothing is left that nobody requested."""
     ours = {"output", "cache", "store.sqlite", "store.sqlite-wal", "store.sqlite-shm"}
     left = {path.name for path in folder.iterdir()} - set(USERS_OWN) - ours - scenario.leaves
     if left:

@@ -91,7 +91,9 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Hold the times that are told against the clock.")
+    parser = argparse.ArgumentParser(
+        description="Hold the times that are reported against the clock."
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("targets", nargs="*")
     parser.add_argument("--only", choices=VERBS)

@@ -12,7 +12,7 @@ with atheris.instrument_imports(include=["fathom"]):
     from fathom.tools.formats import FORMATS, read_source
     from imported import check, refused
 
-# Names by which the format of fio's logs is told, and one that tells nothing.
+# Names by which the format of fio's logs is recognised, and one that tells nothing.
 HEADS = (*FORMATS, "x", "job_clat.1.log", "job_bw.log")
 
 

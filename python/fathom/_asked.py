@@ -22,11 +22,11 @@ class AskedLoad:
     depth
         I/Os that each thread keeps outstanding (``-o``, ``-O``).
     block_bytes
-        Of an I/O; where sizes are mixed, their mean by the shares asked for.
+        Of an I/O; where sizes are mixed, their mean by the shares requested.
     write_percent, random_percent
         Shares of I/Os.
     is_paced
-        Whether a rate is asked for (``-g``, ``--rate``), or bursts (``-i``).
+        Whether a rate is requested (``-g``, ``--rate``), or bursts (``-i``).
 
     """
 
@@ -58,7 +58,7 @@ def asked_load(request: Mapping[str, Any]) -> AskedLoad:
 
 
 def _block_bytes(target: Mapping[str, Any]) -> float:
-    """Return the bytes of an I/O; where sizes are mixed, their mean by the shares asked for."""
+    """Return the bytes of an I/O; where sizes are mixed, their mean by the shares requested."""
     more = target.get("extensions", {})
 
     def mean(mix: Sequence[Mapping[str, int]]) -> float:

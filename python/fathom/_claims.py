@@ -50,7 +50,7 @@ WEAKENING = (
     "cpu-contended",
     "cpu-taken-away",
     "core-bound",
-    "stood-still",
+    "suspended",
     "noisy-neighbour",
     "not-steady",
     "burst-credits",

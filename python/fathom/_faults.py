@@ -16,7 +16,7 @@ class Fault:
     """I/Os on one target, of all threads, that went wrong in the same way.
 
     ``operation`` is ``read``, ``write``, ``fsync``, ``fdatasync`` or ``trim``; ``kind`` is the name
-    of the error, such as ``EIO``, or ``short`` if fewer bytes were transferred than asked for.
+    of the error, such as ``EIO``, or ``short`` if fewer bytes were transferred than requested.
     ``ios`` completed in the measured time, ``outside_ios`` before or after it. Short I/Os are part
     of the I/Os of their direction, failed ones are not.
     """

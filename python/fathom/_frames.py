@@ -1,7 +1,7 @@
 """Data frames: how results, sweeps and stores become tables of pandas, polars and Arrow.
 
 Whoever has rows inherits ``Tabular`` and names its tables; none of the libraries is needed before
-one is asked for, and none belongs to the package.
+one is requested, and none belongs to the package.
 """
 
 from __future__ import annotations

@@ -84,6 +84,6 @@ def must_answer(targets: Iterable[str | os.PathLike[str]], *, limit_s: float = _
 
         def look(path: str | os.PathLike[str] = target) -> None:
             with suppress(OSError, ValueError):
-                os.stat(path)  # noqa: PTH116 - A path that is none is told by who opens it.
+                os.stat(path)  # noqa: PTH116 - A path that is none is reported by who opens it.
 
         within(limit_s, f"look at '{os.fspath(target)}'", look)

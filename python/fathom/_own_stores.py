@@ -40,7 +40,7 @@ _noted: dict[str, None] = {}
 
 
 def default_store() -> Path:
-    """Return the file that is used if nothing else is asked for."""
+    """Return the file that is used if nothing else is requested."""
     return Path(_packages.platformdirs.user_data_dir("fathom", appauthor=False)) / "runs.sqlite"
 
 

@@ -42,7 +42,7 @@ def is_gone(noted: object, proc: Path = Path("/proc")) -> bool | None:
     if not noted.get("boot_id"):
         return None
     if noted["boot_id"] != _read(proc / "sys/kernel/random/boot_id"):
-        # The same machine, started anew since.
+        # The same machine, started again since.
         return True
     if noted.get("pid_namespace") != _namespace(proc):
         return None

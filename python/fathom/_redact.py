@@ -1,7 +1,7 @@
 """Reports and exports for others to read: no host, serial number, path or user of the owner's.
 
 What is taken out gets a name of its own, the same wherever it stands (``host-1``, ``disk-1``,
-``path-1``), so that tables can still be joined and sides be told apart. Known values are found by
+``path-1``), so that tables can still be joined and sides distinguished. Known values are found by
 the fields that hold them and replaced in all texts; what looks like a path, a UUID or a world-wide
 name is replaced wherever it stands.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import re
-import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
@@ -161,7 +161,7 @@ def pseudonyms_of(rows: Iterable[Mapping[str, object]]) -> Pseudonyms:
     for row in rows:
         found.learn_fields(dict(row))
     # Who exports may have written their own names anywhere; these two are nobody's.
-    if (host := socket.gethostname()) != "localhost":
+    if (host := os.uname().nodename) != "localhost":
         found.learn("host", host)
     with suppress(KeyError, OSError):
         if (user := getpass.getuser()) != "root":

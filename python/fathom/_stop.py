@@ -32,7 +32,7 @@ class KnownMean:
     """What is known of the mean IOPS behind the transient, at a level of confidence.
 
     ``precision_percent`` is half of the interval from ``iops_low`` to ``iops_high`` in percent of
-    the mean, ``precision_percent_limit`` what was asked for. ``effective_samples`` independent
+    the mean, ``precision_percent_limit`` what was requested. ``effective_samples`` independent
     intervals would know the mean as well as the correlated ones do. The transient, which is left
     out of this mean, began with the measured time, and had ``transient_iops`` in it.
     """

@@ -22,10 +22,7 @@ from fathom.experiments import repeat as repeating
 from fathom.experiments.assess import EFFORTS
 from fathom.experiments.assess import assess as assess_targets
 from fathom.experiments.axes import parse_axes
-from fathom.experiments.compare.interleaved import (
-    TurnsPlan,
-    compare_in_turns,
-)
+from fathom.experiments.compare import interleaved
 from fathom.experiments.compare.saved import (
     DEFAULT_METRICS,
     compare_runs,
@@ -251,13 +248,13 @@ def compare_interleaved(  # noqa: PLR0913 - All but the first two have defaults 
 
     """
     (a_words, mine), (b_words, other) = typed(split_words(a)), typed(split_words(b))
-    plan = TurnsPlan(tuple(a_words), tuple(b_words), tuple(metrics) or DEFAULT_METRICS)
+    plan = interleaved.TurnsPlan(tuple(a_words), tuple(b_words), tuple(metrics) or DEFAULT_METRICS)
     permission = type(mine)(
         mine.overwrite or other.overwrite, (*mine.allow_write, *other.allow_write)
     )
     with _opened(store) as opened:
         runner = NativeRunner(opened, permission=permission)
-        return compare_in_turns(
+        return interleaved.compare_interleaved(
             opened, runner, plan, label=label, on_progress=_told(on_progress, cancel)
         )
 

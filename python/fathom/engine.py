@@ -189,7 +189,7 @@ def permitted_job(
     allow_write: Sequence[str] = (),
     protect: Sequence[str | os.PathLike[str]] = (),
 ) -> tuple[list[str] | tuple[str, str], tuple[bool, list[str]], list[str]]:
-    """Return what the engine takes: what is asked for, what is allowed, and what is protected."""
+    """Return what the engine takes: what is requested, what is allowed, and what is protected."""
     asked, permission = _typed(args, overwrite=overwrite, allow_write=allow_write)
     allowed = (permission.overwrite, [*permission.allow_write])
     return _asked(asked), allowed, _protected(protect)
@@ -203,7 +203,7 @@ def _protected(more: Sequence[str | os.PathLike[str]]) -> list[str]:
 def _typed(
     args: Request | str | Sequence[str], *, overwrite: bool, allow_write: Sequence[str]
 ) -> tuple[Request | list[str], Permission]:
-    """Return what is asked for, and the permission that whoever calls this has given with it."""
+    """Return what is requested, and the permission that whoever calls this has given with it."""
     given = Permission(overwrite, tuple(allow_write))
     if not isinstance(args, Sequence):
         return args, given
@@ -215,7 +215,7 @@ def _typed(
 def _asked(
     args: Request | Sequence[str], known_as: Sequence[str] = ()
 ) -> list[str] | tuple[str, str]:
-    """Return what the engine is asked for: a request with the words that it is known by."""
+    """Return what is requested of the engine: a request with the words that it is known by."""
     if isinstance(args, Sequence):
         return split_words(args)
     # What was run stands in the result whole, also where no words of DiskSpd were typed.

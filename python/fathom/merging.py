@@ -25,7 +25,7 @@ def merge(results: Iterable[Result], *, tolerance: float = 0.01) -> Result:
     Raises
     ------
     FathomError
-        If they cannot be added: there is none, they were not asked for the same, or their load did
+        If they cannot be added: there is none, they did not request the same, or their load did
         not begin and end together (within ``tolerance``, a share of the measured time, or 50 ms;
         ``RunHandle.start`` takes an instant).
 

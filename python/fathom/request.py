@@ -25,7 +25,7 @@ _PROFILE_ALONE = 0
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A run as it was asked for: its load, and the settings beside it.
+    """A run as it was requested: its load, and the settings beside it.
 
     ``parse`` makes one of DiskSpd's arguments, ``run`` runs it, and ``Result.request`` gives what
     that was run. What a person types for one run alone, such as ``--overwrite``, is no part of it.

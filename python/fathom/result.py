@@ -37,6 +37,8 @@ __all__ = [
 
 # The version of the JSON format that is read here; the engine's constant has the same name.
 SCHEMA_VERSION = 1
+# Kinds of warnings of older results, by which nobody need look for two names.
+_RENAMED_KINDS = {"stood_still": "suspended"}
 
 # The histogram's layout and the rule of ranks are those of the engine (measure/latency.rs), so that
 # both faces name the same percentiles.
@@ -402,7 +404,7 @@ class Result(Tabular):
         _with_request(data)
         warnings = (
             Warning_(
-                kind=one["kind"],
+                kind=_RENAMED_KINDS.get(one["kind"], one["kind"]),
                 target=one["target"],
                 time_span=one["time_span"],
                 evidence=one["evidence"],
@@ -427,7 +429,7 @@ class Result(Tabular):
 
     @property
     def request(self) -> Request:
-        """What was asked for, whole: ``fathom.run(result.request)`` runs it again.
+        """What was requested, whole: ``fathom.run(result.request)`` runs it again.
 
         Of a result of an older version it has the load alone (``knows_options`` is false).
         """

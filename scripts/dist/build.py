@@ -342,7 +342,7 @@ KINDS = {"gnu": native, "musl": static, "wheel": wheel, "lab": lab_packages, "sd
 
 
 def main() -> int:
-    """Build what is asked for."""
+    """Build what is requested."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "target" / "dist")
     parser.add_argument("--work", type=Path, default=ROOT / "target" / "dist-work")

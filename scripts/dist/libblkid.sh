@@ -3,7 +3,7 @@
 #
 #     scripts/dist/libblkid.sh TARGET FOLDER        TARGET as zig names it, such as x86_64-linux-musl
 #
-# libblkid is under the LGPL 2.1 or later: who has the static binary may build it anew with another
+# libblkid is under the LGPL 2.1 or later: who has the static binary may build it again with another
 # libblkid by this script, with its source put into FOLDER/source (docs/artefacts.md).
 set -euo pipefail
 target=$1

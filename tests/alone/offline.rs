@@ -98,7 +98,7 @@ fn told(result: &Value, kind: &str) -> Vec<String> {
     found.map(|one| one["evidence"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The CPUs whose use is told, each of which must be shares of one whole.
+/// The CPUs whose use is reported, each of which must be shares of one whole.
 fn rows(result: &Value) -> Vec<u64> {
     let rows = result["time_spans"][0]["cpu"].as_array().unwrap().iter();
     let whole = |row: &Value| {

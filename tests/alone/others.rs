@@ -1,4 +1,4 @@
-//! Others that use the CPUs: a figure that they spoil is told as theirs, and one that they do not is not.
+//! Others that use the CPUs: a figure that they spoil is reported as theirs, and one that they do not is not.
 
 use std::fs::File;
 use std::io;

@@ -33,7 +33,7 @@ impl Drop for Lent {
     }
 }
 
-/// Exit code and all that is told.
+/// Exit code and all that is reported.
 fn run(folder: &Path, who: &[&str], args: &str) -> (Option<i32>, String) {
     let line = format!("./diskspd -W0 -d30 -b4K --stop-ios=20 {args} t.dat");
     let words: Vec<&str> = who.iter().copied().chain(line.split_whitespace()).collect();

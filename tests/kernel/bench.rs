@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
@@ -11,6 +12,9 @@ use tempfile::TempDir;
 
 use crate::test_data::test_data;
 use crate::turns;
+
+/// The length of `t.dat`.
+const FILE_BYTES: u32 = 8 << 20;
 
 /// A folder of its own on the disk, with `t.dat` of 8 MiB in it.
 pub struct Bench {
@@ -22,7 +26,7 @@ impl Bench {
         turns::wait();
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let bench = Self { folder };
-        bench.fill("t.dat", 8 << 20);
+        bench.fill("t.dat", FILE_BYTES);
         bench
     }
 
@@ -32,7 +36,18 @@ impl Bench {
 
     /// Makes a file of test data, which may be written over.
     pub fn fill(&self, name: &str, bytes: u32) {
-        std::fs::write(self.path(name), test_data(7, bytes as usize)).unwrap();
+        static DATA: OnceLock<Vec<u8>> = OnceLock::new();
+        let data = DATA.get_or_init(|| test_data(7, FILE_BYTES as usize));
+        let bytes = bytes as usize;
+        let longer;
+        let data = match data.get(..bytes) {
+            Some(data) => data,
+            None => {
+                longer = test_data(7, bytes);
+                &longer
+            }
+        };
+        std::fs::write(self.path(name), data).unwrap();
     }
 
     pub fn command(&self, args: &str) -> Command {
@@ -57,7 +72,12 @@ impl Bench {
         Running { child, stderr, told }
     }
 
-    /// Runs with a JSON result, which must be complete.
+    /// Runs so many I/Os, where what they do is the subject and not how long it takes.
+    pub fn measure_ios(&self, ios: u32, args: &str) -> Value {
+        self.measure(&format!("-d60 --stop-ios={ios} {args}"))
+    }
+
+    /// Runs for a second with a JSON result, which must be complete.
     pub fn measure(&self, args: &str) -> Value {
         let output = self.run(&format!("-W0 -d1 -Rjson {args}"));
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -169,7 +189,7 @@ pub fn backends(result: &Value) -> Vec<(String, String)> {
     threads.iter().map(backend).collect()
 }
 
-/// Whether the RAM disk can be read; if not, it is told why.
+/// Whether the RAM disk can be read; if not, it is reported why.
 pub fn has_ram_disk() -> bool {
     let size = std::fs::read_to_string("/sys/block/zram0/size").unwrap_or_default();
     if size.trim().parse::<u64>().unwrap_or(0) < 131_072 {
@@ -184,7 +204,7 @@ pub fn has_ram_disk() -> bool {
     opened.is_ok()
 }
 
-/// Whether a run failed because an ordinary account has no room for so many outstanding I/Os, which is told:
+/// Whether a run failed because an ordinary account has no room for so many outstanding I/Os, and says so:
 /// neither for rings (`ulimit -l`) nor in the system's limit for libaio.
 pub fn has_no_room(stderr: &str) -> bool {
     let words = ["this account may lock", "fs.aio-max-nr"];

@@ -141,7 +141,7 @@ fn a_file_of_write_data_is_looked_for_without_waiting() {
         vec![target]
     };
     assert!(only_error(with_data()).1.contains("cannot be read"));
-    // Opening a pipe would wait for a writer for ever.
+    // Opening a pipe would wait for a writer forever.
     assert!(run("mkfifo", &[data.to_str().expect("a plain name")]));
     assert!(only_error(with_data()).1.contains("not a regular file"));
     std::fs::remove_file(&data).expect("the pipe");

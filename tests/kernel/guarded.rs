@@ -64,7 +64,7 @@ fn must_be_refused(device: &str, image: &Path, word: &str) {
     assert_eq!(somebodys_blocks(image), before, "blocks of {device} changed");
 }
 
-/// The option that gives leave to write to a device or a partition.
+/// The option that permits writing to a device or a partition.
 fn leave(device: &str) -> String {
     let name = device.trim_start_matches("/dev/");
     let units = std::fs::read_to_string(format!("/sys/class/block/{name}/size")).unwrap();
@@ -73,7 +73,7 @@ fn leave(device: &str) -> String {
 
 fn must_be_readable(device: &str) {
     for load in ["-r -o4 -Su", "-o1 -t2 -T1M", "-r -Sm"] {
-        let result = Bench::new().measure(&format!("-b4K {load} {device}"));
+        let result = Bench::new().measure_ios(200, &format!("-b4K {load} {device}"));
         assert!(ios(&result) > 0, "{load}");
     }
 }
@@ -101,7 +101,7 @@ fn a_mounted_device_is_read_but_never_written() {
     assert!(code == Some(2) && words.contains("ext2"), "{words}");
     let before = held(device.image());
     let args = format!("-b4K -w100 --overwrite {} {}", device.leave(), device.name());
-    Bench::new().measure(&args);
+    Bench::new().measure_ios(500, &args);
     assert_ne!(held(device.image()), before);
 }
 
@@ -153,7 +153,7 @@ fn a_disk_with_a_mounted_partition_is_read_but_never_written() {
     // Its neighbour is nobody's, and writing there leaves the mounted one alone.
     let before = somebodys_blocks(device.image());
     let leave = leave(&second);
-    let result = Bench::new().measure(&format!("-b4K -w100 -r -Su {leave} {second}"));
+    let result = Bench::new().measure_ios(500, &format!("-b4K -w100 -r -Su {leave} {second}"));
     assert!(ios(&result) > 0);
     assert_eq!(somebodys_blocks(device.image()), before, "the mounted partition changed");
 }

@@ -164,7 +164,7 @@ fn a_result_that_somebody_has_edited_was_replaced() {
     assert_eq!(bench.run(&args).status.code(), Some(0));
 }
 
-/// Where the result is, as it is told.
+/// Where the result is, as it is reported.
 fn kept(told: &str) -> PathBuf {
     let from = told.find("the result is in '").map(|at| at + "the result is in '".len()).unwrap();
     told[from..].split('\'').next().unwrap().into()

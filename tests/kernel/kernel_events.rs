@@ -91,7 +91,7 @@ fn processes_of_the_measured_time_are_counted() {
     if !entry(&events, "process_end")["count"].is_null() {
         at_least(&events, "process_end", 40);
     }
-    assert_eq!(entry(&events, "thread_start"), &Value::Null, "it was not asked for");
+    assert_eq!(entry(&events, "thread_start"), &Value::Null, "it was not requested");
 }
 
 #[test]

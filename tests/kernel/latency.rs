@@ -1,4 +1,4 @@
-//! The latency that is told, on a target whose latency is known.
+//! The latency that is reported, on a target whose latency is known.
 
 #[path = "../support/slow_fs.rs"]
 pub mod slow_fs;

@@ -220,7 +220,7 @@ fn an_engine_that_cannot_trim_is_refused_and_never_chosen() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && stderr.contains("libaio"), "{stderr}");
     if fathom_sys::ring::probe().is_ok() {
-        let result = bench.measure("-x -o4 -w50 --trim=10 t.dat");
+        let result = bench.measure_ios(500, "-x -o4 -w50 --trim=10 t.dat");
         let backend = &result["time_spans"][0]["threads"][0]["backend"];
         assert_eq!(backend["name"], "io_uring");
         assert!(backend["fallback"].as_str().unwrap().contains("libaio"), "{backend}");
@@ -258,7 +258,7 @@ fn patterns_and_mixes_change_their_ranges_only() {
         "-w100 -rs30 -B2M:1M --block-mix=1000:50,3K:50",
     ] {
         let before = bytes(&bench.path("t.dat"));
-        let result = bench.measure(&format!("-b4K -o4 -Zr {args} t.dat"));
+        let result = bench.measure_ios(2_000, &format!("-b4K -o4 -Zr {args} t.dat"));
         let after = bytes(&bench.path("t.dat"));
         let (from, to) = (2 << 20, 3 << 20);
         assert!(before[..from] == after[..from] && before[to..] == after[to..], "{args}");

@@ -12,7 +12,7 @@ fn written(args: &str) -> Vec<Vec<u8>> {
     std::fs::write(bench.path("w.dat"), vec![0xA5; FILE]).unwrap();
     bench.fill("source.bin", 10_000);
     let before = bytes(&bench.path("w.dat"));
-    bench.measure(&format!("-w100 -b4K -o4 --overwrite {args} w.dat"));
+    bench.measure_ios(2_048, &format!("-w100 -b4K -o4 --overwrite {args} w.dat"));
     let after = bytes(&bench.path("w.dat"));
     assert_eq!(before.len(), after.len());
     let blocks = before.chunks(BLOCK).zip(after.chunks(BLOCK));
@@ -72,7 +72,7 @@ fn nothing_outside_the_range_is_changed() {
     let bench = Bench::new();
     for args in ["-r", "-s", "-si -t2", "-rs50", "-p -o4", "-r1 -b1000"] {
         let before = bytes(&bench.path("t.dat"));
-        bench.measure(&format!("-b4K -B1M:2M -w100 -Zr {args} t.dat"));
+        bench.measure_ios(1_000, &format!("-b4K -B1M:2M -w100 -Zr {args} t.dat"));
         let after = bytes(&bench.path("t.dat"));
         let (from, to) = (1 << 20, 3 << 20);
         assert!(before[..from] == after[..from], "{args}: something before the base changed");
@@ -86,7 +86,7 @@ fn reading_changes_nothing() {
     let bench = Bench::new();
     let before = bytes(&bench.path("t.dat"));
     for args in ["-r", "-Su -b4K", "-Sm", "-o1", "-x -Su"] {
-        bench.measure(&format!("{args} t.dat"));
+        bench.measure_ios(1_000, &format!("{args} t.dat"));
     }
     assert!(before == bytes(&bench.path("t.dat")));
 }

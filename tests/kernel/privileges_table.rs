@@ -62,7 +62,7 @@ const NODEV: &str = r#"
 mount -t tmpfs -o nodev tmpfs closed && cp -a "$1" closed/disk && shift && exec "$@"
 "#;
 
-/// The rows of the table: feature and what is told.
+/// The rows of the table: feature and what is reported.
 fn table() -> BTreeMap<String, String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/privileges.md");
     let page = fs::read_to_string(page).unwrap();
@@ -111,7 +111,7 @@ fn device() -> Option<String> {
     })
 }
 
-/// What is told without it; nothing if that cannot be taken away here.
+/// What is reported without it; nothing if that cannot be taken away here.
 fn told(folder: &Path, without: &str, args: &str) -> Option<String> {
     let without = match without.split_once(' ') {
         _ if without == "NODEV" => format!("unshare --mount sh nodev.sh {}", device()?),

@@ -1,4 +1,4 @@
-//! Rates are delivered as they were asked for, and what they hide is told.
+//! Rates are delivered as they were requested, and what they hide is reported.
 
 use std::time::Duration;
 

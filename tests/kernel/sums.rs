@@ -178,7 +178,7 @@ fn live_figures_are_told_once_a_second_and_leave_the_result_alone() {
         words.map(|word| word.parse().unwrap()).collect()
     };
     assert_eq!(column(0), [1.0, 2.0, 3.0], "{stderr}");
-    // The last second is told too, so that nothing is missing but what completed at its very end.
+    // The last second is reported too, so that nothing is missing but what completed at its very end.
     let (sum, all) = (column(2).iter().sum::<f64>(), ios(&result) as f64);
     assert!(sum > 0.0 && (sum - all).abs() <= 8.0, "{sum} of {all}");
     let (mib, ios, p50, p99, p999, queue) =

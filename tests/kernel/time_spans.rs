@@ -72,7 +72,7 @@ fn each_time_span_has_results_of_its_own_targets_and_the_totals_are_their_sum() 
     for number in [1, 2] {
         assert_eq!(text.matches(&format!("\nResults for timespan {number}:\n")).count(), 1);
     }
-    // Latency was asked for in the first one only.
+    // Latency was requested in the first one only.
     let second_at = text.find("\nResults for timespan 2:\n").unwrap();
     assert!(text[..second_at].contains("Total latency distribution:"));
     assert!(!text[second_at..].contains("Total latency distribution:"));

@@ -48,7 +48,7 @@ fn good_data_raise_no_fault_in_any_order_by_any_engine_and_afterwards() {
         ("--block-mix=4K:50,12K:20,16K:30 -r -w50 -o8 -t2 --fsync=9", 4096),
         ("-b8K --read-pattern=sequential,range=0:1M --write-pattern=random -w50 -o8", 8192),
     ] {
-        let result = bench.measure(&format!("--verify {args} t.dat"));
+        let result = bench.measure_ios(8_000, &format!("--verify {args} t.dat"));
         let run = target(&result, 0);
         assert_eq!(faults(&run), [0; 5], "{args}: {}", result["verification"]);
         assert!(run["verified_blocks"] > 0, "{args}: {run:?}");
@@ -63,7 +63,7 @@ fn good_data_raise_no_fault_in_any_order_by_any_engine_and_afterwards() {
 #[test]
 fn without_verify_nothing_is_stamped_and_nothing_is_told() {
     let bench = Bench::new();
-    let result = bench.measure("-b4K -r -w100 t.dat");
+    let result = bench.measure_ios(2_000, "-b4K -r -w100 t.dat");
     assert!(result["verification"].is_null());
     let contents = bytes(&bench.path("t.dat"));
     assert!(contents.chunks(SECTOR_BYTES).all(|sector| Stamp::read(sector).is_err()));
@@ -198,17 +198,17 @@ fn a_killed_run_with_writes_in_flight_past_the_page_cache_leaves_no_fault() {
 #[test]
 fn a_file_that_this_tool_made_is_known_to_the_last_sector() {
     let bench = Bench::new();
-    bench.measure("-c4M -b4K new.dat");
+    bench.measure_ios(64, "-c4M -b4K new.dat");
     let made = bytes(&bench.path("new.dat"));
     for (file, args) in [("new.dat", "-c4M"), ("newer.dat", "-c4M"), ("new.dat", "")] {
-        let result = bench.measure(&format!("--verify {args} -b8K -r -w5 -o4 {file}"));
+        let result = bench.measure_ios(4_000, &format!("--verify {args} -b8K -r -w5 -o4 {file}"));
         let found = target(&result, 0);
         assert_eq!(found["unverifiable_blocks"], 0, "{file} {args}: {found:?}");
         assert_eq!(faults(&found), [0; 5], "{file} {args}");
-        // Made anew, so that the next turn begins with a file that is as it was made.
+        // Made again, so that the next turn begins with a file that is as it was made.
         std::fs::write(bench.path("new.dat"), &made).unwrap();
     }
-    bench.measure("--verify --verify-journal=w -c4M -b4K -r -g20i -w100 -o1 newest.dat");
+    bench.measure_ios(20, "--verify --verify-journal=w -c4M -b4K -r -w100 -o1 newest.dat");
     let (code, clean) = pass(&bench, "--verify-only=w");
     assert_eq!((code, target(&clean, 0)["verified_blocks"]), (Some(0), 1024));
     let good = bytes(&bench.path("newest.dat"));
@@ -235,7 +235,7 @@ fn a_file_that_this_tool_made_is_known_to_the_last_sector() {
 #[test]
 fn the_next_run_checks_the_stamps_of_the_one_before_it() {
     let bench = Bench::new();
-    bench.measure("--verify -b4K -w100 -o4 t.dat");
+    bench.measure_ios(4_096, "--verify -b4K -w100 -o4 t.dat");
     let mut contents = bytes(&bench.path("t.dat"));
     let clean = contents.clone();
     contents[5 * BLOCK + 600] ^= 0x80;
@@ -285,9 +285,9 @@ fn what_somebody_else_changes_during_the_run_is_found_by_the_run_itself() {
 fn a_file_that_lost_a_write_or_its_end_is_faulty_afterwards() {
     let bench = Bench::new();
     bench.fill("other.dat", 1 << 20);
-    bench.measure("--verify -b4K -w100 -o4 -f1M t.dat other.dat");
+    bench.measure_ios(2_048, "--verify -b4K -w100 -o4 -f1M t.dat other.dat");
     let before = bytes(&bench.path("other.dat"));
-    bench.measure("--verify -b4K -w100 -o4 -f1M t.dat other.dat");
+    bench.measure_ios(2_048, "--verify -b4K -w100 -o4 -f1M t.dat other.dat");
     let after = bytes(&bench.path("other.dat"));
     let mut lost = after.clone();
     lost[..BLOCK].copy_from_slice(&before[..BLOCK]);

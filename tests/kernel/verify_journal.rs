@@ -16,7 +16,7 @@ fn stderr(output: &Output) -> String {
 /// A folder with the journal `run.journal` of a run that has ended.
 fn bench() -> Bench {
     let bench = Bench::new();
-    bench.measure("--verify-journal=run.journal -b4K -r -w50 t.dat");
+    bench.measure_ios(6_000, "--verify-journal=run.journal -b4K -r -w50 t.dat");
     bench
 }
 
@@ -30,9 +30,9 @@ fn must_fail(bench: &Bench, args: &str, code: i32, words: &str) {
 #[test]
 fn the_journal_lies_beside_the_result_or_is_named_after_the_target() {
     let bench = Bench::new();
-    bench.measure("--verify -b4K t.dat");
+    bench.measure_ios(64, "--verify -b4K t.dat");
     assert!(bench.path("t.dat.verify-journal").exists());
-    bench.measure("--verify --json=result.json -b4K t.dat");
+    bench.measure_ios(64, "--verify --json=result.json -b4K t.dat");
     assert!(bench.path("result.json.verify-journal").exists());
 }
 
@@ -57,7 +57,7 @@ fn a_file_that_is_no_journal_is_left_alone() {
 #[test]
 fn the_journal_of_a_run_that_ended_is_written_over_and_that_of_a_killed_one_is_not() {
     let bench = bench();
-    bench.measure("--verify-journal=run.journal -b4K -r -w50 t.dat");
+    bench.measure_ios(500, "--verify-journal=run.journal -b4K -r -w50 t.dat");
     bench.start("--verify-journal=run.journal -b4K -r -w50 -W0 -d600 t.dat").kill();
     let again = "--verify-journal=run.journal -W0 -d1 -b4K -r -w50 t.dat";
     must_fail(&bench, again, 2, "did not end");
@@ -316,5 +316,5 @@ fn a_journal_with_data_of_others_was_replaced() {
         assert!(bytes(&path) == others, "{words}");
     }
     std::fs::write(&path, &whole).unwrap();
-    bench.measure("--verify-journal=run.journal -b4K -r -w50 t.dat");
+    bench.measure_ios(500, "--verify-journal=run.journal -b4K -r -w50 t.dat");
 }

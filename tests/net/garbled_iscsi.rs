@@ -140,7 +140,7 @@ fn wrong_words_have_their_kind() {
         ("another's tag", changed(8, 19, &[9]), Ok(0)),
         ("data beyond the end", changed(9, 40, &[1]), Ok(1)),
         ("data that leave a gap", changed(9, 43, &[4]), Ok(1)),
-        ("more data than asked for", changed(9, 6, &[4]), Ok(1)),
+        ("more data than requested", changed(9, 6, &[4]), Ok(1)),
         ("a unit of no kind", changed(8, 0, &[0x3a]), Ok(0)),
         ("a demand for data of a read", changed(8, 0, &[0x31]), Ok(0)),
         ("a server that leaves", changed(10, 0, &[0x26]), Ok(2)),

@@ -167,7 +167,7 @@ fn made(offset: u64, bytes: u64) -> Vec<u8> {
 pub struct Log {
     /// Operation, offset and length of each request, in order.
     pub requests: Vec<(String, u64, u64)>,
-    /// Whether each write asked for FUA, in order.
+    /// Whether each write requested FUA, in order.
     pub through: Vec<bool>,
     /// Most requests that were begun and not ended.
     pub outstanding_max: usize,

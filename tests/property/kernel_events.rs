@@ -47,7 +47,7 @@ fn example() -> RunResult {
     with(tracing, counts)
 }
 
-/// Titles, names and order are those of `DiskSpd`, which shows what was asked for and nothing else.
+/// Titles, names and order are those of `DiskSpd`, which shows what was requested and nothing else.
 #[test]
 fn the_text_has_diskspds_sections() {
     let text = result_text::write(&example());

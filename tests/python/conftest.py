@@ -121,10 +121,17 @@ def store(address: str) -> Iterator[Store]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def _own_stores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("own")
+
+
 @pytest.fixture(autouse=True)
-def _own_store(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_store(_own_stores: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep tests away from the user's own store."""
-    monkeypatch.setenv("FATHOM_STORE", str(tmp_path_factory.mktemp("own") / "store.sqlite"))
+    folder = _own_stores / str(next(_numbers))
+    folder.mkdir()
+    monkeypatch.setenv("FATHOM_STORE", str(folder / "store.sqlite"))
 
 
 @pytest.fixture

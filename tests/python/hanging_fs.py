@@ -28,7 +28,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class HangingFs:
-    """The mounted file system, and whether somebody asked for a name in it."""
+    """The mounted file system, and whether somebody looked up a name in it."""
 
     def __init__(self, folder: Path, device: int) -> None:
         """Speak through a device that is mounted on a folder."""

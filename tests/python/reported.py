@@ -10,7 +10,7 @@ import pytest
 from fabricated import fabricated
 from fathom.cli import main
 from fathom.experiments.axes import parse_axes
-from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
 from fathom.experiments.prepare import (
     Asked,
     Meter,
@@ -124,12 +124,12 @@ def saved_assessment(store: Store, name: str = "/mnt/new", evil: str = "") -> in
 
 
 def saved_comparison(store: Store) -> int:
-    """Compare two simulated devices in turns, of which B has a 1.25 times shorter service."""
+    """Compare two simulated devices interleaved, of which B has a 1.25 times shorter service."""
     truths = {"old": Truth(read_us=125.0, noise=0.01), "new": Truth(noise=0.01)}
     device = SimulatedStorage(store, truths)
     common = ("-b4K", "-r", "-Su", "-o8", "-d2", "-W0", "-L", "-D100")
     plan = TurnsPlan((*common, "old.dat"), (*common, "new.dat"), pilot=8, most=8, seed=1)
-    return compare_in_turns(store, device, plan).experiment_id
+    return compare_interleaved(store, device, plan).experiment_id
 
 
 def saved_preparations(store: Store, folder: Path) -> tuple[int, int, int]:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # More reads than an interpreter makes by itself in a test.
 READS_OF_A_RUN = 20_000
@@ -24,6 +32,27 @@ def diskspd() -> Path:
     if not found:
         raise FileNotFoundError("diskspd has not been built: run `cargo build` first")
     return max(found, key=lambda path: path.stat().st_mtime)
+
+
+@contextmanager
+def loop_device(device: Path, image: Path, *options: str) -> Iterator[None]:
+    """Attach a loop device over a file; skip where that cannot be.
+
+    Each file of tests has a device of its own, as files run at the same time.
+    """
+    losetup = shutil.which("losetup", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+    if losetup is None or os.geteuid() != 0:
+        pytest.skip(f"{device} needs root and losetup")
+    # The kernel makes the device if it is not there.
+    attached = subprocess.run(
+        [losetup, *options, device, image], check=False, capture_output=True, text=True
+    )
+    if attached.returncode:
+        pytest.skip(f"{device} cannot be attached here: {attached.stderr}")
+    try:
+        yield
+    finally:
+        subprocess.run([losetup, "-d", device], check=True)
 
 
 def begun(code: str, words: str, *args: str) -> subprocess.Popen[str]:

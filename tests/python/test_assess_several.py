@@ -117,7 +117,7 @@ def test_noise_keeps_a_target_from_being_told_worse(store: Store, folders: list[
     assert (texts["oltp"], texts["log"]) == ("247 IOPS at 518 ms", "32.4 ms")
 
 
-def test_each_load_is_measured_on_all_before_the_next_and_in_turns(
+def test_each_load_is_measured_on_all_before_the_next_and_interleaved(
     store: Store, folders: list[str]
 ) -> None:
     runner, _ = three(store, folders, sata=RAID, nas=RAID)

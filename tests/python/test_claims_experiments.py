@@ -14,7 +14,7 @@ from fathom.cli.views.comparison import show_comparison
 from fathom.cli.views.sweep import show_sweep
 from fathom.cli.views.tune import show_tune
 from fathom.experiments.axes import parse_axes
-from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
 from fathom.experiments.compare.saved import compare_runs
 from fathom.experiments.sweep.experiment import sweep
 from fathom.experiments.sweep.plan import plan_sweep
@@ -62,7 +62,7 @@ def compared(store: Store, a: Truth, b: Truth) -> TurnsComparison:
     arguments = ("-b4K", "-r", "-L", "-D100", "-d3", "-W0")
     plan = TurnsPlan((*arguments, "-o1", "a"), (*arguments, "-o1", "b"), pilot=4, most=6)
     runner = SimulatedStorage(store, {"a": a, "b": b}, size_bytes=64 * GIB)
-    return compare_in_turns(store, runner, plan)
+    return compare_interleaved(store, runner, plan)
 
 
 def told(found: Sweep | Tuning | TurnsComparison) -> Sequence[Claim]:

@@ -1,4 +1,4 @@
-"""A and B measured in turns: drift is no difference, and what is there is found."""
+"""A and B interleaved: drift is no difference, and what is there is found."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fathom.cli import main
 from fathom.experiments.compare._figures import compare_figures
 from fathom.experiments.compare.interleaved import (
     TurnsPlan,
-    compare_in_turns,
-    compared_in_turns,
-    resume_in_turns,
+    compare_interleaved,
+    compared_interleaved,
+    resume_interleaved,
 )
 from fathom.experiments.compare.saved import compare_runs
 from fathom.experiments.repeat import RepeatPolicy
@@ -104,7 +104,7 @@ def test_drift_that_fools_consecutive_repetitions_does_not_fool_turns() -> None:
     assert fooled >= 0.1 * SEEDS
 
 
-def test_in_turns_no_figure_of_many_differs_falsely_in_95_percent_of_the_comparisons() -> None:
+def test_interleaved_no_figure_of_many_differs_falsely_in_95_percent_of_the_comparisons() -> None:
     count, alarms = 200, 0
     for seed in range(count):
         random = np.random.default_rng([24, seed])
@@ -115,7 +115,7 @@ def test_in_turns_no_figure_of_many_differs_falsely_in_95_percent_of_the_compari
 
 
 @pytest.mark.parametrize("coefficient", [0.0, 0.3, 0.7, 0.9])
-def test_equals_in_turns_seldom_differ_however_much_neighbours_resemble_each_other(
+def test_equals_interleaved_seldom_differ_however_much_neighbours_resemble_each_other(
     coefficient: float,
 ) -> None:
     random = np.random.default_rng([22, int(10 * coefficient)])
@@ -125,7 +125,7 @@ def test_equals_in_turns_seldom_differ_however_much_neighbours_resemble_each_oth
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_a_slowdown_of_3_percent_is_found_in_turns_at_the_default_effort(
+def test_a_slowdown_of_3_percent_is_found_interleaved_at_the_default_effort(
     noise: tuple[float, float, float],
 ) -> None:
     count, found = 100, 0
@@ -179,7 +179,9 @@ def test_one_command_runs_both_by_turns_and_keeps_one_experiment(
 ) -> None:
     made = machine(monkeypatch, factor=0.97)
     told: list[Progress] = []
-    found = compare_in_turns(kept, NativeRunner(kept), PLAN, label="night", on_progress=told.append)
+    found = compare_interleaved(
+        kept, NativeRunner(kept), PLAN, label="night", on_progress=told.append
+    )
     pairs = [made.sides[at : at + 2] for at in range(0, len(made.sides), 2)]
     assert all(sorted(one) == ["a", "b"] for one in pairs)
     # Chance draws which comes first.
@@ -198,7 +200,7 @@ def test_one_command_runs_both_by_turns_and_keeps_one_experiment(
     assert experiment.outcome["metrics"]["iops"]["change"] == change.change
     assert told[-1].done == told[-1].expected == len(made.sides)
     # Later it is compared again, and never taken for one side.
-    again = compared_in_turns(kept, found.experiment_id)
+    again = compared_interleaved(kept, found.experiment_id)
     assert again == found
     with pytest.raises(InvalidRequestError, match="an A and a B already"):
         compare_runs(kept, f"e{found.experiment_id}", "1")
@@ -208,17 +210,17 @@ def test_what_is_asked_decides_how_many_runs_there_are(
     kept: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = machine(monkeypatch, noise=0.0005)
-    compare_in_turns(kept, NativeRunner(kept), PLAN)
+    compare_interleaved(kept, NativeRunner(kept), PLAN)
     calm = len(made.sides)
     assert calm == 2 * PLAN.pilot
     made = machine(monkeypatch, noise=0.02)
     plan = TurnsPlan(PLAN.a, PLAN.b, pilot=4, most=7, seed=1)
-    found = compare_in_turns(kept, NativeRunner(kept), plan)
+    found = compare_interleaved(kept, NativeRunner(kept), plan)
     assert (len(made.sides), found.is_precise) == (14, False)
     # The 99th percentile of all these runs is the same: its condition takes no more than the pilot.
     made = machine(monkeypatch, noise=0.02)
     plan = TurnsPlan(PLAN.a, PLAN.b, conditions=("p99>+5%",), pilot=4, most=7, seed=1)
-    found = compare_in_turns(kept, NativeRunner(kept), plan)
+    found = compare_interleaved(kept, NativeRunner(kept), plan)
     assert (len(made.sides), found.is_precise) == (8, True)
 
 
@@ -233,12 +235,12 @@ def test_a_killed_comparison_goes_on_with_whole_pairs(
     plan = TurnsPlan(PLAN.a, PLAN.b, relative_half_width=0.004, pilot=10, most=14, seed=1)
     first = machine(monkeypatch, at=die)
     with pytest.raises(Killed):
-        compare_in_turns(kept, NativeRunner(kept), plan)
+        compare_interleaved(kept, NativeRunner(kept), plan)
     # A process that is killed says nothing.
     kept.experiments.finish(1, "running")
     before = {run.id for run in kept.runs.list()}
     second = machine(monkeypatch)
-    found = resume_in_turns(kept, 1, NativeRunner(kept))
+    found = resume_interleaved(kept, 1, NativeRunner(kept))
     used = {*found.a_run_ids, *found.b_run_ids}
     # Half a pair has lost its neighbour; whole pairs are not run again.
     whole = len(first.sides) // 2 * 2
@@ -247,7 +249,7 @@ def test_a_killed_comparison_goes_on_with_whole_pairs(
     assert found.comparison is not None
     assert found.comparison.metrics["iops"].a_runs == 14
     with pytest.raises(InvalidRequestError, match="is complete"):
-        resume_in_turns(kept, 1, NativeRunner(kept))
+        resume_interleaved(kept, 1, NativeRunner(kept))
 
 
 def test_a_failure_ends_it_and_whole_pairs_are_compared(
@@ -258,7 +260,7 @@ def test_a_failure_ends_it_and_whole_pairs_are_compared(
             raise RunFailedError("the disk is gone", result_with(1))
 
     machine(monkeypatch, at=fail)
-    found = compare_in_turns(kept, NativeRunner(kept), PLAN)
+    found = compare_interleaved(kept, NativeRunner(kept), PLAN)
     assert found.failure is not None
     assert found.failure.endswith("the disk is gone")
     assert (len(found.a_run_ids), found.comparison is not None) == (3, True)
@@ -273,7 +275,7 @@ def test_a_plan_that_makes_no_sense_is_refused() -> None:
         TurnsPlan(("x",), ("x",), metrics=("p98",))
 
 
-def test_the_command_measures_in_turns_and_its_exit_code_tells_a_slowdown(
+def test_the_command_measures_interleaved_and_its_exit_code_tells_a_slowdown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def compare(*args: str) -> tuple[object, str, str]:

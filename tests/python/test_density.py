@@ -342,7 +342,7 @@ def test_files_take_the_place_of_databases(tmp_path: Path) -> None:
 
 
 class _Group:
-    """A control group of the test, which has a limit once it is asked for."""
+    """A control group of the test, which has a limit once it is requested."""
 
     def __init__(self, controller: str, old: dict[str, str], new: dict[str, str]) -> None:
         """Make one, of either version; without root or the controller there is none."""

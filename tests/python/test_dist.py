@@ -49,7 +49,7 @@ def test_the_sums_are_those_that_sha256sum_checks(build: ModuleType, artefacts: 
     words = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     done = subprocess.run(words, cwd=artefacts, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["one.tar.gz: OK", "one.tar.gz.cdx.json: OK"]
-    # What is signed or summed anew names itself never.
+    # What is signed or summed again names itself never.
     build.sums(artefacts)
     assert "SHA256SUMS" not in (artefacts / "SHA256SUMS").read_text()
 
@@ -344,4 +344,4 @@ def test_the_docs_have_the_rows_that_are_drawn() -> None:
     for kind in table.ARTEFACTS:
         cells = _row(page, kind.name)
         assert cells[1:3] == [kind.has, kind.needs]
-    assert table.written(page, "drawn anew").count("drawn anew") == 1
+    assert table.written(page, "drawn again").count("drawn again") == 1

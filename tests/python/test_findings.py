@@ -105,7 +105,7 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "not-enough-outstanding": (sweep((1, 10e3, 100.0), (2, 20e3, 100.0), (4, 38e3, 104.0)), None),
     "core-bound": ([fabricated(idle_percent=(0.3, 97.0), warnings=[CORE])], None),
     "cpu-taken-away": ([fabricated(warnings=[("cpu_offline", "CPU 1 was offline.")])], None),
-    "stood-still": ([fabricated(warnings=[("stood_still", "It did not run for 2.5 s.")])], None),
+    "suspended": ([fabricated(warnings=[("suspended", "It did not run for 2.5 s.")])], None),
     "not-the-device": (
         [fabricated(warnings=[("not_the_device", "Of 834,436 reads (3.2 GiB), 7 reached vda.")])],
         None,

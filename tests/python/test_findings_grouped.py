@@ -59,10 +59,10 @@ def test_the_worst_run_is_the_evidence_and_each_run_is_kept() -> None:
 
 def test_a_number_with_thousands_is_compared_as_a_number() -> None:
     found = find(
-        fabricated(warnings=[("stood_still", f"It did not run for {one} s.")])
+        fabricated(warnings=[("suspended", f"It did not run for {one} s.")])
         for one in ("9.5", "1,200", "80")
     )
-    (one,) = [one for one in found if one.rule == "stood-still"]
+    (one,) = [one for one in found if one.rule == "suspended"]
     assert "1,200 s" in one.evidence
 
 

@@ -191,7 +191,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "no-device-seen": lambda: _warned("device_unseen"),
     "page-cache": lambda: _warned("page_cache"),
     "cpu-taken-away": lambda: _warned("affinity_changed", "cpu_offline"),
-    "stood-still": lambda: _warned("stood_still"),
+    "suspended": lambda: _warned("suspended"),
     "null-data": lambda: _warned("all_zero_data"),
     "too-good": _quick_devices,
     "core-bound": _busy,
@@ -222,7 +222,7 @@ def test_a_rule_is_silent_on_ten_cases_near_to_its_own(name: str) -> None:
     assert name in fired(FIRES[name])
 
 
-def test_null_data_are_told_once_though_each_run_counts_anew() -> None:
+def test_null_data_are_told_once_though_each_run_counts_again() -> None:
     results = [
         fabricated(warnings=[("all_zero_data", f"{count} of 64 places hold only zeros.")])
         for count in (64, 50, 30)

@@ -50,7 +50,7 @@ def _message(sent: object, *more: bytes) -> bytes:
 
 
 def _asked(sent: dict[str, Any], *more: bytes) -> bytes:
-    """Return a whole conversation: the handshake, and what is asked for."""
+    """Return a whole conversation: the handshake, and what is requested."""
     return _message(_HANDSHAKE) + _message({**sent, "close": True}, *more)
 
 

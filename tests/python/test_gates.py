@@ -176,7 +176,7 @@ def test_of_1000_pairs_of_equals_at_most_5_percent_fail(limits: list[str]) -> No
 def test_too_little_effort_cannot_tell(runs: int) -> None:
     random = np.random.default_rng(23)
     sides = [1000 * np.exp(0.02 * random.standard_normal((2, 1, runs, 20))) for _ in range(50)]
-    # What a single run is worth is told by its seconds alone.
+    # What a single run is worth is known by its seconds alone.
     told = {
         judged_pair(
             a if runs == 1 else a.mean(axis=2), b if runs == 1 else b.mean(axis=2), ["iops>-1%"]

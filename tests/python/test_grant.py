@@ -9,9 +9,10 @@ from pathlib import Path
 
 import fathom
 import pytest
+from support import loop_device
 
 SESSION = "import os, sys; os.pwrite(os.open(sys.argv[1], os.O_WRONLY), b'theirs', 4096)"
-DEVICE = Path("/dev/loop5")
+DEVICE = Path("/dev/loop11")
 
 
 def write_in_a_session(target: Path) -> int:
@@ -28,7 +29,7 @@ def test_a_grant_makes_the_file_and_tells_the_targets_without_a_load(tmp_path: P
         span = grant.result.raw["time_spans"][0]
         assert (span["outcome"], span["measured_ns"], span["threads"]) == ("complete", 0, [])
         assert span["targets"][0]["path"] == str(target)
-        # What is asked for stands in the result as it was asked for.
+        # What is requested stands in the result as it was requested.
         assert grant.result.raw["request"]["profile"]["time_spans"][0]["duration_s"] == 600
 
 
@@ -77,12 +78,7 @@ def test_what_the_session_wrote_is_ours_and_what_others_wrote_is_not(tmp_path: P
 def test_while_a_grant_is_held_nobody_else_claims_the_device(tmp_path: Path) -> None:
     image = tmp_path / "image"
     image.write_bytes(bytes(1 << 20))
-    losetup = ["/usr/sbin/losetup", str(DEVICE), str(image)]
-    if os.geteuid() or not Path(losetup[0]).exists() or not DEVICE.exists():
-        pytest.skip("loop devices need root, losetup and /dev/loop5")
-    if subprocess.run(losetup, capture_output=True, check=False).returncode:
-        pytest.skip(f"{DEVICE} is in use, or loop devices are forbidden")
-    try:
+    with loop_device(DEVICE, image):
         with pytest.raises(fathom.RefusedError, match="allow-write"):
             fathom.WriteGrant(f"-w100 {DEVICE}")
         with fathom.WriteGrant(f"-w100 {DEVICE}", allow_write=[f"{DEVICE}:1048576"]):
@@ -91,5 +87,3 @@ def test_while_a_grant_is_held_nobody_else_claims_the_device(tmp_path: Path) -> 
             # Who only writes is not kept off.
             os.close(os.open(DEVICE, os.O_WRONLY))
         os.close(os.open(DEVICE, os.O_RDONLY | os.O_EXCL))
-    finally:
-        subprocess.run([losetup[0], "-d", str(DEVICE)], check=True)

@@ -72,7 +72,7 @@ def _data(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
 
 
 class Corpus:
-    """One file for each format, made when it is asked for."""
+    """One file for each format, made when it is requested."""
 
     def __init__(self, folder: Path) -> None:
         """Make them in this folder."""

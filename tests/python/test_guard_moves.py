@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KIB = 1 << 10
 MIB = 1 << 20
-LOOP = Path("/dev/loop7")
+LOOP = Path("/dev/loop12")
 _WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n"
 # At an odd place: neither a sector nor a page begins there.
 _AT = 300 * KIB + 77
@@ -213,7 +213,7 @@ def _on_loop(
     mount: tuple[str, ...] = ("mount",),
 ) -> Path | None:
     image = _image(folder, *words, bytes_=bytes_)
-    if image is None or not LOOP.exists():
+    if image is None:
         return None
     losetup = shutil.which("losetup") or "losetup"
     if subprocess.run([losetup, LOOP, image], check=False, capture_output=True).returncode:

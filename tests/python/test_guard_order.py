@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WORDS = b"Dear Ada, the engine weaves patterns just as the loom weaves flowers.\n" * 100
-# What is wrong, and how that is told.
+# What is wrong, and how that is reported.
 _WRONG = {
     "-b64K": "The file is too small",
     "-B1M": "is not before the end of its range",

@@ -54,7 +54,7 @@ def test_all_results_of_several_files_are_saved_and_told_one_by_one() -> None:
     assert len(lines) == len(labels()) == 3 + 8
     assert lines[0].startswith(f"{BLOG}: run 1: DiskSpd: ")
     assert lines[3] == f"{MARKS}: run 4: CrystalDiskMark 8.0.4: SEQ 1MiB (Q= 8, T= 1) read"
-    # The prose is counted, and shown where that is asked for.
+    # The prose is counted, and shown where that is requested.
     assert "lines outside of results" in errors
     _code, _output, shown = command("import", "--all-lines", "--again", BLOG)
     assert len(shown.splitlines()) > len(errors.splitlines())
@@ -181,7 +181,7 @@ def test_a_format_can_be_forced_and_the_formats_are_listed(tmp_path: Path) -> No
     assert (code, "there is no format 'nix'" in errors) == (3, True)
 
 
-# What a store gives a run anew, and what it knows of the file that it came from.
+# What a store gives a run again, and what it knows of the file that it came from.
 LOCAL = {"id", "saved_at_unix_s", "source_sha256", "source_position", "source_name"}
 
 

@@ -106,7 +106,7 @@ def test_what_is_something_else_is_refused_or_named(form: str, content: bytes) -
 def test_what_was_read_can_be_saved_or_is_refused(
     form: str, data: st.DataObject, one_store: Store
 ) -> None:
-    """Numbers that no column holds are told, and leave no half of a source in the store."""
+    """Numbers that no column holds are reported, and leave no half of a source in the store."""
     content = damaged(data, SAMPLES[form])
     reading = read_or_refused(content, form)
     if reading is None:
@@ -148,7 +148,7 @@ def test_each_cut_of_a_source_is_read_or_refused(form: str) -> None:
             assert reading is None
 
 
-# Each took minutes, or ended in a traceback, when a reader looked at it anew from each place.
+# Each took minutes, or ended in a traceback, when a reader looked at it again from each place.
 ENDLESS = {
     "rates of scripts": b"iops, " * 100_000,
     "parameters of scripts": b"Param " + b"-o 1, 1.0 iops, " * 100_000,

@@ -148,7 +148,7 @@ def test_the_same_content_is_imported_once(store: Store) -> None:
     assert store.imports.save(results, content, "copy of a") == []
     assert len(store.imports.save(results, content, "a", again=True)) == 1
     store.runs.delete([run.id for run in store.runs.list()])
-    # Its source went with the last run, and it can be imported anew.
+    # Its source went with the last run, and it can be imported again.
     assert store.imports.save(results, content, "a")
 
 

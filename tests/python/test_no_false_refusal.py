@@ -1,4 +1,4 @@
-"""No command that people publish, and none of our pages, needs leave to write to what it made."""
+"""No command that people publish, and none of our pages, needs permission to write what it made."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_mail_goes_through_sendmail(tmp_path: Path, monkeypatch: pytest.Monkey
     notify("mailto:ann@example.org", "IOPS fell\nBcc: evil@example.org", FACTS)
     head, _, body = (tmp_path / "mail").read_text().partition("\n\n")
     assert "To: ann@example.org" in head
-    # What is told begins no header of its own.
+    # What is reported begins no header of its own.
     assert "\nBcc:" not in head
     assert "run: 12" in body
     program.write_text("#!/bin/sh\necho no >&2; exit 75\n")

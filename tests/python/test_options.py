@@ -82,7 +82,7 @@ def inconsistencies() -> list[str]:
     # The form of tables and of files are both told by --format.
     several = {long: one for long, one in kinds.items() if len(one) > 1 and long != "--format"}
     found += [f"{long}: {sorted(one)}" for long, one in several.items()]
-    # What is a percentage of writes in one verb is a leave to write in no other.
+    # What is a percentage of writes in one verb is a permission to write in no other.
     found += [f"{letter}: {sorted(one)}" for letter, one in letters.items() if len(one) > 1]
     return found
 

@@ -168,7 +168,7 @@ def test_flipped_differences_are_those_of_all_signs() -> None:
 
 
 @pytest.mark.parametrize("pairs", [3, 4, 5, 6, 8, 10, 16])
-def test_equals_in_turns_on_a_steep_drift_differ_no_more_often_than_said(pairs: int) -> None:
+def test_equals_interleaved_on_a_steep_drift_differ_no_more_often_than_said(pairs: int) -> None:
     # By Student's test alone three pairs differed falsely in 25 %, five in 6 %.
     random = np.random.default_rng(9)
     wrong = 0

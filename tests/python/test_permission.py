@@ -118,7 +118,7 @@ def test_what_is_typed_stands_apart_from_the_arguments() -> None:
     assert typed(["-w1", "--overwrite", "x"]) == (["-w1", "x"], Permission(overwrite=True))
     both = ["--allow-write=a", "--allow-write=b=c", "x"]
     assert typed(both) == (["x"], Permission(allow_write=("a", "b=c")))
-    # What is wrongly written is told by the engine.
+    # What is wrongly written is reported by the engine.
     for wrong in ("--overwrite=1", "--allow-write=", "--allow-write"):
         assert typed([wrong, "x"]) == ([wrong, "x"], Permission())
     assert not _fathom.is_permission("overwrite")

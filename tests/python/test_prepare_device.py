@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,11 +22,12 @@ from fathom.experiments.prepare import (
 from fathom.runners import NativeRunner
 from fathom.store import Store
 from prepare_worker import MIB
+from support import loop_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DEVICE = Path("/dev/loop7")
+DEVICE = Path("/dev/loop13")
 
 
 @pytest.fixture
@@ -42,15 +42,8 @@ def device(tmp_path: Path) -> Iterator[Path]:
     image = tmp_path / "image"
     image.touch()
     os.truncate(image, 8 * MIB + 512)
-    losetup = ["/usr/sbin/losetup", str(DEVICE), str(image)]
-    if os.geteuid() or not Path(losetup[0]).exists() or not DEVICE.exists():
-        pytest.skip("loop devices need root, losetup and /dev/loop7")
-    if subprocess.run(losetup, capture_output=True, check=False).returncode:
-        pytest.skip("/dev/loop7 cannot be attached here")
-    try:
+    with loop_device(DEVICE, image):
         yield DEVICE
-    finally:
-        subprocess.run(["/usr/sbin/losetup", "-d", str(DEVICE)], check=True)
 
 
 def test_a_real_device_is_looked_at_filled_and_written_twice(

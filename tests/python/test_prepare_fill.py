@@ -277,7 +277,7 @@ def test_kill_9_in_the_middle_of_filling_and_the_command_completes_it(tmp_path: 
         text=True,
     )
     assert begun.stderr is not None
-    # The first tenth is done once it is told.
+    # The first tenth is done once it is reported.
     assert "filling: " in begun.stderr.readline()
     os.kill(begun.pid, signal.SIGKILL)
     assert begun.wait() == -signal.SIGKILL

@@ -217,7 +217,7 @@ def listed(ids: Sequence[int]) -> str:
     return ",".join(map(str, ids))
 
 
-def test_runs_in_turns_are_compared_pair_by_pair(store: Store) -> None:
+def test_runs_interleaved_are_compared_pair_by_pair(store: Store) -> None:
     # The machine slows down by a fifth meanwhile, and B is 3 % slower.
     random = np.random.default_rng(4)
     drift = np.linspace(1, 0.8, 20) * (1 + 0.003 * random.standard_normal(20))

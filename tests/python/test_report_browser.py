@@ -94,7 +94,7 @@ def shown_texts(page: Page, figure: str) -> list[str]:
 
 
 def choose(page: Page, figure: str, name: str, value: str) -> None:
-    """Use a control as a person does, and wait until the figure is drawn anew."""
+    """Use a control as a person does, and wait until the figure is drawn again."""
     plot = page.locator(f"#{figure} .plot")
     before = int(plot.get_attribute("data-drawn") or 0)
     select = page.locator(f'#{figure} select[name="{name}"]')
@@ -289,7 +289,7 @@ def test_a_pointer_over_a_point_tells_its_numbers(browser: Browser, pages: dict[
     page.close()
 
 
-def test_a_narrower_window_draws_anew(browser: Browser, pages: dict[str, Any]) -> None:
+def test_a_narrower_window_draws_again(browser: Browser, pages: dict[str, Any]) -> None:
     page = opened(browser, pages["assess"][1])
     page.set_viewport_size({"width": PHONE, "height": 800})
     page.wait_for_function(

@@ -1,4 +1,4 @@
-"""Reports of comparisons in turns and of preparations: useful pages, with the store's numbers."""
+"""Reports of interleaved comparisons and of preparations: useful, with the store's numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from fathom._digits import known_words
 from fathom.experiments.axes import parse_axes
-from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns, compared_in_turns
+from fathom.experiments.compare.interleaved import (
+    TurnsPlan,
+    compare_interleaved,
+    compared_interleaved,
+)
 from fathom.experiments.sweep.experiment import sweep
 from fathom.experiments.sweep.plan import plan_sweep
 from fathom.report import gather, html_page, markdown
@@ -31,7 +35,7 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
     material = gather(kept, [f"e{experiment_id}"])
     a, b = material.sides
     assert (a.name, b.name) == ("A: old.dat", "B: new.dat")
-    found = compared_in_turns(kept, experiment_id)
+    found = compared_interleaved(kept, experiment_id)
     assert [[run.run_id for run in side.runs] for side in (a, b)] == [
         found.a_run_ids,
         found.b_run_ids,
@@ -61,7 +65,7 @@ def test_a_comparison_shows_both_sides_and_what_changed(kept: Store) -> None:
 def test_a_comparison_that_ended_early_says_so(kept: Store) -> None:
     device = SimulatedStorage(kept, fails_at=4)
     plan = TurnsPlan(("-d1", "-W0", "a"), ("-d1", "-W0", "b"), pilot=8, most=8, seed=1)
-    compare_in_turns(kept, device, plan)
+    compare_interleaved(kept, device, plan)
     material = gather(kept, ["e1"])
     assert material.sides[0].notes[0].endswith("the disk is gone")
     page = html_page(material)

@@ -72,7 +72,7 @@ def test_a_request_that_no_words_belong_to_is_named_by_its_run(kept: Store, tmp_
     assert f"fathom run @{done.run_id}" in markdown(gather(kept, [str(done.run_id)]))
 
 
-def test_what_was_allowed_for_a_run_is_typed_anew(kept: Store, tmp_path: Path) -> None:
+def test_what_was_allowed_for_a_run_is_typed_again(kept: Store, tmp_path: Path) -> None:
     file = tmp_path / "theirs.dat"
     file.write_bytes(b"somebody's letters " * 1000)
     words = ["-b4K", "-r", "-w100", "-d1", "-W0", "--stop-ios=5", "-L"]

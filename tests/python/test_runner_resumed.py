@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from fathom.cli.verbs import VERBS
-from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
 from fathom.experiments.repeat import RepeatPolicy, begin_repeat
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.store import Store
@@ -42,7 +42,7 @@ def shared(tmp_path: Path, program: Path) -> Path:
         begin_repeat(store, ["-b4K", "x.dat"], RepeatPolicy())
         sides = TurnsPlan(("-d1", "-o1", "x.dat"), ("-d1", "-o2", "x.dat"), pilot=4, most=4)
         device.fails = lambda _load: True
-        compare_in_turns(store, device, sides)
+        compare_interleaved(store, device, sides)
     with sqlite3.connect(path) as database:
         for number, text in database.execute("SELECT id, plan_json FROM experiments").fetchall():
             plan = {**json.loads(text), "runner": str(program)}

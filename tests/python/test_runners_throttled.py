@@ -17,11 +17,12 @@ from fathom.store import Store
 from fathom.tools import job_file, read_load, to_fio
 from fio_traces import needs_fio
 from reported import figures
+from support import loop_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOOP = Path("/dev/loop6")
+LOOP = Path("/dev/loop14")
 GROUPS = Path("/sys/fs/cgroup/blkio")
 # Slow, so that a busy processor is not the limit.
 RATE = 200
@@ -31,27 +32,21 @@ TRIES = 3
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Path]:
     """Return a control group whose processes read from a loop device at a fixed rate."""
-    if os.getuid() != 0 or not LOOP.exists():
-        pytest.skip(f"needs root and {LOOP}")
     if not (GROUPS / "blkio.throttle.read_bps_device").exists():
         pytest.skip(f"the kernel has no throttling of block devices below {GROUPS}")
     image = tmp_path / "image"
     image.write_bytes(os.urandom(16 << 20))
-    losetup = shutil.which("losetup") or "losetup"
-    done = subprocess.run([losetup, str(LOOP), str(image)], check=False, capture_output=True)
-    if done.returncode:
-        pytest.skip(f"{LOOP} is in use: {done.stderr.decode()}")
     group = GROUPS / f"fathom-{os.getpid()}"
-    try:
-        group.mkdir()
-        number = LOOP.stat().st_rdev
-        limit = f"{os.major(number)}:{os.minor(number)} {RATE}"
-        (group / "blkio.throttle.read_iops_device").write_text(limit)
-        yield group
-    finally:
-        subprocess.run([losetup, "-d", str(LOOP)], check=True)
-        if group.exists():
-            group.rmdir()
+    with loop_device(LOOP, image):
+        try:
+            group.mkdir()
+            number = LOOP.stat().st_rdev
+            limit = f"{os.major(number)}:{os.minor(number)} {RATE}"
+            (group / "blkio.throttle.read_iops_device").write_text(limit)
+            yield group
+        finally:
+            if group.exists():
+                group.rmdir()
 
 
 def experiment(group: Path, runner: str, arguments: list[str]) -> list[dict[str, float]]:
@@ -100,7 +95,7 @@ def test_our_engine_and_fio_agree_on_a_throttled_device(group: Path) -> None:
             assert experiment_.outcome is not None
             cells = experiment_.outcome["cells"]
             assert [row[at] for row in rows] == [cell["figures"][values] / scale for cell in cells]
-    # Held by the kernel, rates do not vary at all: what is told is how near they are.
+    # Held by the kernel, rates do not vary at all: what is reported is how near they are.
     assert abs(found.metrics["iops"].change) < 0.1
     assert any(sentence.startswith("The tool differs: ") for sentence in found.differences)
 

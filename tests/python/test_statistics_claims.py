@@ -50,7 +50,7 @@ AGAIN = [
     ("stop", "cliff at 30 %", 3),
     ("one after the other", "two states", 10),
     ("one after the other", "memory 0.9", 5),
-    ("in turns", "independent", 10),
+    ("interleaved", "independent", 10),
     ("gate within", "lognormal", 10),
     ("gate beyond", "memory 0.9", 10),
 ]

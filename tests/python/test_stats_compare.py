@@ -124,7 +124,7 @@ def test_equals_seldom_differ_where_neighbouring_runs_resemble_each_other(
     assert welch > 2 * max(alarms, 0.05)
 
 
-def test_a_drift_is_no_difference_of_runs_in_turns() -> None:
+def test_a_drift_is_no_difference_of_runs_interleaved() -> None:
     # The machine slows down by 5 % while A and B are measured, with 0.5 % of noise.
     random = np.random.default_rng(11)
     series = troubled(random, 0.3, (EXPERIMENTS, 24), 0.005) * np.linspace(1, 0.95, 24)

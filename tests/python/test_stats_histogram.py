@@ -167,8 +167,8 @@ def test_two_runs_are_too_few_for_a_test() -> None:
         Histograms([{}])
 
 
-def test_a_slow_change_is_no_difference_of_runs_in_turns() -> None:
-    # Latencies rise by half while A and B are measured in turns, and B is 5 % slower.
+def test_a_slow_change_is_no_difference_of_runs_interleaved() -> None:
+    # Latencies rise by half while A and B are interleaved, and B is 5 % slower.
     random = np.random.default_rng(7)
     rise = np.exp(np.linspace(0, 0.4, 20))
     runs = [from_values(random.lognormal(np.log(1e5 * one), 0.1, IOS)) for one in rise]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import fathom
 import pytest
-from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
 from fathom.experiments.prepare import plan_settling
 from fathom.experiments.repeat import RepeatPolicy, begin_repeat
 from fathom.experiments.tune.experiment import plan_tune, tune
@@ -55,7 +55,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tune(store, device, plan_tune(["-b4K", "-r", "x.dat"], "1,2", "1..8"))
         turns = TurnsPlan(("-o1", "x.dat"), ("-o2", "x.dat"), pilot=4, most=4)
         with pytest.raises(fathom.FathomError):
-            compare_in_turns(store, Refusing(), turns)
+            compare_interleaved(store, Refusing(), turns)
         plan_settling(store, [("", ["-b4K", "x.dat"])])
     return path
 

@@ -115,7 +115,7 @@ def test_what_is_damaged_is_told(kept: Path) -> None:
     done = command("store", "check", "--store", kept)
     assert done.returncode == 1
     assert f"read {RUNS} runs and 1 experiments" in done.stdout
-    for words in ("run 3: its result", "run 4: what it was asked for", "experiment e1: its plan"):
+    for words in ("run 3: its result", "run 4: its request", "experiment e1: its plan"):
         assert words in done.stdout
     # What is damaged keeps nobody from packing the rest.
     assert command("store", "compact", "--store", kept).returncode == 0

@@ -1,4 +1,4 @@
-"""An experiment whose process was killed is told from one that still runs."""
+"""An experiment whose process was killed is distinguished from one that still runs."""
 
 from __future__ import annotations
 

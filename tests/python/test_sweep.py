@@ -147,7 +147,7 @@ def test_what_is_interpolated_is_marked_in_the_store(kept: Store) -> None:
     assert experiment.outcome is not None
     sources = [cell["source"] for cell in experiment.outcome["cells"]]
     assert sources.count("interpolated") == found.count("interpolated")
-    # What is told of a cell that was not measured never looks like a measurement.
+    # What is reported of a cell that was not measured never looks like a measurement.
     for cell in experiment.outcome["cells"]:
         measured = cell["source"] == "measured"
         assert (cell["figures"] is not None, cell["estimated_latency"] is None) == (measured,) * 2

@@ -108,7 +108,7 @@ def test_a_sweep_that_was_interrupted_is_noted_and_resumed(
 
 
 class FailingRunner(NativeRunner):
-    """Fails at these depths, and counts what it is asked for."""
+    """Fails at these depths, and counts what is requested."""
 
     def __init__(self, store: Store, fails: set[str]) -> None:
         """Save into this store."""

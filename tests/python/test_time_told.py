@@ -18,7 +18,7 @@ from fabricated import fabricated, latencies_ns
 from fathom import Result
 from fathom.cli.views.experiment_line import left_words
 from fathom.experiments._run_times import further_run_s
-from fathom.experiments.compare.interleaved import TurnsPlan, compare_in_turns
+from fathom.experiments.compare.interleaved import TurnsPlan, compare_interleaved
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.runners import NativeRunner
 from fathom.runners import measure as _measure
@@ -103,7 +103,7 @@ def say(words: str) -> None:
 
 
 def is_near(told_s: float, taken_s: float) -> bool:
-    """Whether a prediction is as good as is asked for."""
+    """Whether a prediction is as good as is requested."""
     return abs(told_s - taken_s) <= SHARE * taken_s
 
 
@@ -128,7 +128,7 @@ def test_compare_tells_the_time_of_its_pilot_and_then_of_all_its_pairs(
         plan = TurnsPlan(side, ("-o16", *side[1:]), seed=seed, most=40)
         runner = Clocked(kept, seconds, seed)
         seen: list[Progress] = []
-        compare_in_turns(kept, runner, plan, on_progress=seen.append)
+        compare_interleaved(kept, runner, plan, on_progress=seen.append)
         told, pilot = plan.forecast(), seen[2 * plan.pilot - 1]
         tried += 1
         at_start += is_near(told.least_s, pilot.elapsed_s)

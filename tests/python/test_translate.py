@@ -1,4 +1,4 @@
-"""Loads in the terms of DiskSpd, fio and Iometer, and what is told where a term is missing."""
+"""Loads in the terms of DiskSpd, fio and Iometer, and what is reported where a term is missing."""
 
 from __future__ import annotations
 

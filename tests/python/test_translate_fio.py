@@ -56,7 +56,7 @@ def offsets_kib(ios: list[Io]) -> list[int]:
         ("-b8K -s24K -B64K:100K", 64, 100, 24),
     ],
 )
-def test_a_walk_visits_what_diskspd_would_and_begins_anew(
+def test_a_walk_visits_what_diskspd_would_and_begins_again(
     target: Path, arguments: str, base_kib: int, length_kib: int, step_kib: int
 ) -> None:
     jobs = trace(f"{arguments} -o1 --stop-ios=300", target)
@@ -85,7 +85,7 @@ def test_several_outstanding_walk_the_same_offsets(target: Path) -> None:
     assert sorted(offsets_kib(ios)) == sorted((one * 32) % 4096 for one in range(200))
 
 
-def test_random_offsets_are_aligned_within_the_range_and_drawn_anew(target: Path) -> None:
+def test_random_offsets_are_aligned_within_the_range_and_drawn_again(target: Path) -> None:
     (ios,) = trace("-b8K -r -o1 -B1M:1M --stop-ios=1024", target)
     places = Counter(offsets_kib(ios))
     assert {*places} <= {*range(1024, 2048, 8)}

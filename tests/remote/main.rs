@@ -1,4 +1,4 @@
-//! The binary against real servers: counts, data, guard, faults, and what is told of the
+//! The binary against real servers: counts, data, guard, faults, and what is reported of the
 //! network.
 
 mod breaking;

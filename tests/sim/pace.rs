@@ -1,4 +1,4 @@
-//! Rates are exact over any length of time; bursts leave the gap that was asked for.
+//! Rates are exact over any length of time; bursts leave the gap that was requested.
 
 use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::simulate::{Simulation, simulate};

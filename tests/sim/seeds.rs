@@ -62,7 +62,7 @@ fn draw_device(random: &mut Random) -> SimDevice {
     }
 }
 
-/// Every I/O that was issued has completed, failed, or is outstanding, and each is told once.
+/// Every I/O that was issued has completed, failed, or is outstanding, and each is reported once.
 fn balance(plan: &SpanPlan, simulation: &Simulation) -> Result<(), String> {
     let check = |what: &str, is_so: bool| if is_so { Ok(()) } else { Err(what.to_owned()) };
     for (thread, log) in simulation.measurements.threads.iter().zip(&simulation.records) {

@@ -146,7 +146,7 @@ fn an_interlocked_pass_touches_each_block_once_by_all_threads_together() {
 }
 
 #[test]
-fn a_pass_begins_anew_behind_the_warm_up() {
+fn a_pass_begins_again_behind_the_warm_up() {
     for order in [Order::Sequential, Order::Interlocked] {
         let mut plan = span(500 * BLOCK).order(order).outstanding(3).seconds(60);
         plan.warm_up_ns = 7_777_777;

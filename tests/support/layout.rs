@@ -4,7 +4,7 @@ use roxmltree::{Document, Node};
 
 /// The layout of a text result, from `Command Line:` to the last of DiskSpd's own sections. Numbers and
 /// the blanks before them become `#`, one for one, so that columns keep their place. Rows that differ
-/// only in figures are told once, because their number depends on the host.
+/// only in figures are reported once, because their number depends on the host.
 pub fn layout_of_text(text: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| !line.starts_with("Command Line:")).skip(1);
     let own = |line: &&str| {
@@ -72,7 +72,7 @@ fn mask(line: &str) -> String {
 const OWN: [&str; 6] = ["Beneath", "Ends", "Engine", "Implementation", "Response", "Warnings"];
 
 /// The layout of an XML result: the path of each element, its attributes' names, and the form of its
-/// text. Elements that differ only in figures are told once.
+/// text. Elements that differ only in figures are reported once.
 pub fn layout_of_xml(xml: &str) -> Result<Vec<String>, String> {
     let start = xml.find("<Results>").ok_or("there is no <Results>")?;
     // The real tool does not escape the name of an unknown power scheme.

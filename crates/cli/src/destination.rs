@@ -35,7 +35,7 @@ enum Obstacle {
 /// Where JSON goes.
 #[derive(Debug)]
 pub enum Destination {
-    /// Nowhere: none was asked for.
+    /// Nowhere: none was requested.
     None,
     /// To a file, which is held with its folder since before the run.
     File(Place),

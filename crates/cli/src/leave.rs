@@ -1,10 +1,10 @@
-//! Asking at a terminal for leave to write to a device.
+//! Asking at a terminal for permission to write to a device.
 
 use fathom_core::guard::{DeviceLabel, Refusals};
 
 use crate::question::{Interrupted, Questions};
 
-/// The words that give leave to write to all devices that lack nothing else, typed by the person at the
+/// The words that permit writing to all devices that lack nothing else, typed by the person at the
 /// terminal; nothing if there is none, if something else stands against the run, or if it is not typed.
 pub fn ask(
     refusals: &Refusals,

@@ -67,7 +67,7 @@ pub fn version() -> String {
     format!("diskspd (Fathom) {}, compatible with DiskSpd 2.2.0\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// The profile in the form that was asked for.
+/// The profile in the form that was requested.
 pub fn profile(job: &Job) -> String {
     let profile = job.profile();
     match profile.format {
@@ -77,7 +77,7 @@ pub fn profile(job: &Job) -> String {
     }
 }
 
-/// The result in the form that was asked for.
+/// The result in the form that was requested.
 pub fn result(result: &RunResult) -> String {
     match result.request.profile.format {
         ResultFormat::Text => result_text::write(result),
@@ -102,7 +102,7 @@ pub fn explanation(explanation: &Explanation, format: ResultFormat) -> String {
     }
 }
 
-/// Writes JSON where it was asked for; the exit code if that failed. Once `stop` is true, nobody who does not
+/// Writes JSON where it was requested; the exit code if that failed. Once `stop` is true, nobody who does not
 /// read is waited for any longer.
 pub fn save(destination: &Destination, text: &str, stop: &AtomicBool) -> Option<ExitCode> {
     let (path, written) = match destination {
@@ -144,7 +144,7 @@ fn pour(mut pipe: &File, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<()> 
     Ok(())
 }
 
-/// What this host is, in the form that was asked for.
+/// What this host is, in the form that was requested.
 pub fn system(format: ResultFormat) -> String {
     let report = look_at_system();
     match format {

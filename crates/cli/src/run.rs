@@ -174,7 +174,7 @@ pub fn verify_only(request: &VerifyRequest) -> ExitCode {
 }
 
 /// Where the JSON result goes. Complains, and gives the exit code, if it cannot go there; what would be
-/// refused of the targets is told then, too.
+/// refused of the targets is reported then, too.
 fn destination(job: &Job) -> Result<Destination, ExitCode> {
     let spans = job.profile().time_spans.iter();
     let targets = spans.flat_map(|span| &span.targets).map(|target| target.path.as_str());
@@ -229,7 +229,7 @@ fn report(
     exit_code(finished, interrupted, printed)
 }
 
-/// Shows a result in all the forms that were asked for.
+/// Shows a result in all the forms that were requested.
 fn show(finished: &Finished, destination: &Destination, stop: &AtomicBool) -> ExitCode {
     for failure in &finished.failures {
         complain(&format!("ERROR: {failure}"));

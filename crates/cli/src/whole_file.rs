@@ -22,7 +22,7 @@ const PRIVATE: u32 = 0o600;
 /// Where a result goes: a name in a folder that is held, and the file that was looked at there.
 #[derive(Debug)]
 pub struct Place {
-    /// As it was asked for.
+    /// As it was requested.
     path: PathBuf,
     directory: Directory,
     name: OsString,
@@ -48,7 +48,7 @@ impl Place {
         }
     }
 
-    /// The path that was asked for.
+    /// The path that was requested.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -77,7 +77,7 @@ pub struct Finished {
     pub result: RunResult,
     /// Why the run failed, one sentence per fault; empty if it did not.
     pub failures: Vec<String>,
-    /// What is lent to another program, if that was asked for and nothing failed.
+    /// What is lent to another program, if that was requested and nothing failed.
     pub loan: Option<Loan>,
 }
 
@@ -112,7 +112,7 @@ fn run(
     Ok(record.take().finish(provenance, &job.request, stop.by()))
 }
 
-/// How long the run may wait for a target: the shortest of what its time spans say; for ever if none does.
+/// How long the run may wait for a target: the shortest of what its time spans say; forever if none does.
 fn patience_ns(profile: &Profile) -> Option<u64> {
     profile.time_spans.iter().filter_map(|span| span.faults.io_timeout_ns()).min()
 }

@@ -91,7 +91,7 @@ enum Told<T> {
 /// to end is asked of `is_due` ten times a second, with the time by the monotonic clock; what the work is
 /// given as such turns true then, and when it is given up.
 ///
-/// What lasts longer than `limit_ns` (for ever, if absent), or for 5 seconds once it is to end, is given
+/// What lasts longer than `limit_ns` (forever, if absent), or for 5 seconds once it is to end, is given
 /// up: the thread is left alone. Should it come back, the next thing that it [enters](within) ends it.
 ///
 /// # Errors
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_begins_anew_with_each_sign_of_life_and_ends_soon_after_the_wish() {
+    fn patience_begins_again_with_each_sign_of_life_and_ends_soon_after_the_wish() {
         let at = |seconds: u64| 1 + seconds * NANOS_PER_SEC;
         let limit_ns = Some(100 * NANOS_PER_SEC);
         let mut watch = Watch { limit_ns, ended_ns: None, entered: None, filling: None };
@@ -307,7 +307,7 @@ mod tests {
         watch.limit_ns = None;
         assert!(watch.stuck(at(1_000)).is_some(), "a wish to end needs no limit");
         watch.ended_ns = None;
-        assert!(watch.stuck(at(1_000)).is_none(), "0 waits for ever");
+        assert!(watch.stuck(at(1_000)).is_none(), "0 waits forever");
         watch.follow(&Event::Left, at(1_000));
         assert!(watch.stuck(at(9_000)).is_none());
     }

@@ -43,7 +43,7 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// What is asked for: a request as JSON with the words that it is known by, or `DiskSpd` arguments.
+/// What is requested: a request as JSON with the words that it is known by, or `DiskSpd` arguments.
 #[derive(FromPyObject)]
 enum Asked {
     // A list is no tuple, so that two arguments are never taken for this.
@@ -51,14 +51,14 @@ enum Asked {
     Words(Vec<String>),
 }
 
-/// Checks what is asked for; returns the whole request as JSON.
+/// Checks what is requested; returns the whole request as JSON.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn request_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
     Ok(json::write_request(&job_of(py, &asked)?.0.request))
 }
 
-/// The profile of what is asked for, as `DiskSpd`'s XML.
+/// The profile of what is requested, as `DiskSpd`'s XML.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn profile_xml_of(py: Python<'_>, asked: Asked) -> PyResult<String> {
@@ -123,7 +123,7 @@ fn forbidden_path(py: Python<'_>, path: PathBuf, protect: Vec<PathBuf>) -> Optio
     py.detach(|| guard::forbidden_path(&path, &protect)).map(|finding| finding.to_string())
 }
 
-/// The job with its permission, which stands beside what is asked for: this may come from a file, a store or
+/// The job with its permission, which stands beside what is requested: this may come from a file, a store or
 /// another program, and is refused if it has one.
 fn permitted(
     py: Python<'_>,
@@ -159,7 +159,7 @@ fn explain_job(
     Ok(json::write_explanation(&explanation))
 }
 
-/// Runs what is asked for. What `protect` names is never written. A callback gets the events of the run,
+/// Runs what is requested. What `protect` names is never written. A callback gets the events of the run,
 /// each as a name and a dictionary; what it raises ends the run.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
@@ -362,7 +362,7 @@ impl Loan {
     }
 }
 
-/// Guards and prepares the targets of what is asked for, as a run would, for another program that makes
+/// Guards and prepares the targets of what is requested, as a run would, for another program that makes
 /// the load. The result has no load.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]

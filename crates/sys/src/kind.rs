@@ -41,7 +41,7 @@ pub enum Kind {
     Gone,
     /// A limit of this host was reached, such as memory, open files or threads.
     Limit,
-    /// Fewer bytes were moved than asked for.
+    /// Fewer bytes were moved than requested.
     Short,
     /// Somebody ended it.
     Interrupted,

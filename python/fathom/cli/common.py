@@ -136,7 +136,7 @@ def listed_store(where: str | None, *, as_json: bool = False) -> Iterator[stores
     """Return a store that is listed; where there is none yet, say so, list nothing, and end well.
 
     Who only reads makes no store: ``opened_store(where, make=False)`` ends as for what is not
-    found, since something in it was asked for.
+    found, since something in it was requested.
     """
     try:
         store = stores.Store(where, make=False)

@@ -339,7 +339,7 @@ def _put_kind(name: str, long: str, option: Any) -> None:  # noqa: ANN401 - Type
 
 
 def modern_arguments(name: str, arguments: Sequence[str]) -> list[str]:
-    """Return arguments with options as they are spelt now; old spellings are told."""
+    """Return arguments with options as they are spelt now; old spellings are reported."""
     found: list[str] = []
     pending: Callable[[str], str] | None = None
     for at, argument in enumerate(arguments):

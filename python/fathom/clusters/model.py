@@ -120,7 +120,7 @@ class Move:
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """All that is told of some clusters."""
+    """All that is reported of some clusters."""
 
     rows: tuple[ResourceRow, ...]
     events: tuple[ResourceEvent, ...]

@@ -22,7 +22,7 @@ _WORDS = {
     "stalls": "single runs are far off",
     "heavy tail": "the runs are skewed",
 }
-# From here on an interval is told to be wider.
+# From here on an interval is reported to be wider.
 _TOLD_WIDENING = 1.2
 
 

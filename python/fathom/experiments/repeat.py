@@ -145,7 +145,7 @@ class Repetition(Tabular):
     steady
         Steady state by the SNIA rules, each run being a round; None if a figure is missing.
     is_precise
-        The interval is as narrow as was asked for.
+        The interval is as narrow as was requested.
     failure
         Why it ended before its time, if it did.
     sentences
@@ -389,7 +389,7 @@ class Repeater:
     def _extended(self) -> int:
         """Return how many runs there will be, as the noise of those that are done asks for more.
 
-        It is told by the order and the shape of the runs alone, of which the mean of independent
+        It is known by the order and the shape of the runs alone, of which the mean of independent
         normal runs is independent: their interval covers as if the number had been fixed.
         """
         policy, done = self.policy, len(self.values)

@@ -273,7 +273,7 @@ class Session:
         """Run a strategy to its end; what ends it early is noted in the store.
 
         ``forecast`` is the strategy's, after a step was observed; it gets the seconds since the
-        beginning. Without it nothing is told of the progress.
+        beginning. Without it nothing is reported of the progress.
 
         Raises
         ------

@@ -32,7 +32,7 @@ def told_runs(store: Store, run_ids: Iterable[int | None]) -> ToldRuns:
         try:
             stored = store.runs.get(run_id)
         except FathomError:
-            # What cannot be read any more is told where the run itself is shown.
+            # What cannot be read any more is reported where the run itself is shown.
             continue
         if stored.imported is None:
             found[run_id] = told_run(stored.result, run_id)

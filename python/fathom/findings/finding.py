@@ -27,7 +27,7 @@ __all__ = [
 OTHERS_ANSWERED = frozenset({"not_the_device"})
 """Warnings by which the figures are not those of a device."""
 
-HOST_IN_THE_WAY = frozenset({"cpu_contended", "cpu_throttled", "cpu_stolen", "stood_still"})
+HOST_IN_THE_WAY = frozenset({"cpu_contended", "cpu_throttled", "cpu_stolen", "suspended"})
 """Warnings by which the host kept the load from running, so that the time is not the device's."""
 
 

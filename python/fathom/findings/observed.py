@@ -1,4 +1,4 @@
-"""Results as rules look at them: the load that was asked for, beside what was measured."""
+"""Results as rules look at them: the load that was requested, beside what was measured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Noticed:
 class Load:
     """What was asked of one target; ``depth`` is what each thread keeps outstanding.
 
-    ``is_paced`` is whether a rate was asked for, ``working_set_bytes`` what offsets are drawn from.
+    ``is_paced`` is whether a rate was requested, ``working_set_bytes`` what offsets are drawn from.
     """
 
     block_bytes: int
@@ -161,7 +161,7 @@ def observe(result: Result, run_id: int | None = None, *, several: bool = False)
 
     That is so if it has not exactly one target (unless ``several`` may be: then the load is that of
     the first), if it measured nothing, and if it was imported:
-    another tool's text has no profile that would tell what was asked for.
+    another tool's text has no profile that would tell what was requested.
     """
     spans = result.raw["request"]["profile"]["time_spans"]
     if not spans or not result.time_spans or not result.total.ios:

@@ -35,7 +35,7 @@ def find(
     Of each target a rule gives one finding at most. ``run_ids`` are those of the results. ``rules``
     are Fathom's, or those of your own: ``(*RULES, mine)``.
 
-    Imported results are left out, too: what they were asked for is not known.
+    Imported results are left out, too: what was requested of them is not known.
 
     Asks this machine for its memory, and for the array that a target lies on.
     """

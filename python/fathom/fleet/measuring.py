@@ -49,7 +49,7 @@ class Measuring:
             self._answers.flush()
 
     def serve(self, requests: IO[str]) -> None:
-        """Do what is asked for until the input ends."""
+        """Do what is requested until the input ends."""
         for line in requests:
             asked = json.loads(line)
             act: Callable[..., None] = getattr(self, f"do_{asked.pop('do')}")

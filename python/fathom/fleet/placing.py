@@ -100,7 +100,7 @@ def _fixed(span: TimeSpan) -> TimeSpan:
 
 
 def host_requests(request: Request, names: Sequence[str]) -> list[Request]:
-    """Return what each host is asked for: its name and place stand in the names of targets.
+    """Return what is requested of each host: its name and place stand in the names of targets.
 
     Each has random numbers of its own, or all would go to the same places of what they share.
     """

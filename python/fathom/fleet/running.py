@@ -125,7 +125,7 @@ class FleetRun:
         return [one for one in self.hosts if one.lost is None]
 
     async def _each(self, do: Any) -> dict[int, dict[str, Any]]:  # noqa: ANN401 - A coroutine function.
-        """Have all hosts do something at once; what goes wrong is told of all of them together."""
+        """Have all hosts do something at once; what goes wrong is reported of all together."""
         places = [place for place, host in enumerate(self.hosts) if host.lost is None]
         found = await asyncio.gather(*(do(place) for place in places), return_exceptions=True)
         wrong = [one for one in found if isinstance(one, BaseException)]

@@ -108,7 +108,7 @@ def _memory(before: Counters, after: Counters, seconds: float) -> str | None:
     pages = after.refaulted_pages - before.refaulted_pages
     swapped = (after.swapped_in_pages - before.swapped_in_pages) * _PAGE_BYTES
     again = max(pages * _PAGE_BYTES, swapped)
-    # What a group with a limit of its own reads again is told above; here memory as a whole is.
+    # What a group with a limit of its own reads again is reported above; here memory as a whole is.
     if after.groups.memory_limits or not _is_thrashing(again, read_bytes, seconds):
         return None
     return f"memory was full; {_again_words(again)}"

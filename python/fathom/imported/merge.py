@@ -1,6 +1,6 @@
 """Several figures as one: jobs of a group, or reads and writes together.
 
-Only what follows from the parts is told: percentiles of a sum need the parts' histograms.
+Only what follows from the parts is reported: percentiles of a sum need the parts' histograms.
 """
 
 from __future__ import annotations

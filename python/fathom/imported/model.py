@@ -162,7 +162,7 @@ class ImportedTarget:
 
 @dataclass(frozen=True)
 class ImportedLoad:
-    """What was asked for, as far as the source tells it.
+    """What was requested, as far as the source tells it.
 
     ``outstanding`` is per thread; ``random_percent`` is 0 for a sequential load.
     """

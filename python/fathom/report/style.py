@@ -2,7 +2,7 @@
 
 A specification names colours as ``var(--...)``, so that a page follows light and dark by its style
 sheet alone; ``drawn`` puts the colours themselves in, for pictures that stand alone. The colours of
-series are told apart with any colour vision (after Okabe and Ito, "Color Universal Design", 2008),
+series differ with any colour vision (after Okabe and Ito, "Color Universal Design", 2008),
 and series also differ in their points or dashes.
 """
 

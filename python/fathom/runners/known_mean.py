@@ -42,7 +42,7 @@ def known_mean(
             "iops_low": max(found.low, 0.0),
             "iops_high": found.high,
             "precision_percent": 100 * found.relative_half_width,
-            # Nothing is asked for where the duration is fixed.
+            # Nothing is requested where the duration is fixed.
             "precision_percent_limit": rule.get("precision_milli", 0) / _MILLI,
             "effective_samples": found.effective_count,
             "transient_intervals": 0,

@@ -3,7 +3,7 @@
 Neighbouring runs resemble each other: what else a machine does lasts longer than one run. Runs
 are then not exchangeable, and a test that takes them so (Welch's, a permutation's) finds
 differences between equals: in up to half of the comparisons on a machine that is busy. What a mean
-of runs is worth is told by how much the series of runs moves slowly. That is measured here by its
+of runs is worth is known by how much the series of runs moves slowly. That is measured here by its
 first few cosines (equal-weighted cosine test: Mueller, "HAC corrections for strongly
 autocorrelated time series", JBES 32, 2014; Lazarus, Lewis, Stock & Watson, "HAR inference", JBES
 36, 2018), and it counts where it is more than the spread of the runs.
@@ -122,7 +122,7 @@ def contrast(sides: Sequence[Side]) -> Contrast:
     fast = [*zip(*(side.spread() for side in sides), strict=True)]
     slow = [*zip(*(side.slow() for side in sides), strict=True)]
     if sum(fast[0]) >= sum(slow[0]):
-        # The pilot's spread made the standard error what was asked for, so it tells nothing of the
+        # The pilot's spread made the standard error what was requested, so it tells nothing of the
         # true one, and the difference is one of two Student variables (Chapman, Annals of
         # Mathematical Statistics 21, 1950). Its tails are within those of the wider one.
         is_planned = any(side.pilot is not None for side in sides)

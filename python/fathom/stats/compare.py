@@ -53,7 +53,7 @@ class Comparison:
         The standard error of the logarithm of the ratio, and its degrees of freedom.
     doubts
         What speaks against taking the runs as two samples, in words: nothing can be told of a
-        difference then. Of runs in turns there is none.
+        difference then. Of interleaved runs there is none.
     t_p_value
         That of Student's test; it counts unless drawn pairs have outliers.
     flip_p_value
@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def is_different(self) -> bool:
-        """Whether chance is no explanation at the confidence asked for."""
+        """Whether chance is no explanation at the confidence requested."""
         known = self.p_value if self.family_p_value is None else self.family_p_value
         return known < 1 - self.confidence and not self.doubts
 
@@ -156,7 +156,7 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
         If the number of runs was decided by the spread of the first ones, how many these were; the
         spread is then theirs alone (see ``planned_count``).
     in_turns
-        The runs were made in turns, so that the first of A belongs to the first of B: what both
+        The runs were interleaved, so that the first of A belongs to the first of B: what both
         share, such as a slow change of the machine, then takes no part.
     is_drawn
         Which run of each such pair came first was drawn by chance, and ``a_pilot`` counts the
@@ -173,7 +173,7 @@ def compare_means(  # noqa: PLR0913 - All but the first two have defaults and na
     tested = sides
     if in_turns:
         if len(a.values) != len(b.values) or len(a.values) < 2:  # noqa: PLR2004 - No spread.
-            raise ValueError("runs in turns are as many of A as of B, and at least 2 of each")
+            raise ValueError("interleaved runs are as many of A as of B, and at least 2 of each")
         pilot = a_pilot if is_drawn else None
         tested = [Side(b.values - a.values, pilot, is_drawn=is_drawn)]
     found = contrast(tested)
@@ -270,9 +270,10 @@ def _side(runs: Sequence[Values], pilot: int | None) -> Side:
     series = [np.atleast_1d(as_values(np.atleast_1d(np.asarray(run, float)))) for run in runs]
     if not series:
         raise ValueError("both sides need at least one run")
-    if min(float(one.min()) for one in series) < 0 or min(float(o.mean()) for o in series) <= 0:
+    rates = np.array([[one.sum() / one.size] for one in series])
+    if min(one.min() for one in series) < 0 or rates.min() <= 0:
         raise ValueError("rates and latencies to compare are above 0")
-    means = np.log([[float(one.mean())] for one in series])
+    means = np.log(rates)
     if len(means) > 1:
         return Side(means, pilot)
     (only,) = series

@@ -1,10 +1,10 @@
 """What speaks against taking the runs of two sides as two samples.
 
-They drift, or change level: both are told by permutations of the runs within their side (Good,
+They drift, or change level: both are found by permutations of the runs within their side (Good,
 "Permutation, Parametric and Bootstrap Tests of Hypotheses", 2005), which hold their level whatever
 the distribution is: the trend by the slope over all sides, a change of level by the greatest
 cumulated sum (Page, Biometrika 41, 1954). Fewer than five runs show nothing of it. Few runs that
-resemble their neighbours may move without showing it, too: memory is told by the lag-1
+resemble their neighbours may move without showing it, too: memory is known by the lag-1
 autocorrelation of both sides, against that of independent normal runs.
 """
 

@@ -145,7 +145,7 @@ def independent_mean(
 
 
 def planned_count(pilot: Values, *, relative_half_width: float, confidence: float = 0.95) -> int:
-    """Return how many values in all make the interval of the mean as narrow as asked for.
+    """Return how many values in all make the interval of the mean as narrow as requested.
 
     Stein's two stages (Annals of Mathematical Statistics 16, 1945): the spread of a pilot decides
     the number, and stays the estimate of the spread whatever follows. The interval then covers

@@ -1,7 +1,7 @@
 """What each run says of a percentile of all I/Os, so that the percentiles of two sides compare.
 
 A percentile of all I/Os of a side comes from its merged histograms. By how much it differs from run
-to run is told by the share of each run's I/Os up to it (Woodruff, JASA 47, 1952), read back to
+to run is known by the share of each run's I/Os up to it (Woodruff, JASA 47, 1952), read back to
 latency through the slope of the merged distribution: the linear part of the percentile as a
 function of the runs (Francisco & Fuller, Annals of Statistics 19, 1991). The mean of these values
 is the percentile of all I/Os, and their spread is that of its interval.

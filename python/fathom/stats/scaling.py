@@ -155,7 +155,7 @@ def fit_scalability(loads: Values, throughputs: Values) -> ScalabilityLaw:
 
 
 def _peak_limits(load: FloatArray, law: FloatArray, found: FloatArray) -> tuple[float, float]:
-    """Return the interval of the peak: residuals are drawn anew and put to the law's logarithms.
+    """Return the interval of the peak: residuals are drawn again and put to the law's logarithms.
 
     Each draw is fitted in the form that is linear in the parameters, load by throughput, with all
     of them at least 0.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,23 +78,23 @@ def find_outliers(values: Values, *, level: float = 0.05) -> list[Outlier]:
 
 def _extremes(series: FloatArray, most: int, level: float) -> tuple[list[int], int]:
     """Return the most extreme values one after the other, and how many of them are outliers."""
-    left = np.arange(series.size)
+    left, rest = [*range(series.size)], series
     removed: list[int] = []
     beyond = 0
     for step in range(1, most + 1):
-        rest = series[left]
-        deviation = float(rest.std(ddof=1))
+        distances = np.abs(rest - rest.sum() / rest.size)
+        deviation = math.sqrt(float(distances @ distances) / (rest.size - 1))
         if deviation == 0:
             break
-        scores = np.abs(rest - rest.mean()) / deviation
-        extreme = int(np.argmax(scores))
-        removed.append(int(left[extreme]))
-        if scores[extreme] > _critical(series.size, step, level):
+        extreme = int(distances.argmax())
+        removed.append(left.pop(extreme))
+        if distances[extreme] > deviation * _critical(series.size, step, level):
             beyond = step
-        left = np.delete(left, extreme)
+        rest = np.concatenate((rest[:extreme], rest[extreme + 1 :]))
     return removed, beyond
 
 
+@lru_cache(maxsize=4096)
 def _critical(count: int, step: int, level: float) -> float:
     remaining = count - step
     share = 1 - level / (2 * (remaining + 1))

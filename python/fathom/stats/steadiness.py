@@ -34,7 +34,7 @@ _LEVEL = 0.05 / 4
 _LEVEL_OF_MEMORY = 0.1
 _DRAWS = 799
 # Shares of the mean: SNIA's for the range; how far the end of an approach may be away; a round that
-# stands apart; the least step or wave that is told.
+# stands apart; the least step or wave that is reported.
 _RANGE = 0.20
 _AWAY = 0.10
 _APART = 0.05

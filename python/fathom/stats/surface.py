@@ -2,7 +2,7 @@
 
 A Gaussian process (Rasmussen & Williams, "Gaussian Processes for Machine Learning", 2006, chapters
 2, 4 and 5): a plane, plus a Matern-3/2 part, which allows bends, with a length of its own along
-each axis. The lengths are those of the greatest marginal likelihood. Where it is asked for, each
+each axis. The lengths are those of the greatest marginal likelihood. Where it is requested, each
 value of an axis has an offset of its own besides, as odd numbers of threads may have: what is not
 smooth along an axis, but the same along the others.
 """

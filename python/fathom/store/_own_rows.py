@@ -54,7 +54,7 @@ def _arguments(command_line: str) -> list[str]:
 
 
 def _targets(own: OwnRun, result: Result) -> list[_Row]:
-    """Return what is told to lie beneath the targets; of a result alone, only their own facts."""
+    """Return what lies beneath the targets; of a result alone, only their own facts."""
     names = {column.name for column in run_targets.c} - {"run_id", "position"}
     spans = result.raw["time_spans"]
     measured = spans[0]["targets"] if spans else []

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Runs"]
 
-# More in one statement than any database takes as parameters is asked for in pieces.
+# More in one statement than any database takes as parameters is requested in pieces.
 _PIECE = 500
 
 

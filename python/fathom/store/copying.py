@@ -57,7 +57,7 @@ _OVERRIDE = ("at_unix_s", "user_id", "host_name", "permission", "target_path", "
 class Copied:
     """What a copy did; runs and experiments by their numbers, there by here.
 
-    Those that are new there are told by their numbers there.
+    Those that are new there are known by their numbers there.
     ``left`` says of each baseline that has another meaning there why it was not copied.
     """
 

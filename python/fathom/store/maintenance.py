@@ -40,7 +40,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Compacted:
-    """What became of a store: how many runs were packed anew, and its size in bytes."""
+    """What became of a store: how many runs were packed again, and its size in bytes."""
 
     runs: int
     before_bytes: int
@@ -118,7 +118,7 @@ def _asked_faults(
             known.add(profile)
         json.loads(arguments)
     except (ValueError, TypeError, RecursionError) as error:
-        return [f"run {run_id}: what it was asked for cannot be read: {error}"]
+        return [f"run {run_id}: its request cannot be read: {error}"]
     return []
 
 

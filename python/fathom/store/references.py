@@ -1,4 +1,4 @@
-"""How a store's contents are named: e7 is an experiment, @12 what run 12 asked for."""
+"""How a store's contents are named: e7 is an experiment, @12 what run 12 requested."""
 
 from __future__ import annotations
 

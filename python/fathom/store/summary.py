@@ -62,7 +62,7 @@ def run_row(
 
 
 def _load(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was asked for."""
+    """Return what was requested."""
     asked = asked_load(request)
     return {
         "block_bytes": asked.block_bytes,

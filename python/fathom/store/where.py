@@ -1,4 +1,4 @@
-"""Which store: what was asked for, else ``FATHOM_STORE``, else a file in the user's data folder."""
+"""Which store: what was requested, else ``FATHOM_STORE``, else a file in the user's data folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _POSTGRESQL = ("postgresql", "postgres", "postgresql+psycopg")
 
 
 def store_file(where: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the file that a store is asked for by its path; None if it is asked for by address.
+    """Return the file of a store that is named by its path; None if it is named by an address.
 
     Raises
     ------

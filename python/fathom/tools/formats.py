@@ -76,7 +76,7 @@ _LOG_NAME = re.compile(r"_(bw|iops|lat|clat|slat)(?:\.\d+)?\.log$")
 def format_of(data: bytes, name: str = "") -> str:
     """Return the name of the format that a source has, by its content.
 
-    Logs of fio are told by the file's ``name`` besides.
+    Logs of fio are recognised by the file's ``name``, too.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _unknown(text: str) -> str:
     if "\0" in text:
         return f"it is no text, and no result of a tool that is known; {hint}"
     if text.lstrip("\ufeff \t\r\n")[:1] in ("{", "["):
-        # A document that was cut off is told as such, as its end may have been what shows its kind.
+        # A document that was cut off is named so, as its end may have been what shows its kind.
         parsed_json(text)
         return f"its JSON is neither fio's nor Fathom's; {hint}"
     return f"it has no result of a tool that is known; {hint}"
@@ -130,7 +130,7 @@ def read_source(data: bytes, form: str | None = None, name: str = "") -> Reading
     form
         Its format, a key of FORMATS; by default the one that its content shows.
     name
-        Its file's name, by which the logs of fio are told.
+        Its file's name, by which the logs of fio are recognised.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What may be asked for through the web, and what it would do, in words, before it is done."""
+"""What may be requested through the web, and what it would do, in words, before it is done."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _WITHOUT_LOAD = ("assess",)
 
 
 def check_wanted(wanted: Wanted) -> None:
-    """Refuse what may not be asked for here: it would act elsewhere than is shown.
+    """Refuse what may not be requested here: it would act elsewhere than is shown.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Explanations:
         Raises
         ------
         InvalidRequestError
-            If it may not be asked for here.
+            If it may not be requested here.
 
         """
         check_wanted(wanted)

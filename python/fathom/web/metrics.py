@@ -34,7 +34,7 @@ _LAST = {
 
 
 class _Collected:
-    """What is asked for anew each time."""
+    """What is read again each time."""
 
     def __init__(self, served: Served) -> None:
         self._served = served

@@ -1,6 +1,6 @@
 """Runs as processes of their own, each with a folder that outlives this server.
 
-What is known of one stands in its folder: ``request.json`` (what was asked for, and by whom),
+What is known of one stands in its folder: ``request.json`` (what was requested, and by whom),
 ``processes.json`` (which processes they are), ``events.jsonl`` (what happened), ``output.txt`` and
 ``errors.txt``, and ``ended.json``. A server that is started again reads them, and has lost nothing.
 """

@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 def targets(root: Path = Path("/")) -> list[Target]:
-    """Return devices, then folders; what hangs is told so, and keeps nobody waiting for long."""
+    """Return devices, then folders; what hangs is shown so, and keeps nobody waiting for long."""
     return [*_devices(root / "sys/block"), *_folders(root / "proc/self/mounts")][:_MOST]
 
 

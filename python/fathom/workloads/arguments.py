@@ -32,7 +32,7 @@ def run_arguments(
     """Return the arguments of one run.
 
     A wish takes the place of the workload's own option. Where a target does not exist yet, and is
-    asked for by no wish, it is created with the workload's size.
+    requested by no override, it is created with the workload's size.
     """
     replaced = {_family(wish) for wish in wishes}
     kept = [one for one in step.arguments if _family(one) not in replaced]

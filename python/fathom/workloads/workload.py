@@ -139,7 +139,7 @@ class _Reader:
         )
 
     def _steps(self, common: Sequence[str]) -> list[tuple[str, Step]]:
-        """Return the steps, each with the key that a fault in it is told for."""
+        """Return the steps, each with the key that a fault in it is reported for."""
         has_steps, has_matrix = "steps" in self._data, "matrix" in self._data
         if has_steps and has_matrix:
             raise self._fault("matrix", "a workload has steps or a matrix, not both")

@@ -152,8 +152,8 @@ fn a_limit_of_ios_is_told_where_it_was_measured() {
     assert!(!is_told(&wide.measure(&bench, "-b4K -r -o4 -Su t.dat"), "io_limited"));
 }
 
-/// More is asked for than completes within the time: no share of a CPU is over 100 %, and what did not
-/// complete is told.
+/// More is requested than completes within the time: no share of a CPU is over 100 %, and what did not
+/// complete is reported.
 #[test]
 fn no_more_than_all_of_a_cpu_is_used_however_much_is_in_flight() {
     let bench = Bench::new();

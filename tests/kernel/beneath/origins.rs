@@ -80,7 +80,7 @@ fn a_loop_device_over_a_cached_file_is_told_by_the_disk_below() {
 }
 
 /// What a loop device reads through the page cache is doubted. Where others keep the disk busy, its counters
-/// cannot tell whether it was reached, and that is told instead.
+/// cannot tell whether it was reached, and that is reported instead.
 fn is_doubted(result: &Value) {
     let told = match answered_by(result) {
         "not_counted" => evidence(result, "page_cache"),

@@ -36,7 +36,7 @@ struct Setup {
     /// What the refusal says, as it stands there.
     words: &'static [&'static str],
     lifted: Lifted,
-    /// It is told as an error of the request or the target, which comes before the guard.
+    /// It is reported as an error of the request or the target, which comes before the guard.
     is_error: bool,
     /// Whether the target can be read while the set-up stands.
     is_readable: bool,
@@ -87,7 +87,7 @@ fn setups() -> impl Iterator<Item = &'static Setup> {
     [in_use::SETUPS, names::SETUPS, signatures::SETUPS, files::SETUPS].into_iter().flatten()
 }
 
-/// The option that gives leave to write to a device; empty for what is none.
+/// The option that permits writing to a device; empty for what is none.
 fn leave(target: &Path) -> String {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let Ok(metadata) = std::fs::metadata(target) else { return String::new() };
@@ -189,7 +189,7 @@ fn faults(setup: &Setup, built: &Built) -> Vec<String> {
     faults
 }
 
-/// All in one test, as they share the devices. Each that fails is told with what it said.
+/// All in one test, as they share the devices. Each that fails is reported with what it said.
 #[test]
 fn every_dangerous_set_up_is_refused_for_writing_named_rightly_and_left_as_it_is() {
     let (mut stood, mut wrong) = (0, Vec::new());

@@ -43,9 +43,9 @@ fn only_what_goes_through_the_page_cache_stays_there() {
         match cached_bytes(&bench, "t.dat") {
             None => return,
             Some(0) => {}
-            Some(_) => return skip("the file system keeps files in the page cache for ever"),
+            Some(_) => return skip("the file system keeps files in the page cache forever"),
         }
-        let result = bench.measure(&format!("-b256K {args} t.dat"));
+        let result = bench.measure_ios(64, &format!("-b256K {args} t.dat"));
         assert!(ios(&result) > 4, "{args}: less than the whole file");
         let cached = cached_bytes(&bench, "t.dat").unwrap();
         // 64 blocks are read through the cache before the run, to see whether they are zeros; and the kernel

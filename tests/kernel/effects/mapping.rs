@@ -65,7 +65,7 @@ fn mapped_writes_are_flushed_as_asked() {
 fn mapped_writes_that_go_through_leave_out_the_caches_of_the_processor() {
     let bench = Bench::new();
     for (args, is_streaming) in [("-Sm", false), ("-Smw", true)] {
-        let result = bench.measure(&format!("-b4K -r -w50 {args} t.dat"));
+        let result = bench.measure_ios(500, &format!("-b4K -r -w50 {args} t.dat"));
         let backend = &result["time_spans"][0]["threads"][0]["backend"];
         let features = backend["features"].as_array().unwrap();
         let told = features.iter().any(|feature| feature == "non-temporal stores");

@@ -80,7 +80,7 @@ fn hints_reach_the_kernel_for_mappings_too() {
     {
         let args = format!("-b4K -Sm {args} t.dat");
         let Some(trace) = Trace::of(&bench, "madvise,openat", &args) else { return };
-        // The mapping is told from others, such as stacks, by the length of the target.
+        // The mapping is distinguished from others, such as stacks, by the length of the target.
         let told: Vec<_> =
             trace.of_load("madvise").filter(|call| call.text.contains(", 8388608, ")).collect();
         assert_eq!(told.len(), usize::from(expected.is_some()), "{args}: {told:?}");

@@ -37,7 +37,7 @@ fn warm_up_and_cool_down_have_load_that_is_not_counted() {
     let Some(trace) = Trace::of(&bench, "pread64,openat", args) else { return };
     let made = trace.of_load("pread64").count() as u64;
     let counted = ios(&trace.result);
-    // Three seconds of 200 I/Os each were asked for, and those of one count; a busy host may lose some.
+    // Three seconds of 200 I/Os each were requested, and those of one count; a busy host may lose some.
     assert!((100..=202).contains(&counted), "{counted} counted");
     assert!((counted + 150..=620).contains(&made), "{made} made, {counted} counted");
     let Some(plain) = Trace::of(&bench, "pread64,openat", "-b4K -r -o1 -g200i t.dat") else {
@@ -66,7 +66,7 @@ fn the_phases_are_told_in_their_order() {
     assert!(!String::from_utf8(quiet.stdout).unwrap().contains("starting"));
 }
 
-/// What is told with `-v` before the report, without the time of day.
+/// What is reported with `-v` before the report, without the time of day.
 fn told(text: &str) -> Vec<&str> {
     let lines = text.lines().take_while(|line| !line.is_empty());
     lines.map(|line| line.split_once(": ").unwrap().1).collect()

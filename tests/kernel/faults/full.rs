@@ -62,7 +62,7 @@ fn the_count_is_that_of_the_calls_that_failed() {
     let path = sparse(&mount);
     let args =
         format!("-b64K -r -w100 -o1 -g2000i --engine=sync --on-error=continue --overwrite {path}");
-    // The first call is that which starts the program, so that those of the load are told from it.
+    // The first call is that which starts the program, so that those of the load are distinguished from it.
     let Some(trace) = Trace::of(&bench, "execve,pwrite64", &args) else { return };
     let calls = trace.of_load("pwrite64");
     let failed = calls.filter(|call| call.text.contains("= -1 ENOSPC")).count() as u64;

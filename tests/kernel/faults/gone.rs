@@ -171,7 +171,7 @@ fn a_file_that_is_deleted_is_used_to_the_end_and_that_is_told() {
             }
         }
     }
-    // Nothing is told of a target that stays.
+    // Nothing is reported of a target that stays.
     let result = bench.measure("-b4K -r t.dat");
     assert!(warnings(&result).iter().all(|(kind, _)| kind != "target_replaced"));
 }

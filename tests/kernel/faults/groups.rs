@@ -1,4 +1,4 @@
-//! A control group that limits memory: the kernel would end the process, so it is told before.
+//! A control group that limits memory: the kernel would end the process, so it is reported before.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A target that stalls for ever: the watchdog ends the run, and says what it waited for.
+//! A target that stalls forever: the watchdog ends the run, and says what it waited for.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn a_target_that_hangs_is_told_io_by_io_and_the_run_ends() {
         }
         // What was measured before is kept, to the last I/O. Where the kernel serves a submission by itself
         // (aio, uring), the thread hangs in it: what is queued behind it never reaches the target, and what
-        // was answered within it cannot be fetched. Both are told as outstanding.
+        // was answered within it cannot be fetched. Both are reported as outstanding.
         let unfetched = whole - sum(&result, "read", "ios");
         let (named, held) = (told_at.len() as u64, offsets.len() as u64);
         assert!(unfetched + held <= named, "{engine}: {whole} {unfetched} {held} {named}");

@@ -1,4 +1,4 @@
-//! Limits of the process: what is refused is told, and nothing crashes.
+//! Limits of the process: what is refused is reported, and nothing crashes.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
@@ -160,7 +160,7 @@ fn an_ordinary_account_meets_the_limits_of_threads_and_of_locked_memory() {
             assert_eq!(is_fallback, why.contains("ulimit -l"), "{limit}: {why}");
         }
     }
-    // Where not even a ring may be, that is told; another engine takes its place if none was asked for.
+    // Where not even a ring may be, that is reported; another engine takes its place if none was requested.
     let output = run("--memlock=0", args);
     let told = told(&output);
     assert!(output.status.code() == Some(0) || told.contains("ulimit -l"), "{told}");

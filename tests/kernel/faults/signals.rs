@@ -107,7 +107,7 @@ fn the_second_signal_leaves_at_once_although_the_target_hangs() {
 }
 
 fn run(bench: &Bench, args: &str) -> Value {
-    bench.measure(&format!("-b4K -r -c1M {args}"))
+    bench.measure_ios(100, &format!("-b4K -r -c1M {args}"))
 }
 
 fn contents(path: &Path) -> Vec<u8> {
@@ -124,12 +124,12 @@ fn a_file_that_the_run_has_made_is_removed_only_if_that_was_asked_for() {
     let before = contents(&path);
     run(&bench, "--remove-created made.dat");
     assert_eq!(contents(&path), before);
-    bench.measure("-b4K -r -c2M --remove-created made.dat");
+    bench.measure_ios(100, "-b4K -r -c2M --remove-created made.dat");
     assert_eq!(contents(&path).len(), 2 << 20);
     std::fs::remove_file(&path).unwrap();
     let result = run(&bench, "--remove-created made.dat t.dat");
     assert!(ios(&result) > 0);
-    assert!(!path.exists(), "it was asked for");
+    assert!(!path.exists(), "it was requested");
     assert!(bench.path("t.dat").exists(), "it was there before");
 }
 
@@ -163,7 +163,7 @@ fn a_file_that_took_the_place_of_a_made_one_is_not_removed() {
 
 #[test]
 fn to_remove_nothing_is_told() {
-    let result = Bench::new().measure("-b4K -r --remove-created t.dat");
+    let result = Bench::new().measure_ios(100, "-b4K -r --remove-created t.dat");
     let told = result["warnings"].to_string();
     assert!(told.contains("--remove-created: this run makes no file"), "{told}");
 }
@@ -186,7 +186,7 @@ fn a_run_that_was_stopped_for_a_time_goes_on_and_says_so() {
         assert_eq!(result["time_spans"][0]["outcome"], "complete", "{engine}");
         let told = |result: &Value| {
             let warnings = result["warnings"].as_array().unwrap();
-            warnings.iter().find(|warning| warning["kind"] == "stood_still").cloned()
+            warnings.iter().find(|warning| warning["kind"] == "suspended").cloned()
         };
         let warning = told(&result).unwrap_or_else(|| panic!("{engine}: {}", result["warnings"]));
         let evidence = warning["evidence"].as_str().unwrap();

@@ -150,12 +150,12 @@ impl Loop {
         &self.device
     }
 
-    /// The word that gives leave to write to it.
+    /// The word that permits writing to it.
     pub fn token(&self) -> String {
         format!("{}:{}", self.name(), self.size_bytes)
     }
 
-    /// The option that gives leave to write to it.
+    /// The option that permits writing to it.
     pub fn leave(&self) -> String {
         format!("--allow-write={}", self.token())
     }

@@ -87,7 +87,7 @@ fn steal(now: Sample, since_boot: Sample) -> Finding {
     Finding::unsteady(
         subject,
         evidence,
-        "Use an instance with CPUs of its own, and repeat runs in turns (A B A B).",
+        "Use an instance with CPUs of its own, and interleave repeated runs (A B A B).",
     )
 }
 

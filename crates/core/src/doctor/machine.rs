@@ -159,7 +159,7 @@ fn virtualised(tree: &Tree) -> Option<Finding> {
         subject,
         "This is a virtual machine: interrupts and idling cost exits, and neighbours share the host."
             .to_owned(),
-        "Repeat runs in turns (A B A B), and compare medians; watch the steal column.",
+        "Interleave repeated runs (A B A B), and compare medians; watch the steal column.",
     ))
 }
 

@@ -54,9 +54,9 @@ pub struct Control<'a> {
     pub cpu_times: &'a (dyn Fn() -> Vec<CpuTimes> + Sync),
     /// Kernel events to count during the measured time.
     pub trace: Option<&'a trace::Request>,
-    /// Each step is told in words.
+    /// Each step is reported in words.
     pub verbose: bool,
-    /// The figures of each second are told while the run is under way.
+    /// The figures of each second are reported while the run is under way.
     pub live: bool,
     /// Who reads the counters of what lies beneath the targets.
     pub watch: Option<&'a Watch>,
@@ -394,7 +394,7 @@ impl<'a> Coordinator<'a> {
             stop: self.shared.finish.report(otherwise),
             cpus,
             away_cpus,
-            stood_still: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
+            suspended: self.sleeper.borrow().of(&(schedule.measure_from_ns..until_ns)),
             kernel_events: self.tracer.counted(),
             outstanding,
             round_trips: Vec::new(),

@@ -1,4 +1,4 @@
-//! An I/O that failed, and how that is told.
+//! An I/O that failed, and how that is reported.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use crate::errors::Kind;
 use crate::request::FaultPolicy;
 use crate::units::NANOS_PER_SEC;
 
-/// What Linux reads or writes at once at most (`MAX_RW_COUNT`), whatever is asked for.
+/// What Linux reads or writes at once at most (`MAX_RW_COUNT`), whatever is requested.
 const KERNEL_BYTES_MAX: u64 = 0x7fff_f000;
 
 /// How many I/Os may still fail before one ends the time span, over all its threads.

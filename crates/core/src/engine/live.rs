@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::measure::{Event, EventSink, LatencyHistogram, TargetSecond};
 use crate::units::NANOS_PER_SEC;
 
-/// A second is told once all threads have handed theirs over, or when this many later ones have begun:
+/// A second is reported once all threads have handed theirs over, or when this many later ones have begun:
 /// a thread that waits for a slow I/O hands over late.
 const LATE_SECONDS: u64 = 2;
 
@@ -55,7 +55,7 @@ impl Second {
 #[derive(Debug)]
 pub struct LiveBoard {
     threads: usize,
-    /// The targets that are told one by one; empty if there is one, or too many.
+    /// The targets that are reported one by one; empty if there is one, or too many.
     names: Vec<String>,
     seconds: Mutex<BTreeMap<u64, Second>>,
 }

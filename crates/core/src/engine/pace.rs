@@ -1,7 +1,7 @@
 //! When the next I/O is due.
 //!
 //! A rate is a schedule: the k-th I/O is due at `start + k * per_ns / ios`, exactly, so that any
-//! length of time gets the number of I/Os that was asked for. After a stall the schedule is caught
+//! length of time gets the number of I/Os that was requested. After a stall the schedule is caught
 //! up with, as `DiskSpd`'s cumulative budget does.
 
 use super::random::Random;

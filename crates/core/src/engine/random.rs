@@ -79,7 +79,7 @@ impl Random {
 }
 
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the low half is what is asked for")]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is what is requested")]
 fn low(product: u128) -> u64 {
     product as u64
 }

@@ -156,7 +156,7 @@ fn ring_hint(error: &RingError) -> &'static str {
 /// The source buffer of each target that is written; `None` for the others.
 pub type Sources = Vec<Option<Arc<Buffers>>>;
 
-/// Makes and fills the source buffer of each target that is written. What may hang is told to `sink`.
+/// Makes and fills the source buffer of each target that is written. What may hang is reported to `sink`.
 pub fn make_sources(
     plan: &SpanPlan,
     is_stamped: bool,

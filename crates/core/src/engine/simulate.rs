@@ -171,7 +171,7 @@ fn simulate_thread(
         progress: &|| {},
     };
     match Worker::new(setup, Schedule::new(plan, 0)).run(statistics) {
-        // It would wait for ever; its statistics are found as those of a thread that never comes back.
+        // It would wait forever; its statistics are found as those of a thread that never comes back.
         Err(_) if hangs => {}
         other => other?,
     }

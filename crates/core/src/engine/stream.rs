@@ -24,7 +24,7 @@ pub enum StreamData {
     Constant,
     /// As the payload says, for each write.
     Varying(Payload),
-    /// Data that compress and repeat as far as was asked for, made in the slot.
+    /// Data that compress and repeat as far as was requested, made in the slot.
     Reduced(ReducedData),
 }
 

@@ -1,4 +1,4 @@
-//! Kernel events of the measured time, counted if that was asked for.
+//! Kernel events of the measured time, counted if that was requested.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,7 +45,7 @@ impl Tracer {
         }
     }
 
-    /// What was counted; nothing if nothing was asked for.
+    /// What was counted; nothing if nothing was requested.
     #[must_use]
     pub fn counted(&self) -> Option<Counted> {
         self.state()?.counted.clone()

@@ -132,7 +132,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
             self.tell_if_spent(now_ns);
             self.reap(statistics, now_ns, next_due_ns)?;
             now_ns = self.setup.clock.now_ns();
-            // Read behind the clock: what is told before an instant is known to all who are beyond it.
+            // Read behind the clock: what is announced before an instant is known to all who are beyond it.
             let has_moved = self.setup.finish.until_ns() != self.schedule.measure_until_ns;
             if has_moved || now_ns >= self.steady_until_ns {
                 self.enter_phase(statistics, now_ns);
@@ -408,7 +408,7 @@ impl<'a, B: Backend, C: Clock> Worker<'a, B, C> {
                 recorder.record_error(stream, operation, -result);
                 recorder.record_uncounted(stream, operation, now_ns - slot.submitted_ns);
             }
-            // It is no I/O of the size that was asked for.
+            // It is no I/O of the size that was requested.
             Ok(bytes) if operation.moves_bytes() => recorder.record_short(stream, operation, bytes),
             // A trim that succeeded gave all of its range back.
             Ok(_) => self.record(statistics, slot, now_ns),

@@ -61,7 +61,7 @@ pub struct FileToMake {
     pub verdict: ExplainedVerdict,
 }
 
-/// What becomes of a file that is asked for.
+/// What becomes of a file that is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -113,7 +113,7 @@ pub struct ExplainedDevice {
     pub wwn: Option<String>,
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// The words of `--allow-write` that give leave to write to it, the first one preferred.
+    /// The words of `--allow-write` that permit writing to it, the first one preferred.
     pub allow_write: Vec<String>,
 }
 

@@ -86,7 +86,7 @@ impl Alone {
     }
 
     /// Whether it is certain that nobody else has written to `file`, which is open for reading, and that
-    /// nobody can without opening it anew. Whoever of this process has it open for writing counts, too.
+    /// nobody can without opening it again. Whoever of this process has it open for writing counts, too.
     pub(crate) fn is_alone(&self, file: &File) -> bool {
         let Ok(identity) = identity::of_open(file) else { return false };
         // The kernel notes that a file is closed before it counts it as closed.

@@ -70,7 +70,7 @@ impl Checked {
         self
     }
 
-    /// What a path leads to, looked at when it is first asked for, and held from then on.
+    /// What a path leads to, looked at when it is first requested, and held from then on.
     pub(crate) fn look(&mut self, path: &Path) -> Found {
         if let Some(found) = self.known.get(path) {
             return found.clone();
@@ -112,7 +112,7 @@ impl Checked {
         Some(Place { directory, name })
     }
 
-    /// How many objects are told from others by inode and time of birth alone, as descriptors are short.
+    /// How many objects are distinguished by inode and time of birth alone, as descriptors are short.
     pub(super) fn without_descriptor(&self) -> usize {
         let is_bare =
             |found: &&Found| matches!(found, Found::There(held) if !held.has_descriptor());

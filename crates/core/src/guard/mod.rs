@@ -83,7 +83,7 @@ pub struct WriteGrant {
 }
 
 /// Checks every target that `plan` would write to or create; those that are only read pass. Each look that
-/// may hang is told to `sink`.
+/// may hang is reported to `sink`.
 pub fn check(
     plan: &Plan,
     permission: &Permission,
@@ -197,7 +197,7 @@ impl<'a> Guard<'a> {
         })
     }
 
-    /// What speaks against writing to any of these. Each look that may hang is told to `sink`.
+    /// What speaks against writing to any of these. Each look that may hang is reported to `sink`.
     fn refusals(
         &self,
         found: &[Target<'_>],
@@ -316,7 +316,7 @@ impl<'a> Guard<'a> {
         refused
     }
 
-    /// Whether data of others may be written over: it was asked for, and no policy forbids it.
+    /// Whether data of others may be written over: it was requested, and no policy forbids it.
     fn may_overwrite(&self) -> bool {
         self.permission.overwrite && !self.policy.forbids_overwriting()
     }
@@ -327,7 +327,7 @@ impl<'a> Guard<'a> {
         let bare = checked.without_descriptor();
         if bare > 0 {
             unseen.push(format!(
-                "The limit of open files is too low to hold {bare} of the targets: they are told from others \
+                "The limit of open files is too low to hold {bare} of the targets: they are distinguished \
                  by inode and time of birth alone. Raise the hard limit (ulimit -Hn)."
             ));
         }

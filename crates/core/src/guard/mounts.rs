@@ -53,7 +53,7 @@ pub(super) fn all(machine: &Machine, tables: &[Table]) -> Vec<Mounted> {
 }
 
 /// The mounts of a process, unless those of its namespace have been read. A process that hides its
-/// namespace is told from others by what it sees.
+/// namespace is distinguished from others by what it sees.
 fn unseen_table(machine: &Machine, process: &str, seen: &mut BTreeSet<String>) -> Option<String> {
     let namespace = machine.link(&format!("proc/{process}/ns/mnt"));
     let namespace = namespace.map(|link| link.to_string_lossy().into_owned());

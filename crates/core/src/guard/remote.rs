@@ -56,7 +56,7 @@ impl Examined {
     }
 }
 
-/// Examines all targets over the network that a plan writes. Each look that may hang is told to `sink`.
+/// Examines all targets over the network that a plan writes. Each look that may hang is reported to `sink`.
 pub(super) fn examine(
     plan: &Plan,
     permission: &Permission,

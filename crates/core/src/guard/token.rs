@@ -1,4 +1,4 @@
-//! The word that gives leave to write to one device: what is written on it, so that it can't be said of
+//! The word that permits writing to one device: what is written on it, so that it can't be said of
 //! another by a slip.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ pub struct DeviceLabel {
     pub wwn: Option<String>,
     /// Its size in bytes.
     pub size_bytes: u64,
-    /// The words that give leave to write to it, the first one preferred.
+    /// The words that permit writing to it, the first one preferred.
     pub tokens: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn plain(name: &str) -> String {
 }
 
 impl DeviceLabel {
-    /// Whether one of these words gives leave to write to it.
+    /// Whether one of these words permits writing to it.
     #[must_use]
     pub fn is_allowed_by(&self, words: &[String]) -> bool {
         words.iter().any(|word| self.tokens.contains(&plain(word)))

@@ -56,7 +56,7 @@ pub enum Event {
     },
     /// The figures of one second of load, if somebody looks at them.
     Live {
-        /// Seconds since the load began, at the end of the one that is told.
+        /// Seconds since the load began, at the end of the one that is reported.
         second: u64,
         /// I/Os completed in it.
         ios: u64,
@@ -89,7 +89,7 @@ pub enum Event {
         code: Option<String>,
     },
     /// The run waits for a target from now on, outside the load; for what, as a clause such as
-    /// ``look at 'a'``. It is told to whoever supervises the run, and goes no further.
+    /// ``look at 'a'``. It is reported to whoever supervises the run, and goes no further.
     #[serde(skip)]
     Entered(String),
     /// What was entered has come back.

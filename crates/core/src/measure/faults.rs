@@ -11,7 +11,7 @@ use crate::errors::Kind;
 pub enum FaultKind {
     /// It failed with this error number.
     Errno(i32),
-    /// It transferred fewer bytes than asked for.
+    /// It transferred fewer bytes than requested.
     Short,
 }
 
@@ -55,7 +55,7 @@ impl FaultBook {
 pub struct FaultCount {
     /// `read`, `write`, `fsync`, `fdatasync` or `trim`.
     pub operation: String,
-    /// The name of the error, such as `EIO`, or `short` if fewer bytes were transferred than asked for.
+    /// The name of the error, such as `EIO`, or `short` if fewer bytes were transferred than requested.
     pub kind: String,
     /// The same in kinds that do not depend on the system; absent in results of older versions.
     #[serde(default)]

@@ -57,8 +57,8 @@ pub struct SpanMeasurements {
     /// CPUs that were not online during the whole measured time.
     pub away_cpus: Vec<AwayCpu>,
     /// How much of the measured time nothing of this process ran.
-    pub stood_still: StoodStill,
-    /// Kernel events of the measured time, if they were asked for.
+    pub suspended: Suspended,
+    /// Kernel events of the measured time, if they were requested.
     pub kernel_events: Option<fathom_sys::trace::Counted>,
     /// I/Os that never came back, and without which the time span ended.
     pub outstanding: Vec<OutstandingIo>,
@@ -82,7 +82,7 @@ impl SpanMeasurements {
             stop: None,
             cpus: Vec::new(),
             away_cpus: Vec::new(),
-            stood_still: StoodStill::default(),
+            suspended: Suspended::default(),
             kernel_events: None,
             outstanding: Vec::new(),
             round_trips: Vec::new(),
@@ -136,7 +136,7 @@ pub struct ThreadMeasurements {
 
 /// Times at which nothing of this process ran, since it or the machine was stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StoodStill {
+pub struct Suspended {
     /// All of them together, in nanoseconds.
     pub total_ns: u64,
     /// The longest of them, in nanoseconds.

@@ -14,7 +14,7 @@ pub struct DirectionRecord {
     pub ios: u64,
     /// Bytes that were moved.
     pub bytes: u64,
-    /// I/Os that moved fewer bytes than asked for; not part of `ios`, though these bytes are of `bytes`.
+    /// I/Os that moved fewer bytes than requested; not part of `ios`, though these bytes are of `bytes`.
     pub short_ios: u64,
     /// I/Os that failed in the measured time; not part of `ios`.
     pub errors: u64,
@@ -207,7 +207,7 @@ impl Recorder {
         self.targets[target].faults.add(operation, FaultKind::Errno(errno), true);
     }
 
-    /// Counts an I/O that moved fewer bytes than asked for, and these bytes.
+    /// Counts an I/O that moved fewer bytes than requested, and these bytes.
     #[cold]
     pub fn record_short(&mut self, target: usize, operation: Operation, bytes: u64) {
         let record = self.record_of(target, operation);

@@ -138,7 +138,7 @@ pub struct ConfidenceEvidence {
     pub iops_high: f64,
     /// Half of that interval, in percent of the mean.
     pub precision_percent: f64,
-    /// The precision that was asked for, in percent of the mean.
+    /// The precision that was requested, in percent of the mean.
     pub precision_percent_limit: f64,
     /// So many independent intervals would know the mean as well.
     pub effective_samples: f64,
@@ -152,7 +152,7 @@ pub struct ConfidenceEvidence {
 }
 
 impl ConfidenceEvidence {
-    /// Whether the mean is known as well as was asked for.
+    /// Whether the mean is known as well as was requested.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.iops_mean > 0.0 && self.precision_percent <= self.precision_percent_limit

@@ -77,7 +77,7 @@ pub struct HostFacts {
     pub data_files: BTreeMap<String, Result<(), String>>,
     /// Which engines work here.
     pub engines: EngineAvailability,
-    /// Groups of kernel events that are asked for and cannot be counted here, with the reasons.
+    /// Groups of kernel events that are requested and cannot be counted here, with the reasons.
     pub uncountable: Vec<(Group, TraceError)>,
 }
 
@@ -221,7 +221,7 @@ fn look(target: &storage::Target, disks: &[Disk]) -> Result<PathFacts, Failure> 
             };
             &disk.path
         }
-        // Refused before it is asked for.
+        // Refused before it is requested.
         storage::Target::Network(_) | storage::Target::Misnamed { .. } => {
             let (what, remedy) = target.obstacle().unwrap_or_default();
             return Err(Failure::new(Kind::Unsupported, format!("it {what}: {remedy}")));

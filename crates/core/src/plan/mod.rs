@@ -30,7 +30,7 @@ pub struct Plan {
     pub verify: Option<VerifyPlan>,
 }
 
-/// A file to make, filled with data that do not compress unless it is asked for.
+/// A file to make, filled with data that do not compress unless it is requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilePlan {
     /// Where.

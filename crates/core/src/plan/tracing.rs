@@ -35,7 +35,7 @@ fn clock(tracing: &Tracing) -> Clock {
     }
 }
 
-/// The groups that are asked for and cannot be counted by this process, with the reasons. Counters are
+/// The groups that are requested and cannot be counted by this process, with the reasons. Counters are
 /// opened and closed again; nothing is counted.
 #[must_use]
 pub fn uncountable(profile: &Profile) -> Vec<(Group, TraceError)> {

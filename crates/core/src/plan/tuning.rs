@@ -9,7 +9,7 @@ pub struct IoTuning {
     pub batch_ios: Option<u32>,
     /// Completions that are taken at a time, at most; all that are there if absent.
     pub completion_depth: Option<u32>,
-    /// The kernel pins each buffer anew for each I/O.
+    /// The kernel pins each buffer again for each I/O.
     pub unregistered_buffers: bool,
     /// Completions are looked for at the device instead of being announced by an interrupt.
     pub polled: bool,

@@ -24,7 +24,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Looks at the file of this name; what is shown of it is to be asked for behind this call.
+    /// Looks at the file of this name; what is shown of it is to be read after this call.
     ///
     /// # Errors
     /// If it cannot be opened.

@@ -12,7 +12,7 @@ use crate::signature;
 pub enum PrepareError {
     /// The file holds data that are not ours; it is unchanged.
     #[error(
-        "{path}: the file {}, and creating it anew would destroy them; name another file, give --overwrite if \
+        "{path}: the file {}, and recreating it would destroy them; name another file, give --overwrite if \
          they may be lost, or make it a scratch file once with fathom prepare adopt",
         signature::in_words(.found.as_deref()), path = path.display()
     )]
@@ -24,7 +24,7 @@ pub enum PrepareError {
     },
     /// Nothing proves any more whose the data of the file are; it is unchanged.
     #[error(
-        "{path}: the file {}, and creating it anew would destroy them; name another file, give --overwrite if \
+        "{path}: the file {}, and recreating it would destroy them; name another file, give --overwrite if \
          they may be lost, or make it a scratch file once with fathom prepare adopt",
         signature::UNTOLD, path = path.display()
     )]
@@ -34,7 +34,7 @@ pub enum PrepareError {
     },
     /// A file that another host serves holds data that are not ours; it is unchanged.
     #[error(
-        "{path}: the file {}, and creating it anew would destroy them; name another file, or give --overwrite \
+        "{path}: the file {}, and recreating it would destroy them; name another file, or give --overwrite \
          and {leave} if they may be lost",
         signature::in_words(.found.as_deref()), path = path.display()
     )]

@@ -22,7 +22,7 @@ const PIECE_BYTES: u64 = 4 << 20;
 /// Pieces in flight, so that the device is busy while the next data are generated.
 const THREADS: u64 = 4;
 const BLOCK: u64 = BLOCK_BYTES as u64;
-/// Progress is told at most this often.
+/// Progress is reported at most this often.
 const TELL_EVERY_NS: u64 = 100_000_000;
 
 /// How far filling came.

@@ -83,7 +83,7 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// Marks each file that `plan` writes and that is there already, as the guard has let it pass. What it
-    /// let pass because it was told to (`overwrite`) stays somebody's, unless the run makes it anew.
+    /// let pass because it was told to (`overwrite`) stays somebody's, unless the run makes it again.
     pub(crate) fn begin(
         plan: &Plan,
         overwrite: bool,

@@ -130,7 +130,7 @@ struct Window {
 }
 
 /// The data of a file, read ahead of the look at them: a file that was written at random has many small
-/// pieces, and the device is asked for several at once.
+/// pieces, and the device reads several at once.
 struct Ahead<'a> {
     file: &'a dyn Data,
     size_bytes: u64,
@@ -256,7 +256,7 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a chain of created data goes on over the end of a block, where ours begin anew: another
+    /// Whether a chain of created data goes on over the end of a block, where ours begin again: another
     /// program that uses the same generator.
     fn continues(&mut self, offset: u64, sector: &[u8]) -> bool {
         let word = |at: usize| sector.get(at..at + 8).map_or(0, noise::to_word);

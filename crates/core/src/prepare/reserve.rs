@@ -48,7 +48,7 @@ impl Making<'_> {
                     return Ok(Portion::Unsupported);
                 }
                 Err(error) => {
-                    // What was taken so far counts as free in what is told.
+                    // What was taken so far counts as free in what is reported.
                     let _emptied = file.set_len(0);
                     return Err(room::refused_size(self.path, self.size_bytes, error));
                 }

@@ -23,7 +23,7 @@ struct Wanted {
 
 /// Checks, before the first of them is made, that all files fit together: each alone may fit where their
 /// sum does not. A file that is named several times counts once, with its greatest size. What cannot be
-/// looked at here is told when that file is made.
+/// looked at here is reported when that file is made.
 pub fn check_room<'a>(
     files: impl IntoIterator<Item = &'a FilePlan>,
     sink: EventSink<'_>,

@@ -9,7 +9,7 @@ use super::{JOURNAL_SUFFIX, Permission, Profile, Request, RunOptions};
 pub struct Job {
     /// What to run.
     pub request: Request,
-    /// How it was asked for, in words: the command line as it was typed.
+    /// How it was requested, in words: the command line as it was typed.
     pub command_line: String,
     /// What it may write.
     pub permission: Permission,
@@ -17,9 +17,9 @@ pub struct Job {
     pub credentials: Option<PathBuf>,
     /// The JSON result also goes to this file.
     pub json_file: Option<PathBuf>,
-    /// The figures of each second are told while the run is under way.
+    /// The figures of each second are reported while the run is under way.
     pub live: bool,
-    /// They are told as JSON, for another program, with all other events.
+    /// They are reported as JSON, for another program, with all other events.
     pub live_as_json: bool,
     /// Another program makes the load: its targets are guarded, prepared and lent to it.
     pub is_lent: bool,

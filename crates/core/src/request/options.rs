@@ -77,7 +77,7 @@ pub enum Arrivals {
     Poisson,
 }
 
-/// An engine that was asked for by name.
+/// An engine that was requested by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineChoice {

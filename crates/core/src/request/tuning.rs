@@ -65,7 +65,7 @@ pub struct CpuOrder {
 }
 
 impl CpuOrder {
-    /// Whether any order was asked for.
+    /// Whether any order was requested.
     #[must_use]
     pub fn is_given(self) -> bool {
         self != Self::default()

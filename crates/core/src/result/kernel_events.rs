@@ -13,7 +13,7 @@ pub struct KernelEvents {
     pub counted_ns: Option<u64>,
     /// For how long, in ticks of the processor's cycle counter; absent with the other clocks.
     pub counted_cycles: Option<u64>,
-    /// One entry per event that was asked for.
+    /// One entry per event that was requested.
     pub counts: Vec<KernelEventCount>,
 }
 
@@ -110,7 +110,7 @@ impl KernelEvents {
         }
     }
 
-    /// What was counted of one event; nothing if it was not asked for.
+    /// What was counted of one event; nothing if it was not requested.
     #[must_use]
     pub fn of_event(&self, event: KernelEvent) -> Option<&KernelEventCount> {
         self.counts.iter().find(|count| count.event == event)

@@ -24,7 +24,7 @@ const TOLERANCE: f64 = 0.01;
 /// Of a short run it may be so much: a thread of a busy host may wait so long for a CPU.
 const TOLERANCE_NS: f64 = 5e7;
 
-/// One of the results that a merged one was made of: what is told of it alone.
+/// One of the results that a merged one was made of: what is reported of it alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Part {
     /// The host.
@@ -88,7 +88,7 @@ pub enum MergeError {
         /// The tool and version of that.
         wanted: String,
     },
-    /// They were not asked for the same.
+    /// They did not request the same.
     #[error(
         "the results of '{host}' and '{first_host}' differ in {what}: merge runs of one request"
     )]

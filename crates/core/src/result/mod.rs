@@ -50,7 +50,7 @@ pub struct RunResult {
     pub started_at_unix_s: i64,
     /// The host.
     pub host: Host,
-    /// What was asked for, whole: it can be run again.
+    /// What was requested, whole: it can be run again.
     pub request: Request,
     /// The load of the request once more, where results had it before they had a request.
     pub profile: Profile,
@@ -195,7 +195,7 @@ pub struct TimeSpanResult {
     /// What an I/O cost the threads in CPU time; absent if there was none.
     #[serde(default)]
     pub cost: Option<IoCost>,
-    /// Kernel events of the whole system during the measured time; absent if none were asked for.
+    /// Kernel events of the whole system during the measured time; absent if none were requested.
     #[serde(default)]
     pub kernel_events: Option<KernelEvents>,
     /// I/Os that never came back, and without which the time span was ended.
@@ -329,10 +329,10 @@ pub struct ThreadTargetResult {
     pub read: DirectionResult,
     /// Writes.
     pub write: DirectionResult,
-    /// Syncs (`--fsync`, `--fdatasync`), which move no bytes; absent if none was asked for.
+    /// Syncs (`--fsync`, `--fdatasync`), which move no bytes; absent if none was requested.
     #[serde(default)]
     pub sync: Option<DirectionResult>,
-    /// Trims (`--trim`), whose bytes are those that were given back; absent if none was asked for.
+    /// Trims (`--trim`), whose bytes are those that were given back; absent if none was requested.
     #[serde(default)]
     pub trim: Option<DirectionResult>,
     /// I/Os that failed or were cut short, by operation and kind.
@@ -350,7 +350,7 @@ pub struct DirectionResult {
     pub ios: u64,
     /// Bytes that were moved, also those of short I/Os.
     pub bytes: u64,
-    /// I/Os that moved fewer bytes than asked for; not part of `ios`.
+    /// I/Os that moved fewer bytes than requested; not part of `ios`.
     pub short_ios: u64,
     /// I/Os that failed; not part of `ios`.
     pub errors: u64,
@@ -367,7 +367,7 @@ pub struct DirectionResult {
     /// I/Os per interval; empty if no series was kept. The greatest latency of the last one is also that of
     /// I/Os in flight at the end.
     pub series: crate::measure::IntervalSeries,
-    /// I/Os of each interval by their latency (`--interval-latency`); empty if that was not asked for.
+    /// I/Os of each interval by their latency (`--interval-latency`); empty if that was not requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interval_latency: Vec<crate::measure::IntervalLatency>,
 }

@@ -73,7 +73,7 @@ pub enum WarningKind {
     AllZeroData,
     /// Several threads read the same sequential blocks.
     SharedSequentialBlocks,
-    /// A rate that was asked for was not reached.
+    /// A rate that was requested was not reached.
     RateNotReached,
     /// I/Os started later than they were due, which only their response times show.
     ResponseBehindSchedule,
@@ -85,7 +85,7 @@ pub enum WarningKind {
     CpuStolen,
     /// I/Os failed.
     IoErrors,
-    /// I/Os transferred fewer bytes than asked for.
+    /// I/Os transferred fewer bytes than requested.
     ShortIo,
     /// A better backend was not available.
     BackendFallback,
@@ -93,7 +93,7 @@ pub enum WarningKind {
     MixedCores,
     /// A setting had no effect.
     NoEffect,
-    /// The target is smaller than the range that was asked for.
+    /// The target is smaller than the range that was requested.
     RangeBeyondTarget,
     /// Not all kernel events were counted.
     EventsNotCounted,
@@ -104,12 +104,13 @@ pub enum WarningKind {
     /// A CPU was not online during the whole measured time.
     CpuOffline,
     /// Nothing of this process ran for a part of the measured time.
-    StoodStill,
+    #[serde(alias = "stood_still")]
+    Suspended,
     /// No I/O completed in the measured time.
     NoIoCompleted,
     /// I/Os in flight when the measured time ended had taken far longer than the others.
     StalledAtEnd,
-    /// There was time without I/Os in flight that nobody had asked for.
+    /// There was time without I/Os in flight that nobody had requested.
     IdleBetweenIos,
     /// The run ended before its time.
     Interrupted,

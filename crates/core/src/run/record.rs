@@ -56,7 +56,7 @@ impl RunRecord {
         self.failures = failures;
     }
 
-    /// The run was left alone; what it was about to measure is told as not measured.
+    /// The run was left alone; what it was about to measure is reported as not measured.
     pub(super) fn give_up(&mut self, timed_out: &TimedOut, job: &Job, interrupted: bool) {
         let reason = timed_out.to_string();
         let failure = Failure::new(Kind::TimedOut, reason.clone());

@@ -167,7 +167,7 @@ impl Runner<'_> {
         let round_trips = self.round_trips(span);
         let measurements = SpanMeasurements { round_trips, ..self.measure(span) };
         let found = warnings::cpus(span, &measurements).into_iter();
-        let found = found.chain(warnings::stood_still(span, &measurements));
+        let found = found.chain(warnings::suspended(span, &measurements));
         self.record.of().warnings.extend(found);
         let is_complete = measurements.ending == Ending::Complete;
         let hangs = !measurements.outstanding.is_empty();

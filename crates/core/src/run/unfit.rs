@@ -50,7 +50,7 @@ pub(crate) fn log_in(job: &Job) -> Result<(), Unfit> {
 }
 
 /// Resolves a job; where that fails, its targets are asked about all the same. Each look that may hang
-/// is told to `sink`.
+/// is reported to `sink`.
 ///
 /// # Errors
 /// If the request does not fit the host.

@@ -2,7 +2,7 @@
 //! crate `infer`.
 //!
 //! In a file a name is for the message alone: what is not ours is refused, known or not. On a device it
-//! decides whether `--overwrite` is asked for besides the leave that every device needs.
+//! decides whether `--overwrite` is requested besides the leave that every device needs.
 
 mod documents;
 mod samples;

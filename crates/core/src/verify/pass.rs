@@ -121,7 +121,7 @@ impl Findings {
 }
 
 /// Verifies the targets of a journal, or `names` in their places, until `stop` turns true. What it finds it
-/// enters into `findings` as it goes; what may hang is told to `sink`.
+/// enters into `findings` as it goes; what may hang is reported to `sink`.
 ///
 /// # Errors
 /// If nothing was verified.

@@ -62,7 +62,7 @@ impl Tables {
         Ok(tables)
     }
 
-    /// Windows that stand in the journal that the plan names; the file is made. What may hang is told to
+    /// Windows that stand in the journal that the plan names; the file is made. What may hang is reported to
     /// `sink`.
     ///
     /// # Errors
@@ -147,7 +147,7 @@ impl Tables {
         check.store(origin[ORIGIN_WORDS - 1], Ordering::Release);
     }
 
-    /// Forgets what was written to a target, because its file was made anew.
+    /// Forgets what was written to a target, because its file was made again.
     pub fn forget(&self, path: &Path) {
         let Some((entry, _, blocks)) = self.words_of(path) else { return };
         for (word, place) in blocks.iter().zip(entry.first_block() as u64..) {

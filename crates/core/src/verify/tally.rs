@@ -3,10 +3,10 @@
 use super::check::{Fault, FaultKind, ReadBlock, Verdict};
 use super::window::Legal;
 
-/// So many faults are told one by one; the others are counted.
+/// So many faults are reported one by one; the others are counted.
 pub const FAULTS_LISTED: usize = 20;
 
-/// A fault that is told one by one.
+/// A fault that is reported one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListedFault {
     /// When it was found, on any clock that all threads share.

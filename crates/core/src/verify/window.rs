@@ -6,7 +6,7 @@
 //! first; so when the last of such a *busy period* has completed, each generation of the period is right.
 //!
 //! A window holds the newest generation (24 bits, and 40 in older journals; after the last
-//! one they begin anew), the writes in flight (12 bits), the length of the busy
+//! one they begin again), the writes in flight (12 bits), the length of the busy
 //! period (6 bits), and how many generations before it were right when it began, beyond one (6 bits). A
 //! length that does not fit means that any older generation is right, until the block is written alone again.
 
@@ -14,7 +14,7 @@
 pub const IN_FLIGHT_MAX: u64 = (1 << 12) - 1;
 /// The generations of a window; the one after the last is `AGAIN`.
 pub const GENERATION_LAST: u64 = (1 << 24) - 1;
-/// Generations below this are only given to the first writes of a block, so that a window that began anew
+/// Generations below this are only given to the first writes of a block, so that a window that began again
 /// is not taken for that of a block that nobody has written.
 const AGAIN: u64 = 256;
 const LENGTH_MAX: u64 = (1 << 6) - 1;
@@ -27,16 +27,16 @@ const GENERATION_AT: u32 = 24;
 pub struct Window(pub u64);
 
 impl Legal {
-    /// Whether this generation may be found. Where generations may have begun anew since the oldest one,
+    /// Whether this generation may be found. Where generations may have begun again since the oldest one,
     /// those before that are right, too.
     #[inline]
     #[must_use]
     pub fn holds(&self, generation: u64) -> bool {
-        (self.oldest..=self.newest).contains(&generation) || self.began_anew(generation)
+        (self.oldest..=self.newest).contains(&generation) || self.began_again(generation)
     }
 
     #[inline]
-    fn began_anew(&self, generation: u64) -> bool {
+    fn began_again(&self, generation: u64) -> bool {
         let may_have = self.oldest < AGAIN && self.newest >= AGAIN;
         let is_long = self.newest - self.oldest.min(self.newest) > 2 * LENGTH_MAX;
         let back = if is_long { GENERATION_LAST / 2 } else { AGAIN };
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_that_begin_anew_leave_no_write_out() {
+    fn generations_that_begin_again_leave_no_write_out() {
         let near = Window::new(GENERATION_LAST - 2, 0, 0, 0);
         let mut window = near;
         for step in 0..400_u64 {

@@ -54,7 +54,7 @@ fn check(facts: &Facts) -> Result<(), Fault> {
 struct Talk {
     stream: Stream,
     deadline: Deadline,
-    /// The server sends 124 zeroes after the facts of an export that was asked for the old way.
+    /// The server sends 124 zeroes after the facts of an export that was requested the old way.
     has_zeroes: bool,
 }
 

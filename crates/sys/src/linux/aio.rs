@@ -242,7 +242,7 @@ impl Aio {
         self.refused.push(Completion { slot, result });
     }
 
-    /// Takes the completions that are there already; nothing is told where the ring is not known.
+    /// Takes the completions that are there already; nothing is reported where the ring is not known.
     #[inline]
     fn take_from_ring(&mut self, done: &mut Vec<Completion>) -> Option<()> {
         let ring = self.ring?;
@@ -339,7 +339,7 @@ fn setup(slots: usize) -> Result<libc::c_ulong, AioError> {
 ///
 /// No context is made: destroying one waits until all CPUs have passed through the scheduler, which takes
 /// tens of milliseconds. A context for no event is refused by the kernel that has the call
-/// (`io_setup(2)`: EINVAL), and the limit of events is told in `/proc/sys/fs`.
+/// (`io_setup(2)`: EINVAL), and the limit of events is reported in `/proc/sys/fs`.
 pub fn probe() -> Result<(), AioError> {
     match setup(0) {
         Err(AioError::TooMany(_)) if has_room() => Ok(()),

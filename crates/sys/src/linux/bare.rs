@@ -52,7 +52,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a temporary directory");
         let (file, pipe) = (home.path().join("file"), home.path().join("pipe"));
         fs::write(&file, "theirs").expect("a file");
-        // Who opens a pipe that nobody writes to waits for ever.
+        // Who opens a pipe that nobody writes to waits forever.
         assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
         for path in [file.as_path(), &pipe, home.path()] {
             let held = Held::take(path).expect("held");

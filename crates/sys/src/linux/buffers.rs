@@ -249,7 +249,7 @@ mod tests {
         assert!(!stretches.contains(&(plain.address() / APART)));
     }
 
-    /// Where the kernel has one; the page is told in `smaps`, which lists the mapping by its address.
+    /// Where the kernel has one; the page is reported in `smaps`, which lists the mapping by its address.
     #[test]
     fn a_small_buffer_lies_on_a_whole_huge_page() {
         let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");

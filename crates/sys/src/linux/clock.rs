@@ -101,7 +101,7 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// Sleeps until the monotonic clock shows `deadline_ns`, or until a signal arrives.
 pub fn sleep_until_ns(deadline_ns: u64) {
     let time = timespec(deadline_ns);
-    // SAFETY: `time` outlives the call, and no remaining time is asked for with an absolute deadline.
+    // SAFETY: `time` outlives the call, and no remaining time is requested with an absolute deadline.
     unsafe {
         libc::clock_nanosleep(
             libc::CLOCK_MONOTONIC,

@@ -78,7 +78,7 @@ fn topology_in(devices: &Path) -> io::Result<Vec<Cpu>> {
 }
 
 /// Groups are NUMA nodes. Where a node has more CPUs than an index can tell apart, all groups are
-/// numbered anew, and such a node fills several of them.
+/// numbered again, and such a node fills several of them.
 ///
 /// With one node the CPUs that are switched off are counted too, so that an index is the kernel's
 /// number. With several nodes nobody knows to which of them such a CPU belongs.

@@ -52,7 +52,7 @@ pub fn hand_off<T: Send>(value: T) -> (Owner<T>, Watcher<T>) {
     (Owner(Arc::clone(&shared), PhantomData), Watcher(shared))
 }
 
-/// Whether the kernel gives the barrier to this process; asked for once, before anything is measured.
+/// Whether the kernel gives the barrier to this process; requested once, before anything is measured.
 fn has_barrier() -> bool {
     static REGISTERED: OnceLock<bool> = OnceLock::new();
     *REGISTERED.get_or_init(|| membarrier(REGISTER))
@@ -65,7 +65,7 @@ fn membarrier(command: libc::c_int) -> bool {
 
 impl<T> Owner<T> {
     /// Does something that may never end, during which the value may be taken. If it has been, this does
-    /// not return: the thread sleeps for ever, and keeps all that it has.
+    /// not return: the thread sleeps forever, and keeps all that it has.
     #[inline(always)]
     #[expect(
         clippy::inline_always,
@@ -158,7 +158,7 @@ impl<T> Watcher<T> {
         Ok(unsafe { ManuallyDrop::take(&mut *watcher.0.value.get()) })
     }
 
-    /// Whether the owner is away, and now stays there for ever.
+    /// Whether the owner is away, and now stays there forever.
     fn claim(&self) -> bool {
         if !has_barrier() {
             return false;

@@ -25,7 +25,7 @@ pub enum Writers {
 /// Asks whether a file that is open for reading only is open for writing anywhere.
 pub fn writers(file: &File) -> Writers {
     let descriptor = file.as_raw_fd();
-    // Whoever opens the file in between has the lease broken, which is told by a signal: by one that does
+    // Whoever opens the file in between has the lease broken, which is reported by a signal: by one that does
     // nothing unless it is caught, where the usual one would end the process.
     // SAFETY: the descriptor is open for as long as `file` is borrowed; no memory is passed.
     if unsafe { libc::fcntl(descriptor, F_SETSIG, libc::SIGURG) } != 0 {

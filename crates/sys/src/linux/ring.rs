@@ -44,7 +44,7 @@ pub enum RingError {
     /// The kernel refused for want of a resource.
     #[error("io_uring could not be set up for {entries} outstanding I/Os ({source}){}", lack(.source))]
     Setup {
-        /// Outstanding I/Os that were asked for.
+        /// Outstanding I/Os that were requested.
         entries: u32,
         /// The kernel's answer.
         source: io::Error,

@@ -165,7 +165,7 @@ fn a_ring_trims_files_and_native_asynchronous_io_never_does() {
     }
 }
 
-/// So many rounds that the ring of completions begins anew many times.
+/// So many rounds that the ring of completions begins again many times.
 #[test]
 fn native_asynchronous_io_gives_each_slot_back_once_and_no_more_at_once_than_asked() {
     if let Err(reason) = crate::aio::probe() {

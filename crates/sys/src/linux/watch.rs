@@ -1,6 +1,6 @@
 //! Who else has files open for writing, as the kernel tells while it happens (`fanotify(7)`).
 //!
-//! What is told is that a file was opened, and that one that was open for writing was closed: nothing is
+//! What is reported is that a file was opened, and that one that was open for writing was closed: nothing is
 //! told, queued or paid for an I/O. Without `CAP_SYS_ADMIN` the kernel names no other process, but it still
 //! says whether it was this one. It needs Linux 5.13 then, and Linux 5.1 with the capability.
 
@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::Duration;
 
-/// `FAN_REPORT_FID` of `linux/fanotify.h`: files are told by their handle, and none is opened for that.
+/// `FAN_REPORT_FID` of `linux/fanotify.h`: files are known by their handle, and none is opened for that.
 const REPORT_FID: libc::c_uint = 0x200;
 /// `FAN_EVENT_INFO_TYPE_FID`.
 const INFO_FID: u8 = 1;

@@ -1,4 +1,4 @@
-"""``fathom compare --run``: A and B measured in turns, and compared pair by pair."""
+"""``fathom compare --run``: A and B interleaved, and compared pair by pair."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fathom.experiments.compare.interleaved import TurnsComparison
     from fathom.store import Store
 
-__all__ = ["Turns", "in_turns"]
+__all__ = ["Turns", "interleaved"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Turns:
     dry_run: bool = False
 
 
-def in_turns(wish: Turns, where: str | None) -> None:
+def interleaved(wish: Turns, where: str | None) -> None:
     """Measure and compare, go on with what was ended, or compare again what was measured."""
     try:
         plan = None if wish.run is None else _plan(wish.run, wish)
@@ -104,7 +104,7 @@ def _side_arguments(text: str, common: Sequence[str]) -> list[str]:
     if not workload:
         options = [one for one in first if one.startswith("-")]
         arguments = [*options, *(one for one in first if not one.startswith("-"))]
-    fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
+    fathom.parse(arguments)  # What is wrong with them is reported before anything is saved.
     return arguments
 
 
@@ -114,7 +114,7 @@ def _found(store: Store, wish: Turns, plan: comparing.TurnsPlan | None) -> Turns
             _show_forecast(plan)
         with experiment_line("runs", quiet=wish.as_json) as tell:
             runner = tools.runner_named(plan.runner, store, wish.permission)
-            return comparing.compare_in_turns(
+            return comparing.compare_interleaved(
                 store, runner, plan, label=wish.label or "", on_progress=tell
             )
     if wish.resume is None:
@@ -123,7 +123,7 @@ def _found(store: Store, wish: Turns, plan: comparing.TurnsPlan | None) -> Turns
     refuse_what_a_plan_has("comparison", wish.rest, asked)
     experiment_id, runner = going_on(store, "compare", wish.resume, wish.runner, wish.permission)
     with experiment_line("runs", quiet=wish.as_json) as tell:
-        return comparing.resume_in_turns(store, experiment_id, runner, on_progress=tell)
+        return comparing.resume_interleaved(store, experiment_id, runner, on_progress=tell)
 
 
 def _show_forecast(
@@ -149,7 +149,7 @@ def _again(store: Store, wish: Turns) -> TurnsComparison:
     if not (name[:1] == "e" and name[1:].isdecimal()):
         fail(f"name A and B: {name} alone has nothing to be compared with", EXIT_INVALID)
     try:
-        found = comparing.compared_in_turns(store, int(name[1:]), wish.metrics, wish.conditions)
+        found = comparing.compared_interleaved(store, int(name[1:]), wish.metrics, wish.conditions)
     except ValueError as error:
         fail(str(error), EXIT_INVALID)
     return found

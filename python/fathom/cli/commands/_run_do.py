@@ -51,7 +51,7 @@ def run_again(store: Store, number: int, wish: Wish, *, no_save: bool) -> None:
     Raises
     ------
     InvalidRequestError
-        If the store does not know all that it asked for.
+        If the store does not know all that it requested.
 
     """
     kept = store.runs.get(number)
@@ -223,7 +223,7 @@ def _length(told: Sequence[Any], *, is_fleet: bool) -> str:
 
 
 def _foreseen(workload: Workload | None, wish: Wish) -> list[Any]:
-    """Return what is told of each run; in a fleet, what each host tells of it."""
+    """Return what is reported of each run; in a fleet, what each host tells of it."""
     loads = _loads(workload, wish)
     return [told for one in loads for told in explanations(one, wish.permission, wish.runner)]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom._permission import typed
-from fathom.cli.commands._compare_turns import Turns, in_turns
+from fathom.cli.commands._compare_turns import Turns, interleaved
 from fathom.cli.common import (
     DryRunOption,
     JsonOption,
@@ -90,7 +90,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
     """Compare saved runs, or measure A and B interleaved: change, interval and test.
 
     A and B are runs (12 or 12,14), experiments (e3) or baselines: fathom compare golden e7. Or they
-    are measured in turns, in an order by chance, until the change is known:
+    are measured interleaved, in an order by chance, until the change is known:
     fathom compare --run -o8 -o32 -c1G -b8K -r -L x.dat. Its experiment alone is compared again:
     fathom compare e7.
     """
@@ -123,7 +123,7 @@ def compare(  # noqa: PLR0913 - Each is an option of the command.
             verdict,
             dry_run,
         )
-        in_turns(wish, store)
+        interleaved(wish, store)
         return
     if len(names) != 2 or any(one.startswith("-") for one in names):  # noqa: PLR2004 - A and B.
         given = next((one for one in names if one.startswith("-")), None)

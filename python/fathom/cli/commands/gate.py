@@ -31,7 +31,7 @@ _CODES = {"kept": 0, "broken": EXIT_WORSE, "cannot tell": EXIT_CANNOT_TELL}
 
 
 class Asked(NamedTuple):
-    """What gates the command was asked for."""
+    """What gates were requested of the command."""
 
     limits: Sequence[str]
     baseline: str | None

@@ -130,7 +130,7 @@ class _Wish(NamedTuple):
 
 def _begun(store: Store, rest: list[str], wish: _Wish, *, as_json: bool) -> int:
     arguments, name = single_step(rest)
-    fathom.parse(arguments)  # What is wrong with them is told before anything is saved.
+    fathom.parse(arguments)  # What is wrong with them is reported before anything is saved.
     if wish.precondition != "none":
         agree_to_prepare(store, wish.precondition, arguments, yes=wish.yes, as_json=as_json)
     return experiments.begin_repeat(

@@ -13,9 +13,9 @@ import typer
 
 from fathom import report as reports
 from fathom._redact import pseudonyms_of
+from fathom.cli import views
 from fathom.cli.common import JsonOption, RedactOption, StoreOption, fail, opened_store
 from fathom.cli.exit_codes import EXIT_INVALID
-from fathom.cli.views.report import show_report
 from fathom.store.damage import damage_told
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def report(  # noqa: PLR0913 - Each is an option of the command.
         if as_json:
             typer.echo(json.dumps(_as_dict(material), indent=2))
         elif terminal:
-            show_report(material)
+            views.show_report(material)
         else:
             _save(material, wanted, output, form, theme, force=force)
 

@@ -67,7 +67,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
     Or a workload's name, what is to differ, and the target: fathom run sql-oltp-70 -d30 x.dat.
     fathom workloads lists them.
 
-    Or @12: what run 12 of the store asked for, whole. Only --overwrite and --allow-write may stand
+    Or @12: what run 12 of the store requested, whole. Only --overwrite and --allow-write may stand
     behind it, since what was allowed then is not allowed again.
     """
     arguments, permission = typed(context.args)
@@ -102,7 +102,7 @@ def run(  # noqa: PLR0913 - Each is an option of the command.
             note_store(store)
             commands.run_new(workload, None, wish)
             return
-        # Opened first: a store that cannot be used is told before anything is measured.
+        # Opened first: a store that cannot be used is reported before anything is measured.
         with opened_store(store) as opened:
             opened.check_writable()
             commands.run_new(workload, opened, wish)

@@ -119,7 +119,7 @@ def add_user(
     ] = False,
     folder: _Folder = None,
 ) -> None:
-    """Add a user; the password is asked for, or read as a line of standard input."""
+    """Add a user; the password is prompted for, or read as a line of standard input."""
     _require_extra()
     with _told():
         accounts = Accounts(server_folder(folder))

@@ -60,7 +60,7 @@ def translate(
 
     The load is DiskSpd's arguments, a workload and a target, fio's arguments (fio --rw=randread
     ...), or a file: a fio job file, a DiskSpd profile or an Iometer configuration (.icf). Without
-    one, the terms of all tools are listed. What the other tool cannot say is told on standard
+    one, the terms of all tools are listed. What the other tool cannot say is reported on standard
     error, and in the file.
     """
     arguments = list(context.args)

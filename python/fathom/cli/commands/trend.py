@@ -75,7 +75,7 @@ def list_series(store: str | None, limit: int, *, as_json: bool) -> None:
 
 
 def show_trend(asked: Asked, store: str | None) -> None:
-    """Find a trend, show it, and end with the exit code of an alert if one was asked for."""
+    """Find a trend, show it, and end with the exit code of an alert if one was requested."""
     form = "" if asked.output is None else asked.output.suffix.lower().removeprefix(".")
     if asked.output is not None and form not in (*_FORMS, "json"):
         fail(f"{asked.output}: end the name with .png, .svg, .pdf or .json", EXIT_INVALID)
@@ -232,7 +232,7 @@ def trend(  # noqa: PLR0913 - Each is an option of the command.
     """Find where one load on one target changed over time.
 
     A series are the complete runs of the same load on the same target of the same host, the oldest
-    first. Its levels, their changes and what changed with them are told: fathom trend 12
+    first. Its levels, their changes and what changed with them are reported: fathom trend 12
     """
     if run is None:
         given = {

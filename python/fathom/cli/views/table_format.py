@@ -37,7 +37,7 @@ class TableFormat(StrEnum):
 
 
 class _Chosen:
-    """What one command was asked for, and what it has written so far."""
+    """What was requested of one command, and what it has written so far."""
 
     def __init__(self) -> None:
         self.form = TableFormat.TABLE
@@ -106,7 +106,7 @@ def _markdown_row(cells: list[str]) -> str:
 
 def _csv(table: WholeTable, stream: IO[str]) -> None:
     if _chosen.tables:
-        # Several tables are told apart by an empty line.
+        # Several tables are distinguished by an empty line.
         stream.write("\n")
     _chosen.tables.append({})
     writer = csv.writer(stream, lineterminator="\n")

@@ -16,7 +16,7 @@ class WholeConsole(Console):
     """A terminal that cuts no line: what is too long for it is left to the terminal."""
 
     def print(self, *objects: Any, crop: bool = False, **more: Any) -> None:  # noqa: ANN401 - Rich's.
-        """Print as Rich does, and cut nothing; tables in the form that was asked for."""
+        """Print as Rich does, and cut nothing; tables in the form that was requested."""
         drawn = [one for one in objects if not (isinstance(one, WholeTable) and write_table(one))]
         if drawn or not objects:
             super().print(*drawn, crop=crop, **more)

@@ -67,7 +67,7 @@ class ClaimMaker:
     """Makes the claims about a target, by what was measured and what was found."""
 
     def __init__(self, plan: TargetCells, findings: Sequence[Finding]) -> None:
-        """Look at what each run asked for, and which findings forbid a judgement."""
+        """Look at what each run requested, and which findings forbid a judgement."""
         self.plan = plan
         self.figures: Mapping[str, Figures] = plan.figures()
         self.cells = {one.cell.key: one for one in plan.cells}

@@ -1,4 +1,4 @@
-"""Assessing targets: planned, measured in turns, judged, and saved whole."""
+"""Assessing targets: planned, measured interleaved, judged, and saved whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fathom.experiments.assess.foreseen import all_targets, planned_cells, same_
 from fathom.experiments.assess.outcome import Assessment, State, TargetAssessment, outcome_of
 from fathom.experiments.assess.resuming import read_plan, take_up
 from fathom.experiments.assess.scratch import remove_abandoned
-from fathom.experiments.assess.session import Assessor, TargetCells, in_turns
+from fathom.experiments.assess.session import Assessor, TargetCells, interleaved
 from fathom.experiments.assess.side_by_side import side_by_side
 from fathom.experiments.assess.target import opened_target
 from fathom.experiments.assess.verdict import verdict_of
@@ -72,7 +72,7 @@ def assess(  # noqa: PLR0913 - All but the first four have defaults and names.
     on_progress: Callable[[Progress], None] = lambda _progress: None,
     on_abandoned: Callable[[Path, int], None] = lambda *_told: None,
 ) -> Assessment:
-    """Assess files, folders or devices; several in turns, cell by cell.
+    """Assess files, folders or devices; several interleaved, cell by cell.
 
     ``on_cell`` gets, before each cell: what it is, its number, how many there are, and the seconds
     that are left by expectation; ``on_progress`` the same, with the least and the most of them.
@@ -230,7 +230,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - What the store keeps of it.
                 "arguments": [*cell.cell.arguments],
             },
         )
-        for one, cell in in_turns(plans)
+        for one, cell in interleaved(plans)
     ]
     return store.experiments.begin("assess", title, plan, steps)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fathom._hanging import must_answer
 from fathom.experiments.assess.plan import plan_cells
 from fathom.experiments.assess.scratch import TargetError
-from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, in_turns
+from fathom.experiments.assess.session import AssessedCell, Assessor, TargetCells, interleaved
 from fathom.experiments.assess.target import foreseen_target
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def foresee(
         [effort.size_bytes] * len(names),
     )
     plans = [planned_cells(one, effort, steady_seconds) for one in same_size(targets)]
-    least_s, seconds, most_s = Assessor(plans, [], effort).left_s([*in_turns(plans)])
+    least_s, seconds, most_s = Assessor(plans, [], effort).left_s([*interleaved(plans)])
     fill_bytes = sum(one.target.size_bytes for one in plans if one.target.is_scratch)
     return Foreseen(plans, seconds, least_s, most_s, fill_bytes)
 

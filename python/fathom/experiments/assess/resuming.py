@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import InvalidRequestError
 from fathom.experiments.assess.cell import Effort
-from fathom.experiments.assess.session import in_turns, whole_figures
+from fathom.experiments.assess.session import interleaved, whole_figures
 from fathom.runners import stored_figures
 from fathom.store.damage import damage_told
 from fathom.units import NS_PER_S
@@ -82,7 +82,7 @@ def take_up(session: Session, plans: Sequence[TargetCells], sizes: Sequence[int]
         If nothing is left to do, or the cells are not those that were planned.
 
     """
-    order = [*in_turns(plans)]
+    order = [*interleaved(plans)]
     _check(session, order, same_sizes=[one.target.size_bytes for one in plans] == [*sizes])
     found = session.resume(
         "assess",

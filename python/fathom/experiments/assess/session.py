@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fathom.result import Result
     from fathom.runners import Figures
 
-__all__ = ["AssessedCell", "Assessor", "CellState", "TargetCells", "in_turns", "whole_figures"]
+__all__ = ["AssessedCell", "Assessor", "CellState", "TargetCells", "interleaved", "whole_figures"]
 
 CellState = Literal["pending", "done", "failed", "skipped", "left_out"]
 _GROWN = 1.03
@@ -137,7 +137,7 @@ def _depth(cell: Cell) -> int:
     return next(int(one[2:]) for one in cell.arguments if one.startswith("-o"))
 
 
-def in_turns(plans: Sequence[TargetCells]) -> Iterator[tuple[TargetCells, AssessedCell]]:
+def interleaved(plans: Sequence[TargetCells]) -> Iterator[tuple[TargetCells, AssessedCell]]:
     """Return the cells of all targets, those of one place behind each other.
 
     The order of the targets is reversed from place to place (A B, B A, ...), so that whatever
@@ -179,7 +179,7 @@ class Assessor:
             If the first cell of a target cannot be run, or writing would destroy data.
 
         """
-        order = list(in_turns(self.plans))
+        order = list(interleaved(self.plans))
         for number, ((plan, one), step_id) in enumerate(zip(order, self.step_ids, strict=True)):
             if one.state == "done":
                 continue

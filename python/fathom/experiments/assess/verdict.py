@@ -278,7 +278,7 @@ def _backup(made: ClaimMaker) -> Claim | None:
 
 
 def _threads(made: ClaimMaker) -> Claim | None:
-    """Compare threads with one thread at the same depth; the best of one thread is told, too."""
+    """Compare threads with one thread at the same depth; that of one thread is reported, too."""
     figures = made.figures
     many = best_cell(figures, "threads-")
     single = None if many is None else made.single_at(made.depth(many))

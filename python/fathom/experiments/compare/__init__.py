@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from fathom.experiments.compare.interleaved import (
         TurnsComparison,
         TurnsPlan,
-        compare_in_turns,
-        compared_in_turns,
-        resume_in_turns,
+        compare_interleaved,
+        compared_interleaved,
+        resume_interleaved,
     )
     from fathom.experiments.compare.saved import DEFAULT_METRICS, compare_runs, parse_condition
 
@@ -20,11 +20,11 @@ __all__ = [
     "DEFAULT_METRICS",
     "TurnsComparison",
     "TurnsPlan",
-    "compare_in_turns",
+    "compare_interleaved",
     "compare_runs",
-    "compared_in_turns",
+    "compared_interleaved",
     "parse_condition",
-    "resume_in_turns",
+    "resume_interleaved",
 ]
 
 if not TYPE_CHECKING:

@@ -33,7 +33,7 @@ FIGURES = {
     "p999": "99.9th percentile",
     "max": "slowest I/O",
 }
-# From here on it is told that neighbouring runs resemble each other: twice the standard error of
+# From here on neighbouring runs are said to resemble each other: twice the standard error of
 # the coefficient of 2 x 10 independent runs. Fewer runs tell nothing of it.
 _TOLD_RESEMBLANCE = 0.45
 _LEAST_FOR_RESEMBLANCE = 8
@@ -42,7 +42,7 @@ _ONE_AFTER_THE_OTHER = (
     "A and B were not interleaved: what changed between them cannot be distinguished from B, and "
     "few runs (below 10 of each) often do not show it."
 )
-# From here on a distance is told as a factor.
+# From here on a distance is reported as a factor.
 _FACTOR_FROM = 1.5
 
 

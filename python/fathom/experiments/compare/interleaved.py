@@ -1,7 +1,7 @@
-"""Measuring A and B in turns until their difference is known well enough.
+"""Interleaving runs of A and B until their difference is known well enough.
 
 Neighbouring runs resemble each other, and machines drift. Here a run of A stands beside each run of
-B, and chance draws which comes first, for each pair anew: whatever the machine does meanwhile hits
+B, and chance draws which comes first, for each pair: whatever the machine does meanwhile hits
 A as often as B, and the spread of the pairs' differences tells all that it does to them.
 """
 
@@ -44,12 +44,12 @@ __all__ = [
     "Interleaver",
     "TurnsComparison",
     "TurnsPlan",
-    "compare_in_turns",
-    "compared_in_turns",
-    "resume_in_turns",
+    "compare_interleaved",
+    "compared_interleaved",
+    "resume_interleaved",
 ]
 
-# What comparing in turns is to do, as it is kept with the experiment so that it can be resumed.
+# What an interleaved comparison is to do is kept with the experiment, so that it can be resumed.
 
 LEAST_PAIRS = 2
 Side = Literal["a", "b"]
@@ -195,7 +195,7 @@ _NOT_COMPARED = "is a {}, which has no A and B: name both"
 
 @dataclass(frozen=True)
 class TurnsComparison:
-    """What comparing in turns found.
+    """What an interleaved comparison found.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class TurnsComparison:
     comparison
         None if there are fewer than 2 pairs.
     is_precise
-        The change of each deciding figure is known as well as was asked for.
+        The change of each deciding figure is known as well as was requested.
     failure
         Why it ended before its time, if it did.
 
@@ -225,7 +225,7 @@ class TurnsComparison:
         return {**(own.pop("comparison") or {}), **own}
 
 
-def compare_in_turns(
+def compare_interleaved(
     store: Store,
     runner: Runner,
     plan: TurnsPlan,
@@ -233,14 +233,14 @@ def compare_in_turns(
     label: str = "",
     on_progress: Callable[[Progress], None] = lambda _progress: None,
 ) -> TurnsComparison:
-    """Run A and B in turns until the plan is content; each run is saved as it ends.
+    """Run A and B interleaved until the plan is content; each run is saved as it ends.
 
     Raises
     ------
     InvalidRequestError, RefusedError
         If the first run cannot be made.
     RunInterrupted
-        If Ctrl-C ended it; ``resume_in_turns`` goes on.
+        If Ctrl-C ended it; ``resume_interleaved`` goes on.
 
     """
     experiment_id = store.experiments.begin("compare", label or "compare", asdict(plan))
@@ -248,7 +248,7 @@ def compare_in_turns(
     return _compared(session, Interleaver(plan, session.value, label))
 
 
-def resume_in_turns(
+def resume_interleaved(
     store: Store,
     experiment_id: int,
     runner: Runner,
@@ -260,7 +260,7 @@ def resume_in_turns(
     Raises
     ------
     InvalidRequestError
-        If the experiment compares nothing in turns, or is complete; or as ``compare_in_turns``.
+        If the experiment interleaves nothing, or is complete; or as ``compare_interleaved``.
     NotFoundError
         If the store has no such experiment.
 
@@ -285,7 +285,7 @@ def _compared(session: Session, interleaver: Interleaver) -> TurnsComparison:
     return found
 
 
-def compared_in_turns(
+def compared_interleaved(
     store: Store, experiment_id: int, metrics: Sequence[str] = (), conditions: Sequence[str] = ()
 ) -> TurnsComparison:
     """Compare the runs of an experiment again; figures and conditions may be others than planned.
@@ -293,7 +293,7 @@ def compared_in_turns(
     Raises
     ------
     InvalidRequestError
-        If the experiment compares nothing in turns.
+        If the experiment interleaves nothing.
     NotFoundError
         If the store has no such experiment.
 
@@ -354,7 +354,7 @@ class Interleaver:
         self.lost = [step.id for step in steps if step.id not in whole]
 
     def strategy(self) -> Strategy[str | None]:
-        """Run the pairs that are planned; each plans anew."""
+        """Run the pairs that are planned; each plans again."""
         yield Skip(self.lost)
         self._plan()
         while len(self.pairs) < self.planned:

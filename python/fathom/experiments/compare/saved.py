@@ -74,7 +74,7 @@ def compare_runs(  # noqa: PLR0913 - All but the first three have defaults and n
 ) -> RunComparison:
     """Compare the runs that two references name; runs that are not complete are left out.
 
-    Runs that were made in turns, one of A beside one of B, are compared pair by pair.
+    Runs that were interleaved, one of A beside one of B, are compared pair by pair.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def compare_drawn_pairs(  # noqa: PLR0913 - All but the first three have default
     confidence: float = 0.95,
     conditions: Sequence[FailCondition] = (),
 ) -> RunComparison:
-    """Compare complete runs that were made in turns: a run of A and one of B in each pair.
+    """Compare complete runs that were interleaved: a run of A and one of B in each pair.
 
     Which of both came first was drawn by chance. ``pilot`` counts the pairs whose spread decided
     how many there are, if it did. There are at least 2 pairs.

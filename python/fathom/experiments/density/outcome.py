@@ -27,7 +27,7 @@ __all__ = [
 LINEAR_SHARE = 0.9
 """Our choice: a sum of less than this share of N times one is linear no more."""
 
-# From this share of the CPUs on, what others used is told.
+# From this share of the CPUs on, what others used is reported.
 _OTHERS_PERCENT = 10.0
 
 

@@ -57,7 +57,7 @@ class Survey:
     Attributes
     ----------
     bytes
-        Of which this is told.
+        Of which this is reported.
     read_bytes, windows
         What was read of it, and in how many windows.
     is_whole
@@ -95,7 +95,7 @@ def survey(  # noqa: PLR0913 - All but the first two have defaults and names.
     seed: int = 0,
     on_read: Callable[[int], None] = lambda _done: None,
 ) -> Survey:
-    """Read samples of ranges, or all of them if they are small or ``whole`` is asked for.
+    """Read samples of ranges, or all of them if they are small or ``whole`` is requested.
 
     ``on_read`` gets the number of bytes that have been read.
 
@@ -170,7 +170,7 @@ class Reader:
     def _read_direct(self, start: int, end: int) -> int | None:
         if self._direct is None or start % BLOCK_BYTES:
             return None
-        # The last block of a file may be shorter, but must be asked for whole.
+        # The last block of a file may be shorter, but must be requested whole.
         asked = -(-(end - start) // BLOCK_BYTES) * BLOCK_BYTES
         try:
             with memoryview(self._buffer) as view:

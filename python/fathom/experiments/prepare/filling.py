@@ -106,7 +106,7 @@ class Filled:
     elapsed_s, mib_per_s
         Of this session.
     compress_ratio, dedupe_ratio
-        What the engine was asked for, which knows whole percents.
+        What was requested of the engine, which knows whole percents.
     check
         What stands there now, read past the page cache; None if nothing was to be written.
     failure

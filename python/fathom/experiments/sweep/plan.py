@@ -166,7 +166,7 @@ def plan_sweep(
     """
     options = [axis.option for axis in axes]
     if not axes:
-        # The name of an axis that is misspelt is told as the option that nobody knows.
+        # The name of an axis that is misspelt is reported as the option that nobody knows.
         parse(load_arguments(arguments, options))
     plan = SweepPlan(tuple(load_arguments(arguments, options)), tuple(axes), **more)
     _check(plan)

@@ -71,7 +71,7 @@ class SweptCell:
     iops_low, iops_high
         The interval of ``iops``; None if nothing told.
     is_precise
-        Whether the interval is as narrow as was asked for; None where nothing was asked.
+        Whether the interval is as narrow as was requested; None where nothing was asked.
     figures
         All figures of a cell that was measured.
     estimated_latency

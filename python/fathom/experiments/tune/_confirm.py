@@ -1,10 +1,10 @@
 """Whether runs of their own support what a search found: interval against interval.
 
-Three loads are run in turns, three times each at first: the best, the fastest, and the one of less
-latency that would do if the search was wrong by as much again as the knee is told by; a fourth that
-is two steps less, where the search does not exclude it. How much runs
-at the same load differ decides how many more it takes to tell loads apart as exactly as the knee is
-told, and stays the estimate of the spread (Stein's two stages; see ``fathom.stats``).
+Three loads are interleaved, three times each at first: the best, the fastest, and the one of less
+latency that would do if the search was wrong by as much again as the knee is known to; a fourth
+that is two steps less, where the search does not exclude it. How much runs
+at the same load differ decides how many more it takes to distinguish loads as exactly as the
+knee, and stays the estimate of the spread (Stein's two stages; see ``fathom.stats``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEAST_ROUNDS = 3
 MOST_ROUNDS = 6
 # A confirmation that fails is a new point of the search, which then goes on; so many times at most.
 MOST_ATTEMPTS = 3
-# Axes double: the knee is told to within one step.
+# Axes double: the knee is reported to within one step.
 _STEP = 2
 
 
@@ -124,7 +124,7 @@ class Confirming:
         return [load for load in wanted if load is not None]
 
     def next_round(self) -> list[Load]:
-        """Return the loads to run next, in turns against drift; none if there are enough."""
+        """Return the loads to run next, interleaved against drift; none if there are enough."""
         done = len(self.runs.get(self.best, []))
         if self.failure is not None:
             return []
@@ -308,7 +308,7 @@ class Confirming:
         return (
             f"runs at the same load differ by {100 * self._spreads[0].deviation:.1f} % (standard "
             f"deviation), so {len(self.runs[self.best])} runs tell loads apart to within "
-            f"+/- {100 * noise:.1f} % only, and the knee is told by {100 * self.goal.share:g} %"
+            f"+/- {100 * noise:.1f} % only, and the knee is known to {100 * self.goal.share:g} %"
         )
 
     def _support(self, count: int) -> str:
@@ -337,7 +337,7 @@ def _rival(search: KneeSearch, best: Load) -> Load | None:
 def _far(search: KneeSearch, best: Load, fastest: Load, rival: Load | None) -> Load | None:
     """Return the fastest load that is two steps less, unless the surfaces say that it is too slow.
 
-    One step is as exactly as the knee is told. Two would be a wrong knee, and where the rival is
+    One step is as exactly as the knee is known. Two would be a wrong knee, and where the rival is
     only one step less, nothing else looks there.
     """
     if rival is not None and _STEP * math.prod(rival) < math.prod(best):

@@ -154,10 +154,10 @@ RULES = (
     ),
     # Each time that it saw.
     Rule(
-        "stood-still",
+        "suspended",
         "The measuring process was suspended for a time",
         "signal(7), SIGSTOP and SIGCONT; the engine's warnings",
-        _warned("certain", "stood_still", unit="s"),
+        _warned("certain", "suspended", unit="s"),
         fires_when=(
             "The engine saw that nothing of it ran for half a second or longer, or for a tenth of "
             "a shorter measured time (0.2 s at least)."

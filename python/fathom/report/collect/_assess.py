@@ -172,7 +172,7 @@ def _saturations(runs: Sequence[ReportedRun]) -> tuple[Family, ...]:
 def _sides_of_runs(
     experiment: Experiment, outcome: Mapping[str, Any], runs: Sequence[ReportedRun]
 ) -> tuple[Side, ...]:
-    """Return the sides of an assessment whose outcome knows no cells: they are told by the runs."""
+    """Return the sides of an assessment whose outcome knows no cells: the runs show them."""
     sides = []
     verdicts = {one["target"]: one for one in outcome.get("verdicts", ())}
     for name in experiment.plan["targets"]:

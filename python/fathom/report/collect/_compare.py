@@ -1,4 +1,4 @@
-"""A comparison in turns as the two sides of a report, and what changed between them."""
+"""An interleaved comparison as the two sides of a report, and what changed between them."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def carried_tails_ns(points: Iterable[Point]) -> list[float]:
 
 
 def run_of_stored(run: StoredRun, *, key: str = "", part: str = "", label: str = "") -> ReportedRun:
-    """Return a stored run as reports have it; without a label, its load is told."""
+    """Return a stored run as reports have it; without a label, its load is reported."""
     row = run.summary.columns
     words = label or run.summary.label or load_words(row)
     return ReportedRun(

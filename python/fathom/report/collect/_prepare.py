@@ -171,7 +171,7 @@ def _written_sentences(plan: Mapping[str, Any], outcome: Mapping[str, Any]) -> t
     if check and check.get("compress_ratio"):
         sentences.append(
             f"Read back it compresses {check['compress_ratio']['value']:.2f} to 1, where "
-            f"{outcome['compress_ratio']:.2f} was asked for; zeros are "
+            f"{outcome['compress_ratio']:.2f} was requested; zeros are "
             f"{_PERCENT * check['zero_share']['value']:.2f} %."
         )
     return tuple(sentences)

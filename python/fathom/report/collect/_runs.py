@@ -145,7 +145,7 @@ def run_command(run: ReportedRun) -> str:
 
 def advice_of(runs: Sequence[ReportedRun]) -> tuple[Advice, ...]:
     """Return the findings about runs, by the rules that an assessment uses."""
-    # Rules look at what was asked for and at intervals, which imported runs do not tell.
+    # Rules look at what was requested and at intervals, which imported runs do not tell.
     own = [one for one in runs if _is_own(one)]
     found = findings.find([one.result for one in own], [one.run_id for one in own])
     several = len({one.target for one in found}) > 1

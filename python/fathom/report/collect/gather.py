@@ -211,7 +211,7 @@ def _runs(
 def _of_compare(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
     runs = _runs(store, experiment, complete)
     by_id = {one.run_id: one for one in runs if one.run_id is not None}
-    return [*compare_sides(experiment, comparing.compared_in_turns(store, experiment.id), by_id)]
+    return [*compare_sides(experiment, comparing.compared_interleaved(store, experiment.id), by_id)]
 
 
 def _of_repeat(store: Store, experiment: Experiment, complete: Sequence[RunSummary]) -> list[Side]:
@@ -296,7 +296,7 @@ def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
     if store is None or any(Path(one).is_file() for one in references):
         return (), (), ()
     if len(references) == 1:
-        return _changes_in_turns(store, references[0])
+        return _changes_interleaved(store, references[0])
     if len(references) != _PAIR:
         return (), (), ()
 
@@ -309,12 +309,12 @@ def _changes(store: Store | None, references: Sequence[str]) -> _Changed:
     return changes_of(found), tuple(found.differences), tuple(told_changes(found))
 
 
-def _changes_in_turns(store: Store, reference: str) -> _Changed:
+def _changes_interleaved(store: Store, reference: str) -> _Changed:
     experiment = _experiment(store, reference)
     if experiment is None or experiment.verb != "compare":
         return (), (), ()
 
-    found = comparing.compared_in_turns(store, experiment.id).comparison
+    found = comparing.compared_interleaved(store, experiment.id).comparison
     if found is None:
         return (), (), ()
     # Its sentences are those of side A.

@@ -39,7 +39,7 @@ _SHARE = {
     ),
     "as": "share",
 }
-# Closer points than these cannot be told apart in a picture.
+# Closer points than these cannot be distinguished in a picture.
 _LEAST_STEP = 0.02
 _LEAST_RISE = 0.04
 # Of more runs than these the points are farther apart, so that the page stays small.

@@ -31,8 +31,8 @@ _CAPTION = (
 _STEPS = 8
 _QUARTERS = 4
 _LEAST_SHARE = 1e-7
-# Narrower columns cannot be told apart in a picture; they are joined. So they are where many runs
-# would make the page large.
+# Narrower columns cannot be distinguished in a picture; they are joined, as they are where many
+# runs would make the page large.
 _MOST_COLUMNS, _LEAST_COLUMNS, _OF_ALL_RUNS = 80, 20, 800
 
 

@@ -31,7 +31,7 @@ _CAPTION = (
     "cluster meanwhile (--events)."
 )
 _KINDS = ("read", "write")
-# More intervals than this cannot be told apart in a picture; they are joined. So they are where
+# More intervals than this cannot be distinguished in a picture; they are joined. So they are where
 # many runs would make the page large.
 _MOST_INTERVALS, _LEAST_INTERVALS, _OF_ALL_RUNS = 120, 40, 4000
 _TOLD = (

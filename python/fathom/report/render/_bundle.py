@@ -46,7 +46,7 @@ def _version() -> str:
 
 
 def javascript() -> str:
-    """Return the bundle, which defines ``vegaEmbed``; made anew where none is kept."""
+    """Return the bundle, which defines ``vegaEmbed``; made again where none is kept."""
     kept = cache_file()
     for place in (built_file(), kept, *_beside_the_page()):
         with contextlib.suppress(OSError, UnicodeDecodeError):

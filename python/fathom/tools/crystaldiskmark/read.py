@@ -2,7 +2,7 @@
 
 The forms are those of CrystalDiskMark's ``DiskMarkDlg.cpp`` (``OnEditCopy``, ``ResultText``) in its
 published sources. Each line is a measurement of its own, so each becomes a result. Its MB/s are
-millions of bytes; IOPS and the mean latency are told only where they stand in the line.
+millions of bytes; IOPS and the mean latency are reported only where they stand in the line.
 """
 
 from __future__ import annotations

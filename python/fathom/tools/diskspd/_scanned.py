@@ -305,7 +305,7 @@ def _number(left: str, piece: str) -> str:
 
 _BEGIN = re.compile(r"Command Line: |PS [A-Z]:\\\S*> ")
 _COMMAND = re.compile(r"[^\s>]*diskspd\.exe(?: -?[\w.]+)+? (?:[A-Z]:\\|\\\\)\S+", re.IGNORECASE)
-# Where the target is lost, a command is told by its outstanding I/Os.
+# Where the target is lost, a command is known by its outstanding I/Os.
 _BARE = re.compile(r"[^\s>]*diskspd\.exe(?: -[a-zA-Z]\w*)*? -o\d+(?: -[a-zA-Z]\w*)*", re.IGNORECASE)
 _FILE = re.compile(r"(?<!\S)([A-Z]:\\\w[^\s(]*\.\w+|\\\\\S+\.\w+) \((\d+(?:[KMGT]i?B)?)")
 _LABEL = re.compile(r"\d-nines")

@@ -101,7 +101,7 @@ def cpu_row(head: Sequence[str], cells: Sequence[str]) -> ImportedCpu | None:
     elif len(cells) != len(head) or None in map(whole_number, cells[:-4]):
         return None
     else:
-        # Where groups are told, a CPU's number counts within its group.
+        # Where groups are reported, a CPU's number counts within its group.
         places = dict(zip(head, cells, strict=True))
         known = [places[name] for name in ("group", "cpu") if name in places]
         label = "/".join(known)

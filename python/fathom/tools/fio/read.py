@@ -51,7 +51,7 @@ _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)b?", re.IGNORECASE)
 
 
 def load_of(names: Sequence[str], options: Sequence[Mapping[str, Any]]) -> ImportedLoad:
-    """Return what a group of jobs was asked for, by the name and the options of each.
+    """Return what was requested of a group of jobs, by the name and the options of each.
 
     Without ``group_reporting`` each clone of a job (``numjobs``) is listed; with it, one stands for
     all.
@@ -156,7 +156,7 @@ def looks_like_fio_json(text: str) -> bool:
 def read_fio_json(data: bytes) -> Reading:
     """Return all results of a file, such as ``fio --output=FILE --output-format=json+`` writes.
 
-    A file may hold several documents, and fio's messages before and between them, which are told
+    A file may hold several documents, and fio's messages before and between them, which are kept
     as unparsed lines.
 
     Raises

@@ -173,7 +173,7 @@ def to_fio(
     Parameters
     ----------
     load
-        What was asked for.
+        What was requested.
     cpus
         The kernel's numbers of the CPUs to which threads are pinned in turn where the load names
         none, as DiskSpd does; without them fio leaves threads to the scheduler.

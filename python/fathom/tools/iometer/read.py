@@ -103,7 +103,7 @@ def _row(head: Sequence[str], cells: Sequence[str]) -> dict[str, str] | None:
     """Return a row by the names of its columns; None if it is none.
 
     Rows of processors have a fixed number of empty cells before their figures, whatever the columns
-    of the version (``Manager::SaveResults``), so these are told by their order.
+    of the version (``Manager::SaveResults``), so these are known by their order.
     """
     if not cells:
         return None

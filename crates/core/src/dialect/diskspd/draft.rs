@@ -27,7 +27,7 @@ pub struct Draft {
     pub verify_only: Option<String>,
     /// An event to signal instead of a run.
     pub signal_event: Option<String>,
-    /// What else was asked for instead of a run.
+    /// What else was requested instead of a run.
     pub instead: Option<Instead>,
     /// The seed for `-z` alone.
     pub fresh_seed: u32,
@@ -35,7 +35,7 @@ pub struct Draft {
     pub seen: Seen,
 }
 
-/// What can be asked for instead of a run.
+/// What can be requested instead of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instead {
     /// The usage.

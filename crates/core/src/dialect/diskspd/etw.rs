@@ -4,13 +4,13 @@
 use crate::request::Tracing;
 use crate::result::{KernelEvent, KernelEvents, TraceClock};
 
-/// A section: what was asked for with one option.
+/// A section: what was requested with one option.
 pub struct Section {
     /// Its title in the text.
     pub title: &'static str,
     /// Its element; none if its rows stand in `<ETW>` itself.
     pub element: Option<&'static str>,
-    /// Whether it was asked for.
+    /// Whether it was requested.
     pub shows: fn(&Tracing) -> bool,
     /// Its rows.
     pub rows: &'static [Row],
@@ -108,7 +108,7 @@ pub const SECTIONS: [Section; 8] = [
     },
 ];
 
-/// The sections that were asked for.
+/// The sections that were requested.
 pub fn shown(tracing: &Tracing) -> impl Iterator<Item = &'static Section> {
     SECTIONS.iter().filter(|section| (section.shows)(tracing))
 }

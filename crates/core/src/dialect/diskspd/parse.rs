@@ -36,18 +36,18 @@ pub enum Invocation {
     Run(Box<RunCommand>),
 }
 
-/// An examination of the machine that was asked for.
+/// An examination of the machine that was requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DoctorRequest {
     /// Whose disks to look at; all disks if there is none.
     pub targets: Vec<String>,
-    /// The form in which it is told.
+    /// The form in which it is reported.
     pub format: ResultFormat,
     /// It also goes to this file, as JSON.
     pub json_file: Option<PathBuf>,
 }
 
-/// A run that was asked for, or a look at it.
+/// A run that was requested, or a look at it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunCommand {
     /// What to run, and what is typed for this run alone.

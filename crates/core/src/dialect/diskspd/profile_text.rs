@@ -109,7 +109,7 @@ fn write_time_span(text: &mut String, index: usize, span: &TimeSpan) {
     }
 }
 
-/// What `DiskSpd` 2.3 says about its own settings, where they were asked for.
+/// What `DiskSpd` 2.3 says about its own settings, where they were requested.
 fn write_tuning(lines: &mut Lines<'_>, tuning: &Tuning) {
     if let Some(ring) = tuning.ring {
         let size = match ring.batch {

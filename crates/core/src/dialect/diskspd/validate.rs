@@ -1,4 +1,4 @@
-//! Which settings exclude each other. All that is wrong is told, not only the first of it.
+//! Which settings exclude each other. All that is wrong is reported, not only the first of it.
 
 mod tuning;
 

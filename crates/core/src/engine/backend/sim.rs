@@ -29,7 +29,7 @@ impl Clock for SimClock {
 }
 
 /// A look at the completions takes time, as on a real machine: otherwise whoever looks again and again
-/// would wait for ever.
+/// would wait forever.
 const LOOK_NS: u64 = 100;
 
 /// How the simulated device behaves.

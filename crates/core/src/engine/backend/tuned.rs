@@ -190,7 +190,7 @@ mod tests {
     fn what_does_not_fill_a_batch_waits_for_what_will() {
         assert_eq!(EIGHT.step(3, 29, Wait::ForOne), step(0, 5, false));
         assert_eq!(EIGHT.step(0, 32, Wait::ForOne), step(0, 8, false));
-        // Fewer than that are in the kernel: waiting for more would last for ever.
+        // Fewer than that are in the kernel: waiting for more would last forever.
         assert_eq!(EIGHT.step(3, 2, Wait::ForOne), step(0, 2, false));
     }
 

@@ -22,7 +22,7 @@ use crate::measure::{BackendDescription, Event, Migrated, ThreadMeasurements};
 use crate::plan::{SpanPlan, ThreadPlan};
 use crate::verify::Tables;
 
-/// How often, and how many times, the statistics of a thread are asked for.
+/// How often, and how many times, the statistics of a thread are requested.
 const TRY_EVERY: Duration = Duration::from_millis(1);
 const TRIES: u32 = 1_000;
 
@@ -176,7 +176,7 @@ pub(super) struct Report {
     pub(super) word: Result<(), Failure>,
 }
 
-/// What a thread reports with. One that panics before it has spoken is told as such.
+/// What a thread reports with. One that panics before it has spoken is reported as such.
 pub(super) struct Leaving {
     thread: usize,
     to: Option<mpsc::Sender<Report>>,

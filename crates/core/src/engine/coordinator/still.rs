@@ -7,7 +7,7 @@ use fathom_sys::clock::process_cpu_ns;
 
 use super::super::clock::{Clock, RealClock};
 use super::watchdog::{STALL_NS_MIN, told_from_ns};
-use crate::measure::StoodStill;
+use crate::measure::Suspended;
 
 /// A coordinator that wakes up later than this was kept from running: a busy host alone does not do that.
 const LATE_NS: u64 = STALL_NS_MIN;
@@ -42,13 +42,13 @@ impl Sleeper {
     }
 
     /// How much of the measured time the process stood still.
-    pub(super) fn of(&self, measured: &Range<u64>) -> StoodStill {
+    pub(super) fn of(&self, measured: &Range<u64>) -> Suspended {
         let least_ns = told_from_ns(measured.end.saturating_sub(measured.start));
         let parts = self.still.iter().map(|still| {
             still.end.min(measured.end).saturating_sub(still.start.max(measured.start))
         });
-        parts.filter(|part_ns| *part_ns >= least_ns).fold(StoodStill::default(), |sum, part_ns| {
-            StoodStill { total_ns: sum.total_ns + part_ns, longest_ns: sum.longest_ns.max(part_ns) }
+        parts.filter(|part_ns| *part_ns >= least_ns).fold(Suspended::default(), |sum, part_ns| {
+            Suspended { total_ns: sum.total_ns + part_ns, longest_ns: sum.longest_ns.max(part_ns) }
         })
     }
 }
@@ -66,9 +66,9 @@ mod tests {
             assert!(sleeper.woke(from * SECOND_NS, until * SECOND_NS, 1_000));
         }
         let measured = 3 * SECOND_NS..10 * SECOND_NS;
-        let expected = StoodStill { total_ns: 4 * SECOND_NS, longest_ns: 2 * SECOND_NS };
+        let expected = Suspended { total_ns: 4 * SECOND_NS, longest_ns: 2 * SECOND_NS };
         assert_eq!(sleeper.of(&measured), expected);
-        assert_eq!(sleeper.of(&(20 * SECOND_NS..30 * SECOND_NS)), StoodStill::default());
+        assert_eq!(sleeper.of(&(20 * SECOND_NS..30 * SECOND_NS)), Suspended::default());
     }
 
     /// A process that was stopped for 0.3 s of 2 s lost 15 % of its I/Os, and nobody said it.
@@ -77,7 +77,7 @@ mod tests {
         let mut sleeper = Sleeper::default();
         assert!(sleeper.woke(SECOND_NS, SECOND_NS * 13 / 10, 1_000));
         assert_eq!(sleeper.of(&(0..2 * SECOND_NS)).total_ns, SECOND_NS * 3 / 10);
-        assert_eq!(sleeper.of(&(0..60 * SECOND_NS)), StoodStill::default());
+        assert_eq!(sleeper.of(&(0..60 * SECOND_NS)), Suspended::default());
     }
 
     #[test]
@@ -85,6 +85,6 @@ mod tests {
         let mut sleeper = Sleeper::default();
         assert!(!sleeper.woke(SECOND_NS, SECOND_NS + LATE_NS - 1, 0), "a busy host");
         assert!(sleeper.woke(SECOND_NS, 3 * SECOND_NS, 2 * SECOND_NS), "it overslept");
-        assert_eq!(sleeper.of(&(0..9 * SECOND_NS)), StoodStill::default());
+        assert_eq!(sleeper.of(&(0..9 * SECOND_NS)), Suspended::default());
     }
 }

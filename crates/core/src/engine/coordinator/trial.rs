@@ -44,7 +44,7 @@ pub(super) enum Way {
     Sync,
 }
 
-/// In the order in which they are preferred: those that keep what was asked for in flight come first.
+/// In the order in which they are preferred: those that keep what was requested in flight come first.
 const WAYS: [Way; 4] = [Way::Ring, Way::RingBeside, Way::Aio, Way::Sync];
 
 impl Way {
@@ -328,7 +328,7 @@ fn turn<B: Backend>(backend: &mut B, reads: &mut Reads) -> Option<f64> {
 }
 
 /// Keeps all slots in flight for so many reads, or until an instant: how many reads had completed by then,
-/// and when that was. Nothing is in flight afterwards. Nothing is told if a read failed.
+/// and when that was. Nothing is in flight afterwards. Nothing is reported if a read failed.
 fn drive<B: Backend>(
     backend: &mut B,
     reads: &mut Reads,

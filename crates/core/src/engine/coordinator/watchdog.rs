@@ -19,7 +19,7 @@ pub(super) const STALL_NS_MIN: u64 = NANOS_PER_SEC / 5;
 /// More stalls than this are not kept; the longest are.
 const STALLS_MAX: usize = 64;
 
-/// From which length on a standstill of this measured time is told.
+/// From which length on a standstill of this measured time is reported.
 pub(super) fn told_from_ns(measured_ns: u64) -> u64 {
     (measured_ns / STALL_PART).clamp(STALL_NS_MIN, STALL_NS)
 }
@@ -44,7 +44,7 @@ impl Watchdog {
         Self { threads: vec![Seen::default(); threads], stalls: Vec::new() }
     }
 
-    /// Begins anew for all threads.
+    /// Begins again for all threads.
     pub(super) fn forgive(&mut self, now_ns: u64) {
         self.threads.iter_mut().for_each(|seen| seen.since_ns = now_ns);
     }

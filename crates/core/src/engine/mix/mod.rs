@@ -104,7 +104,7 @@ impl<'a> Mix<'a> {
     }
 
     /// Chooses read, write or trim. Where one walk serves all, a run of sequential I/O keeps its kind, as in
-    /// `DiskSpd`, unless the shares are exact; then it is told whether the run goes on.
+    /// `DiskSpd`, unless the shares are exact; then it is reported whether the run goes on.
     #[inline]
     fn choose_kind(&mut self, random: &mut Random) -> Option<bool> {
         let goes_on = self.write_walk.is_none().then(|| self.walk.goes_on(random));

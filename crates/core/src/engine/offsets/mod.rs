@@ -15,7 +15,7 @@ use crate::plan::{OffsetPlan, Order};
 #[derive(Debug)]
 pub struct SharedOffsets {
     next_position: Counter,
-    /// The same for a pass that is measured, which begins anew.
+    /// The same for a pass that is measured, which begins again.
     next_of_pass: Counter,
     places: Places,
 }
@@ -116,7 +116,7 @@ impl<'a> Offsets<'a> {
         }
     }
 
-    /// Begins a pass anew. Returns the positions that this thread's own walk makes of it, without limit
+    /// Begins a pass again. Returns the positions that this thread's own walk makes of it, without limit
     /// where the threads make it together or where there is no walk.
     pub fn begin_pass(&mut self) -> u64 {
         self.counter = &self.shared.next_of_pass.0;

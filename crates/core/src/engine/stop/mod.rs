@@ -20,7 +20,7 @@ use crate::measure::{StopCause, StopReport};
 use crate::plan::{Order, SpanPlan};
 use crate::request::StopRules;
 
-/// An end that is told lies this far ahead, so that every thread has heard of it when it comes.
+/// An end that is announced lies this far ahead, so that every thread has heard of it when it comes.
 const AHEAD_NS: u64 = 1_000_000;
 
 /// The end of the measured time of one time span.

@@ -60,7 +60,7 @@ impl<B: Backend, C: Clock> Worker<'_, B, C> {
     }
 
     /// What is in flight completes in the measured time, and so counts as it does without a rule. Only
-    /// where that would exceed what may be counted, or where a pass begins anew, it does not.
+    /// where that would exceed what may be counted, or where a pass begins again, it does not.
     fn begin_counting(&mut self, statistics: &ThreadStatistics, now_ns: u64) {
         self.quota = Some(Quota::Counting);
         let finish = self.setup.finish;

@@ -19,7 +19,7 @@ pub use transient::transient;
 use super::stop::{Awaited, AwaitedKind};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Figures of a window of intervals, by which steady state is told.
+/// Figures of a window of intervals, by which steady state is judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steadiness {
     /// Arithmetic mean.
@@ -36,7 +36,7 @@ pub struct Steadiness {
 pub struct Confidence {
     /// Arithmetic mean of what stands in steady state.
     pub mean: f64,
-    /// The true mean lies at most this far from it, with the confidence that was asked for.
+    /// The true mean lies at most this far from it, with the confidence that was requested.
     pub half_width: f64,
     /// So many independent values would know the mean as well as the correlated ones of the series do.
     pub effective_samples: f64,

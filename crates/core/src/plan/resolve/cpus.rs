@@ -17,7 +17,7 @@ impl Resolver<'_> {
             [] => self.usable().collect(),
             list => list.iter().flat_map(|&wanted| self.wanted(wanted)).collect(),
         };
-        // A list says its own order, unless another one is asked for.
+        // A list says its own order, unless another one is requested.
         if span.cpus.is_empty() || span.cpu_order.is_given() {
             cpus = ordered(&cpus, span.cpu_order);
         }

@@ -94,7 +94,7 @@ impl Resolver<'_> {
         known.is_some_and(|facts| facts.kind == PathKind::BlockDevice)
     }
 
-    /// Refuses an engine that was asked for and cannot trim what the time span trims.
+    /// Refuses an engine that was requested and cannot trim what the time span trims.
     pub(super) fn check_trim_engine(&mut self, span: &TimeSpan, kind: EngineKind) {
         let trims = || span.targets.iter().filter(|target| target.trim_percent() > 0);
         let load = Load {
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Checks once per time span that the engine that was asked for works here and can serve it.
+    /// Checks once per time span that the engine that was requested works here and can serve it.
     pub(super) fn check_engine(&mut self, span: &TimeSpan) {
         let Some(choice) = self.options.engine else { return };
         let name = kind_of(choice).name();

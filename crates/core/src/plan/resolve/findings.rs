@@ -93,7 +93,7 @@ impl Findings {
         }
     }
 
-    /// Notes that something that was asked for changes nothing.
+    /// Notes that something that was requested changes nothing.
     pub(super) fn no_effect(&mut self, evidence: &str, remedy: &str) {
         self.warnings.push(Warning {
             kind: WarningKind::NoEffect,

@@ -191,7 +191,7 @@ fn range(whole: &OffsetPlan, pattern: Option<Pattern>) -> (u64, u64) {
     (range.base_bytes.max(whole.base_bytes), end_bytes.min(whole.end_bytes))
 }
 
-/// The alignment or stride that was asked for; none if each size is its own. That of the target counts
+/// The alignment or stride that was requested; none if each size is its own. That of the target counts
 /// for a pattern of the same kind, unless it is the block size, which is what `DiskSpd` takes without one.
 fn alignment(target: &Target, whole: Order, direction: Direction<'_>) -> Option<u64> {
     let is_random = |order| matches!(order, Order::Random | Order::Mixed { .. });

@@ -221,7 +221,7 @@ fn payload(target: &Target) -> PayloadPlan {
     }
 }
 
-/// Whether a path leads to something that can be made anew.
+/// Whether a path leads to something that can be made again.
 pub(super) fn is_file_or_missing(kind: PathKind) -> bool {
     matches!(kind, PathKind::File | PathKind::Missing)
 }

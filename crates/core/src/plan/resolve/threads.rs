@@ -103,7 +103,7 @@ impl Resolver<'_> {
         threads
     }
 
-    /// Whether the first I/O of each thread lies within its target; the first that does not is told.
+    /// Whether the first I/O of each thread lies within its target; the first that does not is reported.
     fn check_starts(
         &mut self,
         span: &TimeSpan,

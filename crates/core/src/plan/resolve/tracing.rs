@@ -1,4 +1,4 @@
-//! Whether the kernel events that were asked for can be counted on this host.
+//! Whether the kernel events that were requested can be counted on this host.
 
 use super::Resolver;
 use crate::plan::tracing::option;

@@ -18,7 +18,7 @@ impl Resolver<'_> {
         wishes.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
     }
 
-    /// Checks once per time span what has been asked for beyond the plain use of an engine.
+    /// Checks once per time span what has been requested beyond the plain use of an engine.
     pub(super) fn check_tuning(&mut self, span_index: usize, span: &TimeSpan) {
         if let Some(option) = self.wish_for_ring(span) {
             self.check_ring(span, option);
@@ -95,7 +95,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Large pages come first, as in `DiskSpd`; who asked for separation as well is told.
+    /// Large pages come first, as in `DiskSpd`; who requested separation as well is told.
     fn warn_of_large_pages(&mut self, span_index: usize, span: &TimeSpan) {
         let is_asked = span.tuning.buffer_separation == Some(BufferSeparation::PageDirectoryLine);
         let large = span.targets.iter().find(|target| target.large_pages);

@@ -13,7 +13,7 @@ use crate::verify::stamp::SECTOR_BYTES;
 use crate::verify::window::IN_FLIGHT_MAX;
 
 impl Resolver<'_> {
-    /// The plan of the verification, if one is asked for; `spans` are whole if no error was found.
+    /// The plan of the verification, if one is requested; `spans` are whole if no error was found.
     pub(super) fn verify(&mut self, spans: &mut [SpanPlan]) -> Option<VerifyPlan> {
         if !self.options.verify {
             return None;

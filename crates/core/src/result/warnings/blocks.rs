@@ -48,9 +48,8 @@ pub(super) fn lost(span: &SpanPlan, before: &[Option<u64>], after: &[Option<u64>
             target: Some(target.name.clone()),
             time_span: Some(number(span.index)),
             evidence,
-            remedy:
-                "keep others from punching or cutting the file, write it anew, and run it again"
-                    .to_owned(),
+            remedy: "keep others from punching or cutting the file, rewrite it, and run it again"
+                .to_owned(),
         });
     }
     warnings

@@ -42,7 +42,7 @@ pub type CachedTargets = Vec<Option<File>>;
 ///
 /// Some file systems (FUSE, those of networks) empty the cache of a file when it is opened, so that a look
 /// that opens it behind the load finds nothing. Where the limit of open files has no room beside what the
-/// load opens, that look has to do. Each opening that may hang is told to `sink`.
+/// load opens, that look has to do. Each opening that may hang is reported to `sink`.
 #[must_use]
 pub fn cached_targets(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> CachedTargets {
     let room =
@@ -65,7 +65,7 @@ fn is_past_the_cache(target: &TargetPlan) -> bool {
 
 /// How much of each target of a time span that is used through the page cache this holds now.
 ///
-/// Targets that cannot be asked are left out. Each look that may hang is told to `sink`.
+/// Targets that cannot be asked are left out. Each look that may hang is reported to `sink`.
 #[must_use]
 pub fn residency(
     span: &SpanPlan,

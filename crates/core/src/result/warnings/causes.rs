@@ -10,7 +10,7 @@ use super::words::{count, grouped};
 use crate::beneath::{LimitKind, Stall};
 use crate::units::NANOS_PER_SEC;
 
-/// From this share of their time on, threads that wait for a CPU are told.
+/// From this share of their time on, threads that wait for a CPU are reported.
 const WAITED: f64 = 0.1;
 /// Others that used less of a CPU than this do not explain anything.
 const OTHERS: f64 = 0.2;
@@ -19,7 +19,7 @@ const THROTTLED: f64 = 0.05;
 /// From this share of a limit on, the limit was measured.
 const AT_LIMIT: f64 = 0.9;
 /// A stall is at least so many times as long as the mean time between I/Os; with a rate, whose I/Os have time
-/// between them that was asked for, there are so many I/Os for each stall.
+/// between them that was requested, there are so many I/Os for each stall.
 const STALL_FACTOR: f64 = 20.0;
 
 /// What explains that threads did not get on, in words, with its share of the time.
@@ -165,7 +165,7 @@ pub(super) fn others_percent(seen: &Seen, os_id: u32, busy_percent: f64) -> f64 
 /// From how many percent of a CPU on others explain that it is busy.
 pub(super) const OTHERS_PERCENT: f64 = OTHERS * 100.0;
 
-/// A limit of I/O that was reached. Where a rate was asked for and kept, it is that rate.
+/// A limit of I/O that was reached. Where a rate was requested and kept, it is that rate.
 fn limited(seen: &Seen, group: &GroupUse, limit: &IoLimitUse) -> Option<Cause> {
     let layer = limit.layer?;
     let beneath = seen.measured.beneath.as_ref()?;

@@ -215,7 +215,7 @@ fn read(file: &File, at: u64, end: u64) -> Option<Vec<u8>> {
     file.read_exact_at(&mut bytes, at).is_ok().then_some(bytes)
 }
 
-/// How many pieces of data are there more than once; zeros are told by themselves.
+/// How many pieces of data are there more than once; zeros are reported by themselves.
 fn repeated(held: &[Vec<u8>]) -> usize {
     let mut sorted: Vec<&Vec<u8>> = held.iter().filter(|bytes| !is_zero(bytes)).collect();
     sorted.sort_unstable();

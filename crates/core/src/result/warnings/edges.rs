@@ -9,13 +9,13 @@ use super::words::count;
 use crate::measure::InFlight;
 use crate::units::NANOS_PER_SEC;
 
-/// An I/O in flight at the end is told if it is at least so old ...
+/// An I/O in flight at the end is reported if it is at least so old ...
 const OLD_NS: u64 = 100_000_000;
 /// ... and so many times as old as the mean.
 const OLD_FACTOR: f64 = 10.0;
 /// So many I/Os in flight may take all of the time until they are handed over.
 const MANY_IOS: u64 = 10_000;
-/// Idle slots are told from this share of their time on.
+/// Idle slots are reported from this share of their time on.
 const IDLE_SHARE: f64 = 0.05;
 
 /// Doubts about one time span.

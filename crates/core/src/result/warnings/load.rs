@@ -1,4 +1,4 @@
-//! Whether the load was what was asked for, and whether the host or the device was its limit.
+//! Whether the load was what was requested, and whether the host or the device was its limit.
 
 use super::super::{CpuUse, DirectionResult, ThreadResult, Warning, WarningKind};
 use super::causes::{OTHERS_PERCENT, others_percent, outside};
@@ -6,7 +6,7 @@ use super::words::{count, either, list};
 use super::{Seen, number};
 use crate::units::{MIB, NANOS_PER_SEC};
 
-/// A rate that is this close to the one asked for, as a share, counts as reached.
+/// A rate that is this close to the one requested, as a share, counts as reached.
 const RATE_TOLERANCE: f64 = 0.01;
 /// From this use on, in percent, a CPU or a thread is at its limit.
 const SATURATED_PERCENT: f64 = 95.0;
@@ -76,7 +76,7 @@ fn rates(seen: &Seen) -> Rates {
     sum
 }
 
-/// Whether a rate was asked for and not delivered.
+/// Whether a rate was requested and not delivered.
 pub(super) fn is_rate_missed(seen: &Seen) -> bool {
     rates(seen).is_missed()
 }

@@ -32,7 +32,7 @@ pub use blocks::allocated;
 pub use caching::{CachedTargets, TargetResidency, cached_targets, residency};
 pub use cpus::cpus;
 pub use replaced::{Places, changed, places};
-pub use still::{explain, stood_still};
+pub use still::{explain, suspended};
 
 /// Doubts about what the targets of all time spans hold: holes, unwritten blocks, zeros.
 ///
@@ -45,7 +45,7 @@ pub fn before(plan: &Plan) -> Vec<Warning> {
     plan.spans.iter().flat_map(|span| of_span(plan, span, &mut looked, &|_| {})).collect()
 }
 
-/// Doubts about what the targets of one time span hold; each look that may hang is told to `sink`.
+/// Doubts about what the targets of one time span hold; each look that may hang is reported to `sink`.
 #[must_use]
 pub fn before_span(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> Vec<Warning> {
     of_span(plan, span, &mut Looked::default(), sink)

@@ -32,7 +32,7 @@ fn place(path: &Path) -> Option<Place> {
 }
 
 /// What the path of each target leads to now; nothing for those that lie on nothing. Each look that may hang
-/// is told to `sink`.
+/// is reported to `sink`.
 #[must_use]
 pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
     let of = |target: &TargetPlan| {
@@ -43,8 +43,8 @@ pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
     Places(span.targets.iter().map(of).collect())
 }
 
-/// What others did to targets while they were used. Each fact is told once: another file in a target's place
-/// has blocks of its own, and a hole is told by the share of the blocks that are gone.
+/// What others did to targets while they were used. Each fact is reported once: another file in a target's
+/// place has blocks of its own, and a hole is reported by the share of the blocks that are gone.
 #[must_use]
 pub fn changed(
     span: &SpanPlan,

@@ -9,7 +9,7 @@ use crate::units::NANOS_PER_SEC;
 /// Where the process stood still, its I/Os seem to have stalled: that is said, in place of a search for a
 /// cause at the target.
 pub fn explain(warnings: &mut [Warning]) {
-    let still = warnings.iter().filter(|one| one.kind == WarningKind::StoodStill);
+    let still = warnings.iter().filter(|one| one.kind == WarningKind::Suspended);
     let still: Vec<(Option<u32>, String)> =
         still.map(|one| (one.time_span, one.remedy.clone())).collect();
     for warning in warnings {
@@ -24,8 +24,8 @@ pub fn explain(warnings: &mut [Warning]) {
 
 /// One warning if nothing of this process ran for a part of the measured time.
 #[must_use]
-pub fn stood_still(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warning> {
-    let still = measured.stood_still;
+pub fn suspended(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warning> {
+    let still = measured.suspended;
     let seconds = |ns: u64| ns as f64 / NANOS_PER_SEC as f64;
     let (total, longest) = (seconds(still.total_ns), seconds(still.longest_ns));
     let evidence = format!(
@@ -36,7 +36,7 @@ pub fn stood_still(span: &SpanPlan, measured: &SpanMeasurements) -> Option<Warni
     let remedy = "find out what stopped it (Ctrl-Z, SIGSTOP, a debugger, a frozen control group) or the \
                   machine (a snapshot or migration), and run it again";
     (still.total_ns > 0).then(|| Warning {
-        kind: WarningKind::StoodStill,
+        kind: WarningKind::Suspended,
         target: None,
         time_span: Some(number(span.index)),
         evidence,
@@ -56,10 +56,10 @@ mod tests {
             target: None,
             time_span: Some(time_span),
             evidence: "it was so".to_owned(),
-            remedy: if kind == WarningKind::StoodStill { "SIGSTOP" } else { "the target" }
+            remedy: if kind == WarningKind::Suspended { "SIGSTOP" } else { "the target" }
                 .to_owned(),
         };
-        let kinds = [WarningKind::StoodStill, WarningKind::StalledAtEnd, WarningKind::IoErrors];
+        let kinds = [WarningKind::Suspended, WarningKind::StalledAtEnd, WarningKind::IoErrors];
         let mut warnings: Vec<Warning> = kinds.map(|kind| warning(kind, 0)).to_vec();
         warnings.push(warning(WarningKind::StalledAtEnd, 1));
         explain(&mut warnings);

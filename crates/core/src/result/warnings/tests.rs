@@ -344,7 +344,7 @@ fn a_trial_that_chose_one_call_at_a_time_says_that_no_more_were_in_flight() {
     case.measured().threads[1].backend.name = "sync".to_owned();
     has(&case.only(WarningKind::NoEffect).evidence, &["8 I/Os per thread", "one was"]);
     case.measured().threads[1].backend.tried.clear();
-    assert_eq!(case.all(), [], "it was asked for");
+    assert_eq!(case.all(), [], "it was requested");
     case.measured().threads[1].backend.tried = tried();
     case.plan.spans[0].threads[1].assignments[0].outstanding = 1;
     assert_eq!(case.all(), [], "one is all that was to be outstanding");

@@ -1,4 +1,4 @@
-//! What a ring can be asked for beyond its size.
+//! What can be requested of a ring beyond its size.
 
 use io_uring::Builder;
 
@@ -8,7 +8,7 @@ const SQ_THREAD_IDLE_MS: u32 = 1000;
 /// Choices in the set-up of a ring; the default is what serves every target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RingOptions {
-    /// The kernel pins each buffer anew for each I/O.
+    /// The kernel pins each buffer again for each I/O.
     pub unregistered_buffers: bool,
     /// Completions are looked for at the device instead of being announced by an interrupt
     /// (`IORING_SETUP_IOPOLL`).

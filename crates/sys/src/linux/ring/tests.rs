@@ -147,7 +147,7 @@ fn polled_completion_needs_i_o_past_the_page_cache() {
     let (_scratch, mut direct) = ring(1, true, options);
     match direct.try_read(0, BLOCK) {
         Ok(()) => assert!(direct.slot_mut(0).iter().all(|byte| *byte == 7)),
-        // A device without polling is told in so many words, which the plan relies on.
+        // A device without polling is reported in so many words, which the plan relies on.
         Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP), "{error}"),
     }
 }

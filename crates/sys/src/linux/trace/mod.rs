@@ -133,7 +133,7 @@ impl Clock {
     }
 }
 
-/// What is to be counted, and by which clock the time is told.
+/// What is to be counted, and by which clock the time is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The groups, each once.
@@ -254,7 +254,7 @@ impl Session {
         Ok(Self { sources, clock: request.clock, began: 0 })
     }
 
-    /// Begins to count. A source that fails is told by [`Session::end`].
+    /// Begins to count. A source that fails is reported by [`Session::end`].
     pub fn begin(&mut self) {
         for (source, failure) in &mut self.sources {
             *failure = source.begin().err();

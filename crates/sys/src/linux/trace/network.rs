@@ -75,7 +75,7 @@ impl Source for Network {
             };
         let mut counts: Vec<Count> = COLUMNS.iter().zip(pairs).map(count).collect();
         counts.push(closed);
-        let why = "Linux has no such notion: a connection is opened anew";
+        let why = "Linux has no such notion: a connection is opened again";
         counts.push(Count::missing(Event::TcpReconnect, why));
         Ok(counts)
     }

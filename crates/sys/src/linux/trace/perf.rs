@@ -88,11 +88,11 @@ impl CpuEvent {
     }
 
     /// The count, the time that the event was on, and the time that it did count, in nanoseconds; if it was
-    /// asked for, the number of records that were lost.
+    /// requested, the number of records that were lost.
     pub fn read<const WORDS: usize>(&self) -> io::Result<[u64; WORDS]> {
         let mut words = [0_u64; WORDS];
         let bytes = size_of_val(&words);
-        // SAFETY: the buffer is valid for the write of as many bytes as are asked for.
+        // SAFETY: the buffer is valid for the write of as many bytes as are requested.
         let read = unsafe { libc::read(self.0.as_raw_fd(), words.as_mut_ptr().cast(), bytes) };
         if usize::try_from(read) == Ok(bytes) { Ok(words) } else { Err(io::Error::last_os_error()) }
     }

@@ -42,7 +42,7 @@ pub const FLAGS: &[Flag] = &[
         default: "targets exist already",
         limits: "regular files only",
         short: "create the target files with this size",
-        long: "Each target file is created, or made anew, and every block of it is filled with \
+        long: "Each target file is created, or made again, and every block of it is filled with \
                incompressible data. A file that was made so before and has the size already is \
                kept. A file with data that neither diskspd nor fathom made is left alone; see \
                --overwrite.",

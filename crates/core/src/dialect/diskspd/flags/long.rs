@@ -43,7 +43,7 @@ pub const FLAGS: &[Flag] = &[
                limits of the process and of its control groups, io_uring, other load, time taken by the \
                hypervisor, and for each disk its scheduler, statistics and interrupts. Each finding has \
                its evidence and what to do about it. Nothing is changed. With -Rjson, or --json=<file>, \
-               the findings are told as JSON by schema/doctor.schema.json.",
+               the findings are reported as JSON by schema/doctor.schema.json.",
         limits: "the text and the JSON form only",
         example: "--doctor",
         apply: apply::doctor,
@@ -85,7 +85,7 @@ pub const FLAGS: &[Flag] = &[
         long: "In the format of mount.cifs: lines with username=, password= and domain=, for SMB and for \
                iSCSI with CHAP; for mutual CHAP also target_username= and target_password=. No password \
                is taken on the command line or in an address, and none stands in any output. At a \
-               terminal, the password is asked for where a server wants one and none was given.",
+               terminal, the password is prompted for where a server wants one and none was given.",
         is_for_one_run: true,
         example: "--credentials=/root/nas.credentials",
         apply: apply::credentials,
@@ -242,8 +242,8 @@ pub const FLAGS: &[Flag] = &[
         short: "remove the files that this run has made (-c) when it ends",
         long: "Also after Ctrl-C, and after a run that failed. A file that was there before stays, even one \
                whose data were made again, and so does every device. A file that another one has replaced \
-               meanwhile stays, and that is told. The second Ctrl-C, which leaves at once, removes nothing, \
-               nor does a run whose I/Os have not come back.",
+               meanwhile stays, and that is reported. The second Ctrl-C, which leaves at once, removes \
+               nothing, nor does a run whose I/Os have not come back.",
         example: "--remove-created",
         apply: apply::remove_created,
         ..LONG
@@ -301,7 +301,7 @@ pub const FLAGS: &[Flag] = &[
                bytes would be written at most and how much of a drive's life that is, as far as it can \
                be told, the time that it takes, and what the guard says of each target. Nothing is \
                created or written. The exit code is 0 if the run would go ahead, and 2 if it would be \
-               refused. With -Rjson, or --json=<file>, it is told as JSON by schema/explain.schema.json.",
+               refused. With -Rjson, or --json=<file>, it is reported as JSON by schema/explain.schema.json.",
         is_for_one_run: true,
         example: "--explain",
         apply: apply::explain,

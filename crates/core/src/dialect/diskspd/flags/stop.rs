@@ -46,7 +46,7 @@ pub const FLAGS: &[Flag] = &[
         form: "--stop-pass",
         limits: "sequential I/O only; not with -p, patterns, mixes, syncs or trims",
         short: "end the measured time after one pass over the range of each target",
-        long: "With the measured time each walk begins anew, and every block of the range is moved \
+        long: "With the measured time each walk begins again, and every block of the range is moved \
                once: by all threads of a target together with -si, else by each thread on its own. A \
                walk that has ended waits for the others.",
         example: "--stop-pass",

@@ -58,7 +58,7 @@ pub const FLAGS: &[Flag] = &[
         short: "through a ring, in batches; n: unregistered buffers, p: percent",
         long: "I/Os are queued until a batch is full and then handed over with one system call. The \
                batch is a number of I/Os or, with p behind it, a percentage of the thread's \
-               outstanding I/Os. With n the kernel pins each buffer anew for each I/O.",
+               outstanding I/Os. With n the kernel pins each buffer again for each I/O.",
         here: "The ring is io_uring, which serves without this option too, in batches that follow the \
                load. An I/O that is due by a rate is not held back. See --polled for polled completion.",
         example: "-u8",
@@ -75,7 +75,7 @@ pub const LONG: &[Flag] = &[
         limits: "needs io_uring, -Su, and a device whose driver has queues for it",
         short: "look for completions at the device instead of waiting for interrupts",
         long: "Costs a CPU per thread and saves the interrupt and the wake-up. A device that does not \
-               poll (queue/io_poll in sysfs is 0) is told before anything is touched.",
+               poll (queue/io_poll in sysfs is 0) is reported before anything is touched.",
         example: "--polled",
         apply: polled,
         ..BEYOND

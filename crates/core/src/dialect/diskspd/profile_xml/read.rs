@@ -70,7 +70,7 @@ pub fn read(xml: &str) -> Result<Profile, ProfileXmlError> {
 /// The same, with targets in place of the templates `*1`, `*2`, ...; without any, templates stay.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line and element; and all targets that no template asked for.
+/// The first thing that is wrong, with its line and element; and all targets that no template requested.
 pub fn read_with(xml: &str, substitutes: &[String]) -> Result<Profile, ProfileXmlError> {
     if xml.len() > TEXT_LIMIT_BYTES {
         return Err(ProfileXmlError::TooLarge);

@@ -132,7 +132,7 @@ fn read_mask(node: Node<'_, '_>, group: u16) -> Result<Vec<CpuId>, FieldError> {
     Ok(cpus)
 }
 
-/// The use of a ring, where one was asked for.
+/// The use of a ring, where one was requested.
 pub fn write_ring(xml: &mut Writer, span: &TimeSpan) {
     let Some(ring) = span.tuning.ring else { return };
     let (is_percent, size) = match ring.batch {

@@ -6,7 +6,7 @@ use crate::result::{TargetOrigin, sentence};
 use crate::units::NANOS_PER_SEC;
 
 /// Right beneath the head of a time span: the targets whose figures are not a device's. Where they are,
-/// nothing is told, so that the layout is `DiskSpd`'s.
+/// nothing is reported, so that the layout is `DiskSpd`'s.
 pub fn write_head(text: &mut String, span: &TimeSpanResult) {
     for origin in origins(span).filter(|origin| !origin.answered_by.is_device()) {
         text.push_str(&format!("Not a device's figures: {}\n", line(origin, span)));

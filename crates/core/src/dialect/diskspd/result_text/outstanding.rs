@@ -2,7 +2,7 @@
 
 use crate::result::TimeSpanResult;
 
-/// So many are told in text; JSON and XML have all of them.
+/// So many are reported in text; JSON and XML have all of them.
 const TOLD: usize = 20;
 
 /// The I/Os without which the time span was ended, if there were any.

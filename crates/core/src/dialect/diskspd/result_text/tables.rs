@@ -99,7 +99,7 @@ pub fn average(cpus: &[CpuUse]) -> CpuUse {
     }
 }
 
-/// Where random I/O fell, for targets that have a distribution; equal ones are told once.
+/// Where random I/O fell, for targets that have a distribution; equal ones are reported once.
 pub fn write_distributions(text: &mut String, span: &TimeSpanResult) {
     let mut told: Vec<&[EffectiveShare]> = Vec::new();
     for target in span.targets.iter().filter(|target| !target.distribution.is_empty()) {

@@ -2,7 +2,7 @@
 
 use crate::result::{RunResult, Warning};
 
-/// The warnings in their order. Those with the same remedy stand together, and the remedy is told once.
+/// The warnings in their order. Those with the same remedy stand together, and the remedy is reported once.
 pub fn write_warnings(text: &mut String, result: &RunResult) {
     if result.warnings.is_empty() {
         return;

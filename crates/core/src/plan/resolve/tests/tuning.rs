@@ -37,9 +37,9 @@ fn batches_are_numbers_or_shares_of_what_is_outstanding() {
     assert_eq!(batch(RingBatch::Percent(25), 32), Some(8));
     assert_eq!(batch(RingBatch::Percent(1), 32), Some(1));
     assert_eq!(batch(RingBatch::Percent(50), 5), Some(3));
-    // A batch that could never be full would wait for ever.
+    // A batch that could never be full would wait forever.
     assert_eq!(batch(RingBatch::Ios(64), 32), Some(32));
-    // One I/O at a time goes through the ring, too, if a ring is asked for.
+    // One I/O at a time goes through the ring, too, if a ring is requested.
     assert_eq!(batch(RingBatch::Percent(25), 1), Some(1));
 }
 
