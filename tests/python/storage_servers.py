@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["KINDS", "LUN_BYTES", "PASSWORD", "Ganesha", "Nbdkit", "Samba", "Server", "Tgt"]
+__all__ = [
+    "KINDS",
+    "LUN_BYTES",
+    "PASSWORD",
+    "Ganesha",
+    "Nbdkit",
+    "Samba",
+    "Server",
+    "Tgt",
+    "children",
+]
 
 PASSWORD = "pass w0rd"  # noqa: S105 - Of a server that lives as long as its test.
 _STARTS_WITHIN_S = 20.0
@@ -86,15 +96,16 @@ class Server:
         """Kill it with the processes that it made."""
         if self.child is None:
             return
-        children = _children(self.child.pid)
-        for pid in [self.child.pid, *children]:
+        below = children(self.child.pid)
+        for pid in [self.child.pid, *below]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.child.wait()
         self.child = None
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
         return [int(word) for word in words.split()]
@@ -229,7 +240,7 @@ class Tgt(Server):
         """Start it, and set its LUN up."""
         disk = self.folder / "disk.dat"
         with disk.open("ab") as file:
-            file.truncate(LUN_BYTES)
+            file.truncate(max(LUN_BYTES, file.tell()))
         super().start()
         self.administer("target", "new", "--tid", "1", "--targetname", self.target)
         lun = ["--tid", "1", "--lun", "1"]
