@@ -7,7 +7,6 @@ its CPU time per I/O.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import network_tools
@@ -120,7 +119,10 @@ def _pair(
     name: str, title: str, duel: Callable[[Setting, int], Duel], depth: int, figure: Figure = IOPS
 ) -> list[Case]:
     """Give the case of the speed, and beyond depth 1 that of its CPU time."""
-    held = partial(duel, depth=depth)
+
+    def held(setting: Setting) -> Duel:
+        return duel(setting, depth)
+
     title = f"{title}, queue depth {depth}"
     cases = [Case(name, title, figure, 1.0, at_most=False, duel=held)]
     if depth > 1:
