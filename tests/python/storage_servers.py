@@ -20,6 +20,9 @@ __all__ = [
     "KINDS",
     "LUN_BYTES",
     "PASSWORD",
+    "SECRETS",
+    "ChapTgt",
+    "ClosedSamba",
     "Ganesha",
     "Nbdkit",
     "Samba",
@@ -29,6 +32,8 @@ __all__ = [
 ]
 
 PASSWORD = "pass w0rd"  # noqa: S105 - Of a server that lives as long as its test.
+# By which initiator and target prove themselves with CHAP.
+SECRETS = ("the s3cret of anna", "the s3cret of the array")
 _STARTS_WITHIN_S = 20.0
 # Of the file that tgt serves.
 LUN_BYTES = 8 << 20
@@ -77,6 +82,13 @@ class Server:
     def environment(self) -> dict[str, str]:
         """Return what its clients need of their environment."""
         return {}
+
+    def credentials(self, *lines: str) -> dict[str, str]:
+        """Return the environment of who logs in with what is in a file."""
+        file = self.place / "credentials"
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        file.chmod(0o600)
+        return {"FATHOM_CREDENTIALS": str(file)}
 
     def start(self) -> None:
         """Start it, and wait until it listens."""
@@ -177,6 +189,20 @@ class Samba(Server):
         return ["smbd", "--foreground", "--debug-stdout", "-s", str(self.place / "smb.conf")]
 
 
+class ClosedSamba(Samba):
+    """Samba whose share asks for a user and a password."""
+
+    name = "SMB with a password"
+
+    def address(self, name: str) -> str:
+        """Return the address of a file for who has a password."""
+        return self.closed_address(name)
+
+    def environment(self) -> dict[str, str]:
+        """Return what its clients need of their environment."""
+        return self.credentials(f"username={self.user}", f"password={PASSWORD}")
+
+
 class Ganesha(Server):
     """NFS-Ganesha with one export of version 4."""
 
@@ -274,4 +300,21 @@ class Tgt(Server):
             Path(f"/var/run/tgtd/socket.{self.control}{end}").unlink(missing_ok=True)
 
 
-KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha, Tgt)
+class ChapTgt(Tgt):
+    """tgt that wants the initiator's secret, and proves its own."""
+
+    name = "iSCSI with CHAP"
+
+    def __init__(self, place: Path) -> None:
+        """Name both users."""
+        super().__init__(place)
+        self.incoming, self.outgoing = ("anna", SECRETS[0]), ("array", SECRETS[1])
+
+    def environment(self) -> dict[str, str]:
+        """Return what its clients need of their environment."""
+        mine, theirs = SECRETS
+        target = ("target_username=array", f"target_password={theirs}")
+        return self.credentials("username=anna", f"password={mine}", *target)
+
+
+KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha, Tgt, ChapTgt, ClosedSamba)
