@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tools import Load
 
 SECTOR_BYTES = 512
-# So much a `get` of smbclient reads at once, and so many of them are outstanding.
+# So much a `get` of smbclient reads at once; three of them were seen outstanding at the server.
 SMBCLIENT_BLOCK_BYTES, SMBCLIENT_DEPTH = 8 << 20, 4
 _COPIES_A_SECOND = 2
 
