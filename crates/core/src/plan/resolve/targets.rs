@@ -105,10 +105,8 @@ impl Resolver<'_> {
                 let kind = why.map_or(Kind::Other, |why| why.kind);
                 let why = why.map_or("it was not looked at", |why| why.message.as_str());
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                let remedy = match mounted_from(name.as_str()) {
-                    Some(address) => address,
-                    None => "correct the path, or use an account that may",
-                };
+                let remedy = mounted_from(name.as_str())
+                    .unwrap_or("correct the path, or use an account that may");
                 self.findings.target_is(kind, message, remedy);
                 return None;
             }
