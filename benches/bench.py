@@ -29,12 +29,14 @@ from typing import TYPE_CHECKING, Any
 
 from cases import CASES, Case, Setting
 from legs import Leg, LegError, Tool, run
+from network_cases import NETWORK_CASES
 from places import MissingError, Places, fio_binary, zram_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCREENING_LEGS = 2
+ALL_CASES = [*CASES, *NETWORK_CASES]
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,19 @@ class Outcome:
         """The median of what is judged."""
         return statistics.median(self.values)
 
+    @property
+    def middle_half(self) -> str:
+        """In words, between which values the middle half of what is judged lies."""
+        if len(self.values) < 2:  # noqa: PLR2004 - One has no quartiles.
+            return ""
+        low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
+        return f"{low:.3f} to {high:.3f}"
+
 
 def main() -> int:
     """Run the cases, show the table, write the JSON."""
     options = _options()
-    cases = [case for case in CASES if not options.case or case.name in options.case]
+    cases = [case for case in ALL_CASES if not options.case or case.name in options.case]
     outcomes: list[Outcome] = []
     skipped: dict[str, str] = {}
     failed: dict[str, str] = {}
@@ -109,7 +119,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure our own tool beside its peers.")
-    names = [case.name for case in CASES]
+    names = [case.name for case in ALL_CASES]
     parser.add_argument("--diskspd", type=Path, default=Path("target/release/diskspd"))
     parser.add_argument("--fio", default="fio", help="fio to compare with")
     parser.add_argument("--case", action="append", choices=names, help="only these cases")
@@ -163,8 +173,8 @@ def _best(case: Case, peers: list[Tool]) -> tuple[Tool | None, dict[str, float]]
 
 
 def _table(outcomes: list[Outcome]) -> str:
-    columns = "case | ours | peer | judged | range | limit | kept | cores | CPU ns per I/O"
-    lines = [f"| {columns} |", "|---|---:|---|---:|---:|---:|---|---:|---:|"]
+    columns = "case | ours | peer | judged | middle half | range | limit | kept | cores"
+    lines = [f"| {columns} | CPU ns per I/O |", "|---|---:|---|---:|---:|---:|---:|---|---:|---:|"]
     for outcome in outcomes:
         case, values = outcome.case, outcome.values
         peer = "" if outcome.peer is None else f"{outcome.peer.name}: {outcome.peer_figure:,.4g}"
@@ -172,7 +182,8 @@ def _table(outcomes: list[Outcome]) -> str:
         kept = "yes" if case.holds(outcome.value) else "NO"
         lines.append(
             f"| {case.name} | {outcome.ours_figure:,.4g} {case.figure.unit} | {peer} "
-            f"| {outcome.value:.3f} | {min(values):.3f} to {max(values):.3f} "
+            f"| {outcome.value:.3f} | {outcome.middle_half} "
+            f"| {min(values):.3f} to {max(values):.3f} "
             f"| {sign} {case.limit:g} | {kept} "
             f"| {outcome.both(lambda leg: leg.cores, '.2f')} "
             f"| {outcome.both(lambda leg: leg.cpu_ns_per_io, ',.0f')} |"

@@ -140,7 +140,7 @@ def _one_core(depth: int) -> Case:
 
 def _two_threads(depth: int) -> Case:
     def duel(setting: Setting) -> Duel:
-        cpus = _cpus()
+        cpus = usable_cpus()
         if len(cpus) < 2:  # noqa: PLR2004 - Two is two.
             raise MissingError("two CPUs are needed")
         # Kept to its core with the kernel's workers, which would else use the second one already.
@@ -153,7 +153,7 @@ def _two_threads(depth: int) -> Case:
     return Case(f"zram-{depth}-two-threads", title, IOPS, 1.9, at_most=False, duel=duel)
 
 
-def _cpus() -> tuple[int, ...]:
+def usable_cpus() -> tuple[int, ...]:
     """Give the CPUs that this process may use."""
     told = Path("/proc/self/status").read_text().split("Cpus_allowed_list:")[1].split()[0]
     cpus: list[int] = []

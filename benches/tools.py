@@ -15,7 +15,7 @@ BLOCK_BYTES = 4096
 
 @dataclass(frozen=True)
 class Load:
-    """Random reads of 4 KiB, in words that each tool is told in its own."""
+    """Reads, random ones of 4 KiB unless told, in words that each tool is told in its own."""
 
     targets: tuple[str, ...]
     depth: int
@@ -27,12 +27,15 @@ class Load:
     """0: as fast as possible."""
     size_bytes: int = 0
     """Size of the range that is read; 0: all of the target."""
+    block_bytes: int = BLOCK_BYTES
+    sequential: bool = False
 
 
 def diskspd(binary: Path, load: Load, *more: str, name: str = "diskspd") -> Tool:
     """Our own tool, with latency on."""
     pinned = ",".join(str(cpu) for cpu in load.cpus)
-    command = [str(binary), "-b4K", "-r", f"-o{load.depth}", f"-d{load.seconds}", "-W0", "-L"]
+    command = [str(binary), f"-b{load.block_bytes}", "-s" if load.sequential else "-r"]
+    command += [f"-o{load.depth}", f"-d{load.seconds}", "-W0", "-L"]
     command += [f"-a{pinned}" if pinned else "-n", "-Sh" if load.direct else "-Sb", "-Rjson"]
     if len(load.cpus) > 1:
         command.append(f"-t{len(load.cpus)}")

@@ -55,7 +55,7 @@ WRITTEN = {
 """How what is written gets each kind of data; into what is sparse, random data."""
 MORE_WRITES = {"past the cache", "page cache"}
 """The ways in which data that are not random are written, too."""
-ORIGINS = {"not_the_device", "device_unseen", "page_cache"}
+ORIGINS = {"not_the_device", "device_unseen", "server_answered", "page_cache"}
 THIN = {
     "all_zero_data",
     "constant_data",

@@ -1,14 +1,15 @@
 """Kill servers and clients in the middle of verified loads, and see what the verification says.
 
-    scripts/remote_kills.py [--count 200] [--seed 1] [--only NFS]
+    scripts/remote_kills.py [--count 200] [--seed 1] [--only iSCSI]
 
 Each time a load writes and reads over the network with ``--verify``, and at a moment drawn over
-its life either the server or the client is killed (SIGKILL). The run that lost its server has to
-say so, with as many failed I/Os as were outstanding and no false alarm. Then the server is started
-again, and ``--verify-only`` reads all that the journal knows: nothing may be called wrong. In every
-third round one byte of each block is changed on the server's side then: no block may be called
-right any more. Of a block whose writes overlapped or were in flight it cannot be told whether it is
-wrong; how many were found is shown.
+its life either the server or the client is killed (SIGKILL). Two of the servers want a login: CHAP
+of both sides, and a password, of which nothing may be left behind. The run that lost its server
+has to say so, with as many failed I/Os as were outstanding and no false alarm. Then the server is
+started again, and ``--verify-only`` reads all that the journal knows: nothing may be called wrong.
+In every third round one byte of each block is changed on the server's side then: no block may be
+called right any more. Of a block whose writes overlapped or were in flight it cannot be told
+whether it is wrong; how many were found is shown.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
-from storage_servers import KINDS, LUN_BYTES, Server  # noqa: E402 - Found by the line above.
+from storage_servers import (  # noqa: E402 - Found by the line above.
+    KINDS,
+    LUN_BYTES,
+    PASSWORD,
+    SECRETS,
+    Server,
+)
 
 SIZE_BYTES = LUN_BYTES
 LONGEST_S = 60
@@ -60,6 +67,7 @@ class Round:
         self.damaged = self.found = 0
         self.chance = chance
         self.name = "disk.dat"
+        self.environment = {**os.environ, **server.environment()}
         self.journal = place / "journal"
         self.result = place / "result.json"
 
@@ -80,6 +88,7 @@ class Round:
         """Do all of it, and return what came of it."""
         self._prepare()
         code = self._killed_load()
+        self._judge_secrets()
         if self.kills_server:
             self._judge_result(code)
             self.server.start()
@@ -131,6 +140,7 @@ class Round:
             text=True,
             check=False,
             timeout=LONGEST_S,
+            env=self.environment,
         )
 
     def _killed_load(self) -> int:
@@ -139,6 +149,7 @@ class Round:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            env=self.environment,
         )
         end = time.monotonic() + LONGEST_S
         while not self._is_under_way() and load.poll() is None and time.monotonic() < end:
@@ -175,6 +186,13 @@ class Round:
         ]
         expect(max(failed) == self.depth, f"{failed} failed of {self.depth} outstanding")
 
+    def _judge_secrets(self) -> None:
+        """See that what a killed load leaves has no secret in it."""
+        left = [one.read_bytes() for one in (self.journal, self.result) if one.exists()]
+        for secret in (PASSWORD, *SECRETS):
+            is_there = any(secret.encode() in one for one in [self.errors.encode(), *left])
+            expect(not is_there, "a secret was left behind")
+
     def _damage(self) -> None:
         """Change one byte of each block."""
         with self.file.open("r+b") as file:
@@ -190,7 +208,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=200, help="kills in all (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="of the drawn moments (default 1)")
-    parser.add_argument("--only", help="one protocol, such as NFS")
+    parser.add_argument("--only", help="one protocol, such as NFS or 'iSCSI with CHAP'")
     arguments = parser.parse_args()
     diskspd = os.environ.get("DISKSPD", str(ROOT / "target" / "release" / "diskspd"))
     chance = random.Random(arguments.seed)  # noqa: S311 - Drawn moments, no secrets.

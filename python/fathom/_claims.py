@@ -45,6 +45,7 @@ FORBIDDING = (
 
 WEAKENING = (
     "constant-data",
+    "server-answered",
     "stalled",
     "extents-changed",
     "cpu-contended",
@@ -60,7 +61,7 @@ WEAKENING = (
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijk", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijkl", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 

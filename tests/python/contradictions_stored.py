@@ -44,6 +44,7 @@ WARNINGS = (
     ("not_the_device", "Memory and no device answered: it lies on tmpfs, which lies in memory."),
     ("not_the_device", "Of 834,436 reads (3.2 GiB), 7 (28 KiB) reached vda."),
     ("device_unseen", "No device can be seen beneath it: it lies on fuse, served by a process."),
+    ("server_answered", "No device can be seen beneath it: it lies on nfs4."),
     ("io_limited", "The group allows 300 reads per second of vda, and 308 were measured."),
     ("cpu_throttled", "A quota stopped it in 41 of 50 periods, for 7.87 s in all."),
     ("cpu_contended", "Other processes used 1.04 of 2 CPUs."),

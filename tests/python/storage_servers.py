@@ -16,9 +16,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["KINDS", "LUN_BYTES", "PASSWORD", "Ganesha", "Nbdkit", "Samba", "Server", "Tgt"]
+__all__ = [
+    "KINDS",
+    "LUN_BYTES",
+    "PASSWORD",
+    "SECRETS",
+    "ChapTgt",
+    "ClosedSamba",
+    "Ganesha",
+    "Nbdkit",
+    "Samba",
+    "Server",
+    "Tgt",
+    "children",
+]
 
 PASSWORD = "pass w0rd"  # noqa: S105 - Of a server that lives as long as its test.
+# By which initiator and target prove themselves with CHAP.
+SECRETS = ("the s3cret of anna", "the s3cret of the array")
 _STARTS_WITHIN_S = 20.0
 # Of the file that tgt serves.
 LUN_BYTES = 8 << 20
@@ -68,6 +83,13 @@ class Server:
         """Return what its clients need of their environment."""
         return {}
 
+    def credentials(self, *lines: str) -> dict[str, str]:
+        """Return the environment of who logs in with what is in a file."""
+        file = self.place / "credentials"
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        file.chmod(0o600)
+        return {"FATHOM_CREDENTIALS": str(file)}
+
     def start(self) -> None:
         """Start it, and wait until it listens."""
         with (self.place / "out").open("wb") as out:
@@ -86,15 +108,16 @@ class Server:
         """Kill it with the processes that it made."""
         if self.child is None:
             return
-        children = _children(self.child.pid)
-        for pid in [self.child.pid, *children]:
+        below = children(self.child.pid)
+        for pid in [self.child.pid, *below]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.child.wait()
         self.child = None
 
 
-def _children(pid: int) -> list[int]:
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started."""
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
         return [int(word) for word in words.split()]
@@ -166,6 +189,20 @@ class Samba(Server):
         return ["smbd", "--foreground", "--debug-stdout", "-s", str(self.place / "smb.conf")]
 
 
+class ClosedSamba(Samba):
+    """Samba whose share asks for a user and a password."""
+
+    name = "SMB with a password"
+
+    def address(self, name: str) -> str:
+        """Return the address of a file for who has a password."""
+        return self.closed_address(name)
+
+    def environment(self) -> dict[str, str]:
+        """Return what its clients need of their environment."""
+        return self.credentials(f"username={self.user}", f"password={PASSWORD}")
+
+
 class Ganesha(Server):
     """NFS-Ganesha with one export of version 4."""
 
@@ -229,7 +266,7 @@ class Tgt(Server):
         """Start it, and set its LUN up."""
         disk = self.folder / "disk.dat"
         with disk.open("ab") as file:
-            file.truncate(LUN_BYTES)
+            file.truncate(max(LUN_BYTES, file.tell()))
         super().start()
         self.administer("target", "new", "--tid", "1", "--targetname", self.target)
         lun = ["--tid", "1", "--lun", "1"]
@@ -263,4 +300,21 @@ class Tgt(Server):
             Path(f"/var/run/tgtd/socket.{self.control}{end}").unlink(missing_ok=True)
 
 
-KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha, Tgt)
+class ChapTgt(Tgt):
+    """tgt that wants the initiator's secret, and proves its own."""
+
+    name = "iSCSI with CHAP"
+
+    def __init__(self, place: Path) -> None:
+        """Name both users."""
+        super().__init__(place)
+        self.incoming, self.outgoing = ("anna", SECRETS[0]), ("array", SECRETS[1])
+
+    def environment(self) -> dict[str, str]:
+        """Return what its clients need of their environment."""
+        mine, theirs = SECRETS
+        target = ("target_username=array", f"target_password={theirs}")
+        return self.credentials("username=anna", f"password={mine}", *target)
+
+
+KINDS: tuple[type[Server], ...] = (Nbdkit, Samba, Ganesha, Tgt, ChapTgt, ClosedSamba)

@@ -138,7 +138,8 @@ FIRES: dict[str, tuple[Sequence[Result], str | None]] = {
     "network-loss": ([fabricated(warnings=[("retransmits", "9 segments.")])], None),
     "reconnected": ([fabricated(warnings=[("reconnected", "It was so.")])], None),
     "server-window": ([fabricated(warnings=[("server_window", "It takes 32.")])], None),
-    "no-device-seen": ([fabricated(warnings=[("device_unseen", "It lies on nfs4.")])], None),
+    "no-device-seen": ([fabricated(warnings=[("device_unseen", "It lies on fuse.")])], None),
+    "server-answered": ([fabricated(warnings=[("server_answered", "It lies on nfs4.")])], None),
     "page-cache": (
         [fabricated(warnings=[("page_cache", "9 reads went through the page cache.")])],
         None,

@@ -189,6 +189,7 @@ NEAR: dict[str, Callable[[], Iterator[Case]]] = {
     "reconnected": lambda: _warned("reconnected"),
     "server-window": lambda: _warned("server_window"),
     "no-device-seen": lambda: _warned("device_unseen"),
+    "server-answered": lambda: _warned("server_answered"),
     "page-cache": lambda: _warned("page_cache"),
     "cpu-taken-away": lambda: _warned("affinity_changed", "cpu_offline"),
     "suspended": lambda: _warned("suspended"),

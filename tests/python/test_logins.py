@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 from at_terminal import at_a_terminal
 from commands import command
-from storage_servers import Tgt
+from storage_servers import LUN_BYTES, SECRETS, ChapTgt
 from support import diskspd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SECRET = "the s3cret of anna"  # noqa: S105 - Of a server that lives as long as its test.
-OTHER = "the s3cret of the array"
+SECRET, OTHER = SECRETS
 LOAD = ["-b4K", "-r", "-d60", "-W0", "--stop-ios=9"]
 LAB = [sys.executable, "-c", "from fathom.cli import main; main()", "run", "--store", "x.sqlite"]
 CTRL_C = b"\x03"
@@ -29,12 +31,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tgt(home: Path) -> Iterator[Tgt]:
-    why = Tgt.obstacle()
+def tgt(home: Path) -> Iterator[ChapTgt]:
+    why = ChapTgt.obstacle()
     if why is not None:
         pytest.skip(why)
-    server = Tgt(home / "tgt")
-    server.incoming, server.outgoing = ("anna", SECRET), ("array", OTHER)
+    server = ChapTgt(home / "tgt")
     server.start()
     yield server
     server.kill()
@@ -48,7 +49,7 @@ def credentials(home: Path, text: str) -> str:
 
 
 def test_the_secret_of_chap_comes_from_a_file_or_the_environment_and_stays_there(
-    home: Path, tgt: Tgt
+    home: Path, tgt: ChapTgt
 ) -> None:
     both = f"username=anna\npassword={SECRET}\ntarget_username=array\ntarget_password={OTHER}\n"
     file = ["--credentials", credentials(home, both)]
@@ -74,7 +75,7 @@ def test_the_secret_of_chap_comes_from_a_file_or_the_environment_and_stays_there
 
 @pytest.mark.parametrize("program", [LAB, [str(diskspd())]], ids=["lab", "diskspd"])
 def test_the_secret_of_chap_is_asked_for_at_a_terminal(
-    program: list[str], home: Path, tgt: Tgt, monkeypatch: pytest.MonkeyPatch
+    program: list[str], home: Path, tgt: ChapTgt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
     where = f"127.0.0.1:{tgt.port}: ".encode()
@@ -88,7 +89,7 @@ def test_the_secret_of_chap_is_asked_for_at_a_terminal(
 
 @pytest.mark.parametrize("program", [LAB, [str(diskspd())]], ids=["lab", "diskspd"])
 def test_ctrl_c_at_a_question_ends_the_program(
-    program: list[str], home: Path, tgt: Tgt, monkeypatch: pytest.MonkeyPatch
+    program: list[str], home: Path, tgt: ChapTgt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
     where = f"127.0.0.1:{tgt.port}: ".encode()
@@ -97,3 +98,40 @@ def test_ctrl_c_at_a_question_ends_the_program(
         code, said, shows = at_a_terminal([*program, *LOAD, tgt.address()], answers)
         assert (code, shows) == (130, True), said
         assert "a user and a secret" not in said, "it went on without"
+
+
+@pytest.mark.parametrize("secret", [SECRET, "the s3cret is new"], ids=["same", "changed"])
+def test_a_target_that_was_killed_is_logged_in_to_again(
+    secret: str, home: Path, tgt: ChapTgt
+) -> None:
+    tgt.kill()
+    (tgt.folder / "disk.dat").unlink()
+    tgt.start()
+    place = tgt.address().partition("://")[2]
+    words = ["--reconnect=20", "-b4K", "-r", "-w50", "-d60", "-W0", "-Rjson"]
+    words += ["-g2000i", "--stop-ios=3000"]
+    with subprocess.Popen(
+        [str(diskspd()), *words, f"--allow-write={place}:{LUN_BYTES}", tgt.address()],
+        env={**os.environ, **tgt.environment()},
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as load:
+        while not (tgt.folder / "disk.dat").stat().st_blocks and load.poll() is None:
+            time.sleep(0.01)
+        tgt.kill()
+        tgt.incoming = ("anna", secret)
+        tgt.start()
+        said, errors = load.communicate(timeout=60)
+    tgt.incoming = ("anna", SECRET)
+    tgt.kill()
+    tgt.start()
+    result = json.loads(said)
+    (network,) = result["time_spans"][0]["network"]
+    is_same = secret == SECRET
+    lost = network["lost_connections"]
+    assert (load.returncode, lost) == (int(not is_same), int(not is_same)), errors
+    assert network["reconnects"] == int(is_same)
+    assert ("the server refuses user or secret" in errors) != is_same, errors
+    assert "s3cret" not in said + errors

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lxml import etree
+from storage_servers import Nbdkit
 from support import diskspd, interrupt_once_reading, wait_until_reading
 
 REPOSITORY = Path(__file__).parents[2]
@@ -130,6 +131,22 @@ def test_there_are_recordings() -> None:
 def test_results_are_valid(folder: Path, args: str) -> None:
     result = run(folder, args)
     assert result.findall("TimeSpan/TestTimeSeconds")
+
+
+def test_results_of_targets_over_the_network_are_valid(folder: Path) -> None:
+    why = Nbdkit.obstacle()
+    if why is not None:
+        pytest.skip(why)
+    server = Nbdkit(folder / "nbd")
+    (server.folder / "disk").write_bytes(bytes(FILE_BYTES))
+    server.start()
+    try:
+        args = f"-d9 -b4K -r -o4 --stop-ios=99 {server.address('disk')} t.dat"
+        assert texts(run(folder, args), "Network/Remote/@Protocol") == ["NBD"]
+        failed = run(folder, f"-d1 {server.address('missing')}", code=1)
+        assert failed.findall("TimeSpan/Error")
+    finally:
+        server.kill()
 
 
 def test_a_run_that_fails_has_a_valid_result(folder: Path) -> None:

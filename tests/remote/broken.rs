@@ -171,7 +171,7 @@ fn a_file_that_another_client_deletes_is_gone_or_stays_until_it_is_closed() {
     assert_eq!(deleted.good().sum("read", "errors"), 0);
     let again = load(&address, &[]);
     assert_eq!(first_failure(&again), "not_found", "{}", again.errors);
-    assert!(again.errors.contains("create it with -c<size>"), "{}", again.errors);
+    assert!(again.errors.contains("or create it with -c<size>"), "{}", again.errors);
 }
 
 /// A share of 9 MiB: a file that does not fit is not left behind, and writes that do not fit are counted.

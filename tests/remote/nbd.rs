@@ -27,7 +27,7 @@ fn the_server_saw_exactly_the_ios_that_the_result_counts() {
     assert_eq!(network["connections"], 2, "{network}");
     assert_eq!(network["protocol"], "NBD");
     assert_eq!(ran.span()["targets"][0]["kind"], "network");
-    assert!(ran.warns("device_unseen"), "{}", ran.result["warnings"]);
+    assert!(ran.warns("server_answered"), "{}", ran.result["warnings"]);
     for words in ["Network of timespan 1:", "connections: 2", "are the network's"] {
         assert!(ran.text.contains(words), "{words}: {}", ran.text);
     }

@@ -18,7 +18,7 @@ fn reads_and_guards(server: &impl FileServer, protocol: &str) {
     let read = tried(&[]).good();
     assert_eq!(read.sum("read", "ios"), 500);
     assert_eq!(read.network()["protocol"], protocol);
-    assert!(read.warns("device_unseen"), "{}", read.text);
+    assert!(read.warns("server_answered"), "{}", read.text);
 
     let before = server.file();
     let bare = tried(&["-w100"]);

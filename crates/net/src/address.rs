@@ -57,6 +57,16 @@ impl Scheme {
         }
     }
 
+    /// How a client says who it is.
+    fn login(self) -> &'static str {
+        match self {
+            Self::Nbd => "what a TLS server wants (nbds://), as the protocol knows no users",
+            Self::Iscsi => "CHAP, with --credentials=FILE",
+            Self::Nfs => "the number of this process's user (AUTH_SYS)",
+            Self::Smb => "NTLMv2, with --credentials=FILE",
+        }
+    }
+
     /// Whether an address may name a user, whose password is never in it.
     pub(crate) fn has_users(self) -> bool {
         matches!(self, Self::Iscsi | Self::Smb)
@@ -228,6 +238,7 @@ impl Address {
                     self.certificates = Some(value.into());
                 }
                 "tls-hostname" if self.scheme == Scheme::Nbd => self.verified_name = Some(value),
+                "sec" => return Err(AddressError::Security(value, self.scheme.login())),
                 _ => return Err(AddressError::Parameter(name.to_owned())),
             }
             if name.starts_with("tls-") && !self.is_encrypted {
@@ -380,6 +391,8 @@ mod tests {
             ("nbd+unix://h/x?socket=/s", AddressError::HostOfSocket),
             ("nbd://h/?socket=/s", AddressError::Parameter("socket".into())),
             ("nbds://h/?tls=no", AddressError::Parameter("tls".into())),
+            ("nfs://h/a?sec=krb5p", AddressError::Security("krb5p".into(), Scheme::Nfs.login())),
+            ("smb://h/s/a?sec=krb5", AddressError::Security("krb5".into(), Scheme::Smb.login())),
             ("nbd://h/?tls-certificates=/x", AddressError::NotEncrypted("tls-certificates".into())),
             ("nbd://h/%4", AddressError::Escape),
             ("nbd://h/%+4", AddressError::Escape),

@@ -109,6 +109,18 @@ pub enum CredentialsError {
         /// Which line, from 1.
         line: usize,
     },
+    /// A kind of login that mounts know.
+    #[error(
+        "line {line} of the credentials in {} names a kind of login (sec=): leave it out. Kerberos is not \
+         supported; SMB logs in by NTLMv2, iSCSI by CHAP",
+        path.display()
+    )]
+    Security {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+    },
     /// No user.
     #[error("the credentials in {} name no user (username=NAME)", .0.display())]
     NoUser(PathBuf),
@@ -324,6 +336,9 @@ impl<'a> Lines<'a> {
                 // The second names are those of iscsid.conf.
                 "target_username" | "username_in" => found.target_user = value.trim(),
                 "target_password" | "password_in" => found.target_password = value,
+                "sec" => {
+                    return Err(CredentialsError::Security { path: path.to_owned(), line: number });
+                }
                 _ => return Err(wrong()),
             }
         }
@@ -377,6 +392,14 @@ mod tests {
         let missing = Credentials::of_file(&folder.path().join("other"));
         assert!(matches!(missing, Err(CredentialsError::Unreadable { .. })));
         assert!(Credentials::of_file(folder.path()).is_err());
+    }
+
+    #[test]
+    fn who_wants_kerberos_is_told_that_there_is_none() {
+        let (_folder, path) = file("username=anna\npassword=s3cret\nsec=krb5\n", 0o600);
+        let error = Credentials::of_file(&path).unwrap_err();
+        assert_eq!(error, CredentialsError::Security { path, line: 3 });
+        assert!(error.to_string().contains("Kerberos is not supported"), "{error}");
     }
 
     #[test]

@@ -15,9 +15,10 @@ use crate::bench::Bench;
 
 /// Warnings of a figure that is not the device's, or of no load. Whether others use the CPUs, and the
 /// stalls of a disk that others use, are left out: tests run beside each other.
-const DOUBTS: [&str; 12] = [
+const DOUBTS: [&str; 13] = [
     "not_the_device",
     "device_unseen",
+    "server_answered",
     "cpu_throttled",
     "io_limited",
     "no_io_completed",

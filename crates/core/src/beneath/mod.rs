@@ -21,6 +21,6 @@ pub use counters::{Counters, ProcessIo};
 pub use cpu::{CpuReading, Pressure};
 pub use groups::{GroupReading, IoLimit, LimitKind};
 pub use layers::{Layer, LayerKind, Layers};
-pub(crate) use places::IN_MEMORY;
+pub(crate) use places::{IN_MEMORY, OVER_NETWORK};
 pub use processes::ProcessTime;
 pub use watch::{Edge, Observation, Reading, Stall, Watch};

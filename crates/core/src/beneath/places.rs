@@ -14,6 +14,8 @@ use crate::guard::mounts::btrfs_groups;
 pub(crate) const IN_MEMORY: [&str; 5] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "rootfs"];
 /// File systems that a process of this host serves, or the host of this virtual machine.
 const SERVED: [&str; 4] = ["fuse", "virtiofs", "9p", "vboxsf"];
+/// What is said of a file system whose files a server on the network has.
+pub(crate) const OVER_NETWORK: &str = "served over the network";
 /// What the kernel adds to the path of a file that is no more.
 const DELETED: &str = " (deleted)";
 
@@ -70,7 +72,7 @@ fn served_by(mount: &Mount, kind: &str) -> &'static str {
         "virtiofs" | "vboxsf" => "served by the host of this virtual machine",
         "9p" => "served over 9p",
         "fuse" if !mount.is_remote() => "served by a process",
-        _ => "served over the network",
+        _ => OVER_NETWORK,
     }
 }
 

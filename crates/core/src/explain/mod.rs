@@ -219,7 +219,9 @@ fn target_of(
 ) -> ExplainedTarget {
     let is_written = guard::is_written(span, index);
     let label = labels.get(&target.path).cloned();
-    let device_bytes = label.as_ref().map(|label| label.size_bytes);
+    // A file of a server is no device: how much of one is written for it nobody knows here.
+    let is_file = target.remote.as_ref().is_some_and(|remote| remote.facts.is_file);
+    let device_bytes = label.as_ref().map(|label| label.size_bytes).filter(|_| !is_file);
     ExplainedTarget {
         time_span: span.index + 1,
         name: target.name.clone(),

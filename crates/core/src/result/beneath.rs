@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use make::of_span;
 
-use crate::beneath::{Counters, IN_MEMORY, LayerKind, LimitKind, Pressure, ProcessIo, Stall};
+use crate::beneath::{
+    Counters, IN_MEMORY, LayerKind, LimitKind, OVER_NETWORK, Pressure, ProcessIo, Stall,
+};
 
 /// What the layers beneath the targets of a time span saw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -60,6 +62,11 @@ impl LayerUse {
     /// account (NTFS-3G, exFAT over FUSE).
     pub(crate) fn is_served(&self) -> bool {
         self.kind == LayerKind::FileSystem && self.name == "fuseblk"
+    }
+
+    /// A file system that is mounted from a server on the network.
+    pub(crate) fn is_over_network(&self) -> bool {
+        self.kind == LayerKind::Unseen && self.about == OVER_NETWORK
     }
 
     /// A file system whose files are nowhere but in the page cache, or in swap.

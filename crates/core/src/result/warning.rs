@@ -47,6 +47,8 @@ pub enum WarningKind {
     NotTheDevice,
     /// No device can be seen beneath the target from here.
     DeviceUnseen,
+    /// A server on the network answered, whose device and cache cannot be seen from here.
+    ServerAnswered,
     /// A quota of CPU time stopped this process.
     CpuThrottled,
     /// Other processes used CPUs that threads of load waited for.

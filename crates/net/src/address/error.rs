@@ -46,6 +46,12 @@ pub enum AddressError {
          version, mountport; SMB: encryption, signing)"
     )]
     Parameter(String),
+    /// The parameter `sec`, as mounts have it.
+    #[error(
+        "'sec={0}' has no meaning here: leave it out. Kerberos (krb5, krb5i, krb5p) is not supported; the login \
+         is {1}"
+    )]
+    Security(String, &'static str),
     /// A parameter that only makes sense with encryption.
     #[error("'{0}' needs an encrypted address: nbds:// or nbds+unix://")]
     NotEncrypted(String),

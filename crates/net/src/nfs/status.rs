@@ -16,7 +16,7 @@ pub(super) fn errno(status: u32) -> i32 {
         // Access, a wrong kind of security, and an open that does not allow it.
         13 | 10_016 | 10_038 => errno::EACCES,
         // A file that is another kind of thing, and what makes no sense.
-        20..=22 | 10_003 | 10_083 => errno::EINVAL,
+        20..=22 | 63 | 10_003 | 10_083 => errno::EINVAL,
         27 => errno::EFBIG,
         28 => errno::ENOSPC,
         30 => errno::EROFS,
@@ -46,6 +46,7 @@ pub(super) fn fault(status: u32, what: &str) -> Fault {
         EXISTS => (FaultKind::Busy, "there is a file of this name by now"),
         20 => (FaultKind::NotFound, "a part of the path is not a directory"),
         21 => (FaultKind::Invalid, "it is a directory"),
+        63 => (FaultKind::Invalid, "a part of the path is longer than the server takes"),
         10_029 => {
             (FaultKind::Invalid, "a part of the path is a symbolic link: name where it leads")
         }

@@ -57,7 +57,9 @@ pub(super) fn fault(status: u32, what: &str) -> Fault {
         NO_SUCH_FILE => (FaultKind::NotFound, "there is no such file"),
         0xC000_0035 => (FaultKind::Busy, "there is a file of this name by now"),
         0xC000_003A => (FaultKind::NotFound, "there is no such directory"),
-        0xC000_0033 => (FaultKind::Invalid, "the name has signs that the server does not take"),
+        0xC000_0033 | 0xC000_0039 | 0xC000_003B | 0xC000_0106 => {
+            (FaultKind::Invalid, "the name has signs or a length that the server does not take")
+        }
         0xC000_00BA => (FaultKind::Invalid, "it is a directory"),
         0xC000_0043 => (FaultKind::Busy, "somebody else has opened it and shares it with nobody"),
         0xC000_0056 => (FaultKind::NotFound, "it is being deleted"),

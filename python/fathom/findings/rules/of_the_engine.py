@@ -30,9 +30,19 @@ RULES = (
         "fuse(4), mount(8); the engine's warning device_unseen",
         _warned("certain", "device_unseen"),
         fires_when=(
-            "The target lies on FUSE, a network file system or an overlay of another namespace."
+            "The target lies on FUSE, a file system of the virtual machine's host or an overlay of "
+            "another namespace."
         ),
         place=20,
+    ),
+    # The target is an address, or a mount of a file system of the network.
+    Rule(
+        "server-answered",
+        "A server answered, with its cache",
+        "mount(8); the engine's warning server_answered",
+        _warned("certain", "server_answered"),
+        fires_when="The target is an address on the network, or lies on a network file system.",
+        place=21,
     ),
     # The kernel counts what the group did.
     Rule(

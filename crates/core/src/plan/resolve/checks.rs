@@ -136,6 +136,9 @@ impl Resolver<'_> {
         if size_bytes == 0 {
             let message = format!("the target '{name}' is empty");
             let remedy = match found.kind {
+                TargetKind::Network if !name.is_of_files() => {
+                    "have its server give it a size, or name another"
+                }
                 TargetKind::BlockDevice => "insert a medium, or name another device",
                 _ => "have it created with -c<size>, for instance -c1G, or name another",
             };

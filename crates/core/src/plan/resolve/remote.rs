@@ -23,6 +23,29 @@ pub(super) fn is_remote(target: &Target) -> bool {
     matches!(target.path, storage::Target::Network(_))
 }
 
+/// What to do where a target could not be looked at. What is missing may be a share or a folder, too.
+fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
+    match kind {
+        Kind::NotFound if name.is_of_files() && is_made => {
+            "correct the address: -c makes the file, and neither shares nor folders"
+        }
+        Kind::NotFound if name.is_of_files() => {
+            "correct the address, or create it with -c<size> or fathom prepare fill, which make a file and \
+             no folders"
+        }
+        Kind::NotFound | Kind::Invalid => "correct the address",
+        Kind::Credentials => "give the right user and password with --credentials=FILE",
+        Kind::Denied if name.has_users() && name.is_of_files() => {
+            "give a user who may with --credentials=FILE"
+        }
+        Kind::Denied => "have the server allow it to this host and user",
+        Kind::Busy => "try again when it is free",
+        Kind::Unsupported => "have the server allow what is supported, or name another",
+        Kind::Protocol => "correct the address, its port above all",
+        _ => "start its server, or correct the address",
+    }
+}
+
 impl Resolver<'_> {
     /// What a target over the network is, with all that speaks against the request.
     pub(super) fn find_remote(
@@ -32,21 +55,12 @@ impl Resolver<'_> {
     ) -> Option<Found> {
         let target = place.target;
         let name = &target.path;
+        let is_made = made_bytes.is_some();
         let known = match self.facts.remotes.get(name.as_str()) {
             Some(Ok(known)) => known,
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                let remedy = match why.kind {
-                    // A file that is missing is known to be; this is the host, the share or the folder.
-                    Kind::NotFound => "correct the address",
-                    Kind::Credentials => "give the right user and password with --credentials=FILE",
-                    Kind::Denied if name.has_users() && name.is_of_files() => {
-                        "give a user who may with --credentials=FILE"
-                    }
-                    Kind::Denied => "have the server allow it to this host and user",
-                    _ => "start its server, or correct the address",
-                };
-                self.findings.target_is(why.kind, message, remedy);
+                self.findings.target_is(why.kind, message, remedy(name, why.kind, is_made));
                 return None;
             }
             None => {
@@ -55,7 +69,6 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        let is_made = made_bytes.is_some();
         if is_made && !known.is_file {
             let message = format!("the target '{name}' is {} and cannot be created", known.kind);
             self.findings.target(message, "leave -c out to use it as it is");
@@ -63,7 +76,7 @@ impl Resolver<'_> {
         }
         if known.is_missing && !is_made {
             let message = format!("the target '{name}' does not exist");
-            let remedy = "create it with -c<size>, or correct the address";
+            let remedy = "create it with -c<size> or fathom prepare fill, or correct the address";
             self.findings.target_is(Kind::NotFound, message, remedy);
             return None;
         }

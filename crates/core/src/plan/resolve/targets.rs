@@ -20,6 +20,16 @@ const VIRTUAL_BYTES: u64 = GIB;
 /// pages of 4 KiB).
 const TRANSFER_BYTES: u32 = 0x7fff_f000;
 
+/// How a target over the network is named, where a path looks like what `mount` is given as its source.
+fn mounted_from(path: &str) -> Option<&'static str> {
+    if path.starts_with("//") {
+        return Some("correct the path; a file on a share is named smb://HOST/SHARE/FILE");
+    }
+    let (host, _) = path.split_once(":/")?;
+    let is_host = !host.is_empty() && !host.contains('/');
+    is_host.then_some("correct the path; a file on an NFS export is named nfs://HOST/EXPORT/FILE")
+}
+
 impl Resolver<'_> {
     /// The plan of a target whose size this run will have set to `made_bytes`, if it makes it.
     /// None if something about it is wrong, which is then among the findings.
@@ -95,11 +105,9 @@ impl Resolver<'_> {
                 let kind = why.map_or(Kind::Other, |why| why.kind);
                 let why = why.map_or("it was not looked at", |why| why.message.as_str());
                 let message = format!("the target '{name}' cannot be examined: {why}");
-                self.findings.target_is(
-                    kind,
-                    message,
-                    "correct the path, or use an account that may",
-                );
+                let remedy = mounted_from(name.as_str())
+                    .unwrap_or("correct the path, or use an account that may");
+                self.findings.target_is(kind, message, remedy);
                 return None;
             }
         };

@@ -78,10 +78,10 @@ fn reads(fake: &Fake, path: &str, load: impl FnOnce(&Fake)) -> (AnsweredBy, Stri
     let span = plan(&[path]);
     let result = result(&span, fake.observe(&span, load), &[(READS, 0)]);
     let origin = &beneath(&result).targets[0];
-    let is_told = result
-        .warnings
-        .iter()
-        .any(|one| matches!(one.kind, WarningKind::NotTheDevice | WarningKind::DeviceUnseen));
+    let is_told = result.warnings.iter().any(|one| {
+        use WarningKind::{DeviceUnseen, NotTheDevice, ServerAnswered};
+        matches!(one.kind, NotTheDevice | DeviceUnseen | ServerAnswered)
+    });
     assert_eq!(is_told, !origin.answered_by.is_device(), "{}", origin.sentence);
     (origin.answered_by, origin.sentence.clone())
 }

@@ -52,8 +52,8 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
             (WarningKind::DeviceUnseen, reach(seen, origin))
         }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
-        AnsweredBy::Unseen if target.remote.is_some() => (
-            WarningKind::DeviceUnseen,
+        AnsweredBy::Unseen if target.remote.is_some() || is_over_network(seen, origin) => (
+            WarningKind::ServerAnswered,
             "read the figures as those of the server with its cache; use far more than its memory to get past \
              that, or measure on the server to know its device"
                 .to_owned(),
@@ -88,6 +88,11 @@ fn has_cached_loop(seen: &Seen, origin: &TargetOrigin) -> bool {
 /// Whether a process of this host serves the file system of a target.
 fn is_served(seen: &Seen, origin: &TargetOrigin) -> bool {
     layers(seen, origin).any(LayerUse::is_served)
+}
+
+/// Whether a file system of the network is mounted where a target lies.
+fn is_over_network(seen: &Seen, origin: &TargetOrigin) -> bool {
+    layers(seen, origin).any(LayerUse::is_over_network)
 }
 
 /// The layers beneath a target.

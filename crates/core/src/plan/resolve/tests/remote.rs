@@ -121,3 +121,38 @@ fn a_file_that_is_made_has_its_size_and_one_that_is_missing_is_told() {
     let error = error_of(span(vec![named(FILE)]), &facts(true));
     assert_says(&error, ErrorClass::Target, &[FILE, "does not exist", "-c<size>"]);
 }
+
+#[test]
+fn what_to_do_about_a_server_fits_what_was_wrong() {
+    const FILE: &str = "nfs://storage/export/file";
+    for (kind, created, words) in [
+        (Kind::NotFound, None, "create it with -c<size> or fathom prepare fill"),
+        (Kind::NotFound, Some(MIB), "-c makes the file, and neither shares nor folders"),
+        (Kind::Invalid, None, "correct the address"),
+        (Kind::Busy, None, "try again when it is free"),
+        (Kind::Unreachable, None, "start its server"),
+    ] {
+        let mut facts = host();
+        facts.remotes.insert(FILE.into(), Err(Failure::new(kind, "as the server says")));
+        let asked = span(vec![Target { create_bytes: created, ..named(FILE) }]);
+        let (_, told) = error_of(asked, &facts);
+        assert!(told.contains(words), "{told}");
+        assert_eq!(told.contains("start its server"), kind == Kind::Unreachable, "{told}");
+    }
+    let empty = serving(RemoteFacts { size_bytes: 0, ..served() });
+    let error = error_of(on_it(|_| {}), &empty);
+    assert_says(&error, ErrorClass::Target, &["is empty", "have its server give it a size"]);
+}
+
+#[test]
+fn a_source_of_mount_is_told_how_it_is_named_here() {
+    for (name, words) in [
+        ("storage:/export/file", "nfs://HOST/EXPORT/FILE"),
+        ("//storage/share/file", "smb://HOST/SHARE/FILE"),
+        ("/storage/a:/file", "use an account that may"),
+    ] {
+        let mut facts = host();
+        facts.targets.insert(name.into(), Err(Failure::new(Kind::NotFound, "it is not there")));
+        assert_says(&error_of(span(vec![named(name)]), &facts), ErrorClass::Target, &[words]);
+    }
+}
