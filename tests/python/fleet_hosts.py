@@ -217,10 +217,9 @@ def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
         address = f"{first.address}:{free_port()}"
         words = ["start", "--tls", str(tls), "--host", names[0], "--listen", address]
         coordinator = start(["fleet", *words], folder / "coordinator", first.space)
-        made.callback(coordinator.end)
-        coordinator.wait_for("coordinator of version")
         fleet = Fleet(folder, address, coordinator, {}, places)
         made.callback(_end_all, fleet)
+        coordinator.wait_for("coordinator of version")
         fleet.hosts.update({name: fleet.join(name) for name in names})
         for host in fleet.hosts.values():
             host.wait_for("has joined")
@@ -228,7 +227,8 @@ def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
 
 
 def _end_all(fleet: Fleet) -> None:
-    for one in fleet.hosts.values():
+    """End what there is now: a test may have started hosts or the coordinator once more."""
+    for one in (*fleet.hosts.values(), fleet.coordinator):
         one.end()
 
 
