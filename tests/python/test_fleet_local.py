@@ -20,6 +20,8 @@ from commands import command
 from fathom._permission import Permission
 from fathom.findings import find
 from fathom.fleet.address import FleetAddress
+from fathom.fleet.channel import NoAnswerError
+from fathom.fleet.link import HostLink
 from fathom.fleet.runner import FleetRunner
 from fathom.store import Store
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fathom.fleet.address import HostLoss
+    from fathom.fleet.clocks import ClockOffset
 
 LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d1"]
 LONG = [*LOAD[:-1], "-d600", "--engine=null"]
@@ -158,6 +161,28 @@ def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     assert told.error is None
     assert told.result.time_spans[0].complete
     assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
+
+
+def test_a_host_that_is_lost_before_it_is_to_prepare_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The others measured to the end of the run, which waited for nobody's loss any longer.
+    looked = HostLink.look_at_clock
+
+    async def unheard(host: HostLink) -> ClockOffset:
+        if host.is_taken and host.name == "local-2":
+            raise NoAnswerError("no answer within 3 s")
+        return await looked(host)
+
+    target = f"{tmp_path}/{{host}}.dat"
+    with another() as fleet:
+        monkeypatch.setattr(HostLink, "look_at_clock", unheard)
+        with pytest.raises(fathom.FathomError, match="host 'local-2' was lost: no answer"):
+            fleet.measure([*LONG, target])
+    with another(loss="continue") as fleet:
+        told = fleet.measure([*LOAD, target])
+        assert [one["lost"] is None for one in told.result.raw["hosts"]] == [True, False]
+        assert told.result.total.ios > 0
 
 
 def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
