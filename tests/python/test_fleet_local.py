@@ -18,6 +18,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from commands import command
 from fathom._permission import Permission
+from fathom.experiments.prepare import look
 from fathom.findings import find
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.channel import NoAnswerError
@@ -233,6 +234,29 @@ def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:
     done = command("run", "--dry-run", "--fleet", "local:2", store, "-b4K", "-d1", "-w9", *load)
     assert "1 run on 2 hosts, about 0:06" in done.stdout
     assert done.stdout.count("written and read") == 2
+
+
+def test_each_host_fills_a_file_of_its_own_and_what_they_share_is_made_once(
+    tmp_path: Path,
+) -> None:
+    fill = ("prepare", "fill", "--fleet", "local:2", f"--store={tmp_path}/s.sqlite")
+    for fate in ("made", "kept, as it is complete"):
+        done = command(*fill, "--size", "8M", f"{tmp_path}/{{host}}.dat")
+        assert done.returncode == 0, done.stderr
+        assert f"local-2: {tmp_path}/local-2.dat: 8 MiB, {fate}" in done.stdout
+    assert look(tmp_path / "local-1.dat").reads_measure_device == "yes"
+    done = command(*fill, "--json", "--size", "4M", f"{tmp_path}/shared.dat")
+    (file,) = json.loads(done.stdout)["files"]
+    assert (file["hosts"], file["written_bytes"]) == (["local-1", "local-2"], 4 << 20)
+    # One that has data of somebody is left alone, and so are the files of all other hosts.
+    theirs = tmp_path / "new-local-2.dat"
+    theirs.write_text("Ada's thesis\n")
+    done = command(*fill, "--size", "8M", f"{tmp_path}/new-{{host}}.dat")
+    assert (done.returncode, theirs.read_text()) == (2, "Ada's thesis\n")
+    assert "no host has written anything" in done.stderr
+    assert not (tmp_path / "new-local-1.dat").exists()
+    for wrong in (["x.dat"], ["--size", "1M", "--only-missing", "x.dat"], ["--resume", "last"]):
+        assert command(*fill, *wrong).returncode == 3
 
 
 @pytest.mark.parametrize(
