@@ -75,7 +75,9 @@ def drive(address: str, tls: str, store: str, folder: str, words: list[str]) -> 
 
     try:
         with Store(store) as opened:
-            runner = FleetRunner(opened, FleetAddress(address, tls), on_event=on_event)
+            # By name: one that is lost before it could be found is missed, and not left out.
+            fleet = FleetAddress(address, tls, tuple(HOSTS))
+            runner = FleetRunner(opened, fleet, on_event=on_event)
             found = runner.measure(words, show=lambda _result: say(shown=True))
             say(ended=True, run_id=found.run_id, failure=found.failure)
             runner.close()
