@@ -46,6 +46,9 @@ const START_DELAY_NS: u64 = 100_000;
 const LOOK_AHEAD_NS: u64 = 100_000_000;
 /// Threads are told of that instant so long before it comes: they sleep until then by themselves.
 const TELL_AHEAD_NS: u64 = 10_000_000;
+/// Counters are read so long after that instant, as several hosts may be one machine: whoever reads them
+/// would take the CPU that a thread of load is to begin on.
+const LET_BEGIN_NS: u64 = 500_000;
 
 /// What a time span needs from outside.
 pub struct Control<'a> {
@@ -247,13 +250,14 @@ impl<'a> Coordinator<'a> {
         self.look_beneath(Edge::BeforeLoad);
         let now_ns = RealClock.now_ns();
         let mut schedule = Schedule::new(&self.shared.plan, at_ns.max(now_ns + START_DELAY_NS));
+        let let_begin_ns = if schedule.start_ns == at_ns { LET_BEGIN_NS } else { 0 };
         self.began_unix_ns.set(Some(schedule.start_ns + unix_ahead_ns()));
         self.shared.finish.open(schedule.measure_until_ns);
         self.shared.barrier.open(schedule);
         if self.shared.plan.warm_up_ns > 0 {
             self.phase(Phase::WarmUp, self.shared.plan.warm_up_ns);
         }
-        self.sleep_until(|| schedule.measure_from_ns);
+        self.sleep_until(|| schedule.measure_from_ns.max(schedule.start_ns + let_begin_ns));
         let before = (self.control.cpu_times)();
         self.look_beneath(Edge::Begin);
         self.tracer.begin();
