@@ -43,9 +43,10 @@ const WATCH_EVERY_NS: u64 = 10_000_000;
 const START_DELAY_NS: u64 = 100_000;
 /// Processes are looked at so long before an instant that was agreed on, as that takes a while where there
 /// are many.
-const LOOK_AHEAD_NS: u64 = 100_000_000;
-/// Threads are told of that instant so long before it comes: they sleep until then by themselves.
-const TELL_AHEAD_NS: u64 = 10_000_000;
+const LOOK_AHEAD_NS: u64 = 150_000_000;
+/// Counters are read, and threads told of that instant, so long before it comes: they sleep until then by
+/// themselves.
+const TELL_AHEAD_NS: u64 = 30_000_000;
 /// Counters are read so long after that instant, as several hosts may be one machine: whoever reads them
 /// would take the CPU that a thread of load is to begin on.
 const LET_BEGIN_NS: u64 = 500_000;
@@ -299,7 +300,7 @@ impl<'a> Coordinator<'a> {
                 }
             }
             self.pass_on();
-            let wait_ns = left_ns.map_or(WATCH_EVERY_NS, |left_ns| left_ns - TELL_AHEAD_NS / 2);
+            let wait_ns = left_ns.map_or(WATCH_EVERY_NS, |left_ns| left_ns - TELL_AHEAD_NS);
             self.sleeper.borrow_mut().sleep_until_ns(now_ns + wait_ns.min(WATCH_EVERY_NS));
         }
         0
