@@ -360,9 +360,14 @@ class _Spawned:
         self._process.kill()
 
 
+def clock_library() -> Path | None:
+    """Return what sets the clock of a process; None if it is not installed."""
+    return next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
 def _with_clock(fleet: Fleet) -> None:
     """Start the host that is broken once more, with a clock that a file sets."""
-    (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
+    library = clock_library()
     clock = fleet.folder / "clock"
     clock.write_text("+0")
     more = {
@@ -452,7 +457,7 @@ def main() -> int:
         _say("skipped: network namespaces need root")
         return 0
     names = options.only or [*FAULTS]
-    if "clock" in names and not [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]:
+    if "clock" in names and clock_library() is None:
         _say("clock: left out, as libfaketime is not installed (Debian: faketime)")
         names = [one for one in names if one != "clock"]
     with tempfile.TemporaryDirectory(prefix="faults.") as folder:

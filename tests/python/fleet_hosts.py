@@ -89,6 +89,12 @@ class Fleet:
         """The folder with the certificates."""
         return self.folder / "tls"
 
+    @property
+    def outside(self) -> str:
+        """An address of this machine that all hosts reach."""
+        is_apart = any(one.space for one in self.places.values())
+        return f"{_NET}.254" if is_apart else _LOOPBACK
+
     def join_again(self, name: str) -> None:
         """Start the host of this name once more."""
         self.hosts[name].end(signal.SIGKILL)
@@ -166,6 +172,13 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind((_LOOPBACK, 0))
         return int(found.getsockname()[1])
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    with suppress(OSError), socket.create_connection((host, port), timeout=1):
+        return True
+    return False
 
 
 def ip(*words: str) -> None:
