@@ -298,7 +298,7 @@ def test_three_hosts_on_one_server_begin_as_it_sees_them_begin_and_it_is_the_lim
             runner.measure(["-w100", *load])
         (told,) = [one for one in find(results, [1, 2, 3]) if one.rule == "shared-limit"]
         assert f"The server that the hosts share, {target}," in told.remedy
-        # A busy server writes down late what it read; the best of some starts tells how right it is.
+        # A busy server writes down late what it read; the best of some starts tells.
         apart_ns = {1: _RIGHT_NS, 2: _RIGHT_NS}
         for _ in range(_STARTS):
             log.write_text("")
