@@ -2,7 +2,7 @@
 
     benches/fleet.py workers [--most 256]    in a network namespace of its own: unshare -n
     benches/fleet.py merge [--results 1000]
-    benches/fleet.py skew [--starts 100] [--hosts 3]
+    benches/fleet.py skew [--starts 100] [--hosts 3] [--spins]
 
 ``workers`` has a real coordinator, real workers with certificates and a real client, all in one
 process; only what measures is simulated, which does no I/O and answers with a result that was
@@ -256,15 +256,20 @@ def merge(results: int) -> None:
     )
 
 
-def skew(starts: int, hosts: int) -> None:
-    """Print how much later than the first the last host began, over many starts."""
+def skew(starts: int, hosts: int, *, spins: bool) -> None:
+    """Print how much later than the first the last host began, over many starts.
+
+    Hosts of a fleet have CPUs of their own. Here they share those of one machine; so the load
+    leaves these free, unless it ``spins``: then the last host waits for the slice of another.
+    """
     found_ms = []
+    load_of_hosts = LOAD if spins else [*LOAD, "-g1000i"]
     load: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         runner = FleetRunner(None, FleetAddress(f"local:{hosts}"))
         for _ in range(starts):
             load.append(os.getloadavg()[0])
-            result = runner.measure([*LOAD, f"{folder}/{TARGET}"]).result
+            result = runner.measure([*load_of_hosts, f"{folder}/{TARGET}"]).result
             found_ms.append(max(one["start_skew_ns"] for one in result.raw["hosts"]) / 1e6)
         runner.close()
     ordered = sorted(found_ms)
@@ -285,13 +290,14 @@ def main() -> int:
     parser.add_argument("--results", type=int, default=1000)
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--hosts", type=int, default=3)
+    parser.add_argument("--spins", action="store_true", help="The load of each host takes a CPU.")
     options = parser.parse_args()
     if options.what == "workers":
         workers(options.most, options.runs)
     elif options.what == "merge":
         merge(options.results)
     else:
-        skew(options.starts, options.hosts)
+        skew(options.starts, options.hosts, spins=options.spins)
     return 0
 
 

@@ -89,6 +89,12 @@ class Fleet:
         """The folder with the certificates."""
         return self.folder / "tls"
 
+    @property
+    def outside(self) -> str:
+        """An address of this machine that all hosts reach."""
+        is_apart = any(one.space for one in self.places.values())
+        return f"{_NET}.254" if is_apart else _LOOPBACK
+
     def join_again(self, name: str) -> None:
         """Start the host of this name once more."""
         self.hosts[name].end(signal.SIGKILL)
@@ -168,6 +174,13 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def answers(host: str, port: int) -> bool:
+    """Whether somebody listens there."""
+    with suppress(OSError), socket.create_connection((host, port), timeout=1):
+        return True
+    return False
+
+
 def ip(*words: str) -> None:
     """Run ``ip``."""
     subprocess.run([shutil.which("ip") or "ip", *words], check=True, capture_output=True)
@@ -217,10 +230,9 @@ def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
         address = f"{first.address}:{free_port()}"
         words = ["start", "--tls", str(tls), "--host", names[0], "--listen", address]
         coordinator = start(["fleet", *words], folder / "coordinator", first.space)
-        made.callback(coordinator.end)
-        coordinator.wait_for("coordinator of version")
         fleet = Fleet(folder, address, coordinator, {}, places)
         made.callback(_end_all, fleet)
+        coordinator.wait_for("coordinator of version")
         fleet.hosts.update({name: fleet.join(name) for name in names})
         for host in fleet.hosts.values():
             host.wait_for("has joined")
@@ -228,7 +240,8 @@ def fleet_of(folder: Path, names: Sequence[str]) -> Iterator[Fleet]:
 
 
 def _end_all(fleet: Fleet) -> None:
-    for one in fleet.hosts.values():
+    """End what there is now: a test may have started hosts or the coordinator once more."""
+    for one in (*fleet.hosts.values(), fleet.coordinator):
         one.end()
 
 

@@ -18,8 +18,11 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from commands import command
 from fathom._permission import Permission
+from fathom.experiments.prepare import look
 from fathom.findings import find
 from fathom.fleet.address import FleetAddress
+from fathom.fleet.channel import NoAnswerError
+from fathom.fleet.link import HostLink
 from fathom.fleet.runner import FleetRunner
 from fathom.store import Store
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fathom.fleet.address import HostLoss
+    from fathom.fleet.clocks import ClockOffset
 
 LOAD = ["-c1M", "-b4K", "-r", "-w30", "-L", "-D100", "-W0", "-d1"]
 LONG = [*LOAD[:-1], "-d600", "--engine=null"]
@@ -160,6 +164,28 @@ def test_a_run_may_go_on_without_a_host(tmp_path: Path) -> None:
     assert "its measuring process ended" in told.result.raw["hosts"][1]["lost"]
 
 
+def test_a_host_that_is_lost_before_it_is_to_prepare_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The others measured to the end of the run, which waited for nobody's loss any longer.
+    looked = HostLink.look_at_clock
+
+    async def unheard(host: HostLink) -> ClockOffset:
+        if host.is_taken and host.name == "local-2":
+            raise NoAnswerError("no answer within 3 s")
+        return await looked(host)
+
+    target = f"{tmp_path}/{{host}}.dat"
+    with another() as fleet:
+        monkeypatch.setattr(HostLink, "look_at_clock", unheard)
+        with pytest.raises(fathom.FathomError, match="host 'local-2' was lost: no answer"):
+            fleet.measure([*LONG, target])
+    with another(loss="continue") as fleet:
+        told = fleet.measure([*LOAD, target])
+        assert [one["lost"] is None for one in told.result.raw["hosts"]] == [True, False]
+        assert told.result.total.ios > 0
+
+
 def test_hosts_on_one_slow_server_are_told_that_it_is_the_limit(
     fleet: FleetRunner, tmp_path: Path
 ) -> None:
@@ -208,6 +234,29 @@ def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:
     done = command("run", "--dry-run", "--fleet", "local:2", store, "-b4K", "-d1", "-w9", *load)
     assert "1 run on 2 hosts, about 0:06" in done.stdout
     assert done.stdout.count("written and read") == 2
+
+
+def test_each_host_fills_a_file_of_its_own_and_what_they_share_is_made_once(
+    tmp_path: Path,
+) -> None:
+    fill = ("prepare", "fill", "--fleet", "local:2", f"--store={tmp_path}/s.sqlite")
+    for fate in ("made", "kept, as it is complete"):
+        done = command(*fill, "--size", "8M", f"{tmp_path}/{{host}}.dat")
+        assert done.returncode == 0, done.stderr
+        assert f"local-2: {tmp_path}/local-2.dat: 8 MiB, {fate}" in done.stdout
+    assert look(tmp_path / "local-1.dat").reads_measure_device == "yes"
+    done = command(*fill, "--json", "--size", "4M", f"{tmp_path}/shared.dat")
+    (file,) = json.loads(done.stdout)["files"]
+    assert (file["hosts"], file["written_bytes"]) == (["local-1", "local-2"], 4 << 20)
+    # One that has data of somebody is left alone, and so are the files of all other hosts.
+    theirs = tmp_path / "new-local-2.dat"
+    theirs.write_text("Ada's thesis\n")
+    done = command(*fill, "--size", "8M", f"{tmp_path}/new-{{host}}.dat")
+    assert (done.returncode, theirs.read_text()) == (2, "Ada's thesis\n")
+    assert "no host has written anything" in done.stderr
+    assert not (tmp_path / "new-local-1.dat").exists()
+    for wrong in (["x.dat"], ["--size", "1M", "--only-missing", "x.dat"], ["--resume", "last"]):
+        assert command(*fill, *wrong).returncode == 3
 
 
 @pytest.mark.parametrize(

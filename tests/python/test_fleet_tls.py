@@ -5,21 +5,29 @@ from __future__ import annotations
 import datetime as dt
 import os
 import pickle
+import re
+import select
+import shutil
 import signal
+import socket
 import ssl
 import struct
+import subprocess
+import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import fathom
 import msgpack
 import pytest
 from commands import command
+from fathom.findings import find
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.certificates import certificate_files, make_certificates
 from fathom.fleet.runner import FleetRunner
 from fathom.fleet.showing import shown_hosts
-from fleet_hosts import Fleet, answer, client_context, fleet_of, forked
+from fleet_hosts import Fleet, answer, answers, client_context, fleet_of, forked, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
 NAMES = ["a", "b", "c", "d", "e"]
 LOAD = ["-c1M", "-b4K", "-r", "-L", "-W0", "-d1", "--engine=null"]
 LONG = [*LOAD[:-2], "-d600", "--engine=null"]
+# How right a skew is, and in how many starts at most that is to be seen.
+_RIGHT_NS, _STARTS = 200_000, 12
 _HANDSHAKE = {"compression": None, "python": [3, 11], "pickle-protocol": 4}
 
 
@@ -200,6 +210,107 @@ def test_certificates_are_kept_from_others_and_hosts_are_added_to_them(tmp_path:
     for wrong in ("", "a b", "../x", "-x"):
         with pytest.raises(fathom.InvalidRequestError):
             make_certificates(tmp_path / "tls", [wrong])
+
+
+@contextmanager
+def _recorded(address: str) -> Iterator[tuple[str, bytearray]]:
+    """Yield an address that leads there for one connection, and what was sent to it."""
+    sent = bytearray()
+    host, _, port = address.rpartition(":")
+
+    def lead() -> None:
+        near, _ = listener.accept()
+        with near, socket.create_connection((host, int(port))) as far:
+            while ready := select.select([near, far], [], [], 5)[0]:
+                for one in ready:
+                    part = one.recv(65536)
+                    if not part:
+                        return
+                    (far if one is near else near).sendall(part)
+                    sent.extend(part if one is near else b"")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        leading = threading.Thread(target=lead)
+        leading.start()
+        yield f"127.0.0.1:{listener.getsockname()[1]}", sent
+        leading.join()
+
+
+def test_what_a_client_has_sent_does_nothing_when_it_is_sent_again(fleet: Fleet) -> None:
+    where = _ends(fleet)["worker"]
+    context = client_context(fleet.tls, "client", "a")
+
+    def state() -> str:
+        return shown_hosts(_address(fleet))[0].state
+
+    with _recorded(where) as (through, sent):
+        answer(through, context, _asked({"op": "fathom_begin", "session": "s", "who": "ada"}))
+    assert state().startswith("used by ada")
+    answer(where, context, _asked({"op": "fathom_end", "session": "s"}))
+    assert state() == "free"
+    assert len(sent) > 1000
+    answer(where, None, bytes(sent))
+    assert state() == "free"
+
+
+@contextmanager
+def _slow_server(place: str, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the address of a device that is slow, and where its server says when it read."""
+    if shutil.which("nbdkit") is None:
+        pytest.skip("there is no nbdkit")
+    port, log = free_port(), folder / "server"
+    words = ["nbdkit", "--foreground", "--exit-with-parent", "--ipaddr", place, "--port", f"{port}"]
+    words += ["--filter=log", "--filter=rate", "memory", "16M", f"logfile={log}"]
+    words += ["rate=4M", "burstiness=0.1"]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL) as server:
+        try:
+            while not answers(place, port):
+                assert server.poll() is None
+                time.sleep(0.01)
+            yield f"nbd://{place}:{port}", log
+        finally:
+            server.terminate()
+
+
+_READ = re.compile(r"^(\S+ \S+) connection=(\d+) Read id=", re.MULTILINE)
+
+
+def _skews_of_server(log: Path, began_ns: int) -> list[int]:
+    """Return how much later than the first each connection began to read in the load."""
+    first: dict[str, int] = {}
+    for when, connection in _READ.findall(log.read_text()):
+        at = dt.datetime.strptime(when, "%Y-%m-%d %H:%M:%S.%f").astimezone()
+        at_ns = round(at.timestamp() * 1e6) * 1000
+        # What opens a target reads a little of it, long before.
+        if at_ns > began_ns - 100_000_000:
+            first.setdefault(connection, at_ns)
+    return sorted(one - min(first.values()) for one in first.values())
+
+
+def test_three_hosts_on_one_server_begin_as_it_sees_them_begin_and_it_is_the_limit(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    runner = FleetRunner(None, _address(fleet, hosts=("a", "b", "c")))
+    with _slow_server(fleet.outside, tmp_path) as (target, log):
+        load = ["-b4K", "-r", "-o2", "-L", "-W0", "-d1", target]
+        results = [runner.of_first(hosts).measure(load).result for hosts in (1, 2, 3)]
+        with pytest.raises(fathom.RefusedError, match="mean one block device"):
+            runner.measure(["-w100", *load])
+        (told,) = [one for one in find(results, [1, 2, 3]) if one.rule == "shared-limit"]
+        assert f"The server that the hosts share, {target}," in told.remedy
+        # A busy server writes down late what it read; the best of some starts tells.
+        apart_ns = {1: _RIGHT_NS, 2: _RIGHT_NS}
+        for _ in range(_STARTS):
+            log.write_text("")
+            result = runner.measure(load).result
+            skews = sorted(one["start_skew_ns"] for one in result.raw["hosts"])
+            seen = _skews_of_server(log, result.raw["time_spans"][0]["began_unix_ns"])
+            assert len(seen) == len(skews) == 3
+            apart_ns = {k: min(one, abs(skews[k] - seen[k])) for k, one in apart_ns.items()}
+            if max(apart_ns.values()) < _RIGHT_NS:
+                break
+        assert max(apart_ns.values()) < _RIGHT_NS, (skews, seen)
+    runner.close()
 
 
 def _measure(address: str, tls: str, arguments: list[str]) -> None:

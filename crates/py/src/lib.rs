@@ -23,6 +23,7 @@ use fathom_core::network;
 use fathom_core::report::json;
 use fathom_core::request::Job;
 use fathom_core::result::RunResult;
+use fathom_core::result::merge::give_back_memory;
 use fathom_core::run::{Finished, Next, RunError, RunHandle, Stop, Unfit, adopt};
 use fathom_core::storage::Target;
 use fathom_core::{guard, prepare};
@@ -195,7 +196,9 @@ fn merge_results(
     py.detach(|| {
         let results = parts.into_iter().map(part_of).collect::<Result<_, _>>()?;
         let merged = RunResult::merge_within(results, tolerance);
-        merged.map(|merged| json::write_compact(&merged)).map_err(|error| error.to_string())
+        let text = merged.map(|merged| json::write_compact(&merged));
+        give_back_memory();
+        text.map_err(|error| error.to_string())
     })
     .map_err(|words: String| FathomError::new_err(words))
 }

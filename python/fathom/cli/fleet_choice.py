@@ -57,12 +57,16 @@ def _with_fleet(
     del fleet, tls, hosts, overlap, on_host_loss
 
 
-def fleet_options() -> list[TyperOption]:
-    """Return ``--fleet`` and what belongs to it."""
+def fleet_options(*, splits: bool = True) -> list[TyperOption]:
+    """Return ``--fleet`` and what belongs to it; what makes no load splits no target."""
     alone = typer.Typer(add_completion=False)
     alone.command()(_with_fleet)
     command: Any = typer.main.get_command(alone)
-    found = [one for one in command.params if one.name != "help"]
+    found = [
+        one
+        for one in command.params
+        if one.name not in (("help",) if splits else ("help", "overlap"))
+    ]
     for option in found:
         option.expose_value = False
     return found

@@ -39,7 +39,8 @@ class Verb(NamedTuple):
     examples
         What its help shows, and a test runs.
     fleets
-        Whether it measures from many hosts, too (``--fleet``).
+        Which of its own verbs take many hosts, too (``--fleet``); the empty word is the verb
+        itself.
     logs_in
         Which of its own verbs log in to servers (``--credentials``), or let others do it; the empty
         word is the verb itself.
@@ -55,7 +56,7 @@ class Verb(NamedTuple):
     experiments: bool = False
     takes_up: bool = False
     examples: tuple[str, ...] = ()
-    fleets: bool = False
+    fleets: tuple[str, ...] = ()
     logs_in: tuple[str, ...] = ()
 
 
@@ -76,7 +77,7 @@ VERBS: Mapping[str, Verb] = {
         takes_load=True,
         tables=_OWN,
         experiments=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "repeat": Verb(
@@ -88,7 +89,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "sweep": Verb(
@@ -100,7 +101,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "tune": Verb(
@@ -112,7 +113,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "assess": Verb(
@@ -121,7 +122,7 @@ VERBS: Mapping[str, Verb] = {
         "Measure what storage can do, and say what it is good for.",
         tables=_OWN,
         experiments=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "prepare": Verb(
@@ -129,6 +130,7 @@ VERBS: Mapping[str, Verb] = {
         "app",
         "Get a target ready: what it holds, fill it, precondition it.",
         experiments=True,
+        fleets=("fill",),
         logs_in=("fill",),
     ),
     "density": Verb(
@@ -147,7 +149,7 @@ VERBS: Mapping[str, Verb] = {
         tables=_OWN,
         experiments=True,
         takes_up=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "fleet": Verb(
@@ -165,7 +167,7 @@ VERBS: Mapping[str, Verb] = {
         takes_load=True,
         tables=_OWN,
         experiments=True,
-        fleets=True,
+        fleets=_OWN,
         logs_in=_OWN,
     ),
     "gate": Verb(
@@ -271,6 +273,8 @@ VERBS: Mapping[str, Verb] = {
 
 # The options of a verb behind those of its load or target; the first that it has.
 _BEHIND_CREDENTIALS = ("label", "as_json", "folder", "store")
+# The same of a fleet.
+_BEHIND_FLEET = ("runner", "label", "resume")
 # What it writes runs when nobody is there who could type a password.
 _ASKS_NOBODY = ("schedule",)
 
@@ -358,10 +362,11 @@ def _add_common(name: str, verb: Any) -> None:  # noqa: ANN401 - Typer's.
         before = [one.name for one in verb.params].index("as_json") + 1
         format_option = import_module("fathom.cli.common_options").format_option
         verb.params.insert(before, format_option())
-    if VERBS[whole].fleets and not part:
+    if part in VERBS[whole].fleets:
         names = [one.name for one in verb.params]
-        before = names.index("runner" if "runner" in names else "label")
-        verb.params[before:before] = import_module("fathom.cli.fleet_choice").fleet_options()
+        before = next(names.index(one) for one in _BEHIND_FLEET if one in names)
+        choice = import_module("fathom.cli.fleet_choice")
+        verb.params[before:before] = choice.fleet_options(splits=not part)
     grammar = import_module("fathom.cli.grammar")
     grammar.apply_grammar(name, verb, is_passing=isinstance(verb, Passing))
 

@@ -28,6 +28,8 @@ __all__ = ["Member", "member_of"]
 _LINE_BYTES_MOST = 1 << 30
 # A run that was told to end may have I/O in flight; then its process is ended.
 _ENDING_S = 8.0
+# Python and our libraries may come from a slow disk, or a busy one; so its first word may take longer.
+_STARTING_S = 15.0
 _BROKEN = "worker-handle-scheduler-connection-broken"
 _STREAM = ("close", "worker-status-change", "remove-worker")
 
@@ -42,6 +44,7 @@ class _Session:
     lines: list[str] = field(default_factory=list)
     first: int = 0
     heard_s: float = field(default_factory=time.monotonic)
+    has_spoken: bool = False
     polled_s: float = field(default_factory=time.monotonic)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
@@ -57,7 +60,7 @@ class _Session:
         """Keep what the process says, until it ends."""
         if self.process.stdout is not None:
             async for line in self.process.stdout:
-                self.heard_s = time.monotonic()
+                self.heard_s, self.has_spoken = time.monotonic(), True
                 if not line.startswith(b'{"beat_unix_ns"'):
                     self.lines.append(line.decode())
                     self.news.set()
@@ -66,6 +69,11 @@ class _Session:
             await asyncio.wait_for(asyncio.shield(self.process.wait()), POLL_S)
         self.is_over = True
         self.news.set()
+
+    def silent_s(self) -> float:
+        """Return for how long it has said nothing; one that only just starts has some time."""
+        silent_s = time.monotonic() - self.heard_s
+        return silent_s if self.has_spoken or silent_s > _STARTING_S else 0.0
 
     def read_from(self, number: int) -> list[str]:
         """Return the lines from this number on; those before were received, and are let go."""
@@ -79,7 +87,7 @@ class _Session:
         """End the process: its run ends with its input."""
         if self.process.stdin is not None:
             self.process.stdin.close()
-        hangs = time.monotonic() - self.heard_s > LOST_AFTER_S - 1
+        hangs = self.silent_s() > LOST_AFTER_S - 1
         with suppress(TimeoutError):
             await asyncio.wait_for(self.process.wait(), POLL_S if hangs else _ENDING_S)
         if self.process.returncode is None:
@@ -185,7 +193,7 @@ class Member(NoWebServer, Worker):
         return {
             "first": max(after, held.first),
             "lines": held.read_from(after),
-            "silent_s": time.monotonic() - held.heard_s,
+            "silent_s": held.silent_s(),
             "is_over": held.is_over,
             "exit_code": held.process.returncode,
         }

@@ -173,7 +173,9 @@ class FleetRun:
     async def _open(self, place: int) -> None:
         host = self.hosts[place]
         if host.lost is not None:
-            return
+            if self._goes_on():
+                return
+            raise HostLostError(f"host '{host.name}' was lost: {host.lost}")
         self._ready[place] = asyncio.Event()
         is_live = self.job.on_event is not None
         opened = asyncio.create_task(host.request("open", live=is_live, **self._asked(place)))
@@ -201,11 +203,11 @@ class FleetRun:
         """Wait for what each host has measured; the loss of one is acted on at once."""
         waiting = set(self._opened.values())
         while waiting:
-            _done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             lost = [one for one in self.hosts if one.lost is not None]
-            if lost and waiting and not self._goes_on() and self._stopped is None:
+            if lost and not self._goes_on() and self._stopped is None:
                 self._stopped = f"host {lost[0].name} was lost: {lost[0].lost}"
                 await self._stop_all(self._stopped)
+            _done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         moved = await asyncio.gather(*(self._moved_ns(host) for host in self.hosts))
         return [
             self._part(place, host, moved_ns)

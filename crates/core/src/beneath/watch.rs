@@ -65,6 +65,8 @@ pub struct Observation {
     pub readings: [Option<Reading>; 4],
     /// CPU time of other processes from before the load until after it, the most first.
     pub processes: Vec<ProcessTime>,
+    /// For how long they were watched, in nanoseconds.
+    pub processes_watched_ns: Option<u64>,
     /// Stretches in which a thread waited in vain for half a second, or for a tenth of a shorter measured
     /// time.
     pub stalls: Vec<Stall>,
@@ -86,7 +88,14 @@ pub struct Watch {
 
 struct State {
     found: Observation,
-    processes: BTreeMap<u32, ProcessTime>,
+    /// Before the load, and when that was.
+    processes: Option<(BTreeMap<u32, ProcessTime>, u64)>,
+}
+
+impl State {
+    fn look_at_processes(&mut self, tree: &Tree) {
+        self.processes = Some((processes::read(tree), clock::now_ns()));
+    }
 }
 
 impl Watch {
@@ -99,19 +108,26 @@ impl Watch {
     /// The same on a machine that may be made of files.
     pub(crate) fn below(root: &Path, layers: Layers) -> Self {
         let found = Observation { layers, ..Observation::default() };
-        let state = Mutex::new(State { found, processes: BTreeMap::new() });
+        let state = Mutex::new(State { found, processes: None });
         Self { tree: Tree::new(root), state }
+    }
+
+    /// Looks at all processes; at the latest when the counters are read before the load.
+    pub fn look_at_processes(&self) {
+        self.state().look_at_processes(&self.tree);
     }
 
     /// Reads all counters. Processes are looked at outside of the load only, as there may be thousands.
     pub fn look(&self, edge: Edge) {
         let mut state = self.state();
-        if edge == Edge::BeforeLoad {
-            state.processes = processes::read(&self.tree);
+        if edge == Edge::BeforeLoad && state.processes.is_none() {
+            state.look_at_processes(&self.tree);
         }
         state.found.readings[edge as usize] = Some(self.read(&state.found.layers));
-        if edge == Edge::AfterLoad {
-            let before = std::mem::take(&mut state.processes);
+        if edge == Edge::AfterLoad
+            && let Some((before, at_ns)) = state.processes.take()
+        {
+            state.found.processes_watched_ns = Some(clock::now_ns().saturating_sub(at_ns));
             state.found.processes = processes::since(&before, processes::read(&self.tree));
         }
     }

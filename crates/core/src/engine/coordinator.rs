@@ -19,7 +19,7 @@ use fathom_sys::trace;
 use super::clock::{Clock, RealClock, Schedule};
 use super::setup;
 use super::start_barrier::Readiness;
-use super::start_gate::{StartGate, unix_now_ns};
+use super::start_gate::{StartGate, unix_ahead_ns};
 use super::tracer::Tracer;
 use super::worker::IoFault;
 use crate::beneath::{Edge, Watch};
@@ -41,8 +41,15 @@ pub(super) use watchdog::outstanding;
 const WATCH_EVERY_NS: u64 = 10_000_000;
 /// Threads start this long after the last of them is ready, so that all have woken up.
 const START_DELAY_NS: u64 = 100_000;
-/// Threads are told of an instant that was agreed on so long before it comes.
-const TELL_AHEAD_NS: u64 = 2_000_000;
+/// Processes are looked at so long before an instant that was agreed on, as that takes a while where there
+/// are many.
+const LOOK_AHEAD_NS: u64 = 150_000_000;
+/// Counters are read, and threads told of that instant, so long before it comes: they sleep until then by
+/// themselves.
+const TELL_AHEAD_NS: u64 = 30_000_000;
+/// Counters are read so long after that instant, as several hosts may be one machine: whoever reads them
+/// would take the CPU that a thread of load is to begin on.
+const LET_BEGIN_NS: u64 = 500_000;
 
 /// What a time span needs from outside.
 pub struct Control<'a> {
@@ -101,7 +108,7 @@ struct Coordinator<'a> {
     watchdog: RefCell<Watchdog>,
     sleeper: RefCell<Sleeper>,
     tracer: Tracer,
-    /// When the load began, by the clock that all hosts share.
+    /// When the load was to begin, by the clock that all hosts share.
     began_unix_ns: Cell<Option<u64>>,
 }
 
@@ -244,14 +251,14 @@ impl<'a> Coordinator<'a> {
         self.look_beneath(Edge::BeforeLoad);
         let now_ns = RealClock.now_ns();
         let mut schedule = Schedule::new(&self.shared.plan, at_ns.max(now_ns + START_DELAY_NS));
-        let ahead_ns = schedule.start_ns - now_ns;
-        self.began_unix_ns.set(Some(unix_now_ns() + ahead_ns));
+        let let_begin_ns = if schedule.start_ns == at_ns { LET_BEGIN_NS } else { 0 };
+        self.began_unix_ns.set(Some(schedule.start_ns + unix_ahead_ns()));
         self.shared.finish.open(schedule.measure_until_ns);
         self.shared.barrier.open(schedule);
         if self.shared.plan.warm_up_ns > 0 {
             self.phase(Phase::WarmUp, self.shared.plan.warm_up_ns);
         }
-        self.sleep_until(|| schedule.measure_from_ns);
+        self.sleep_until(|| schedule.measure_from_ns.max(schedule.start_ns + let_begin_ns));
         let before = (self.control.cpu_times)();
         self.look_beneath(Edge::Begin);
         self.tracer.begin();
@@ -270,15 +277,21 @@ impl<'a> Coordinator<'a> {
     }
 
     /// Waits until it is known when the load begins, and until shortly before that; the instant on the
-    /// clock of the threads.
+    /// clock of the threads. What takes a while is done before.
     fn await_start(&self) -> u64 {
         let Some(gate) = self.control.gate else { return 0 };
-        let mut is_told = false;
+        let (mut is_told, mut has_looked) = (false, false);
         while !self.control.stop.load(Ordering::Relaxed) {
-            let (now_ns, unix_ns) = (RealClock.now_ns(), unix_now_ns());
-            let left_ns = gate.at_unix_ns().map(|at_ns| at_ns.saturating_sub(unix_ns));
+            let now_ns = RealClock.now_ns();
+            let at_ns = gate.at_unix_ns().map(|at_ns| at_ns.saturating_sub(unix_ahead_ns()));
+            let left_ns = at_ns.map(|at_ns| at_ns.saturating_sub(now_ns));
             match left_ns {
                 Some(left_ns) if left_ns <= TELL_AHEAD_NS => return now_ns + left_ns,
+                Some(left_ns) if left_ns <= LOOK_AHEAD_NS && !has_looked => {
+                    has_looked = true;
+                    self.control.watch.inspect(|watch| watch.look_at_processes());
+                    continue;
+                }
                 Some(_) => {}
                 None if is_told => {}
                 None => {
@@ -287,7 +300,7 @@ impl<'a> Coordinator<'a> {
                 }
             }
             self.pass_on();
-            let wait_ns = left_ns.map_or(WATCH_EVERY_NS, |left_ns| left_ns - TELL_AHEAD_NS / 2);
+            let wait_ns = left_ns.map_or(WATCH_EVERY_NS, |left_ns| left_ns - TELL_AHEAD_NS);
             self.sleeper.borrow_mut().sleep_until_ns(now_ns + wait_ns.min(WATCH_EVERY_NS));
         }
         0
@@ -380,6 +393,7 @@ impl<'a> Coordinator<'a> {
             threads.push(self.shared.measurements(thread, outcome));
         }
         let measured_ns = until_ns - schedule.measure_from_ns;
+        let late_ns = self.shared.began.late_ns(schedule.start_ns);
         let is_whole = until_ns == schedule.measure_until_ns;
         self.step(|| "finished test...".to_owned());
         let otherwise = if is_whole { StopCause::Duration } else { StopCause::Interruption };
@@ -389,7 +403,7 @@ impl<'a> Coordinator<'a> {
         let is_complete = is_whole && outstanding.is_empty() && !is_lost;
         SpanMeasurements {
             ending: if is_complete { Ending::Complete } else { Ending::Interrupted },
-            began_unix_ns: self.began_unix_ns.get(),
+            began_unix_ns: self.began_unix_ns.get().map(|planned_ns| planned_ns + late_ns),
             measured_ns,
             stop: self.shared.finish.report(otherwise),
             cpus,

@@ -35,6 +35,15 @@ pub fn share_open_files(one: u32, other: u32) -> Option<bool> {
     }
 }
 
+/// Gives memory that was freed back to the kernel, where the library keeps it for later (glibc).
+pub fn give_back_freed_memory() {
+    // SAFETY: the call takes an integer only, and moves nothing that is in use.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::malloc_trim(0)
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

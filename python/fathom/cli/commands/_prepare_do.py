@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import fathom
+from fathom import tools
 from fathom import workloads as loads_by_name
 from fathom.cli.commands._resumed import named_experiment, resumed_permission
 from fathom.cli.commands._workload_argument import named_workload, split_rest
@@ -20,10 +21,12 @@ from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
 from fathom.cli.views.prepare import (
     estimate_sentences,
     show_filled,
+    show_fleet_filled,
     show_settled,
     show_written,
     writing_progress,
 )
+from fathom.cli.views.progress import live_progress
 from fathom.experiments import prepare as preparing
 from fathom.runners import NativeRunner
 
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from fathom._permission import Permission
     from fathom.experiments.prepare import Asked, Progress
+    from fathom.fleet.address import FleetAddress
     from fathom.stats import SteadyState
     from fathom.store import Store
 
@@ -39,6 +43,7 @@ __all__ = [
     "Conditioning",
     "resume_any",
     "run_fill",
+    "run_fleet_fill",
     "run_served_fill",
     "run_settling",
     "run_writing",
@@ -88,6 +93,25 @@ def run_served_fill(target: str, asked: Asked, *, as_json: bool) -> None:
         "kept": f"kept: its {size} are data that fathom made before",
     }
     typer.echo(f"{target}: {words[found.fate]}")
+
+
+def run_fleet_fill(
+    store: Store, fleet: FleetAddress, target: str, asked: Asked, *, as_json: bool
+) -> None:
+    """Make a file on each host of a fleet."""
+    with live_progress(quiet=as_json) as on_event:
+        runner = tools.fleet_runner(store, fleet, asked.permission).telling(on_event)
+        try:
+            found = preparing.fill_on_hosts(store, runner, target, asked)
+        finally:
+            runner.close()
+    if as_json:
+        typer.echo(json.dumps(asdict(found), indent=2))
+    else:
+        show_fleet_filled(found, store.name)
+    if found.failure is not None:
+        words = "files that are complete are kept; give the command once more for the others"
+        fail(f"{found.failure}\n{words}", EXIT_FAILED)
 
 
 def _fill(store: Store, experiment_id: int, permission: Permission, *, as_json: bool) -> None:

@@ -17,10 +17,12 @@ from fathom.cli.commands._prepare_do import (
     Conditioning,
     resume_any,
     run_fill,
+    run_fleet_fill,
     run_served_fill,
 )
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, is_there, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.fleet_choice import chosen_fleet
 from fathom.cli.verbs import Passing
 from fathom.cli.views.prepare import show_look
 from fathom.experiments import prepare as preparing
@@ -117,12 +119,16 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
 ) -> None:
     """Fill a target with data, incompressible unless asked otherwise, and check what stands there.
 
-    What is killed or interrupted goes on with --resume.
+    What is killed or interrupted goes on with --resume. With --fleet each host makes a file of
+    --size, and keeps one that is complete: there, the same command goes on.
     """
     permission = Permission(overwrite, tuple(allow_write or ()))
     if (target is None) == (resume is None):
         fail("name the target, or what to --resume: one of both", EXIT_INVALID)
     try:
+        fleet = chosen_fleet()
+        if fleet is not None and resume is not None:
+            fail("with --fleet, the command goes on that is given once more", EXIT_INVALID)
         with opened_store(store, make=resume is None) as opened:
             if resume is not None:
                 resume_any(opened, resume, permission, as_json=as_json)
@@ -134,6 +140,9 @@ def fill(  # noqa: PLR0913 - Each is an option of the command.
                 only_missing=only_missing,
                 permission=permission,
             )
+            if fleet is not None:
+                run_fleet_fill(opened, fleet, target or "", asked, as_json=as_json)
+                return
             if preparing.is_served_file(target or ""):
                 run_served_fill(target or "", asked, as_json=as_json)
                 return

@@ -16,11 +16,20 @@ from fathom.units import MIB, clock_words, size_words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fathom.experiments.prepare import Estimate, Filled, Look, Progress, Settled, Written
+    from fathom.experiments.prepare import (
+        Estimate,
+        Filled,
+        FleetFill,
+        Look,
+        Progress,
+        Settled,
+        Written,
+    )
 
 __all__ = [
     "estimate_sentences",
     "show_filled",
+    "show_fleet_filled",
     "show_look",
     "show_settled",
     "show_written",
@@ -103,6 +112,19 @@ def show_filled(found: Filled, store_name: str) -> None:
             f"deduplicates {'-' if dedupe is None else f'{dedupe:.2f}'} to 1, asked "
             f"{_asked(found)[1]}; zeros {100 * found.check.zero_share.value:.2f} %."
         )
+    typer.echo(f"Saved as experiment e{found.experiment_id} in {store_name}")
+
+
+def show_fleet_filled(found: FleetFill, store_name: str) -> None:
+    """Say what became of the file of each host; what hosts share is one file."""
+    said = {"made": "made", "replaced": "made again", "kept": "kept, as it is complete"}
+    for file in found.files:
+        what = said[file.fate] if found.failure is None else "not known to be complete"
+        words = f"{size_words(file.size_bytes)}, {what}"
+        typer.echo(f"{', '.join(file.hosts)}: {file.path}: {words}")
+    if found.failure is None:
+        written = sum(file.written_bytes for file in found.files)
+        typer.echo(f"{size_words(written)} written in {clock_words(found.elapsed_s)}")
     typer.echo(f"Saved as experiment e{found.experiment_id} in {store_name}")
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from fathom.experiments.prepare.filling import Asked, Filled, fill, plan_fill
     from fathom.experiments.prepare.looking import Look, look, look_data
+    from fathom.experiments.prepare.on_hosts import FleetFill, fill_on_hosts
     from fathom.experiments.prepare.served import ServedFill, fill_served, is_served_file
     from fathom.experiments.prepare.settling import Settled, plan_settling, settle
     from fathom.experiments.prepare.target import TargetFacts, target_facts
@@ -33,6 +34,7 @@ __all__ = [
     "Asked",
     "Estimate",
     "Filled",
+    "FleetFill",
     "Look",
     "Meter",
     "Progress",
@@ -45,6 +47,7 @@ __all__ = [
     "estimate_settling",
     "estimate_writing",
     "fill",
+    "fill_on_hosts",
     "fill_served",
     "is_served_file",
     "known_rate",

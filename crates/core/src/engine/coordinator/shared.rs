@@ -11,6 +11,7 @@ use fathom_sys::hand_off::Watcher;
 use super::super::live::LiveBoard;
 use super::super::setup::Sources;
 use super::super::start_barrier::{Readiness, StartBarrier};
+use super::super::start_gate::FirstBegan;
 use super::super::stop::Finish;
 use super::super::stream::SharedTarget;
 use super::super::worker::{ThreadStatistics, Tolerance, WorkerOutcome};
@@ -32,6 +33,7 @@ pub(super) struct Shared {
     pub(super) sources: Sources,
     pub(super) targets: Vec<SharedTarget>,
     pub(super) barrier: StartBarrier,
+    pub(super) began: FirstBegan,
     pub(super) live: Option<LiveBoard>,
     pub(super) finish: Finish,
     pub(super) tolerance: Tolerance,
@@ -61,6 +63,7 @@ impl Shared {
             sources,
             targets: plan.targets.iter().map(SharedTarget::new).collect(),
             barrier: StartBarrier::default(),
+            began: FirstBegan::default(),
             live: control.live.then(|| {
                 let names = plan.targets.iter().map(|target| target.name.clone()).collect();
                 LiveBoard::new(plan.threads.len(), names)

@@ -193,6 +193,7 @@ impl Shared {
             progress: &progress,
         };
         RealClock.sleep_until_ns(schedule.start_ns);
+        self.began.at(RealClock.now_ns());
         Worker::new(setup, schedule).run(statistics).map_err(|error| error.to_string())?;
         Ok(())
     }

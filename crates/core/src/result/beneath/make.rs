@@ -96,10 +96,7 @@ fn cpu_shares(
 ) -> Option<CpuShares> {
     let used = end.cpu?.since(begin.cpu?);
     let counted_ns = end.at_ns.saturating_sub(begin.at_ns);
-    let watched_ns = observed
-        .at(Edge::BeforeLoad)
-        .zip(observed.at(Edge::AfterLoad))
-        .map_or(counted_ns, |(then, now)| now.at_ns.saturating_sub(then.at_ns));
+    let watched_ns = observed.processes_watched_ns.unwrap_or(counted_ns);
     let own_ns = used.own_user_ns + used.own_system_ns;
     let rest_ns = (used.user_ns + used.system_ns).saturating_sub(own_ns);
     let kernel = observed.processes.iter().filter(|one| one.is_kernel);
