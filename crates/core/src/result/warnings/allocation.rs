@@ -40,8 +40,8 @@ pub(super) fn warnings(
     warnings
 }
 
-/// How the range is backed; nothing where that says nothing of writes: they take memory, go to a server, or get
-/// new blocks each time.
+/// How the range is backed; nothing where that says nothing of writes: they take memory, go to a server, or
+/// get new blocks each time.
 fn backing(target: &TargetPlan, range: Range<u64>) -> io::Result<Option<Backing>> {
     let file = File::open(&target.path)?;
     let is_elsewhere = space::is_in_memory(&file)? || space::is_served(&file)?;
@@ -73,8 +73,8 @@ fn warning(
         .map(|(bytes, how)| format!("{} {how}", size(*bytes)))
         .collect();
     let evidence = format!(
-        "{share:.1} % of the {} that are written have no blocks of their own yet ({}): the first write to each \
-         also has the file system allocate one, which no later write does",
+        "{share:.1} % of the {} that are written have no blocks of their own yet ({}): the first write to \
+         each also has the file system allocate one, which no later write does",
         size(total),
         parts.join(", "),
     );
