@@ -28,7 +28,7 @@ __all__ = ["Member", "member_of"]
 _LINE_BYTES_MOST = 1 << 30
 # A run that was told to end may have I/O in flight; then its process is ended.
 _ENDING_S = 8.0
-# Python and our libraries may come from a slow disk; so its first word may take longer.
+# Python and our libraries may come from a slow disk: so its first word may take longer.
 _STARTING_S = 15.0
 _BROKEN = "worker-handle-scheduler-connection-broken"
 _STREAM = ("close", "worker-status-change", "remove-worker")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from fathom.errors import FathomError, InvalidRequestError, RunInterrupted
 from fathom.experiments.prepare.served import made_by_load
@@ -16,6 +16,26 @@ if TYPE_CHECKING:
     from fathom.store import Store
 
 __all__ = ["FleetFill", "HostFile", "fill_on_hosts"]
+
+
+class _File(TypedDict):
+    path: str
+    size_bytes: int
+    write_bytes: int
+    fate: str
+
+
+class _Target(TypedDict):
+    path: str
+    identity: str
+
+
+class _Told(TypedDict):
+    """What a host says of a run, as far as it is read here."""
+
+    targets: list[_Target]
+    files: list[_File]
+
 
 # A fleet has no counts; all its hosts read for so long.
 _LEAST_LOAD = ("-d1",)
@@ -84,7 +104,7 @@ def fill_on_hosts(store: Store, runner: FleetRunner, target: str, asked: Asked) 
 
     """
     load = made_by_load(target, asked, _LEAST_LOAD, f"{target} lies on the hosts of a fleet")
-    files = _files(runner.explain(load))
+    files = _files(cast("Mapping[str, _Told]", runner.explain(load)))
     plan = {"kind": "hosts", "target": target, "size_bytes": asked.size_bytes}
     plan |= {"runner": runner.fleet.runner_name()}
     experiment_id = store.experiments.begin("prepare", f"fill {target}", plan)
@@ -107,10 +127,10 @@ def fill_on_hosts(store: Store, runner: FleetRunner, target: str, asked: Asked) 
     return found
 
 
-def _files(explained: Mapping[str, Mapping[str, Any]]) -> list[HostFile]:
+def _files(explained: Mapping[str, _Told]) -> list[HostFile]:
     """Return each file once, with the hosts that mean it."""
     users: dict[str, list[str]] = {}
-    told: dict[str, Mapping[str, Any]] = {}
+    told: dict[str, _File] = {}
     for host, said in explained.items():
         (target,) = said["targets"]
         if not said["files"]:
