@@ -38,16 +38,12 @@ impl Bench {
     pub fn fill(&self, name: &str, bytes: u32) {
         static DATA: OnceLock<Vec<u8>> = OnceLock::new();
         let data = DATA.get_or_init(|| test_data(7, FILE_BYTES as usize));
-        let bytes = bytes as usize;
-        let longer;
-        let data = match data.get(..bytes) {
-            Some(data) => data,
-            None => {
-                longer = test_data(7, bytes);
-                &longer
-            }
-        };
-        std::fs::write(self.path(name), data).unwrap();
+        let write = |data: &[u8]| std::fs::write(self.path(name), data).unwrap();
+        if let Some(data) = data.get(..bytes as usize) {
+            write(data);
+        } else {
+            write(&test_data(7, bytes as usize));
+        }
     }
 
     pub fn command(&self, args: &str) -> Command {

@@ -150,3 +150,8 @@ def test_an_older_outcome_with_a_finding_of_each_run_is_shown_once(tmp_path: Pat
         advice = gather(store, [f"e{found.experiment_id}"]).sides[0].advice
     assert len(advice) == 1
     assert len(advice[0].cases) == 12
+
+
+def test_a_result_of_older_versions_that_stood_still_was_suspended() -> None:
+    (one,) = find([fabricated(warnings=[("stood_still", "It did not run for 2.5 s.")])])
+    assert one.rule == "suspended"

@@ -41,7 +41,7 @@ impl Sleeper {
         true
     }
 
-    /// How much of the measured time the process stood still.
+    /// How much of the measured time the process was suspended.
     pub(super) fn of(&self, measured: &Range<u64>) -> Suspended {
         let least_ns = told_from_ns(measured.end.saturating_sub(measured.start));
         let parts = self.still.iter().map(|still| {

@@ -1,4 +1,4 @@
-//! Times at which the process stood still.
+//! Times at which the process was suspended.
 
 use super::super::{Warning, WarningKind};
 use super::number;
@@ -6,7 +6,7 @@ use crate::measure::SpanMeasurements;
 use crate::plan::SpanPlan;
 use crate::units::NANOS_PER_SEC;
 
-/// Where the process stood still, its I/Os seem to have stalled: that is said, in place of a search for a
+/// Where the process was suspended, its I/Os seem to have stalled: that is said, in place of a search for a
 /// cause at the target.
 pub fn explain(warnings: &mut [Warning]) {
     let still = warnings.iter().filter(|one| one.kind == WarningKind::Suspended);
