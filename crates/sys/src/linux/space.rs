@@ -31,7 +31,7 @@ const SERVED: [u32; 7] =
     [0x6573_5546, 0x0000_6969, 0xFF53_4D42, 0xFE53_4D42, 0x0102_1997, 0x00C3_6400, 0x5346_414F];
 
 /// File systems that give each write new blocks, whatever was there before: Btrfs, Bcachefs, F2FS, NILFS and
-/// ZFS (`linux/magic.h`, `fs/bcachefs/bcachefs_format.h`, OpenZFS).
+/// ZFS (`linux/magic.h`, `fs/bcachefs/bcachefs_format.h`; ZFS by its own sources).
 const ALLOCATING: [u32; 5] = [0x9123_683E, 0xCA45_1A4E, 0xF2F5_2010, 0x0000_3434, 0x2FC1_2FC1];
 
 /// Whether each write to an open file allocates blocks, not only the first to each.
