@@ -79,23 +79,11 @@ check: $(BIN)/.ready ## Everything that can be told without running the product.
 	$(BIN)/python scripts/supply_chain.py
 	$(BIN)/python scripts/lab_requirements.py --check
 
-# What changes the whole machine comes first, and what needs it for itself comes last. Between them most tests
-# wait for the seconds of their runs, so that those in Rust and in Python fit beside each other.
-define RUST_SUITE
-export RUST_TEST_THREADS=$(TEST_THREADS)
-cargo test --locked --no-fail-fast --lib --bins $(patsubst %,--test %,$(filter-out alone,$(RUST_TESTS)))
-suite=$$?
-cargo test --locked --doc && exit $$suite
-endef
-export RUST_SUITE
-RUST_TESTS := $(shell sed -n '/^\[\[test]]/{n;s/name = "\(.*\)"/\1/p}' crates/*/Cargo.toml)
 test: $(BIN)/.ready target/openapi/.ready ## All tests; as root also those that need loop devices and mounts.
-	cargo test --locked --no-run
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --locked --no-fail-fast
 	$(BIN)/maturin develop --quiet --locked
-	cargo test --locked --test alone
-	$(PYTHON) scripts/beside.py "$$RUST_SUITE" \
-		'$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"'
-	$(BIN)/pytest $$(grep -l 'mark\.alone' tests/python/test_*.py)
+	$(BIN)/pytest --numprocesses=$(TEST_PROCESSES) --dist=worksteal -m "not alone"
+	$(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/python/test_*.py)
 	@$(MAKE) --no-print-directory fuzz
 
 fuzz: $(BIN)/.ready ## Fuzz all readers from the committed corpus (FUZZ_SECONDS=20 each; 0 leaves it out).

@@ -195,13 +195,16 @@ impl Aio {
         self.queued.len()
     }
 
-    /// Whether completions are there that no [`Aio::enter`] has taken; no where that costs a call to learn.
+    /// Completions that are there and that no [`Aio::enter`] has taken; none where that costs a call to learn.
     #[must_use]
-    pub fn has_completions(&self) -> bool {
+    pub fn completions(&self) -> usize {
         // SAFETY: the ring stays mapped until the context is destroyed; only atomic fields are read.
         let ends = self.ring.map(|ring| unsafe { ring.as_ref() });
-        ends.is_some_and(|ends| {
-            ends.head.load(Ordering::Relaxed) != ends.tail.load(Ordering::Acquire)
+        ends.map_or(0, |ends| {
+            let (head, tail) =
+                (ends.head.load(Ordering::Relaxed), ends.tail.load(Ordering::Acquire));
+            let (head, tail) = (head as usize, tail as usize);
+            if tail >= head { tail - head } else { tail + ends.count as usize - head }
         })
     }
 

@@ -182,10 +182,16 @@ impl Ring {
         self.lending.lent_count()
     }
 
-    /// Whether completions are there that nobody has taken.
+    /// Hands over what is queued, and does not look for completions: with deferred task work, none but those
+    /// of I/Os that were served within the call are there behind it.
+    pub fn submit(&mut self) -> io::Result<()> {
+        self.uring.submitter().submit().map(drop)
+    }
+
+    /// Completions that are there and that nobody has taken.
     #[must_use]
-    pub fn has_completions(&mut self) -> bool {
-        !self.uring.completion().is_empty()
+    pub fn completions(&mut self) -> usize {
+        self.uring.completion().len()
     }
 
     /// Queues a transfer; the kernel sees it at the next [`Ring::enter`].

@@ -32,7 +32,7 @@ impl Backend for AioBackend {
     fn submit(&mut self, transfer: &Transfer) {
         if self.aio.queued() >= self.portion.most() {
             self.aio.submit();
-            self.portion.handed_over(|| self.aio.has_completions());
+            self.portion.handed_over(|| self.aio.completions());
         }
         self.aio.push(transfer);
     }

@@ -32,11 +32,12 @@ impl Portion {
 
     /// Looks once, behind the first call, whether its I/Os were served within it.
     #[inline]
-    pub(super) fn handed_over(&mut self, has_completions: impl FnOnce() -> bool) {
+    pub(super) fn handed_over(&mut self, completions: impl FnOnce() -> usize) {
         if self.is_known {
             return;
         }
-        *self = if has_completions() { Self::ALL } else { Self { is_known: true, ..*self } };
+        *self =
+            if completions() >= self.most { Self::ALL } else { Self { is_known: true, ..*self } };
     }
 }
 
@@ -47,15 +48,15 @@ mod tests {
     #[test]
     fn a_device_that_queues_gets_short_lists() {
         let mut portion = Portion::default();
-        portion.handed_over(|| false);
-        portion.handed_over(|| true);
+        portion.handed_over(|| MOST - 1);
+        portion.handed_over(|| MOST);
         assert_eq!(portion.most(), MOST);
     }
 
     #[test]
     fn what_is_served_within_the_call_goes_over_at_once() {
         let mut portion = Portion::default();
-        portion.handed_over(|| true);
+        portion.handed_over(|| MOST);
         assert_eq!(portion, Portion::ALL);
     }
 }

@@ -44,9 +44,9 @@ impl UringBackend {
 impl UringBackend {
     /// Hands over what is queued. What the kernel does not take yet goes with the next call.
     fn hand_over(&mut self) {
-        let _tried_again_later = self.ring.hand_over(self.queued, 0);
+        let _tried_again_later = self.ring.submit();
         self.queued = self.ring.queued();
-        self.portion.handed_over(|| self.ring.has_completions());
+        self.portion.handed_over(|| self.ring.completions());
     }
 }
 
