@@ -195,7 +195,7 @@ impl Aio {
         self.queued.len()
     }
 
-    /// Completions that are there and that no [`Aio::enter`] has taken; none where that costs a call to learn.
+    /// Completions that are there and that no [`Aio::enter`] has taken; none where learning it costs a call.
     #[must_use]
     pub fn completions(&self) -> usize {
         // SAFETY: the ring stays mapped until the context is destroyed; only atomic fields are read.
