@@ -81,7 +81,7 @@ def test_both_kinds_are_checked_and_what_is_damaged_is_told(address: str) -> Non
     assert done.returncode == 1
     for words in (
         "run 3: its result",
-        "run 4: what it was",
+        "run 4: its request",
         "experiment e1: its plan",
         "run 5 has lost the facts",
     ):
