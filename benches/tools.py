@@ -15,7 +15,7 @@ BLOCK_BYTES = 4096
 
 @dataclass(frozen=True)
 class Load:
-    """Reads, random ones of 4 KiB unless told, in words that each tool is told in its own."""
+    """Reads, random ones of 4 KiB unless it says otherwise; each tool gets it in its own words."""
 
     targets: tuple[str, ...]
     depth: int

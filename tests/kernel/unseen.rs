@@ -300,7 +300,7 @@ fn a_network_or_fuse_file_system_is_said_and_refused_under_strict() {
     assert_eq!(strict.status.code(), Some(2), "{}", told(&strict));
 }
 
-/// Points a link to one device and to another by turns until this is told to end.
+/// Points a link to one device and to another by turns until this is to end.
 fn swap(link: &Path, devices: [&Path; 2], over: &AtomicBool) -> u32 {
     let next = link.with_extension("next");
     let mut count = 0;

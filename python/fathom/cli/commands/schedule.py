@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fathom
+from fathom._addresses import is_address
 from fathom.cli.common import JsonOption, exit_code, fail
 from fathom.cli.exit_codes import EXIT_INVALID
 from fathom.cli.login import checked_credentials
@@ -174,7 +175,8 @@ def _check_that_it_runs(command: list[str]) -> None:
     with loaded.make_context(f"fathom {verb}", [*arguments]):
         pass
     can_foresee = any(one.name == "dry_run" for one in loaded.params)
-    if not can_foresee or _is_of_saved_runs(verb, arguments) or _names_a_server(arguments):
+    # A server need not be there now.
+    if not can_foresee or _is_of_saved_runs(verb, arguments) or any(map(is_address, arguments)):
         return
     done = subprocess.run(  # noqa: S603 - This program.
         [*_program(), verb, "--dry-run", *arguments],
@@ -195,11 +197,6 @@ def _is_of_saved_runs(verb: str, arguments: list[str]) -> bool:
     if verb == "compare":
         return "--run" not in arguments
     return "--resume" in arguments or any(one.startswith("@") for one in arguments)
-
-
-def _names_a_server(arguments: list[str]) -> bool:
-    """Whether a target is served by address: its server need not be there now."""
-    return any("://" in one or one.startswith("\\\\") for one in arguments)
 
 
 def _with_whole_paths(command: list[str]) -> list[str]:

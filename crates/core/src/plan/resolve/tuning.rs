@@ -95,7 +95,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Large pages come first, as in `DiskSpd`; who requested separation as well is told.
+    /// Large pages come first, as in `DiskSpd`; whoever requested separation as well is warned.
     fn warn_of_large_pages(&mut self, span_index: usize, span: &TimeSpan) {
         let is_asked = span.tuning.buffer_separation == Some(BufferSeparation::PageDirectoryLine);
         let large = span.targets.iter().find(|target| target.large_pages);

@@ -8,10 +8,8 @@ use fathom_sys::extents::{self, Backing};
 use fathom_sys::space;
 
 use super::super::{Warning, WarningKind};
-use super::data::SeenRanges;
-use super::number;
 use super::words::{either, percent, size};
-use crate::guard::is_untouched;
+use super::{SeenRanges, not_seen, number};
 use crate::measure::EventSink;
 use crate::plan::{SpanPlan, TargetKind, TargetPlan};
 use crate::supervise::within;
@@ -25,17 +23,13 @@ pub(super) fn warnings(
     seen: &mut SeenRanges,
     sink: EventSink<'_>,
 ) -> Vec<Warning> {
+    let is_written =
+        |target: &TargetPlan| target.write_percent > 0 && target.kind == TargetKind::File;
     let mut warnings = Vec::new();
-    for (index, target) in span.targets.iter().enumerate() {
-        let is_written = target.write_percent > 0 && target.kind == TargetKind::File;
-        let range = target.offsets.base_bytes..target.offsets.end_bytes;
-        let key = (target.path.clone(), range.clone());
-        if is_written && !range.is_empty() && !is_untouched(span, index) && !seen.contains(&key) {
-            let doing = format!("look at which blocks '{}' has", target.name);
-            let backing = within(sink, doing, || backing(target, range.clone()).ok().flatten());
-            warnings.extend(backing.and_then(|found| warning(span, target, &range, found)));
-            seen.push(key);
-        }
+    for (target, range) in not_seen(span, seen, is_written) {
+        let doing = format!("look at which blocks '{}' has", target.name);
+        let backing = within(sink, doing, || backing(target, range.clone()).ok().flatten());
+        warnings.extend(backing.and_then(|found| warning(span, target, &range, found)));
     }
     warnings
 }

@@ -2,15 +2,14 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_sys::contract::file::PositionedIo;
 use fathom_sys::{extents, residency};
 
 use super::super::{Warning, WarningKind};
-use super::number;
 use super::words::{either, percent, size};
-use crate::guard::is_untouched;
+use super::{SeenRanges, not_seen, number};
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 use crate::supervise::within;
@@ -29,9 +28,6 @@ const COMPRESSION_MIN: f64 = 1.5;
 /// Bytes that are looked at in each place.
 const SAMPLE_BYTES: u64 = 4096;
 
-/// Stretches that were looked at already.
-pub(super) type SeenRanges = Vec<(PathBuf, Range<u64>)>;
-
 /// Doubts about the targets of one time span that are read; each stretch is looked at once.
 pub(super) fn warnings(
     plan: &Plan,
@@ -39,18 +35,13 @@ pub(super) fn warnings(
     seen: &mut SeenRanges,
     sink: EventSink<'_>,
 ) -> Vec<Warning> {
+    let is_read = |target: &TargetPlan| target.write_percent < 100 && target.kind.is_local();
     let mut warnings = Vec::new();
-    for (index, target) in span.targets.iter().enumerate() {
-        let is_read = target.write_percent < 100 && target.kind.is_local();
-        let range = target.offsets.base_bytes..target.offsets.end_bytes;
-        let key = (target.path.clone(), range.clone());
-        if is_read && !range.is_empty() && !is_untouched(span, index) && !seen.contains(&key) {
-            let made = is_made(plan, &target.path);
-            let found = Found { target, range, made, span: number(span.index) };
-            let doing = format!("look at what '{}' holds", target.name);
-            warnings.extend(within(sink, doing, || found.warnings()));
-            seen.push(key);
-        }
+    for (target, range) in not_seen(span, seen, is_read) {
+        let made = is_made(plan, &target.path);
+        let found = Found { target, range, made, span: number(span.index) };
+        let doing = format!("look at what '{}' holds", target.name);
+        warnings.extend(within(sink, doing, || found.warnings()));
     }
     warnings
 }

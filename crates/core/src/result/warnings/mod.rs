@@ -25,7 +25,11 @@ mod tests;
 mod trims;
 pub(super) mod words;
 
+use std::ops::Range;
+use std::path::PathBuf;
+
 use super::{RunResult, ThreadResult, ThreadTargetResult, TimeSpanResult, Warning, WarningKind};
+use crate::guard::is_untouched;
 use crate::measure::EventSink;
 use crate::plan::{Plan, SpanPlan, TargetKind, TargetPlan};
 pub use blocks::allocated;
@@ -51,17 +55,40 @@ pub fn before_span(plan: &Plan, span: &SpanPlan, sink: EventSink<'_>) -> Vec<War
     of_span(plan, span, &mut Looked::default(), sink)
 }
 
-/// Stretches that were looked at already, for what is read and for what is written.
+/// Stretches that were looked at already.
+type SeenRanges = Vec<(PathBuf, Range<u64>)>;
+
+/// Those of what is read, and of what is written.
 #[derive(Default)]
 struct Looked {
-    read: data::SeenRanges,
-    written: data::SeenRanges,
+    read: SeenRanges,
+    written: SeenRanges,
 }
 
 fn of_span(plan: &Plan, span: &SpanPlan, looked: &mut Looked, sink: EventSink<'_>) -> Vec<Warning> {
     let mut warnings = data::warnings(plan, span, &mut looked.read, sink);
     warnings.extend(allocation::warnings(span, &mut looked.written, sink));
     warnings
+}
+
+/// The stretches of a time span's targets that are in question and that nobody looked at yet. They count as
+/// looked at from now on.
+fn not_seen<'a>(
+    span: &'a SpanPlan,
+    seen: &mut SeenRanges,
+    is_in_question: impl Fn(&TargetPlan) -> bool,
+) -> Vec<(&'a TargetPlan, Range<u64>)> {
+    let mut found = Vec::new();
+    for (index, target) in span.targets.iter().enumerate() {
+        let range = target.offsets.base_bytes..target.offsets.end_bytes;
+        let key = (target.path.clone(), range.clone());
+        let is_used = !range.is_empty() && !is_untouched(span, index);
+        if is_in_question(target) && is_used && !seen.contains(&key) {
+            found.push((target, range));
+            seen.push(key);
+        }
+    }
+    found
 }
 
 /// Doubts about what was measured, in the order of the time spans.
