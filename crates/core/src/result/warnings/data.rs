@@ -142,7 +142,7 @@ impl Found<'_> {
         let evidence = format!(
             "LZ4 makes the data of {} places that were looked at {factor:.1} times shorter; a device that \
              compresses reads less from its media than is counted here",
-            held.len(),
+            held.iter().filter(|bytes| !is_zero(bytes)).count(),
         );
         Some(self.warning(WarningKind::CompressibleData, evidence))
     }

@@ -93,6 +93,10 @@ fn data_that_compress_are_doubted_and_may_be_the_applications_own() {
     assert_eq!(kinds(&found), [WarningKind::CompressibleData]);
     has(&found[0].evidence, &["64 places", "times shorter"]);
     has(&found[0].remedy, &["data of the application", "-w100 -Zr"]);
+    write(file.as_file(), 0, MIB / 2, 0);
+    let found = before(&case.plan);
+    assert_eq!(kinds(&found), [WarningKind::AllZeroData, WarningKind::CompressibleData]);
+    has(&found[1].evidence, &["the data of 32 places"]);
 }
 
 /// Files in memory get memory, and some file systems give each write new blocks.
