@@ -83,7 +83,7 @@ def ours(binary: Path, load: Load, target: str, seconds: int) -> dict[str, float
         "-Rjson",
     ]
     if target.startswith("/dev/") and "-w100" in load.ours:
-        words.append(f"--allow-write={target}")
+        words.append(f"--allow-write={target}:{SIZE}")
     told = _json([*words, target])
     span = told["time_spans"][0]
     rows = [row for thread in span["threads"] for row in thread["targets"]]

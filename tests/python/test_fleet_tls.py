@@ -15,7 +15,7 @@ import struct
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -27,10 +27,11 @@ from fathom.fleet.address import FleetAddress
 from fathom.fleet.certificates import certificate_files, make_certificates
 from fathom.fleet.runner import FleetRunner
 from fathom.fleet.showing import shown_hosts
+from fathom.store import Store
 from fleet_hosts import Fleet, answer, answers, client_context, fleet_of, forked, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 NAMES = ["a", "b", "c", "d", "e"]
@@ -81,28 +82,74 @@ def test_hosts_are_known_by_their_certificates(fleet: Fleet) -> None:
 
 
 def test_a_fleet_with_certificates_measures(fleet: Fleet, tmp_path: Path) -> None:
-    runner = FleetRunner(None, _address(fleet, hosts=("c", "b", "a")))
-    result = runner.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).result
-    hosts = result.raw["hosts"]
-    assert [one["name"] for one in hosts] == ["c", "b", "a"]
-    assert len(result.raw["parts"]) == 3
-    # Hosts of one machine have one clock, so that the true offset is known: it is nothing.
-    assert all(abs(one["clock_offset_ns"]) <= one["clock_uncertainty_ns"] for one in hosts)
-    assert min(one["start_skew_ns"] for one in hosts) == 0
-    assert result.total.ios == sum(
-        row["read"]["ios"]
-        for thread in result.raw["time_spans"][0]["threads"]
-        for row in thread["targets"]
-    )
-    # While a session has the hosts, nobody else measures there, and everybody may look.
-    assert [one.name for one in shown_hosts(_address(fleet)) if "used by" in one.state] == [*"abc"]
-    other = FleetRunner(None, _address(fleet))
-    with pytest.raises(fathom.FathomError, match=r"host '[abc]' is used by"):
-        other.measure([*LOAD, f"{tmp_path}/x"])
-    assert [one.state for one in shown_hosts(_address(fleet))][3:] == ["free", "free"]
-    other.close()
-    runner.close()
+    with closing(FleetRunner(None, _address(fleet, hosts=("c", "b", "a")))) as runner:
+        result = runner.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).result
+        hosts = result.raw["hosts"]
+        assert [one["name"] for one in hosts] == ["c", "b", "a"]
+        assert len(result.raw["parts"]) == 3
+        # Hosts of one machine have one clock, so that the true offset is known: it is nothing.
+        assert all(abs(one["clock_offset_ns"]) <= one["clock_uncertainty_ns"] for one in hosts)
+        assert min(one["start_skew_ns"] for one in hosts) == 0
+        assert result.total.ios == sum(
+            row["read"]["ios"]
+            for thread in result.raw["time_spans"][0]["threads"]
+            for row in thread["targets"]
+        )
+        # While a session has the hosts, nobody else measures there, and everybody may look.
+        shown = shown_hosts(_address(fleet))
+        assert [one.name for one in shown if "used by" in one.state] == [*"abc"]
+        with (
+            closing(FleetRunner(None, _address(fleet))) as other,
+            pytest.raises(fathom.FathomError, match=r"host '[abc]' is used by"),
+        ):
+            other.measure([*LOAD, f"{tmp_path}/x"])
+        assert [one.state for one in shown_hosts(_address(fleet))][3:] == ["free", "free"]
     assert {one.state for one in shown_hosts(_address(fleet))} == {"free"}
+
+
+_VERBS = {
+    "sweep": ("--depth=1,2", "--duration=1s", "--warm-up=0"),
+    "tune": ("--depth=1..2", "--threads=1", "--duration=1s", "--warm-up=0"),
+    "repeat": ("--pilot=3", "--most=3", "-d1", "-W0"),
+    "compare": ("--pilot=3", "--most=3", "--run", "-o1", "-o2", "-d1", "-W0"),
+}
+
+
+@pytest.mark.parametrize("verb", _VERBS)
+def test_each_verb_measures_on_three_hosts_with_certificates(
+    fleet: Fleet, tmp_path: Path, verb: str
+) -> None:
+    path = tmp_path / "store.sqlite"
+    own = ["--fleet", fleet.address, "--tls", str(fleet.tls), "--hosts", "a,b,c"]
+    load = ["-c1M", "-b4K", "-r", "-L", "--engine=null", f"{tmp_path}/{{host}}.dat"]
+    done = command(verb, *own, f"--store={path}", *_VERBS[verb], *load)
+    assert done.returncode == 0, done.stderr
+    with Store(path) as store:
+        runs = store.runs.list()
+        assert len(runs) >= 2
+        for run in runs:
+            raw = store.runs.get(run.id).result.raw
+            assert [one["name"] for one in raw["hosts"]] == [*"abc"]
+            counted = [one["read"]["ios"] for one in _rows(raw)]
+            assert len(counted) == 3
+            assert min(counted) > 0
+    assert {one.state for one in shown_hosts(_address(fleet))} == {"free"}
+
+
+def _rows(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [row for one in raw["time_spans"][0]["threads"] for row in one["targets"]]
+
+
+def test_an_assessment_by_three_hosts_says_that_its_rates_are_theirs_together(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    own = ["--fleet", fleet.address, "--tls", str(fleet.tls), "--hosts", "a,b,c"]
+    store = f"--store={tmp_path}/store.sqlite"
+    done = command("assess", *own, store, "--time=10s", "--size=64M", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Rates are those of 3 hosts together" in done.stdout
+    assert "one at a time on each of 3 hosts" in " ".join(done.stdout.split())
+    assert not [one for one in tmp_path.rglob("*") if "scratch" in one.name]
 
 
 @pytest.mark.parametrize("end", ["coordinator", "worker"])
@@ -192,8 +239,11 @@ def test_a_host_of_another_version_is_refused_with_both_named(
 ) -> None:
     monkeypatch.setattr("fathom.fleet.session.version", lambda: "9.9.9")
     words = rf"'a' has version {fathom.version()}.*and this is version 9\.9\.9"
-    with pytest.raises(fathom.FathomError, match=words):
-        FleetRunner(None, _address(fleet)).measure([*LOAD, "x.dat"])
+    with (
+        closing(FleetRunner(None, _address(fleet))) as runner,
+        pytest.raises(fathom.FathomError, match=words),
+    ):
+        runner.measure([*LOAD, "x.dat"])
 
 
 def test_certificates_are_kept_from_others_and_hosts_are_added_to_them(tmp_path: Path) -> None:
@@ -290,8 +340,10 @@ def _skews_of_server(log: Path, began_ns: int) -> list[int]:
 def test_three_hosts_on_one_server_begin_as_it_sees_them_begin_and_it_is_the_limit(
     fleet: Fleet, tmp_path: Path
 ) -> None:
-    runner = FleetRunner(None, _address(fleet, hosts=("a", "b", "c")))
-    with _slow_server(fleet.outside, tmp_path) as (target, log):
+    with (
+        closing(FleetRunner(None, _address(fleet, hosts=("a", "b", "c")))) as runner,
+        _slow_server(fleet.outside, tmp_path) as (target, log),
+    ):
         load = ["-b4K", "-r", "-o2", "-L", "-W0", "-d1", target]
         results = [runner.of_first(hosts).measure(load).result for hosts in (1, 2, 3)]
         with pytest.raises(fathom.RefusedError, match="mean one block device"):
@@ -313,7 +365,6 @@ def test_three_hosts_on_one_server_begin_as_it_sees_them_begin_and_it_is_the_lim
         assert apart < _WRONG_NS, (skews, seen)
         if apart >= _RIGHT_NS:
             pytest.skip(f"others use the CPUs: the server's clock is {apart / 1e6:.1f} ms away")
-    runner.close()
 
 
 def _measure(address: str, tls: str, arguments: list[str]) -> None:
@@ -371,6 +422,5 @@ def test_what_is_killed_stopped_or_cut_off_is_seen_and_nothing_is_held_up(
     while any(one.state != "free" for one in shown_hosts(_address(fleet))):
         assert time.monotonic() < end
         time.sleep(0.2)
-    again = FleetRunner(None, _address(fleet))
-    assert again.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).error is None
-    again.close()
+    with closing(FleetRunner(None, _address(fleet))) as again:
+        assert again.measure([*LOAD, f"{tmp_path}/{{host}}.dat"]).error is None
