@@ -8,6 +8,10 @@ such a device, and `/dev/zram0`. A pair is two runs, the second tool first in ea
 Printed is the median of the ratios, ours by fio's, with the range of the middle half, and the
 noise: fio against itself in the next pair.
 
+The last column says how long the device itself took on average (``/sys/dev/block/*/stat``) while
+each of both ran, ours first, and what each tool's mean has beyond that: where both means beyond the
+device differ, it is the tools that differ. A RAM disk keeps no such time.
+
 fio keeps latencies in buckets of 1/64 of their height and names the upper end of a bucket, so its
 percentiles are up to 1.6 % above those of the same I/Os here.
 """
@@ -66,6 +70,8 @@ LOADS = (
     ),
 )
 FIGURES = ("iops", "mean", "p50", "p95", "p99", "p999")
+# Of the fields of a device's stat: completed, and milliseconds that they took.
+_STAT = {"read": (0, 3), "write": (4, 7)}
 
 
 def ours(binary: Path, load: Load, target: str, seconds: int) -> dict[str, float]:
@@ -128,6 +134,31 @@ def _json(words: Sequence[str]) -> dict[str, Any]:
     return whole
 
 
+def device_of(target: str) -> Path:
+    """Return the counters of the device that a target is, or lies on."""
+    found = Path(target).stat()
+    number = found.st_rdev or found.st_dev
+    if not os.major(number):
+        # A file system of many devices has a number of its own.
+        source = run("findmnt", "--noheadings", "--output=SOURCE", f"--target={target}")
+        number = Path(source).stat().st_rdev
+    return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}/stat")
+
+
+def on_device(load: Load, device: Path, tool: Callable[[], dict[str, float]]) -> dict[str, float]:
+    """Have a tool run, and add how long the device took for each of its I/Os, in microseconds."""
+    places = _STAT["write" if "-w100" in load.ours else "read"]
+
+    def counted() -> tuple[int, int]:
+        fields = device.read_text().split()
+        return int(fields[places[0]]), int(fields[places[1]])
+
+    before = counted()
+    found = tool()
+    ios, took_ms = (now - then for now, then in zip(counted(), before, strict=True))
+    return found | {"device": took_ms * 1e3 / ios if ios else 0.0}
+
+
 def run(*words: str) -> str:
     """Run a command and return what it printed."""
     done = subprocess.run(words, capture_output=True, text=True, check=True)  # noqa: S603
@@ -188,6 +219,7 @@ def filled(path: str, size: int = FILE_BYTES) -> str:
 
 def compared(binary: Path, target: str, options: argparse.Namespace) -> Iterator[list[str]]:
     """Give a row for each load: its name, and for each figure ratio, range and noise."""
+    device = device_of(target)
     for load in LOADS:
         pairs = []
         for number in range(options.pairs):
@@ -196,9 +228,10 @@ def compared(binary: Path, target: str, options: argparse.Namespace) -> Iterator
                 partial(theirs, load, target, options.seconds),
             ]
             first = number % 2
-            found = {first: both[first](), 1 - first: both[1 - first]()}
+            order = (first, 1 - first)
+            found = {one: on_device(load, device, both[one]) for one in order}
             pairs.append((found[0], found[1]))
-        yield [load.name, *(cell(pairs, figure) for figure in FIGURES)]
+        yield [load.name, *(cell(pairs, figure) for figure in FIGURES), beyond(pairs)]
 
 
 def cell(pairs: list[tuple[dict[str, float], dict[str, float]]], figure: str) -> str:
@@ -208,6 +241,17 @@ def cell(pairs: list[tuple[dict[str, float], dict[str, float]]], figure: str) ->
     noise = median(abs(one / two - 1) for one, two in pairwise(fios))
     low, _middle, high = quantiles(ratios, n=4)
     return f"{median(ratios):.3f} ({low:.2f} to {high:.2f}; {noise:.1%})"
+
+
+def beyond(pairs: list[tuple[dict[str, float], dict[str, float]]]) -> str:
+    """Return the device's mean under both tools, and by how much each tool's mean is longer."""
+    sides = [*zip(*pairs, strict=True)]
+    devices = [median(one["device"] for one in side) for side in sides]
+    more = [median(one["mean"] - one["device"] for one in side) for side in sides]
+    if not min(devices):
+        return "not known"
+    told = " and ".join(f"{one:.1f}" for one in devices)
+    return f"{told}; {' and '.join(f'{one:+.1f}' for one in more)} µs"
 
 
 def main() -> int:
@@ -235,7 +279,8 @@ def main() -> int:
 def table(name: str, target: str, options: argparse.Namespace) -> None:
     """Print what was found in a place."""
     print(f"\n{name}, load of the machine {os.getloadavg()[0]:.1f}\n")
-    print(f"| load | {' | '.join(FIGURES)} |\n|---|{'---|' * len(FIGURES)}")
+    heads = (*FIGURES, "the device; and beyond")
+    print(f"| load | {' | '.join(heads)} |\n|---|{'---|' * len(heads)}")
     for row in compared(options.diskspd, target, options):
         print(f"| {' | '.join(row)} |", flush=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fathom._beneath import Origin
@@ -17,7 +18,7 @@ from fathom.request import Request
 from fathom.units import MIB, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
     "Awaited",
@@ -60,17 +61,19 @@ class Latency:
     def merged(cls, histograms: Iterable[Mapping[str, Any]]) -> Latency | None:
         """Return one histogram for all of the stored ones, or None if there is none."""
         filled = [one for one in histograms if one["count"]]
-        return cls.sum_of(
-            cls(
-                count=one["count"],
-                min_ns=one["min_ns"],
-                max_ns=one["max_ns"],
-                sum_ns=one["sum_ns"],
-                buckets=dict(
-                    sorted(zip(one["bucket_lower_ns"], one["bucket_counts"], strict=True))
-                ),
-            )
-            for one in filled
+        buckets = [(one["bucket_lower_ns"], one["bucket_counts"]) for one in filled]
+        if any(len(lower_ns) != len(counts) for lower_ns, counts in buckets):
+            raise ValueError("a histogram has other counts than buckets")
+        if not filled:
+            return None
+        return cls(
+            count=sum(one["count"] for one in filled),
+            min_ns=min(one["min_ns"] for one in filled),
+            max_ns=max(one["max_ns"] for one in filled),
+            sum_ns=sum(one["sum_ns"] for one in filled),
+            buckets=sum_histograms(buckets)
+            if len(filled) > 1
+            else dict(sorted(zip(*buckets[0], strict=True))),
         )
 
     @classmethod
@@ -188,16 +191,15 @@ class Thread:
     """What one thread measured.
 
     ``engine`` names how its I/O reached the kernel; ``os_cpu`` is the kernel's number of the CPU to
-    which it was pinned, or None.
+    which it was pinned, or None. ``read``, ``write`` and ``total`` are of all its targets.
     """
 
     index: int
     os_cpu: int | None
     engine: str
     cpu_ns: int
-    read: Direction
-    write: Direction
-    total: Direction
+    _targets: Sequence[Mapping[str, Any]] = field(repr=False)
+    _measured_ns: int = field(repr=False)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], measured_ns: int) -> Self:
@@ -207,8 +209,25 @@ class Thread:
             os_cpu=data["pinned_os_cpu"],
             engine=data["backend"]["name"],
             cpu_ns=data["cpu_ns"],
-            **_directions(*_read_and_write(data["targets"], measured_ns)),
+            _targets=data["targets"],
+            _measured_ns=measured_ns,
         )
+
+    # A fleet has thousands of threads, of which hardly anybody asks for each.
+    @cached_property
+    def read(self) -> Direction:
+        """Its reads."""
+        return Direction.merged((one["read"] for one in self._targets), self._measured_ns)
+
+    @cached_property
+    def write(self) -> Direction:
+        """Its writes."""
+        return Direction.merged((one["write"] for one in self._targets), self._measured_ns)
+
+    @cached_property
+    def total(self) -> Direction:
+        """Both."""
+        return Direction.sum_of((self.read, self.write), self._measured_ns)
 
 
 # A time span in which no I/O completed tells nothing.
@@ -253,8 +272,8 @@ class TimeSpan:
         measured_ns = data["measured_ns"]
         targets = [target for thread in data["threads"] for target in thread["targets"]]
         threads = tuple(Thread.from_dict(thread, measured_ns) for thread in data["threads"])
-        read = Direction.sum_of((thread.read for thread in threads), measured_ns)
-        write = Direction.sum_of((thread.write for thread in threads), measured_ns)
+        read = Direction.merged((target["read"] for target in targets), measured_ns)
+        write = Direction.merged((target["write"] for target in targets), measured_ns)
         cost = data.get("cost") or {}
         used = [cpu["user_percent"] + cpu["kernel_percent"] for cpu in (*data["cpu"], *cpus)]
         return cls(
@@ -262,7 +281,9 @@ class TimeSpan:
             failure=_NOTHING.get(outcome) if isinstance(outcome, str) else outcome["failed"],
             measured_ns=measured_ns,
             stop=Stop.from_dict(data.get("stop")),
-            **_directions(read, write),
+            read=read,
+            write=write,
+            total=Direction.sum_of((read, write), measured_ns),
             **_others(targets, measured_ns),
             cpu_percent=sum(used) / len(used) if used else 0.0,
             own_ns_per_io=cost.get("own_ns_per_io"),
@@ -272,24 +293,6 @@ class TimeSpan:
             outstanding=OutstandingIo.all_of(data),
             origins=Origin.all_of(data),
         )
-
-
-def _read_and_write(
-    targets: Iterable[Mapping[str, Any]], measured_ns: int
-) -> tuple[Direction, Direction]:
-    targets = list(targets)
-    return (
-        Direction.merged((target["read"] for target in targets), measured_ns),
-        Direction.merged((target["write"] for target in targets), measured_ns),
-    )
-
-
-def _directions(read: Direction, write: Direction) -> dict[str, Direction]:
-    return {
-        "read": read,
-        "write": write,
-        "total": Direction.sum_of((read, write), read.measured_ns),
-    }
 
 
 def _others(targets: Iterable[Mapping[str, Any]], measured_ns: int) -> dict[str, Direction]:

@@ -8,8 +8,10 @@ mod events;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::hash::{BuildHasher, RandomState};
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use fathom_core::dialect::diskspd::flags;
@@ -30,6 +32,7 @@ use fathom_core::{guard, prepare};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyUserWarning};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 
 create_exception!(fathom, FathomError, PyException, "Base of all errors of this package.");
 create_exception!(fathom, InvalidRequestError, FathomError, "The request is wrong.");
@@ -101,10 +104,10 @@ fn login_wanted(py: Python<'_>, address: &str) -> PyResult<Option<(String, Optio
         _ => return Ok(None),
     };
     // A server that takes its time keeps nobody from ending the program.
-    let looking = std::thread::spawn(move || network::login_wanted(&remote));
+    let looking = thread::spawn(move || network::login_wanted(&remote));
     while !looking.is_finished() {
         py.check_signals()?;
-        py.detach(|| std::thread::sleep(Duration::from_millis(5)));
+        py.detach(|| thread::sleep(Duration::from_millis(5)));
     }
     let wanted = looking.join().ok().flatten();
     Ok(wanted.map(|wanted| (wanted.server, wanted.user)))
@@ -188,14 +191,9 @@ fn run_job(
 /// One result of several that were measured together, all as JSON. With each text stands the name that its
 /// host has in the whole, or none, and by how many nanoseconds the clock of that host is ahead.
 #[pyfunction]
-fn merge_results(
-    py: Python<'_>,
-    parts: Vec<(String, Option<String>, i64)>,
-    tolerance: f64,
-) -> PyResult<String> {
+fn merge_results(py: Python<'_>, parts: Vec<Part>, tolerance: f64) -> PyResult<String> {
     py.detach(|| {
-        let results = parts.into_iter().map(part_of).collect::<Result<_, _>>()?;
-        let merged = RunResult::merge_within(results, tolerance);
+        let merged = RunResult::merge_within(results_of(&parts)?, tolerance);
         let text = merged.map(|merged| json::write_compact(&merged));
         give_back_memory();
         text.map_err(|error| error.to_string())
@@ -210,10 +208,29 @@ fn check_result(py: Python<'_>, text: &str) -> PyResult<()> {
     read.map_err(|error| FathomError::new_err(error.to_string()))
 }
 
-fn part_of((text, name, ahead_ns): (String, Option<String>, i64)) -> Result<RunResult, String> {
-    let mut result = json::read(&text).map_err(|error| error.to_string())?;
+/// The text of a result, the name of its host in the whole, and how far the clock of that host is ahead in
+/// nanoseconds.
+type Part = (PyBackedStr, Option<String>, i64);
+
+/// Reads all parts, on as many CPUs as there are.
+fn results_of(parts: &[Part]) -> Result<Vec<RunResult>, String> {
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    let shares: Vec<Result<Vec<RunResult>, String>> = thread::scope(|scope| {
+        let share = parts.len().div_ceil(cpus).max(1);
+        let readers: Vec<_> = parts
+            .chunks(share)
+            .map(|some| scope.spawn(move || some.iter().map(part_of).collect()))
+            .collect();
+        let panicked = || Err("a result could not be read".to_owned());
+        readers.into_iter().map(|one| one.join().unwrap_or_else(|_| panicked())).collect()
+    });
+    Ok(shares.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+}
+
+fn part_of((text, name, ahead_ns): &Part) -> Result<RunResult, String> {
+    let mut result = json::read(text).map_err(|error| error.to_string())?;
     if let Some(name) = name {
-        result.host.name = name;
+        result.host.name.clone_from(name);
     }
     for began_ns in result.time_spans.iter_mut().filter_map(|span| span.began_unix_ns.as_mut()) {
         *began_ns = began_ns.saturating_add_signed(ahead_ns.saturating_neg());

@@ -82,9 +82,82 @@ pub fn use_precise_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_usize, 0_usize, 0_usize, 0_usize) };
 }
 
+/// The policy of threads that asked for no other.
+const POLICY_OTHER: u32 = libc::SCHED_OTHER.cast_unsigned();
+/// The shortest slice that the kernel gives.
+const SHORT_SLICE_NS: u64 = 100_000;
+
+/// A short slice of the CPU for the calling thread, for as long as this lives: such a thread gets its CPU
+/// as soon as it wakes, and not only once the slice of the thread there has ended (`sched_setattr(2)`,
+/// Linux 6.12; earlier ones, and threads of another policy, know nothing of it).
+#[derive(Debug)]
+pub struct ShortSlice {
+    /// The slice that the thread had is given back by the thread itself.
+    of_this_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl ShortSlice {
+    /// Asks for it.
+    #[must_use]
+    pub fn new() -> Self {
+        set_slice(SHORT_SLICE_NS);
+        Self { of_this_thread: std::marker::PhantomData }
+    }
+}
+
+impl Default for ShortSlice {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for ShortSlice {
+    fn drop(&mut self) {
+        set_slice(0);
+    }
+}
+
+/// Sets the slice of the calling thread, 0 for the kernel's own; all else stays as it is.
+fn set_slice(slice_ns: u64) {
+    if let Some(attributes) = attributes().filter(|one| one.sched_policy == POLICY_OTHER) {
+        let attributes = libc::sched_attr { sched_runtime: slice_ns, ..attributes };
+        // SAFETY: the structure lives through the call and names its own size; 0 names the calling thread.
+        // A failure leaves the slice as it is.
+        unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    }
+}
+
+/// How the calling thread is scheduled.
+fn attributes() -> Option<libc::sched_attr> {
+    // SAFETY: the structure is made of integers, for which zeros are values.
+    let mut found: libc::sched_attr = unsafe { std::mem::zeroed() };
+    let bytes = size_of::<libc::sched_attr>();
+    // SAFETY: the structure lives through the call, and its size is passed; 0 names the calling thread.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut found, bytes, 0) };
+    (result == 0).then_some(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_short_slice_ends_with_its_guard_and_keeps_the_nice_value() {
+        let seen = std::thread::spawn(|| {
+            // SAFETY: the call takes integers only; 0 names the calling thread.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) };
+            let before = attributes()?;
+            let slice = ShortSlice::new();
+            let within = attributes()?;
+            drop(slice);
+            Some((before, within, attributes()?))
+        });
+        let (before, within, after) = seen.join().ok().flatten().expect("this kernel tells");
+        assert_eq!([before, within, after].map(|one| one.sched_nice), [7; 3]);
+        assert_eq!(before.sched_runtime, after.sched_runtime);
+        // A kernel before 6.12 has no slices of threads.
+        assert!([SHORT_SLICE_NS, before.sched_runtime].contains(&within.sched_runtime));
+    }
 
     #[test]
     fn a_cpu_beyond_every_mask_is_refused() {

@@ -10,6 +10,7 @@
       "targets": [{
         "name": as the user wrote it, "path": ..., "size_bytes": ...,
         "kind": "scratch" | "file" | "device" | "network", "writes": bool, "is_direct": bool,
+        "hosts": how many of a fleet measured together, 0 if none did,
         "lost": null | why it could not be measured on,
         "verdict": {"target", "headline", "sentences": [...], "left_out": [labels], "partial",
                     "claims": [{"key": "headline" and others, "text",
@@ -164,6 +165,7 @@ def _target(assessed: TargetAssessment) -> dict[str, object]:
         "kind": target.kind,
         "writes": target.writes,
         "is_direct": target.is_direct,
+        "hosts": target.hosts,
         "lost": plan.lost,
         "verdict": asdict(assessed.verdict),
         "key_figures": [

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +44,8 @@ class AssessedTarget:
         Whether it may be written.
     is_direct
         Whether its file system lets I/O past the page cache.
+    hosts
+        How many hosts of a fleet measure it together; 0 if it is no fleet.
 
     """
 
@@ -53,6 +55,7 @@ class AssessedTarget:
     is_scratch: bool
     writes: bool
     is_direct: bool
+    hosts: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -98,20 +101,21 @@ def opened_target(
         If there is no such folder, too little room, or nothing that could be measured.
 
     """
-    if is_address(name):
-        yield _served(name, writes=writes)
-        return
     path = Path(name)
+    if is_address(name):
+        yield replace(_served(name, writes=writes), hosts=hosts)
+        return
     if path.exists() and not path.is_dir():
-        yield _existing(name, path, writes=writes)
+        yield replace(_existing(name, path, writes=writes), hosts=hosts)
         return
     folder = _scratch_folder(name, path)
     size_bytes = _room_bytes(name, folder, size_bytes, room_share)
     with scratch_file(name, folder, hosts) as scratch:
         is_direct = _is_direct(of_host(scratch))
-        yield AssessedTarget(
+        made = AssessedTarget(
             name, scratch, size_bytes, is_scratch=True, writes=True, is_direct=is_direct
         )
+        yield replace(made, hosts=hosts)
 
 
 def foreseen_target(

@@ -88,7 +88,7 @@ def verdict_of(
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
     claims = [claim for part in parts if (claim := part(made)) is not None]
     claims += _steady(plan, made)
-    sentences = [one.text for one in claims]
+    sentences = [*_together(plan.target.hosts), *(one.text for one in claims)]
     missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
     if missing:
         sentences.append(
@@ -98,6 +98,16 @@ def verdict_of(
     return Verdict(
         plan.target.name, headline.text, sentences, missing, partial, [headline, *claims]
     )
+
+
+def _together(hosts: int) -> list[str]:
+    """Say whose figures these are, where several hosts measured."""
+    if not hosts:
+        return []
+    words = (
+        f"Rates are those of {hosts} hosts together; each has the threads and depth that are named."
+    )
+    return [words]
 
 
 def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:
@@ -182,9 +192,10 @@ def _latency(made: ClaimMaker) -> Claim | None:
     one = made.figures.get("read-1")
     if one is None or one.latency_mean_ns is None or one.latency_p99_ns is None:
         return None
+    each = f" on each of {made.plan.target.hosts} hosts" if made.plan.target.hosts else ""
     words = (
         f"A random read of 4 KiB takes {time_words(one.latency_mean_ns)} on average, "
-        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time"
+        f"and 99 of 100 take at most {time_words(one.latency_p99_ns)} (one at a time{each}"
         f"{_few(one)})."
     )
     return made.claim("latency", words, {"read-1": "ns"})

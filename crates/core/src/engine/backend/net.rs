@@ -18,6 +18,9 @@ const LOST_PAUSE: Duration = Duration::from_millis(10);
 const AWAY_NS: u64 = 2_000_000;
 /// ... and so often is looked whether the hosts of those that could be made again are still there.
 const LOOK_EVERY_NS: u64 = 500_000_000;
+/// So many requests are made at most before they are sent: a server that gets many at once answers them
+/// together, and stands idle while the next ones are made.
+const MOST_UNSENT: usize = 4;
 
 /// The connections to one target.
 pub struct RemoteTarget {
@@ -119,6 +122,8 @@ pub struct NetBackend<'a> {
     lent: Lent,
     done: Vec<Done>,
     waiter: Waiter,
+    /// How many requests were made since something was last sent.
+    unsent: usize,
     is_lost: bool,
     /// The run is to end.
     stop: &'a AtomicBool,
@@ -138,7 +143,7 @@ impl<'a> NetBackend<'a> {
         let mut all = targets.iter().flat_map(|target| &target.connections);
         let next_look_ns = if all.any(Lasting::is_made_again) { 0 } else { u64::MAX };
         let waiter = Waiter::default();
-        Self { targets, lent, done, waiter, is_lost: false, stop, next_look_ns }
+        Self { targets, lent, done, waiter, unsent: 0, is_lost: false, stop, next_look_ns }
     }
 
     /// All that have something in flight.
@@ -158,17 +163,24 @@ impl<'a> NetBackend<'a> {
         }
     }
 
-    /// Sends and receives what is possible without waiting.
+    /// Sends and receives on all connections what is possible without waiting.
     #[inline]
-    fn advance(&mut self, done: &mut Vec<Completion>) {
-        if self.next_look_ns < u64::MAX {
-            self.look_for_hosts();
-        }
+    fn exchange(&mut self) {
+        self.unsent = 0;
         for connection in self.targets.iter_mut().flat_map(|target| &mut target.connections) {
             if connection.in_flight() > 0 {
                 connection.advance(&mut self.lent, &mut self.done);
             }
         }
+    }
+
+    /// Sends and receives what is possible, and takes what is done.
+    #[inline]
+    fn advance(&mut self, done: &mut Vec<Completion>) {
+        if self.next_look_ns < u64::MAX {
+            self.look_for_hosts();
+        }
+        self.exchange();
         for one in self.done.drain(..) {
             self.lent.transfers[one.tag as usize] = None;
             self.is_lost |= one.result < 0;
@@ -222,6 +234,10 @@ impl Backend for NetBackend<'_> {
         // A slot stays with its connection, so that each of them has its share of what is outstanding.
         let index = slot % target.connections.len();
         target.connections[index].submit(self.lent.request_of(transfer));
+        self.unsent += 1;
+        if self.unsent >= MOST_UNSENT {
+            self.exchange();
+        }
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use fathom_sys::hand_off::hand_off;
+use fathom_sys::thread::ShortSlice;
 use fathom_sys::transfer::Resources;
 
 #[cfg(feature = "net")]
@@ -14,6 +15,7 @@ use super::super::setup::{self, SetupError, SlotLayout};
 use super::super::start_barrier::Readiness;
 use super::super::stream::{self, StreamContext};
 use super::super::worker::{ThreadStatistics, Worker, WorkerSetup};
+use super::START_DELAY_NS;
 use super::place::Place;
 use super::shared::Shared;
 use crate::errors::Failure;
@@ -192,10 +194,19 @@ impl Shared {
             progress_every_ios: self.plan.progress_every_ios,
             progress: &progress,
         };
-        RealClock.sleep_until_ns(schedule.start_ns);
-        self.began.at(RealClock.now_ns());
+        self.begin_at(schedule.start_ns);
         Worker::new(setup, schedule).run(statistics).map_err(|error| error.to_string())?;
         Ok(())
+    }
+
+    /// Sleeps until the load begins. Where several hosts have agreed on that instant, the thread takes its
+    /// CPU then from whoever computes there, such as Python.
+    fn begin_at(&self, start_ns: u64) {
+        let is_agreed = start_ns.saturating_sub(RealClock.now_ns()) > START_DELAY_NS;
+        let slice = is_agreed.then(ShortSlice::new);
+        RealClock.sleep_until_ns(start_ns);
+        self.began.at(RealClock.now_ns());
+        drop(slice);
     }
 }
 
