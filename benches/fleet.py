@@ -1,12 +1,12 @@
 """What a fleet costs: coordination by hosts, bytes on the wire, merging, and how alike hosts start.
 
-    benches/fleet.py workers [--most 256]    in a network namespace of its own: unshare -n
+    unshare -n sh -c "ip link set lo up; benches/fleet.py workers [--most 256]"
     benches/fleet.py merge [--results 1000]
     benches/fleet.py skew [--starts 100] [--hosts 3] [--spins]
 
-``workers`` has a real coordinator, real workers with certificates and a real client, all in one
-process; only what measures is simulated, which does no I/O and answers with a result that was
-measured before. ``merge`` and ``skew`` simulate nothing.
+``workers`` has a real coordinator, real workers with certificates, all in one process, and a real
+client in another; only what measures is simulated, which does no I/O and answers with a result that
+was measured before. ``merge`` and ``skew`` simulate nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import copy
 import json
+import multiprocessing
 import os
 import resource
 import socket
@@ -24,7 +25,7 @@ import threading
 import time
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import fathom
 from fathom.fleet import link
@@ -37,6 +38,9 @@ from fathom.fleet.member import Member, _Session, member_of
 from fathom.fleet.outcome import HostPart, checked_part, merged
 from fathom.fleet.restricted import quiet_logs
 from fathom.fleet.runner import FleetRunner
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 LOAD = ["--engine=null", "-c1M", "-b4K", "-r", "-L", "-D100", "-W0", "-d1"]
 TARGET = "{host}.dat"
@@ -128,15 +132,28 @@ async def _beat(session: _Session) -> None:
 
 
 class _Hosts:
-    """A coordinator and workers on loopback, in a thread of their own."""
+    """A coordinator and workers on loopback, in one process."""
 
     def __init__(self, tls: Path, hosts: int) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
-        self.address = asyncio.run_coroutine_threadsafe(
-            self._begun(tls, hosts), self._loop
-        ).result()
+        forks = multiprocessing.get_context("fork")
+        self._ours, theirs = forks.Pipe()
+        self._process = forks.Process(target=self._serve, args=(tls, hosts, theirs))
+        self._process.start()
+        self.address: str = self._ours.recv()
+
+    def _serve(self, tls: Path, hosts: int, asked: Connection) -> None:
+        """Be the hosts, and say when asked how much CPU they took, in seconds."""
+        loop = asyncio.new_event_loop()
+        threading.Thread(target=loop.run_forever, daemon=True).start()
+        asked.send(asyncio.run_coroutine_threadsafe(self._begun(tls, hosts), loop).result())
+        while asked.recv():
+            asked.send(time.process_time())
+        asyncio.run_coroutine_threadsafe(self._ended(), loop).result()
+
+    def cpu_s(self) -> float:
+        """Return how much CPU they have taken."""
+        self._ours.send("cpu")
+        return float(self._ours.recv())
 
     async def _begun(self, tls: Path, hosts: int) -> str:
         with socket.socket() as found:
@@ -158,14 +175,14 @@ class _Hosts:
         )
         return address
 
-    def end(self) -> None:
-        async def ended() -> None:
-            await asyncio.gather(*(one.close(reason="it ends") for one in self._members))
-            await self._coordinator.close(reason="it ends")
+    async def _ended(self) -> None:
+        await asyncio.gather(*(one.close(reason="it ends") for one in self._members))
+        await self._coordinator.close(reason="it ends")
 
-        asyncio.run_coroutine_threadsafe(ended(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+    def end(self) -> None:
+        """Let them end."""
+        self._ours.send("")
+        self._process.join()
 
 
 class Cost(NamedTuple):
@@ -174,7 +191,8 @@ class Cost(NamedTuple):
     hosts: int
     connect_s: float
     wall_s: float
-    cpu_s: float
+    client_cpu_s: float
+    hosts_cpu_s: float
     host_bytes: float
 
 
@@ -197,12 +215,14 @@ def _measured(folder: Path, hosts: int, runs: int) -> Cost:
     found = []
     for _ in range(runs):
         bytes_, cpu_s, began_s = _wire_bytes(), time.process_time(), time.monotonic()
+        hosts_cpu_s = there.cpu_s()
         result = runner.measure([*LOAD, TARGET]).result
         if len(result.raw["hosts"]) != hosts:
             raise SystemExit("a host was lost")
         # The load takes a second, which is no cost.
         wall_s = time.monotonic() - began_s - 1
-        found.append((wall_s, time.process_time() - cpu_s, (_wire_bytes() - bytes_) / hosts))
+        cpu_s, hosts_cpu_s = time.process_time() - cpu_s, there.cpu_s() - hosts_cpu_s
+        found.append((wall_s, cpu_s, hosts_cpu_s, (_wire_bytes() - bytes_) / hosts))
     runner.close()
     there.end()
     return Cost(hosts, connect_s, *(median(column) for column in zip(*found, strict=True)))
@@ -211,18 +231,18 @@ def _measured(folder: Path, hosts: int, runs: int) -> Cost:
 def workers(most: int, runs: int) -> None:
     """Print what a run costs from 1 host on, each time twice as many."""
     quiet_logs()
-    # Both ends of all hosts share one process, and its CPU with whatever else the machine does.
+    # All hosts share one process, and its CPU with whatever else the machine does.
     link._ANSWER_S = link.LOST_AFTER_S = 120.0  # type: ignore[attr-defined] # noqa: SLF001
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _simulate(dict(fathom.run([*LOAD, f"{folder}/x.dat"]).raw))
-        print("hosts  connect s  coordination s  CPU s  KiB per host")
+        print("hosts  connect s  coordination s  client CPU s  hosts CPU s  KiB per host")
         hosts = 1
         while hosts <= most:
             one = _measured(folder, hosts, runs)
             print(
-                f"{one.hosts:5}  {one.connect_s:9.2f}  {one.wall_s:14.2f}  {one.cpu_s:5.2f}  "
-                f"{one.host_bytes / 1024:12.1f}",
+                f"{one.hosts:5}  {one.connect_s:9.2f}  {one.wall_s:14.2f}  "
+                f"{one.client_cpu_s:12.2f}  {one.hosts_cpu_s:11.2f}  {one.host_bytes / 1024:12.1f}",
                 flush=True,
             )
             hosts *= 2

@@ -16,6 +16,7 @@ import subprocess
 import threading
 import time
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fathom
@@ -32,7 +33,6 @@ from fleet_hosts import Fleet, answer, answers, client_context, fleet_of, forked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 NAMES = ["a", "b", "c", "d", "e"]
 LOAD = ["-c1M", "-b4K", "-r", "-L", "-W0", "-d1", "--engine=null"]
@@ -150,6 +150,22 @@ def test_an_assessment_by_three_hosts_says_that_its_rates_are_theirs_together(
     assert "Rates are those of 3 hosts together" in done.stdout
     assert "one at a time on each of 3 hosts" in " ".join(done.stdout.split())
     assert not [one for one in tmp_path.rglob("*") if "scratch" in one.name]
+
+
+def _wakes(process: int) -> int:
+    """Return how often the threads of a process have waited for something."""
+    found = Path(f"/proc/{process}/task").glob("*/status")
+    lines = (line for one in found for line in one.read_text().splitlines())
+    return sum(int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt_switches"))
+
+
+def test_who_has_nothing_to_do_hardly_wakes(fleet: Fleet) -> None:
+    # Dask's own monitors wake a host a hundred times a second, which another load there would feel.
+    processes = [fleet.hosts["a"].process.pid or 0, fleet.coordinator.process.pid or 0]
+    before = [_wakes(one) for one in processes]
+    time.sleep(2)
+    wakes = [_wakes(one) - was for one, was in zip(processes, before, strict=True)]
+    assert max(wakes) < 40, wakes
 
 
 @pytest.mark.parametrize("end", ["coordinator", "worker"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from distributed import Scheduler
 
 from fathom.fleet.comm import Accepts, register, security_of
-from fathom.fleet.restricted import NoWebServer, restricted
+from fathom.fleet.restricted import QuietNode, restricted
 
 if TYPE_CHECKING:
     from fathom.fleet.certificates import Identity
@@ -26,7 +26,7 @@ _REQUESTS = {
 _STREAM = ("keep-alive", "worker-status-change", "log-event")
 
 
-class Coordinator(NoWebServer, Scheduler):
+class Coordinator(QuietNode, Scheduler):
     """Knows which hosts there are. It runs no function of anybody."""
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Dask's.

@@ -17,7 +17,7 @@ from distributed import Worker
 from fathom._fathom import version
 from fathom.fleet.comm import Accepts, peer_at, register, security_of
 from fathom.fleet.identity import machine_id
-from fathom.fleet.restricted import NoWebServer, restricted
+from fathom.fleet.restricted import QuietNode, restricted
 from fathom.fleet.wire import HOST_REQUESTS, LEASE_S, LOST_AFTER_S, POLL_S
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Session:
             await self.process.wait()
 
 
-class Member(NoWebServer, Worker):
+class Member(QuietNode, Worker):
     """A host. It answers ``HOST_REQUESTS``, and runs no function of anybody."""
 
     def __init__(self, coordinator: str, **given: Any) -> None:  # noqa: ANN401 - Dask's.

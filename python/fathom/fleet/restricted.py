@@ -15,17 +15,31 @@ if TYPE_CHECKING:
 
     from fathom.fleet.roles import Role
 
-__all__ = ["NoWebServer", "quiet_logs", "restricted"]
+__all__ = ["QuietNode", "quiet_logs", "restricted"]
+
+# That a host is there, and that one is not any more.
+_NEEDED = ("heartbeat", "keep-alive", "worker-ttl")
 
 
-class NoWebServer:
-    """Leaves out the web server of Dask's nodes, which has no encryption and no certificates."""
+class QuietNode:
+    """Leaves out of Dask's nodes what a fleet does not use.
+
+    Their web server has no encryption and no certificates. Their monitors wake up a hundred times a
+    second, on a host that measures, to look for tasks, disks and open files.
+    """
 
     http_application: Any
+    periodic_callbacks: dict[str, Any]
 
     def start_http_server(self, *_given: object, **_named: object) -> None:
         """Start none."""
         self.http_application = _NoApplication()
+
+    def start_periodic_callbacks(self) -> None:
+        """Start those that a fleet needs."""
+        kept = {name: one for name, one in self.periodic_callbacks.items() if name in _NEEDED}
+        self.periodic_callbacks = kept
+        super().start_periodic_callbacks()  # type: ignore[misc] # Dask's.
 
 
 class _NoApplication(RuleRouter):
