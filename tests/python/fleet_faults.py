@@ -35,7 +35,7 @@ from fathom.fleet.address import FleetAddress
 from fathom.fleet.runner import FleetRunner
 from fathom.fleet.showing import shown_hosts
 from fathom.store import Store
-from fleet_hosts import Fleet, Running, fleet_of, forked, start
+from fleet_hosts import Fleet, Running, Spawned, fleet_of, forked, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -339,27 +339,6 @@ def _next_works(now: Round) -> None:
         raise Fault(f"the next command fails: {done.log.read_text()[-600:]}")
 
 
-class _Spawned:
-    """A process that was started and not forked, with the same ways to look at it."""
-
-    def __init__(self, words: Sequence[str], log: Path, more: dict[str, str]) -> None:
-        with log.open("wb") as out:
-            self._process = subprocess.Popen(
-                words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=os.environ | more
-            )
-        self.pid = self._process.pid
-
-    def is_alive(self) -> bool:
-        return self._process.poll() is None
-
-    def join(self, timeout_s: float | None = None) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout_s)
-
-    def kill(self) -> None:
-        self._process.kill()
-
-
 def clock_library() -> Path | None:
     """Return what sets the clock of a process; None if it is not installed."""
     return next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
@@ -386,7 +365,7 @@ def _with_clock(fleet: Fleet) -> None:
     ]  # fmt: skip
     fleet.hosts[BROKEN].end()
     log = fleet.folder / f"host-{BROKEN}"
-    process: Any = _Spawned(words, log, more)
+    process = Spawned(words, log, more)
     fleet.hosts[BROKEN] = Running(process, log)
     fleet.hosts[BROKEN].wait_for("has joined")
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from fathom.fleet.certificates import make_certificates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
 _START_S = 60.0
@@ -47,7 +47,7 @@ _LOADED = (
 class Running:
     """A process of the fleet, and where its words go."""
 
-    process: ForkServerProcess
+    process: ForkServerProcess | Spawned
     log: Path
 
     def wait_for(self, words: str) -> None:
@@ -72,6 +72,36 @@ class Running:
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
+
+
+class Spawned:
+    """A process that was started and not forked, with the same ways to look at it."""
+
+    def __init__(self, words: Sequence[str], log: Path, more: Mapping[str, str]) -> None:
+        """Start it, with these variables beside ours; it writes there."""
+        with log.open("wb") as out:
+            self._process = subprocess.Popen(
+                words, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=os.environ | more
+            )
+        self.pid = self._process.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        """Its exit code, once it has ended."""
+        return self._process.poll()
+
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Wait for its end."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self._process.kill()
 
 
 @dataclass

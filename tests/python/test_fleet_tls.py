@@ -13,6 +13,8 @@ import socket
 import ssl
 import struct
 import subprocess
+import sys
+import tempfile
 import threading
 import time
 from contextlib import closing, contextmanager
@@ -22,23 +24,34 @@ from typing import TYPE_CHECKING, Any
 import fathom
 import msgpack
 import pytest
-from commands import command
+from commands import COMMAND, command
 from fathom.findings import find
 from fathom.fleet.address import FleetAddress
 from fathom.fleet.certificates import certificate_files, make_certificates
 from fathom.fleet.runner import FleetRunner
 from fathom.fleet.showing import shown_hosts
 from fathom.store import Store
-from fleet_hosts import Fleet, answer, answers, client_context, fleet_of, forked, free_port
+from fleet_hosts import (
+    Fleet,
+    Running,
+    Spawned,
+    answer,
+    answers,
+    client_context,
+    fleet_of,
+    forked,
+    free_port,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 NAMES = ["a", "b", "c", "d", "e"]
 LOAD = ["-c1M", "-b4K", "-r", "-L", "-W0", "-d1", "--engine=null"]
 LONG = [*LOAD[:-2], "-d600", "--engine=null"]
 # How right a skew is, and in how many starts at most that is to be seen.
 _RIGHT_NS, _WRONG_NS, _STARTS = 200_000, 100_000_000, 12
+_NOBODY = 65534
 _HANDSHAKE = {"compression": None, "python": [3, 11], "pickle-protocol": 4}
 
 
@@ -109,7 +122,7 @@ def test_a_fleet_with_certificates_measures(fleet: Fleet, tmp_path: Path) -> Non
 
 _VERBS = {
     "sweep": ("--depth=1,2", "--duration=1s", "--warm-up=0"),
-    "tune": ("--depth=1..2", "--threads=1", "--duration=1s", "--warm-up=0"),
+    "tune": ("--depth=1..2", "--threads=1", "--longest=1s"),
     "repeat": ("--pilot=3", "--most=3", "-d1", "-W0"),
     "compare": ("--pilot=3", "--most=3", "--run", "-o1", "-o2", "-d1", "-W0"),
 }
@@ -145,11 +158,12 @@ def test_an_assessment_by_three_hosts_says_that_its_rates_are_theirs_together(
 ) -> None:
     own = ["--fleet", fleet.address, "--tls", str(fleet.tls), "--hosts", "a,b,c"]
     store = f"--store={tmp_path}/store.sqlite"
-    done = command("assess", *own, store, "--time=10s", "--size=64M", tmp_path)
+    # What is there is only read, which takes half of the time that a scratch file takes.
+    (tmp_path / "x.dat").write_bytes(os.urandom(1 << 20) * 64)
+    done = command("assess", *own, store, "--time=10s", tmp_path / "x.dat")
     assert done.returncode == 0, done.stderr
     assert "Rates are those of 3 hosts together" in done.stdout
     assert "one at a time on each of 3 hosts" in " ".join(done.stdout.split())
-    assert not [one for one in tmp_path.rglob("*") if "scratch" in one.name]
 
 
 def _wakes(process: int) -> int:
@@ -222,6 +236,69 @@ class _Boom:
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return (os.mkdir, (str(self.path),))
+
+
+# A Python in a home that is closed to others stays where it is, and that home becomes another one.
+_OPEN_PYTHON = f"""set -e
+prefix=$1
+shift
+case $prefix in /root/*)
+    mkdir "$0"
+    mount --bind "$prefix" "$0"
+    mount -t tmpfs -o mode=755 fathom /root
+    mkdir -p "$prefix"
+    mount --bind "$0" "$prefix"
+esac
+user="--reuid={_NOBODY} --regid={_NOBODY} --clear-groups"
+exec setpriv $user --inh-caps=-all --bounding-set=-all "$@"
+"""
+
+
+@contextmanager
+def _without_privileges(fleet: Fleet, name: str) -> Iterator[Path]:
+    """Let a host join as an account that may do nothing, and give a folder of that account."""
+    fleet.hosts[name].end()
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home)
+        shutil.copytree(fleet.tls, folder / "tls", ignore=_all_but(f"worker-{name}.", "ca.pem"))
+        for one in (folder, *folder.rglob("*")):
+            os.chown(one, _NOBODY, _NOBODY)
+        place = fleet.places[name]
+        words = [
+            *(shutil.which("ip") or "ip", "netns", "exec", str(place.space), "sh", "-c"),
+            *(_OPEN_PYTHON, folder / "python", sys.base_prefix, *COMMAND, "fleet", "join"),
+            *("--tls", folder / "tls", "--host", name, "--listen", place.address, fleet.address),
+        ]
+        log = fleet.folder / f"host-{name}"
+        started = Spawned([*map(str, words)], log, {"HOME": home, "PYTHONUNBUFFERED": "1"})
+        fleet.hosts[name] = Running(started, log)
+        try:
+            fleet.hosts[name].wait_for("has joined")
+            yield folder
+        finally:
+            fleet.join_again(name)
+
+
+def _all_but(*kept: str) -> Callable[[str, list[str]], list[str]]:
+    return lambda _folder, names: [one for one in names if not one.startswith(kept)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to have less")
+def test_a_host_without_privileges_measures_what_its_account_may_open(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.dat"
+    secret.write_bytes(os.urandom(1 << 20))
+    with (
+        _without_privileges(fleet, "c") as own,
+        closing(FleetRunner(None, _address(fleet, hosts=("a", "c")))) as runner,
+    ):
+        found = runner.measure([*LOAD[:-1], f"{own}/{{host}}.dat"]).result
+        assert [one["name"] for one in found.raw["hosts"]] == ["a", "c"]
+        assert min(one["read"]["ios"] for one in _rows(found.raw)) > 0
+        assert (own / "c.dat").stat().st_uid == _NOBODY
+        with pytest.raises(fathom.FathomError, match=r"host 'c': .*Permission denied"):
+            runner.measure([*LOAD[1:-1], str(secret)])
 
 
 @pytest.mark.parametrize("end", ["coordinator", "worker"])

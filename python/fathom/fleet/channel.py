@@ -56,6 +56,8 @@ class Channel:
         found = await self._comm.read()
         if isinstance(found, dict) and found.get("status") == "uncaught-error":
             raise ValueError(f"it refuses {request}")
+        if isinstance(found, dict) and "failed" in found:
+            raise ValueError(f"it cannot do {request}: {found['failed']}")
         return found
 
     def close(self) -> None:

@@ -21,6 +21,8 @@ from fathom.fleet.restricted import QuietNode, restricted
 from fathom.fleet.wire import HOST_REQUESTS, LEASE_S, LOST_AFTER_S, POLL_S
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from fathom.fleet.certificates import Identity
 
 __all__ = ["Member", "member_of"]
@@ -114,7 +116,10 @@ class Member(QuietNode, Worker):
             validate=False,
             **given,
         )
-        own = {name: getattr(self, name.replace("fathom_", "_do_")) for name in HOST_REQUESTS}
+        own = {
+            name: _in_words(getattr(self, name.replace("fathom_", "_do_")))
+            for name in HOST_REQUESTS
+        }
         allowed: Any = dict.fromkeys(HOST_REQUESTS, ("client",))
         self.handlers = restricted(
             {**self.handlers, **own},
@@ -226,6 +231,21 @@ class Member(QuietNode, Worker):
         if self._session is session:
             self._session = None
             self._free.set()
+
+
+def _in_words(do: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+    """Answer with what went wrong, in words; Dask would send the error itself, as a pickle."""
+
+    async def answered(comm: object, **asked: object) -> object:
+        try:
+            return await do(comm, **asked)
+        except OSError as error:
+            what = f": {error.filename}" if error.filename else ""
+            return {"failed": f"{error.strerror or error}{what}"}
+        except Exception as error:  # noqa: BLE001 - Whatever it is, the client should know.
+            return {"failed": f"{type(error).__name__}: {error}"}
+
+    return answered
 
 
 def member_of(coordinator: str, identity: Identity, name: str, listen: str | None = None) -> Member:
