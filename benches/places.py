@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,7 +148,17 @@ def zram() -> Iterator[str]:
         yield device
     finally:
         if mine:
-            (folder / "reset").write_text("1")
+            _reset(folder / "reset")
+
+
+def _reset(reset: Path) -> None:
+    """Give its memory back; who just looks at all devices may have it open for a moment."""
+    for _ in range(40):
+        with suppress(OSError):
+            reset.write_text("1")
+            return
+        time.sleep(0.25)
+    sys.stderr.write(f"{reset}: it is in use and keeps its memory\n")
 
 
 def _fill_device(device: str) -> None:
