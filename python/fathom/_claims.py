@@ -56,12 +56,13 @@ WEAKENING = (
     "not-steady",
     "burst-credits",
     "provisioned-limit",
+    "host-lost",
 )
-"""Findings which say that the numbers may differ another time, or are a limit's."""
+"""Findings which say that the numbers may differ another time, or are a limit's, or lack a host."""
 
 MARKS = {
     **dict(zip(FORBIDDING, "ABCDEFGH", strict=True)),
-    **dict(zip(WEAKENING, "abcdefghijkl", strict=True)),
+    **dict(zip(WEAKENING, "abcdefghijklm", strict=True)),
 }
 """A letter for each rule, the same in all tables: a capital where it forbids a judgement."""
 

@@ -224,6 +224,7 @@ def test_the_verbs_measure_with_a_fleet(tmp_path: Path) -> None:
                    "--warm-up", "0", *load)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "2 cells: 2 measured" in done.stdout
+    assert "Rates are those of the 2 hosts of the fleet together" in done.stdout
     with Store(tmp_path / "store.sqlite") as opened:
         runs = [opened.runs.get(number).result.raw for number in (1, 2, 3)]
         assert all(len(one["hosts"]) == 2 for one in runs)
@@ -267,6 +268,8 @@ def test_each_host_fills_a_file_of_its_own_and_what_they_share_is_made_once(
         (["--fleet", "a:1"], "--tls DIR"),
         (["--fleet", "127.0.0.1:1", "--tls", "."], "fathom fleet certificates"),
         (["--fleet", "local:2", "--hosts", "x"], "'x' is not in the fleet"),
+        (["--fleet", "local:2", "--hosts", ""], "leave --hosts out for all"),
+        (["--fleet", "local:2", "--hosts", "local-1,"], "leave --hosts out for all"),
         (["--hosts", "x"], "belongs to a fleet"),
     ],
 )

@@ -47,6 +47,14 @@ def test_a_fleet_is_one_word_of_a_plan_and_back(fleet: FleetAddress) -> None:
     assert FleetAddress.from_runner(fleet.runner_name()) == fleet
 
 
+def test_options_name_a_fleet_as_it_was_named_where_a_store_does_not_lead_there_alone() -> None:
+    fleet = FleetAddress("a:1", "my tls", ("x", "y"), overlap=True, on_host_loss="continue")
+    asked = ["--fleet", "a:1", "--tls", "my tls", "--hosts", "x,y", "--overlap"]
+    assert fleet.words() == [*asked, "--on-host-loss=continue"]
+    assert FleetAddress("a:1", "tls").words() == ["--fleet", "a:1", "--tls", "tls"]
+    assert FleetAddress("local:2").words() == []
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -484,6 +484,29 @@ def _back(fleet: Fleet, lost: list[str]) -> None:
         fleet.places["e"].mend()
 
 
+def test_a_host_whose_measuring_process_is_gone_is_let_go_at_once(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    # Its own client was told that it is used, by that client, until the lease was over.
+    words = [*LOAD[:-2], "-d2", "--engine=null", f"{tmp_path}/{{host}}.dat"]
+    killed: list[int] = []
+
+    def on_event(name: str, _fields: dict[str, Any]) -> None:
+        if name == "live" and not killed:
+            killed.append(runner.measuring_pids()["b"])
+            os.kill(killed[0], signal.SIGKILL)
+
+    address = FleetAddress(fleet.address, str(fleet.tls), ("a", "b"), on_host_loss="continue")
+    runner = FleetRunner(None, address, on_event=on_event)
+    with closing(runner):
+        lost = [one["lost"] for one in runner.measure(words).result.raw["hosts"]]
+        assert lost[0] is None
+        assert "its measuring process ended" in lost[1]
+        again = runner.measure(words).result.raw["hosts"]
+        assert [one["lost"] for one in again] == [None, None]
+    assert {one.state for one in shown_hosts(_address(fleet))} == {"free"}
+
+
 def test_what_is_killed_stopped_or_cut_off_is_seen_and_nothing_is_held_up(
     fleet: Fleet, tmp_path: Path
 ) -> None:

@@ -191,6 +191,7 @@ fn run_job(
 /// One result of several that were measured together, all as JSON. With each text stands the name that its
 /// host has in the whole, or none, and by how many nanoseconds the clock of that host is ahead.
 #[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 hands over owned values")]
 fn merge_results(py: Python<'_>, parts: Vec<Part>, tolerance: f64) -> PyResult<String> {
     py.detach(|| {
         let merged = RunResult::merge_within(results_of(&parts)?, tolerance);

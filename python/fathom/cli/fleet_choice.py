@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -12,7 +13,7 @@ from fathom.fleet.address import FleetAddress
 if TYPE_CHECKING:
     from typer.core import TyperOption
 
-__all__ = ["chosen_fleet", "fleet_options"]
+__all__ = ["chosen_fleet", "fleet_options", "resumed_by", "tell_fleet"]
 
 _given: dict[str, Any] = {}
 
@@ -72,6 +73,22 @@ def fleet_options(*, splits: bool = True) -> list[TyperOption]:
     return found
 
 
+def resumed_by(verb: str, which: str = "last") -> str:
+    """Return the command that goes on with an experiment, and names its fleet as it was named."""
+    fleet = chosen_fleet()
+    return shlex.join(["fathom", verb, "--resume", which, *(fleet.words() if fleet else [])])
+
+
+def tell_fleet() -> None:
+    """Say whose rates are shown, where a fleet measured them."""
+    if (fleet := chosen_fleet()) is not None:
+        many = f"the {fleet.local_hosts} hosts" if fleet.local_hosts else "all hosts"
+        typer.echo(
+            f"Rates are those of {many} of the fleet together; each has the threads and depth "
+            "that are named."
+        )
+
+
 def chosen_fleet() -> FleetAddress | None:
     """Return the fleet that the command names; None if it names none.
 
@@ -89,7 +106,12 @@ def chosen_fleet() -> FleetAddress | None:
                 f"--{alone[0]} belongs to a fleet: add --fleet ADDRESS"
             )
         return None
-    names = tuple(filter(None, str(_given.get("hosts") or "").split(",")))
+    hosts = _given.get("hosts")
+    names = tuple(one.strip() for one in str(hosts or "").split(",")) if hosts is not None else ()
+    if not all(names):
+        raise fathom.InvalidRequestError(
+            f"--hosts {hosts!r} leaves a name empty: name the hosts, or leave --hosts out for all"
+        )
     return FleetAddress(
         address,
         _given.get("tls"),

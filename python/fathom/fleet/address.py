@@ -102,6 +102,15 @@ class FleetAddress:
         """Whether a store alone must not lead there: it would connect to another machine."""
         return self.local_hosts == 0
 
+    def words(self) -> list[str]:
+        """Return the options that name it; none where a store may lead there alone."""
+        if not self.needs_consent:
+            return []
+        found = ["--fleet", self.address, *(["--tls", self.tls] if self.tls else [])]
+        found += ["--hosts", ",".join(self.hosts)] if self.hosts else []
+        found += ["--overlap"] if self.overlap else []
+        return found + (["--on-host-loss=continue"] if self.on_host_loss == "continue" else [])
+
     def runner_name(self) -> str:
         """Return it as the name of a runner, which ``from_runner`` reads."""
         asked = {

@@ -187,7 +187,8 @@ class HostLink:
         if follower is not None:
             follower.cancel()
         session, self._session = self._session, ""
-        if session and self.lost is None:
+        if session:
+            # Of a lost host perhaps only the process that measured is gone: it is let go as well.
             try:
                 await self._news.ask("fathom_end", _ANSWER_S, session=session)
             except NoAnswerError:

@@ -15,14 +15,17 @@ __all__ = ["ShownHost", "shown_hosts"]
 
 @dataclass(frozen=True)
 class ShownHost:
-    """A host of a fleet; ``state`` is ``free``, who uses it, or why it does not answer."""
+    """A host of a fleet; ``state`` is ``free``, who uses it, or why it does not answer.
+
+    The clock of one that does not answer is not known.
+    """
 
     name: str
     address: str
     version: str
     kernel: str
-    clock_offset_ns: int
-    clock_uncertainty_ns: int
+    clock_offset_ns: int | None
+    clock_uncertainty_ns: int | None
     state: str
 
 
@@ -42,8 +45,8 @@ def shown_hosts(fleet: FleetAddress) -> list[ShownHost]:
                 address=one.address.partition("://")[2],
                 version=one.hello.get("version", ""),
                 kernel=one.hello.get("kernel", ""),
-                clock_offset_ns=one.clock.offset_ns,
-                clock_uncertainty_ns=one.clock.uncertainty_ns,
+                clock_offset_ns=None if one.lost else one.clock.offset_ns,
+                clock_uncertainty_ns=None if one.lost else one.clock.uncertainty_ns,
                 state=one.lost or _use(one.hello.get("busy", "")),
             )
             for one in session.hosts

@@ -20,6 +20,7 @@ from fathom.cli.commands._resumed import (
 from fathom.cli.commands._workload_argument import single_step
 from fathom.cli.common import chosen_runner, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.comparison import judge, show_comparison
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.experiments import compare as comparing
@@ -65,7 +66,7 @@ def interleaved(wish: Turns, where: str | None) -> None:
             found = _found(store, wish, plan)
             _show(store, found, as_json=wish.as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
-        typer.echo("The runs that are done are saved: fathom compare --resume last", err=True)
+        typer.echo(f"The runs that are done are saved: {resumed_by('compare')}", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
@@ -164,6 +165,7 @@ def _show(store: Store, found: TurnsComparison, *, as_json: bool) -> None:
         typer.echo("There are fewer than 2 pairs of runs: nothing can be compared.")
     else:
         typer.echo(f"{pairs} pairs of runs")
+        tell_fleet()
         show_comparison(found.comparison)
         if not found.is_precise and found.failure is None:
             typer.echo("The change is known less well than requested: allow more pairs (--most).")

@@ -21,7 +21,7 @@ from fathom.cli.commands._resumed import (
 )
 from fathom.cli.common import DryRunOption, JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
-from fathom.cli.fleet_choice import chosen_fleet
+from fathom.cli.fleet_choice import chosen_fleet, resumed_by
 from fathom.cli.views.assess import failure_words, show_assessment, show_foreseen
 from fathom.cli.views.experiment_line import left_words
 from fathom.cli.views.heartbeat import heartbeat
@@ -160,6 +160,8 @@ def show_plan_of(wish: Wish) -> None:
         wish.names, wish.effort, writes=wish.writes, steady_seconds=wish.steady
     )
     show_foreseen(found, as_json=wish.as_json)
+    if chosen_fleet() is not None and not wish.as_json:
+        typer.echo("All hosts of the fleet do so together, each with a scratch file of its own.")
 
 
 def _show(store: Store, found: Assessment, beside: Mapping[str, object], *, as_json: bool) -> None:
@@ -247,13 +249,13 @@ def assess_and_end(run: Callable[[], Assessment | None]) -> None:
         found = run()
     except KeyboardInterrupt as interruption:
         fail(
-            f"{interruption}; what was done is saved: fathom assess --resume last",
+            f"{interruption}; what was done is saved: {resumed_by('assess')}",
             exit_code(interruption),
         )
     except fathom.FathomError as error:
         fail(error, exit_code(error))
     if found is not None and found.failures:
-        again = f"try it again with: fathom assess --resume e{found.experiment_id}"
+        again = f"try it again with: {resumed_by('assess', f'e{found.experiment_id}')}"
         fail(f"{failure_words(found)}; {again}", EXIT_FAILED)
 
 

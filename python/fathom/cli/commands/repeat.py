@@ -27,6 +27,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.progress import live_progress
 from fathom.cli.views.runs import console, text_table
 from fathom.units import clock_words
@@ -99,7 +100,7 @@ def repeat(  # noqa: PLR0913 - Each is an option of the command.
             found = _repeated(opened, experiment_id, permission, as_json=as_json)
             _show(opened, found, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
-        typer.echo("The runs that are done are saved: fathom repeat --resume last", err=True)
+        typer.echo(f"The runs that are done are saved: {resumed_by('repeat')}", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
@@ -178,6 +179,7 @@ def _show(store: Store, found: Repetition, *, as_json: bool) -> None:
     columns = ("", "value>", "interval>", "+/- %>", "median>", "CoV %>", "drift %>")
     rows = [_row(name, one) for name, one in found.metrics.items()]
     if rows:
+        tell_fleet()
         console().print(
             text_table(f"{len(found.run_ids)} runs", columns, rows, spare=("median", "CoV %"))
         )

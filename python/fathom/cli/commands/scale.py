@@ -19,7 +19,7 @@ from fathom.cli.commands._resumed import (
 )
 from fathom.cli.common import JsonOption, StoreOption, exit_code, fail, opened_store
 from fathom.cli.exit_codes import EXIT_FAILED
-from fathom.cli.fleet_choice import chosen_fleet
+from fathom.cli.fleet_choice import chosen_fleet, resumed_by
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.runs import console, text_table
 from fathom.units import NS_PER_MS
@@ -63,7 +63,7 @@ def scale(  # noqa: PLR0913 - Each is an option of the command.
             with opened_store(store) as opened:
                 found, name = _begun(opened, words, permission, label, quiet=as_json), opened.name
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
-        typer.echo("The runs that are done are saved: fathom scale --resume last", err=True)
+        typer.echo(f"The runs that are done are saved: {resumed_by('scale')}", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))

@@ -27,6 +27,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED
+from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.sweep import show_forecast, show_sweep
 from fathom.experiments import sweep as sweeps
@@ -128,7 +129,7 @@ def sweep(  # noqa: PLR0913 - Each is an option of the command.
         with opened_store(store) as opened:
             _begin(opened, (plan, forecast), label or "", permission, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
-        typer.echo("The cells that are done are saved: fathom sweep --resume last", err=True)
+        typer.echo(f"The cells that are done are saved: {resumed_by('sweep')}", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
@@ -175,9 +176,10 @@ def _end(store: Store, found: Sweep, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(asdict(found), indent=2))
     else:
+        tell_fleet()
         show_sweep(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.count("failed"):
         failed = found.count("failed")
-        again = f"try them again with: fathom sweep --resume e{found.experiment_id}"
+        again = f"try them again with: {resumed_by('sweep', f'e{found.experiment_id}')}"
         fail(f"{failed} of {len(found.cells)} cells failed; {again}", EXIT_FAILED)

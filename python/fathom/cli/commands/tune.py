@@ -28,6 +28,7 @@ from fathom.cli.common import (
     opened_store,
 )
 from fathom.cli.exit_codes import EXIT_FAILED, EXIT_INVALID
+from fathom.cli.fleet_choice import resumed_by, tell_fleet
 from fathom.cli.views.experiment_line import experiment_line
 from fathom.cli.views.tune import show_tune, show_tune_forecast
 from fathom.experiments import tune as tuning
@@ -111,7 +112,7 @@ def tune(  # noqa: PLR0913 - Each is an option of the command.
         with opened_store(store) as opened:
             _begin(opened, plan, label or "", permission, as_json=as_json)
     except (fathom.RunInterrupted, fathom.ExperimentInterrupted) as interruption:
-        typer.echo("The runs that are done are saved: fathom tune --resume last", err=True)
+        typer.echo(f"The runs that are done are saved: {resumed_by('tune')}", err=True)
         fail(interruption, exit_code(interruption))
     except fathom.FathomError as error:
         fail(error, exit_code(error))
@@ -152,6 +153,7 @@ def _end(store: Store, found: Tuning, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found.as_dict(), indent=2))
     else:
+        tell_fleet()
         show_tune(found)
         typer.echo(f"Saved as experiment e{found.experiment_id} in {store.name}")
     if found.threads is None:

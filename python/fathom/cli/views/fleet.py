@@ -24,8 +24,10 @@ def hosts_table(hosts: Sequence[ShownHost]) -> WholeTable:
             one.name,
             one.version,
             one.kernel,
-            f"{one.clock_offset_ns / NS_PER_MS:+.3f}",
-            f"{one.clock_uncertainty_ns / NS_PER_MS:.3f}",
+            "-" if one.clock_offset_ns is None else f"{one.clock_offset_ns / NS_PER_MS:+.3f}",
+            "-"
+            if one.clock_uncertainty_ns is None
+            else f"{one.clock_uncertainty_ns / NS_PER_MS:.3f}",
             one.state,
             one.address,
         ]

@@ -108,6 +108,12 @@ def show_result(result: Result) -> None:
         terminal.print(_hosts_table(hosts))
         if words := overlap_sentence(result):
             terminal.print(plain_text(words), soft_wrap=True)
+        if lost := [one for one in hosts if one.lost is not None]:
+            sentences = plain_text(
+                f" {len(hosts) - len(lost)} of {len(hosts)} hosts are in the figures: "
+                + "; ".join(f"host {one.name} was lost, {one.lost}" for one in lost)
+            )
+            terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
         sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")
