@@ -319,3 +319,13 @@ def test_the_documentation_lists_the_rules() -> None:
     assert len(set(names)) == len(names) == len(FIRES)
     places = [rule.place for rule in RULES]
     assert places == sorted(set(places))
+
+
+def test_a_scratch_file_that_was_made_again_is_the_same_target() -> None:
+    # A resumed assessment gave each finding twice.
+    results = [fabricated(size=GIB // 4) for _ in range(2)]
+    for number, one in enumerate(results):
+        one.raw["time_spans"][0]["targets"][0]["path"] = f"/data/.fathom-{number}/scratch.dat"
+    assert len([one for one in find(results) if one.rule == "working-set-small"]) == 2
+    (found,) = [one for one in find(results, target="/data") if one.rule == "working-set-small"]
+    assert (found.target, found.judged_count) == ("/data", 2)

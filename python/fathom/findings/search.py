@@ -29,27 +29,36 @@ def find(
     run_ids: Iterable[int | None] = (),
     *,
     rules: Sequence[Rule] = RULES,
+    target: str | None = None,
 ) -> list[Finding]:
     """Return the findings of results of any targets; those of several targets are left out.
 
     Of each target a rule gives one finding at most. ``run_ids`` are those of the results. ``rules``
     are Fathom's, or those of your own: ``(*RULES, mine)``.
 
+    Where all are of one ``target`` of this name, its paths do not count: a scratch file that was
+    made again has another one.
+
     Imported results are left out, too: what was requested of them is not known.
 
     Asks this machine for its memory, and for the array that a target lies on.
     """
     targets: dict[str, list[Observed]] = {}
+    paths: dict[str, str] = {}
     for result, run_id in zip(results, chain(run_ids, repeat(None)), strict=False):
         observed = observe(result, run_id)
         if observed is not None:
             path = result.raw["time_spans"][0]["targets"][0]["path"]
-            targets.setdefault(path, []).append(observed)
+            name = path if target is None else target
+            targets.setdefault(name, []).append(observed)
+            paths[name] = path
     memory = memory_bytes()
     return [
         finding
-        for path, observed_ones in targets.items()
-        for finding in apply(TargetEvidence(path, observed_ones, memory, raid_level(path)), rules)
+        for name, observed_ones in targets.items()
+        for finding in apply(
+            TargetEvidence(name, observed_ones, memory, raid_level(paths[name])), rules
+        )
     ]
 
 

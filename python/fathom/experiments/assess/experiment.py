@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathom._addresses import is_address
@@ -264,5 +264,5 @@ def _judged(plan: TargetCells, *, interrupted: bool) -> TargetAssessment:
         if one.result is not None and (one.cell.for_findings or not plan.target.is_direct)
     ]
     results, run_ids = [one for one, _ in telling], [run_id for _, run_id in telling]
-    findings = [replace(one, target=plan.target.name) for one in find(results, run_ids)]
+    findings = find(results, run_ids, target=plan.target.name)
     return TargetAssessment(plan, verdict_of(plan, findings, interrupted=interrupted), findings)

@@ -124,6 +124,8 @@ pub struct NetBackend<'a> {
     waiter: Waiter,
     /// How many requests were made since something was last sent.
     unsent: usize,
+    /// How I/Os failed on a connection that was lost since the last look at what is done.
+    just_lost: Option<i32>,
     is_lost: bool,
     /// The run is to end.
     stop: &'a AtomicBool,
@@ -143,7 +145,17 @@ impl<'a> NetBackend<'a> {
         let mut all = targets.iter().flat_map(|target| &target.connections);
         let next_look_ns = if all.any(Lasting::is_made_again) { 0 } else { u64::MAX };
         let waiter = Waiter::default();
-        Self { targets, lent, done, waiter, unsent: 0, is_lost: false, stop, next_look_ns }
+        Self {
+            targets,
+            lent,
+            done,
+            waiter,
+            unsent: 0,
+            just_lost: None,
+            is_lost: false,
+            stop,
+            next_look_ns,
+        }
     }
 
     /// All that have something in flight.
@@ -181,6 +193,7 @@ impl<'a> NetBackend<'a> {
             self.look_for_hosts();
         }
         self.exchange();
+        self.just_lost = None;
         for one in self.done.drain(..) {
             self.lent.transfers[one.tag as usize] = None;
             self.is_lost |= one.result < 0;
@@ -188,6 +201,17 @@ impl<'a> NetBackend<'a> {
         }
         if self.is_lost {
             self.pause_if_lost();
+        }
+    }
+
+    /// Looks whether an exchange between two looks at what is done has lost a connection.
+    #[inline]
+    fn look_for_loss(&mut self) {
+        if self.done.iter().any(|one| one.result < 0) {
+            let mut all = self.targets.iter().flat_map(|target| &target.connections);
+            if all.any(Lasting::is_over) {
+                self.just_lost = self.done.iter().map(|one| one.result).rfind(|result| *result < 0);
+            }
         }
     }
 
@@ -233,10 +257,17 @@ impl Backend for NetBackend<'_> {
         let target = &mut self.targets[transfer.file as usize];
         // A slot stays with its connection, so that each of them has its share of what is outstanding.
         let index = slot % target.connections.len();
-        target.connections[index].submit(self.lent.request_of(transfer));
+        let connection = &mut target.connections[index];
+        if let Some(errno) = self.just_lost.filter(|_| connection.is_over()) {
+            // Nobody could know yet: it was as good as in flight with those that were.
+            self.done.push(Done { tag: transfer.slot, result: errno });
+            return;
+        }
+        connection.submit(self.lent.request_of(transfer));
         self.unsent += 1;
         if self.unsent >= MOST_UNSENT {
             self.exchange();
+            self.look_for_loss();
         }
     }
 
