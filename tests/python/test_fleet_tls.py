@@ -350,6 +350,17 @@ def test_certificates_are_kept_from_others_and_hosts_are_added_to_them(tmp_path:
     assert certificate_files(tmp_path / "tls", "worker", "b").key.exists()
     with pytest.raises(fathom.InvalidRequestError, match="several hosts"):
         certificate_files(tmp_path / "tls", "worker")
+    # A key that others may read is as good as theirs.
+    key = certificate_files(tmp_path / "tls", "client", "a").key
+    key.chmod(0o640)
+    with pytest.raises(fathom.FathomError, match=r"client-a\.key may be read by others: chmod 600"):
+        certificate_files(tmp_path / "tls", "client", "a")
+    key.chmod(0o600)
+    key.with_suffix(".pem").write_text("nonsense")
+    with pytest.raises(
+        fathom.FathomError, match=r"ca.pem, client-a.pem, client-a.key in .* are no"
+    ):
+        certificate_files(tmp_path / "tls", "client", "a")
     for wrong in ("", "a b", "../x", "-x"):
         with pytest.raises(fathom.InvalidRequestError):
             make_certificates(tmp_path / "tls", [wrong])

@@ -6,6 +6,8 @@ import datetime as dt
 import ipaddress
 import os
 import re
+import shlex
+import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
@@ -104,7 +106,8 @@ def certificate_files(folder: Path, role: Role, host: str | None = None) -> Iden
     Raises
     ------
     FathomError
-        If they are not there; it says what to do.
+        If they are not there, are no certificate and key that belong together, or others may read
+        the key; it says what to do.
 
     """
     if host is None:
@@ -125,7 +128,24 @@ def certificate_files(folder: Path, role: Role, host: str | None = None) -> Iden
                 f"{file} {why}: fathom fleet certificates makes certificates, and each host needs "
                 f"ca.pem and the two files of its role"
             )
+    _must_be_kept(files.key)
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_verify_locations(files.authority)
+        context.load_cert_chain(files.certificate, files.key)
+    except ssl.SSLError as error:
+        names = ", ".join(one.name for one in files)
+        raise FathomError(
+            f"{names} in {folder} are no certificates with their key ({error.reason or error}): "
+            "copy them again, or make others (fathom fleet certificates)"
+        ) from error
     return files
+
+
+def _must_be_kept(key: Path) -> None:
+    """Refuse a key that others may read: whoever has it is taken for this host."""
+    if key.stat().st_mode & 0o077:
+        raise FathomError(f"{key} may be read by others: chmod 600 {shlex.quote(str(key))}")
 
 
 def _file_name(host: str) -> str:

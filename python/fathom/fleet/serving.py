@@ -86,6 +86,8 @@ async def serve_host(
         except (OSError, ValueError, RuntimeError, TimeoutError) as error:
             if is_first:
                 words = error.__cause__ or error
+                if "name taken" in str(words):
+                    words = FathomError("a host of this name is in the fleet already")
                 raise FathomError(
                     f"host {name} cannot join {coordinator}: {words or type(words).__name__}"
                 ) from error
