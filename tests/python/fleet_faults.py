@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,10 +79,9 @@ def drive(address: str, tls: str, store: str, folder: str, words: list[str]) -> 
         with Store(store) as opened:
             # By name: one that is lost before it could be found is missed, and not left out.
             fleet = FleetAddress(address, tls, tuple(HOSTS))
-            runner = FleetRunner(opened, fleet, on_event=on_event)
-            found = runner.measure(words, show=lambda _result: say(shown=True))
-            say(ended=True, run_id=found.run_id, failure=found.failure)
-            runner.close()
+            with closing(FleetRunner(opened, fleet, on_event=on_event)) as runner:
+                found = runner.measure(words, show=lambda _result: say(shown=True))
+                say(ended=True, run_id=found.run_id, failure=found.failure)
     except Exception as error:  # noqa: BLE001 - Whatever it is, it is shown.
         say(ended=True, run_id=None, failure=f"{type(error).__name__}: {error}")
 
