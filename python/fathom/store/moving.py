@@ -94,16 +94,25 @@ def _kept(file: Path | None) -> Iterator[None]:
     if file is None:
         yield
         return
-    with closing(sqlite3.connect(file, isolation_level=None)) as lock:
+    # Another move may end while this one waits: what is opened then must be there, and be the same.
+    before = file.stat()
+    with closing(_there(file)) as lock:
         lock.execute("BEGIN IMMEDIATE")
+        if not (file.exists() and os.path.samestat(before, file.stat())):
+            raise StoreError(f"{file} was moved or removed meanwhile: nothing was done")
         yield
+
+
+def _there(file: Path) -> sqlite3.Connection:
+    """Open a file that is there, and make none."""
+    return sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, isolation_level=None)
 
 
 def _moved_file(old: Path, new: Path) -> Checked:
     new.parent.mkdir(parents=True, exist_ok=True)
     with _unfinished(new) as unfinished:
         os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with closing(sqlite3.connect(old)) as here, closing(sqlite3.connect(unfinished)) as there:
+        with closing(_there(old)) as here, closing(_there(unfinished)) as there:
             here.backup(there)
             there.commit()
         found = check_store(unfinished)
