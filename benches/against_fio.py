@@ -32,7 +32,7 @@ from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from places import ZRAM
+from places import ZRAM, reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -206,7 +206,7 @@ def on_zram() -> Iterator[str]:
     try:
         yield filled(f"/dev/{ZRAM}")
     finally:
-        (state / "reset").write_text("1")
+        reset(state / "reset")
 
 
 def filled(path: str, size: int = FILE_BYTES) -> str:

@@ -148,17 +148,17 @@ def zram() -> Iterator[str]:
         yield device
     finally:
         if mine:
-            _reset(folder / "reset")
+            reset(folder / "reset")
 
 
-def _reset(reset: Path) -> None:
+def reset(file: Path) -> None:
     """Give its memory back; who just looks at all devices may have it open for a moment."""
     for _ in range(40):
         with suppress(OSError):
-            reset.write_text("1")
+            file.write_text("1")
             return
         time.sleep(0.25)
-    sys.stderr.write(f"{reset}: it is in use and keeps its memory\n")
+    sys.stderr.write(f"{file}: it is in use and keeps its memory\n")
 
 
 def _fill_device(device: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fathom.result import Direction, Result
 
@@ -16,8 +16,10 @@ __all__ = [
     "OUTSIDE_OVERLAP_MOST",
     "HostFigures",
     "host_figures",
+    "lost_sentence",
     "overlap_ns",
     "overlap_sentence",
+    "rates_sentence",
     "together_ns",
 ]
 
@@ -92,6 +94,17 @@ def overlap_ns(result: Result, span: int = 0) -> int | None:
     spans = [part["time_spans"][span] for part in result.raw.get("parts", ())]
     pairs = [(int(one["began_unix_ns"]), int(one["measured_ns"])) for one in spans]
     return together_ns(pairs) if pairs else None
+
+
+def rates_sentence(whose: str) -> str:
+    """Say whose rates are shown, such as those of ``3 hosts``."""
+    return f"Rates are those of {whose} together; each has the threads and depth that are named."
+
+
+def lost_sentence(host: HostFigures, hosts: Sequence[HostFigures]) -> str:
+    """Say of a host that it was lost, and how many of all are left."""
+    left = sum(one.lost is None for one in hosts)
+    return f"Host {host.name} was lost: {host.lost}; {left} of {len(hosts)} hosts are in the sum."
 
 
 def overlap_sentence(result: Result) -> str | None:

@@ -9,6 +9,7 @@ import typer
 
 import fathom
 from fathom.fleet.address import FleetAddress
+from fathom.hosts import rates_sentence
 
 if TYPE_CHECKING:
     from typer.core import TyperOption
@@ -83,10 +84,7 @@ def tell_fleet() -> None:
     """Say whose rates are shown, where a fleet measured them."""
     if (fleet := chosen_fleet()) is not None:
         many = f"the {fleet.local_hosts} hosts" if fleet.local_hosts else "all hosts"
-        typer.echo(
-            f"Rates are those of {many} of the fleet together; each has the threads and depth "
-            "that are named."
-        )
+        typer.echo(rates_sentence(f"{many} of the fleet"))
 
 
 def chosen_fleet() -> FleetAddress | None:

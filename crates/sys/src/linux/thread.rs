@@ -92,22 +92,16 @@ const SHORT_SLICE_NS: u64 = 100_000;
 /// Linux 6.12; earlier ones, and threads of another policy, know nothing of it).
 #[derive(Debug)]
 pub struct ShortSlice {
-    /// The slice that the thread had is given back by the thread itself.
+    /// Another thread could not end it.
     of_this_thread: std::marker::PhantomData<*const ()>,
 }
 
 impl ShortSlice {
-    /// Asks for it.
+    /// Asks for it; at its end the thread has the kernel's own slice.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         set_slice(SHORT_SLICE_NS);
         Self { of_this_thread: std::marker::PhantomData }
-    }
-}
-
-impl Default for ShortSlice {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -147,7 +141,7 @@ mod tests {
             // SAFETY: the call takes integers only; 0 names the calling thread.
             unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 7) };
             let before = attributes()?;
-            let slice = ShortSlice::new();
+            let slice = ShortSlice::begin();
             let within = attributes()?;
             drop(slice);
             Some((before, within, attributes()?))

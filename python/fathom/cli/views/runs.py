@@ -12,7 +12,7 @@ from fathom.cli.views import drawing
 from fathom.cli.views.plain import plain, unguarded
 from fathom.cli.views.stop import stop_sentences
 from fathom.cli.views.whole_table import WholeColumn, WholeTable
-from fathom.hosts import host_figures, overlap_sentence
+from fathom.hosts import host_figures, lost_sentence, overlap_sentence
 from fathom.units import NS_PER_MS
 
 if TYPE_CHECKING:
@@ -108,12 +108,9 @@ def show_result(result: Result) -> None:
         terminal.print(_hosts_table(hosts))
         if words := overlap_sentence(result):
             terminal.print(plain_text(words), soft_wrap=True)
-        if lost := [one for one in hosts if one.lost is not None]:
-            sentences = plain_text(
-                f" {len(hosts) - len(lost)} of {len(hosts)} hosts are in the figures: "
-                + "; ".join(f"host {one.name} was lost, {one.lost}" for one in lost)
-            )
-            terminal.print(plain_text("Warning:", style="bold") + sentences, soft_wrap=True)
+        for host in (one for one in hosts if one.lost is not None):
+            told = plain_text(f" {lost_sentence(host, hosts)}")
+            terminal.print(plain_text("Warning:", style="bold") + told, soft_wrap=True)
     for warning in result.warnings:
         about = f" {warning.target}:" if warning.target else ""
         sentences = plain_text(f"{about} {warning.evidence} {warning.remedy}")

@@ -10,6 +10,7 @@ from fathom._tails import few_words
 from fathom.experiments.assess._steady import POINTS, rounds_of, steady_state
 from fathom.experiments.assess.claim_maker import ClaimMaker
 from fathom.experiments.assess.key_figure import best_cell, best_in_order, value_words
+from fathom.hosts import rates_sentence
 from fathom.stats import find_steadiness
 from fathom.units import NS_PER_MS, time_words
 
@@ -88,7 +89,9 @@ def verdict_of(
     parts = (_latency, _saturation, _sequential, _durable, _oltp, _log, _backup, _threads, _caches)
     claims = [claim for part in parts if (claim := part(made)) is not None]
     claims += _steady(plan, made)
-    sentences = [*_together(plan.target.hosts), *(one.text for one in claims)]
+    sentences = [one.text for one in claims]
+    if hosts := plan.target.hosts:
+        sentences.insert(0, rates_sentence(f"{hosts} hosts"))
     missing = list(dict.fromkeys(one.cell.label for one in plan.cells if one.state == "left_out"))
     if missing:
         sentences.append(
@@ -98,16 +101,6 @@ def verdict_of(
     return Verdict(
         plan.target.name, headline.text, sentences, missing, partial, [headline, *claims]
     )
-
-
-def _together(hosts: int) -> list[str]:
-    """Say whose figures these are, where several hosts measured."""
-    if not hosts:
-        return []
-    words = (
-        f"Rates are those of {hosts} hosts together; each has the threads and depth that are named."
-    )
-    return [words]
 
 
 def _partial(plan: TargetCells, *, interrupted: bool) -> str | None:

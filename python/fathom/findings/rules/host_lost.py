@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fathom.findings.finding import Noticed, Rule
-from fathom.hosts import host_figures
+from fathom.hosts import host_figures, lost_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,7 @@ def _look(evidence: TargetEvidence) -> Iterator[Noticed]:
         lost = [host for host in hosts if host.lost is not None]
         for host in lost:
             yield Noticed(
-                f"Host {host.name} was lost: {host.lost}; {len(hosts) - len(lost)} of {len(hosts)} "
-                "hosts are in the sum.",
+                lost_sentence(host, hosts),
                 "Mend or leave out that host (--hosts), and measure again.",
                 "certain",
                 (one,),

@@ -203,7 +203,7 @@ impl Shared {
     /// CPU then from whoever computes there, such as Python.
     fn begin_at(&self, start_ns: u64) {
         let is_agreed = start_ns.saturating_sub(RealClock.now_ns()) > START_DELAY_NS;
-        let slice = is_agreed.then(ShortSlice::new);
+        let slice = is_agreed.then(ShortSlice::begin);
         RealClock.sleep_until_ns(start_ns);
         self.began.at(RealClock.now_ns());
         drop(slice);
