@@ -16,7 +16,8 @@ pub fn one(text: &str) {
             // A template stands in for a target that is named where the profile is used, and XML 1.0 has
             // no way to write control characters.
             let can_return = |arg: &String| {
-                !arg.starts_with('*') && !arg.contains(|c| matches!(c, '\0'..' ' | '\u{fffe}' | '\u{ffff}'))
+                !arg.starts_with('*')
+                    && !arg.contains(|c| matches!(c, '\0'..' ' | '\u{fffe}' | '\u{ffff}'))
             };
             if args.iter().all(can_return) {
                 let xml = write(request.job.profile());

@@ -30,7 +30,8 @@ pub fn one(data: &[u8]) {
         Err(refusal) => refusal.to_string(),
     };
     // The reader tells how long it should be.
-    let length = refusal.split(" bytes where ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+    let length =
+        refusal.split(" bytes where ").nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
     if let Some(length) = length.filter(|&length: &u64| length <= LENGTH_MAX) {
         file.as_file().set_len(length).expect("lengthened");
         if let Ok(journal) = Journal::open(file.path()) {

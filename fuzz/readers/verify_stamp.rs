@@ -27,14 +27,17 @@ pub fn one(data: &[u8]) {
 
     // The same content, stamped.
     let block_bytes = u32::try_from(block.len()).expect("inputs are small");
-    for (sector, place) in block.chunks_exact_mut(SECTOR_BYTES).zip((offset_bytes..).step_by(SECTOR_BYTES)) {
+    for (sector, place) in
+        block.chunks_exact_mut(SECTOR_BYTES).zip((offset_bytes..).step_by(SECTOR_BYTES))
+    {
         Stamp { target, offset_bytes: place, generation, seed, block_bytes }.write(sector);
     }
     let verdict = check(&ReadBlock { bytes: &block, offset_bytes, legal }, owner);
     assert_eq!(verdict, Verdict::Verified);
 
     // One bit wrong.
-    let bit = u32::from_le_bytes(head[32..36].try_into().expect("four bytes")) as usize % (8 * block.len());
+    let bit = u32::from_le_bytes(head[32..36].try_into().expect("four bytes")) as usize
+        % (8 * block.len());
     block[bit / 8] ^= 1 << (bit % 8);
     let verdict = check(&ReadBlock { bytes: &block, offset_bytes, legal }, owner);
     assert!(matches!(verdict, Verdict::Faulty(_)), "bit {bit}: {verdict:?}");
