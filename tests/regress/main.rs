@@ -4,6 +4,7 @@
 #[expect(dead_code, reason = "the language of plans has more words than these tests need")]
 mod plans;
 
+mod corpus;
 mod latency;
 mod profile;
 mod series;
