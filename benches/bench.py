@@ -2,6 +2,7 @@
 """Measure our own tool beside its peers, interleaved, and judge the ratios.
 
     benches/bench.py [--case NAME ...] [--pairs 5] [--seconds 1] [--json FILE] [--strict]
+                     [--old BINARY]
 
 The peers are fio, and loops of pread and of io_uring without statistics (bare.c). Where a peer has
 several ways that may be its best one, all of them are tried, and the best is the opponent. The two
@@ -9,6 +10,9 @@ then take turns (A B A B ...), so that a change of the machine's speed meets bot
 case is the median of the ratios of all pairs. Latency is measured by us and by fio. CPU time is
 that of getrusage for the whole process with its children and the kernel's workers; the table tells
 how many cores were busy, because workers may run on others than the pinned one.
+
+With --old the opponent of each case is another build of our own tool instead, which must not have
+been faster by more than 2 %: what a change of the code costs.
 
 A case that cannot run says why and is skipped. The exit code is 1 if a tool fails; with --strict
 also if a limit is broken or a case is skipped.
@@ -23,11 +27,11 @@ import statistics
 import subprocess
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cases import CASES, Case, Setting
+from cases import CASES, Case, Duel, Setting
 from legs import Leg, LegError, Tool, run
 from network_cases import NETWORK_CASES
 from places import MissingError, Places, fio_binary, zram_state
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCREENING_LEGS = 2
+NO_SLOWER = 0.98
 ALL_CASES = [*CASES, *NETWORK_CASES]
 
 
@@ -121,6 +126,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure our own tool beside its peers.")
     names = [case.name for case in ALL_CASES]
     parser.add_argument("--diskspd", type=Path, default=Path("target/release/diskspd"))
+    parser.add_argument("--old", type=Path, help="an older build of it to compare with instead")
     parser.add_argument("--fio", default="fio", help="fio to compare with")
     parser.add_argument("--case", action="append", choices=names, help="only these cases")
     parser.add_argument("--pairs", type=int, default=5)
@@ -139,6 +145,8 @@ def _measure(case: Case, options: argparse.Namespace) -> Outcome:
         places = Places(options.scratch)
         setting = Setting(options.diskspd, options.fio, places, options.seconds, stack)
         duel = case.duel(setting)
+        if options.old:
+            case, duel = _against_old(case, duel, setting, options.old)
         place = zram_state() if "zram" in case.name else ""
         peer, screened = _best(case, duel.peers)
         pairs = []
@@ -148,6 +156,15 @@ def _measure(case: Case, options: argparse.Namespace) -> Outcome:
             shown = [f"{case.figure.of(leg):,.4g}" for leg in pair if leg]
             print(f"  pair {number + 1}: {' against '.join(shown)}", file=sys.stderr)
     return Outcome(case, duel.ours, peer, pairs, screened, place)
+
+
+def _against_old(case: Case, duel: Duel, setting: Setting, old: Path) -> tuple[Case, Duel]:
+    """Let another build of our own tool be the opponent."""
+    new = str(setting.diskspd)
+    words = tuple(str(old) if word == new else word for word in duel.ours.command)
+    peer = replace(duel.ours, name="the old build", command=words)
+    limit = 1 / NO_SLOWER if case.at_most else NO_SLOWER
+    return replace(case, limit=limit, difference=False), Duel(duel.ours, [peer])
 
 
 def _best(case: Case, peers: list[Tool]) -> tuple[Tool | None, dict[str, float]]:
