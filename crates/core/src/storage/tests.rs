@@ -1,0 +1,1 @@
+//! The contract, kept by both who implement it.
