@@ -188,7 +188,7 @@ fn look(target: &Target, profile: &Profile, disks: &[Disk]) -> Result<Facts, Fai
     let is_unbuffered = same.peek().is_some_and(|first| first.caching == Caching::Unbuffered);
     let may_be_made = same.any(|one| one.create_bytes.is_some_and(|bytes| bytes > 0));
     let timeout = patience(profile);
-    let reached = RemotePlan { timeout, is_unbuffered, ..RemotePlan::default() };
+    let reached = RemotePlan { is_unbuffered, timeout, ..RemotePlan::default() };
     Location::of(&target.path, disks, reached)?.storage().look(may_be_made)
 }
 

@@ -15,7 +15,7 @@ fn quiet(_: Event) {}
 
 fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     create(
-        &FilePlan { location: Location::here(&path), size_bytes, ..FilePlan::default() },
+        &FilePlan { location: Location::here(path), size_bytes, ..FilePlan::default() },
         false,
         &mut Checked::default().watched(),
         &GO,

@@ -59,13 +59,11 @@ impl Location {
     pub(crate) fn of(target: &Target, disks: &[Disk], plan: RemotePlan) -> Result<Self, Failure> {
         match target {
             Target::Path(path) => Ok(Self::here(path)),
-            Target::Disk { number, name } => match disks.get(*number) {
-                Some(disk) => Ok(Self::here(&disk.path)),
-                None => {
-                    let words = format!("there is no disk {name} here");
-                    Err(Failure::new(Kind::NotFound, words))
-                }
-            },
+            Target::Disk { number, name } => {
+                let disk = disks.get(*number).map(|disk| Self::here(&disk.path));
+                let words = || format!("there is no disk {name} here");
+                disk.ok_or_else(|| Failure::new(Kind::NotFound, words()))
+            }
             Target::Network(remote) => {
                 Ok(Self::Served(Served { remote: remote.clone(), plan: Arc::new(plan) }))
             }

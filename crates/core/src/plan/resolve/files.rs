@@ -9,7 +9,7 @@ use super::facts::{self, HostFacts};
 use crate::network::RemotePlan;
 use crate::plan::{FilePlan, Reduction};
 use crate::request::{Extensions, Precreate, Profile, Target, TimeSpan};
-use crate::storage::{self, Location, Served};
+use crate::storage::{Location, Served};
 
 /// The files that this run makes, as far as it has been planned.
 ///
@@ -128,7 +128,7 @@ fn path_of(target: &Target, facts: &HostFacts) -> PathBuf {
 
 /// Where a target lies; a server may take `timeout` for a connection.
 fn location_of(target: &Target, facts: &HostFacts, timeout: Duration) -> Location {
-    let storage::Target::Network(remote) = &target.path else {
+    let Some(remote) = target.path.remote() else {
         return Location::here(path_of(target, facts));
     };
     let facts = facts.served(target).cloned().unwrap_or_default();

@@ -18,11 +18,6 @@ const SLOTS_MAX: u64 = 65_536;
 /// More connections than this for one thread and target are a slip of the finger.
 const CONNECTIONS_MAX: u32 = 1024;
 
-/// Whether a target is reached over the network.
-pub(super) fn is_remote(target: &Target) -> bool {
-    matches!(target.path, storage::Target::Network(_))
-}
-
 /// What to do where a target could not be looked at. What is missing may be a share or a folder, too.
 fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
     match kind {
@@ -166,7 +161,7 @@ impl Resolver<'_> {
 
     /// Checks once per time span what was requested of all targets over the network; whether there are any.
     pub(super) fn check_network(&mut self, span: &TimeSpan) {
-        let mut remotes = span.targets.iter().filter(|target| is_remote(target));
+        let mut remotes = span.targets.iter().filter(|target| target.path.remote().is_some());
         let first = remotes.next().filter(|_| !self.is_virtual());
         let Some(first) = first else {
             if self.options.connections.is_some() {
@@ -206,7 +201,8 @@ impl Resolver<'_> {
         if choice == Some(EngineKind::Null) {
             return None;
         }
-        let remotes = uses.iter().filter(|one| is_remote(&span.targets[one.0])).count();
+        let is_remote = |one: &&Use| span.targets[one.0].path.remote().is_some();
+        let remotes = uses.iter().filter(is_remote).count();
         if remotes == 0 {
             return None;
         }

@@ -11,7 +11,7 @@ use crate::errors::Kind;
 use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
 use crate::request::{Access, Caching, Target, WriteSource};
 use crate::result::WarningKind;
-use crate::storage::{self, Facts, Location};
+use crate::storage::{Facts, Location};
 use crate::units::GIB;
 
 /// Size in bytes of the range of a target that need not exist.
@@ -90,7 +90,7 @@ impl Resolver<'_> {
         if self.is_virtual() {
             return Some(self.virtual_target(target));
         }
-        if let storage::Target::Network(remote) = name {
+        if let Some(remote) = name.remote() {
             return self.find_served(remote, place, made_bytes);
         }
         let facts = self.facts;
@@ -143,7 +143,7 @@ impl Resolver<'_> {
             write: target.is_changed(),
             // Past the page cache of a remote file system's client means past all of it here; an export or
             // LUN has none on this host.
-            direct: target.caching != Caching::Cached || super::remote::is_remote(target),
+            direct: target.caching != Caching::Cached || target.path.remote().is_some(),
             write_through: target.write_through,
             mapped: target.memory_mapped || is_mapped_by_choice,
             flush: target.flush,

@@ -9,7 +9,6 @@ use super::Resolver;
 use crate::divisor::greatest_common_divisor;
 use crate::plan::{EngineKind, OffsetPlan, SpanPlan, TargetPlan, VerifyPlan, VerifyTarget};
 use crate::request::{JOURNAL_SUFFIX, Target};
-use crate::storage;
 use crate::verify::stamp::SECTOR_BYTES;
 use crate::verify::window::IN_FLIGHT_MAX;
 
@@ -92,7 +91,7 @@ impl Resolver<'_> {
         }
         let mut targets = self.profile.time_spans.iter().flat_map(|span| &span.targets);
         let first = targets.next().map(|target| &target.path);
-        if let Some(storage::Target::Network(remote)) = first {
+        if let Some(remote) = first.and_then(|first| first.remote()) {
             return PathBuf::from(format!("{}.{JOURNAL_SUFFIX}", in_plain_signs(&remote.address)));
         }
         let name = first.and_then(|first| Path::new(first.as_str()).file_name());
