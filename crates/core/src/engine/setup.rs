@@ -382,7 +382,7 @@ pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTar
     let connect = |assignment: &crate::plan::Assignment| {
         let target = &span.targets[assignment.target];
         let served = target.location.served();
-        let remote = served.map(|served| (*served.plan).clone()).unwrap_or_default();
+        let remote = served.map(|served| Arc::clone(&served.plan)).unwrap_or_default();
         let opening = fathom_net::Opening {
             is_unbuffered: remote.is_unbuffered,
             is_write_through: target.open.write_through,
