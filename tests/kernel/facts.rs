@@ -170,7 +170,7 @@ fn a_disk_of_large_sectors_is_found_by_path_and_number() {
     assert!(disk.mount_points.is_empty() && disk.holders.is_empty() && !disk.is_swap);
     let request = profile(vec![of_path(Path::new(&format!("#{number}")))]);
     let plan = resolve(&request, &RunOptions::default(), &facts).expect("a plan").plan;
-    assert_eq!(plan.spans[0].targets[0].path, device.device);
+    assert_eq!(plan.spans[0].targets[0].path(), device.device);
     assert_eq!(plan.spans[0].targets[0].kind, TargetKind::BlockDevice);
     let error = only_error(vec![of_path(Path::new("#9999"))]);
     assert!(error.1.contains("no disk #9999") && error.1.contains("/dev/loop6"), "{}", error.1);

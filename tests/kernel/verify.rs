@@ -106,8 +106,15 @@ fn spoil(contents: &mut [u8], clean: &[u8], block: usize, turn: usize, random: &
         0 => contents[place.start + below(random, BLOCK)] ^= 1 << below(random, 8),
         1 => {
             let blocks = clean.len() / BLOCK;
-            let other = (block + 1 + below(random, blocks - 1)) % blocks;
-            contents[place].copy_from_slice(&clean[other * BLOCK..(other + 1) * BLOCK]);
+            // A block that was never written carries no stamp of another place: it would be corrupt here.
+            let other = loop {
+                let other = (block + 1 + below(random, blocks - 1)) % blocks;
+                let bytes = &clean[other * BLOCK..(other + 1) * BLOCK];
+                if Stamp::read(&bytes[..SECTOR_BYTES]).is_ok() {
+                    break bytes;
+                }
+            };
+            contents[place].copy_from_slice(other);
         }
         2 => contents[place].copy_from_slice(&old),
         _ => {

@@ -9,6 +9,7 @@ use fathom_core::engine::backend::SimDevice;
 use fathom_core::engine::random::Random;
 use fathom_core::engine::simulate::simulate_verified;
 use fathom_core::plan::{Order, SpanPlan, VerifyTarget};
+use fathom_core::storage::Location;
 use fathom_core::verify::check::FaultKind;
 use fathom_core::verify::stamp::{SECTOR_BYTES, Stamp};
 use fathom_core::verify::tally::Tally;
@@ -24,7 +25,7 @@ type Memory = Rc<RefCell<Vec<u8>>>;
 
 fn tables(block_bytes: u64, size_bytes: u64) -> Tables {
     let target = VerifyTarget {
-        path: "virtual".into(),
+        location: Location::here("virtual"),
         name: "virtual".to_owned(),
         block_bytes: u32::try_from(block_bytes).unwrap(),
         start_bytes: 0,

@@ -5,6 +5,7 @@ use fathom_core::plan::{
     Order, Pace, PayloadPlan, Skew, SpanPlan, StopRules, TargetKind, TargetPlan, ThreadPlan,
 };
 use fathom_core::request::{OnError, Priority};
+use fathom_core::storage::Location;
 use fathom_core::units::NANOS_PER_SEC;
 
 /// Bytes per I/O in all plans.
@@ -13,7 +14,7 @@ pub const BLOCK: u64 = 4096;
 /// One thread with one outstanding I/O, sequential over a virtual target of `size_bytes`, for 1 s.
 pub fn span(size_bytes: u64) -> SpanPlan {
     let target = TargetPlan {
-        path: "virtual".into(),
+        location: Location::here("virtual"),
         name: "virtual".to_owned(),
         kind: TargetKind::Virtual,
         size_bytes,
@@ -34,7 +35,6 @@ pub fn span(size_bytes: u64) -> SpanPlan {
         huge_pages: false,
         sector_bytes: 512,
         priority: Priority::Normal,
-        remote: None,
     };
     let span = SpanPlan {
         index: 0,

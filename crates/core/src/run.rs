@@ -230,12 +230,12 @@ fn hangs(record: &Shared) -> bool {
 
 /// Removes what the run has made; a target that hangs is not touched any more.
 fn remove_made(checked: &Checked, record: &Shared, sink: EventSink<'_>) {
-    let told = if hangs(record) {
-        vec!["files that this run has made were not removed, because I/Os hang".to_owned()]
+    let told: Vec<Failure> = if hangs(record) {
+        vec!["files that this run has made were not removed, because I/Os hang".into()]
     } else {
         prepare::remove_made(checked, sink)
     };
-    record.of().failures.extend(told.into_iter().map(Failure::from));
+    record.of().failures.extend(told);
 }
 
 /// Makes scratch files of the targets that a request would write: from now on their data may be lost.

@@ -12,6 +12,7 @@ use fathom_core::plan::{FilePlan, TargetKind};
 use fathom_core::prepare::{self, PrepareError};
 use fathom_core::request::Permission;
 use fathom_core::result::{WarningKind, warnings};
+use fathom_core::storage::Location;
 
 use super::support::{Loop, Mount, make, plan_for, run, skip};
 
@@ -135,7 +136,8 @@ fn room_that_runs_out_midway_leaves_nothing_behind() {
             fs::write(&rival, vec![1; 40 << 20]).expect("room for the rival");
         }
     };
-    let file = FilePlan { path: path.clone(), size_bytes: 40 * MIB, ..FilePlan::default() };
+    let file =
+        FilePlan { location: Location::here(&path), size_bytes: 40 * MIB, ..FilePlan::default() };
     let error =
         prepare::create(&file, false, &mut Checked::default(), &AtomicBool::new(false), &take_room);
     let error = error.expect_err("no room");

@@ -12,6 +12,7 @@ use fathom_core::plan::{FilePlan, TargetKind};
 use fathom_core::prepare::{self, Created, PrepareError};
 use fathom_core::request::Permission;
 use fathom_core::result::{Warning, WarningKind, warnings};
+use fathom_core::storage::Location;
 use fathom_sys::{extents, residency, space};
 
 use super::support::{Mount, digest, make, plan_for, skip};
@@ -173,7 +174,8 @@ fn an_interrupted_creation_leaves_nothing() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let file = FilePlan { path: path.clone(), size_bytes: 256 * MIB, ..FilePlan::default() };
+    let file =
+        FilePlan { location: Location::here(&path), size_bytes: 256 * MIB, ..FilePlan::default() };
     let error = prepare::create(&file, false, &mut Checked::default(), &stop, &stop_soon)
         .expect_err("stopped");
     assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");

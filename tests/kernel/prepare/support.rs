@@ -13,6 +13,7 @@ use fathom_core::plan::{
 };
 use fathom_core::prepare::{self, Created, PrepareError};
 use fathom_core::request::Priority;
+use fathom_core::storage::Location;
 
 /// A plan of one time span that uses the whole of one target.
 pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
@@ -27,7 +28,7 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         skew: None,
     };
     let target = TargetPlan {
-        path: path.to_owned(),
+        location: Location::here(path),
         name: path.display().to_string(),
         kind,
         size_bytes,
@@ -40,7 +41,6 @@ pub fn plan_for(path: &Path, kind: TargetKind, write_percent: u32) -> Plan {
         huge_pages: false,
         sector_bytes: 512,
         priority: Priority::Normal,
-        remote: None,
     };
     let span = SpanPlan {
         index: 0,
@@ -70,7 +70,7 @@ fn size_of(path: &Path) -> u64 {
 /// Makes a file without asking anybody.
 pub fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     let ignore = |_: Event| {};
-    let file = FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() };
+    let file = FilePlan { location: Location::here(path), size_bytes, ..FilePlan::default() };
     prepare::create(&file, false, &mut Checked::default(), &AtomicBool::new(false), &ignore)
 }
 

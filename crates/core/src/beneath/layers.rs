@@ -88,16 +88,16 @@ impl Layers {
                     Some(finder.leaf("null engine", LayerKind::Nothing, ""))
                 }
                 TargetKind::Virtual => Some(finder.leaf("simulation", LayerKind::Nothing, "")),
-                TargetKind::Network => target.remote.as_deref().map(|remote| {
-                    let (facts, kind) = (&remote.facts, LayerKind::Unseen);
+                TargetKind::Network => target.location.served().map(|served| {
+                    let (facts, kind) = (&served.plan.facts, LayerKind::Unseen);
                     let about = format!(
                         "of {}, whose device and cache cannot be seen from here",
                         facts.server
                     );
                     finder.leaf(&facts.kind, kind, &about)
                 }),
-                TargetKind::BlockDevice => finder.device_at(&target.path),
-                TargetKind::File => finder.file(&target.path, 0),
+                TargetKind::BlockDevice => finder.device_at(target.path()),
+                TargetKind::File => finder.file(target.path(), 0),
             };
             finder.found.nearest.push(nearest);
         }

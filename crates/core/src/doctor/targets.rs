@@ -49,7 +49,7 @@ fn place(target: &str) -> Finding {
     if let Some((what, remedy)) = Target::from(target).obstacle() {
         return Finding::unknown(subject, format!("It {what}: {remedy}."));
     }
-    if matches!(Target::from(target), Target::Network(_)) {
+    if Target::from(target).remote().is_some() {
         return Finding::unsteady(
             subject,
             "Another host serves it: the network is measured too.".to_owned(),

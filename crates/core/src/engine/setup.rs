@@ -308,9 +308,9 @@ pub fn open(target: &TargetPlan, checked: &Checked) -> Result<TargetFile, SetupE
         (true, true) => "for writing past the page cache",
     };
     let wrap = |source| SetupError::Open { name: target.name.clone(), how, source };
-    let checked = if target.open.write { checked.held(&target.path).map_err(wrap)? } else { None };
+    let checked = if target.open.write { checked.held(target.path()).map_err(wrap)? } else { None };
     let held = checked.as_deref();
-    let file = TargetFile::open_as_held(held, &target.path, flags(target)).map_err(wrap)?;
+    let file = TargetFile::open_as_held(held, target.path(), flags(target)).map_err(wrap)?;
     for advice in advices(target) {
         file.advise(advice).map_err(wrap)?;
     }
@@ -381,7 +381,8 @@ pub fn open_all(
 pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTarget>, Failure> {
     let connect = |assignment: &crate::plan::Assignment| {
         let target = &span.targets[assignment.target];
-        let remote = target.remote.as_deref().cloned().unwrap_or_default();
+        let served = target.location.served();
+        let remote = served.map(|served| Arc::clone(&served.plan)).unwrap_or_default();
         let opening = fathom_net::Opening {
             is_unbuffered: remote.is_unbuffered,
             is_write_through: target.open.write_through,
@@ -389,7 +390,7 @@ pub fn connect_all(span: &SpanPlan, thread: &ThreadPlan) -> Result<Vec<RemoteTar
         let connections = (0..remote.connections.max(1)).map(|_| {
             let times = (remote.timeout, remote.reconnect);
             let check = |made: fathom_net::Connection| as_looked_at(target, &remote, made);
-            let made = network::connect_lasting(&target.path, times, opening, check);
+            let made = network::connect_lasting(target.path(), times, opening, check);
             made.map_err(|why| {
                 if why.kind == Kind::Gone {
                     return why;

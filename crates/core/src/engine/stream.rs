@@ -239,7 +239,7 @@ pub fn streams<'a>(
         let threads = context.plan.threads_of(assignment.target);
         let data_seed = Random::new(shared.nonce ^ thread.seed).bits();
         let start_bytes = assignment.start_bytes;
-        let table = context.verification.and_then(|tables| tables.of(&target.path));
+        let table = context.verification.and_then(|tables| tables.of(target.path()));
         let verifier = |table| {
             StreamVerifier::new(table, source.cloned(), (first_slot, count), target.block_bytes)
         };

@@ -13,7 +13,7 @@ use crate::guard::{self, DeviceLabel, Finding, Judgement};
 use crate::plan::facts;
 use crate::plan::resolve::Resolved;
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan};
-use crate::prepare::{self, Created};
+use crate::prepare::Created;
 use crate::request::Job;
 use crate::result::Tool;
 use crate::run::{Unfit, resolved};
@@ -154,7 +154,7 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
         would_run: judgement.journal.is_none()
             && judgement.verdicts.values().all(|verdict| verdict.finding.is_none()),
         duration_s: spans.clone().map(amount::longest_ns).sum::<u64>() as f64 / 1e9,
-        files: files(&plan).map(|file| file_to_make(file, &plan, (job, &judgement))).collect(),
+        files: plan.files().map(|file| file_to_make(file, job, &judgement)).collect(),
         targets: targets.collect(),
         notes: judgement
             .journal
@@ -165,28 +165,20 @@ pub fn explain(job: &Job) -> Result<Explanation, Unfit> {
     })
 }
 
-fn files(plan: &Plan) -> impl Iterator<Item = &FilePlan> {
-    plan.precreate.iter().chain(plan.spans.iter().flat_map(|span| &span.create))
-}
-
-fn file_to_make(file: &FilePlan, plan: &Plan, (job, judgement): (&Job, &Judgement)) -> FileToMake {
-    let fate = match guard::remote::of_made(plan, &file.path) {
-        Some(remote) => prepare::served::fate(file, remote.timeout),
-        None => prepare::fate(file),
-    };
-    let fate = match fate {
+fn file_to_make(file: &FilePlan, job: &Job, judgement: &Judgement) -> FileToMake {
+    let fate = match file.location.storage().fate(file) {
         Ok(Created::Kept) => Fate::Kept,
         Ok(Created::Made) => Fate::Made,
         // What cannot be looked at is refused by the guard.
         Ok(Created::Remade) | Err(_) => Fate::Replaced,
     };
     FileToMake {
-        path: file.path.display().to_string(),
+        path: file.path().display().to_string(),
         size_bytes: file.size_bytes,
         fate,
         write_bytes: if fate == Fate::Kept { 0 } else { file.size_bytes },
         is_removed: fate == Fate::Made && job.request.options.remove_created,
-        verdict: verdict_of(judgement, &file.path),
+        verdict: verdict_of(judgement, file.path()),
     }
 }
 
@@ -199,12 +191,9 @@ fn labels(plan: &Plan, judgement: &Judgement) -> Labels {
     let known = judged.filter_map(|(path, verdict)| Some((path.clone(), verdict.label.clone()?)));
     let mut labels: Labels = known.collect();
     let targets = || plan.spans.iter().flat_map(|span| &span.targets);
-    let of = |target: &TargetPlan| {
-        let remote = target.remote.as_deref()?;
-        Some((target.path.clone(), guard::remote::label(&target.path, remote)))
-    };
-    labels.extend(targets().filter_map(of));
-    let paths = targets().map(|target| &*target.path);
+    let served = targets().filter_map(|target| target.location.served());
+    labels.extend(served.map(|served| (served.path().to_owned(), served.device())));
+    let paths = targets().map(TargetPlan::path);
     let others: BTreeSet<&Path> = paths.filter(|path| !labels.contains_key(*path)).collect();
     if !others.is_empty() {
         labels.extend(guard::labels_of(others.into_iter()));
@@ -218,26 +207,22 @@ fn target_of(
     (target, judgement, labels): (&TargetPlan, &Judgement, &Labels),
 ) -> ExplainedTarget {
     let is_written = guard::is_written(span, index);
-    let label = labels.get(&target.path).cloned();
+    let label = labels.get(target.path()).cloned();
     // A file of a server is no device: how much of one is written for it nobody knows here.
-    let is_file = target.remote.as_ref().is_some_and(|remote| remote.facts.is_file);
+    let is_file = target.location.served().is_some_and(|served| served.plan.facts.is_file);
     let device_bytes = label.as_ref().map(|label| label.size_bytes).filter(|_| !is_file);
     ExplainedTarget {
         time_span: span.index + 1,
         name: target.name.clone(),
-        path: target.path.display().to_string(),
-        kind: if target.remote.is_some() {
-            "network".to_owned()
-        } else {
-            kind_in_words(&target.path).to_owned()
-        },
+        path: target.path().display().to_string(),
+        kind: target.location.local().map_or("network", kind_in_words).to_owned(),
         size_bytes: target.size_bytes,
         device: label.map(device_of),
         is_written,
         range_start_bytes: target.offsets.base_bytes,
         range_end_bytes: target.offsets.end_bytes,
         writes: amount::of(span, index, is_written, device_bytes),
-        verdict: verdict_of(judgement, &target.path),
+        verdict: verdict_of(judgement, target.path()),
     }
 }
 

@@ -6,11 +6,12 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::alone::Alone;
 use fathom_sys::held::{Directory, Held, replaced};
 use fathom_sys::identity::{self, Identity};
+
+use crate::storage::{Location, Served};
 
 /// What a path led to when it was looked at.
 #[derive(Debug, Clone)]
@@ -33,7 +34,10 @@ pub struct Place {
 /// A file that this run has made.
 #[derive(Debug, Clone)]
 pub(crate) struct MadeFile {
+    /// With symbolic links followed in its last part.
     pub(crate) path: PathBuf,
+    /// As the plan names it.
+    given: PathBuf,
     pub(crate) place: Place,
     pub(crate) held: Arc<Held>,
 }
@@ -45,8 +49,10 @@ pub struct Checked {
     known: BTreeMap<PathBuf, Found>,
     /// Files that this run has made, whatever they are called.
     made: BTreeMap<Identity, MadeFile>,
-    /// Files that this run has made on other hosts, with the longest time for a connection there.
-    pub(crate) served: BTreeMap<PathBuf, Duration>,
+    /// Which of them was made for a path, as the plan names it.
+    made_by: BTreeMap<PathBuf, Identity>,
+    /// Files that this run has made on other hosts, by their addresses.
+    served: BTreeMap<PathBuf, Served>,
     directories: BTreeMap<PathBuf, Arc<Directory>>,
     /// Descriptors that may still be kept; without bound if absent.
     spare: Option<u64>,
@@ -119,9 +125,9 @@ impl Checked {
         self.known.values().filter(is_bare).count()
     }
 
-    /// Notes a file that this run has made on another host, and the longest time for a connection there.
-    pub(crate) fn note_served(&mut self, path: &Path, timeout: Duration) {
-        self.served.insert(path.to_owned(), timeout);
+    /// Notes a file that this run has made on another host.
+    pub(crate) fn note_served(&mut self, served: &Served) {
+        self.served.insert(served.path().to_owned(), served.clone());
     }
 
     /// Notes a file that this run has made at a path.
@@ -130,14 +136,23 @@ impl Checked {
         // It is open for writing no longer than it is written.
         let held = Arc::new(self.affordable(Held::of(file)?.without_access()));
         self.known.insert(path.to_owned(), Found::There(Arc::clone(&held)));
-        self.made
-            .insert(identity, MadeFile { path: real_path(path), place, held: Arc::clone(&held) });
+        let given = path.to_owned();
+        self.made_by.insert(given.clone(), identity);
+        let made = MadeFile { path: real_path(path), given, place, held: Arc::clone(&held) };
+        self.made.insert(identity, made);
         Ok(held)
     }
 
-    /// The files that this run has made.
-    pub(crate) fn made_files(&self) -> impl Iterator<Item = (Identity, &MadeFile)> {
-        self.made.iter().map(|(file, made)| (*file, made))
+    /// Where the files lie that this run has made.
+    pub(crate) fn made_files(&self) -> impl Iterator<Item = Location> {
+        let here = self.made.values().map(|made| Location::here(&made.given));
+        here.chain(self.served.values().cloned().map(Location::Served))
+    }
+
+    /// The file that this run has made for a path of this host, as the plan names it.
+    pub(crate) fn made_for(&self, given: &Path) -> Option<(Identity, &MadeFile)> {
+        let file = *self.made_by.get(given)?;
+        self.made.get(&file).filter(|made| made.given == given).map(|made| (file, made))
     }
 
     /// What was checked at a path that is to be written: itself, or a file that this run has made there.

@@ -10,7 +10,7 @@ use crate::plan::{
 /// A target that nothing has touched yet.
 pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
     TargetPlan {
-        path: path.to_owned(),
+        location: crate::storage::Location::here(path),
         name: path.display().to_string(),
         kind: TargetKind::File,
         size_bytes: 0,
@@ -31,7 +31,6 @@ pub(crate) fn target(path: &Path, write_percent: u32) -> TargetPlan {
         huge_pages: false,
         sector_bytes: 512,
         priority: crate::request::Priority::Normal,
-        remote: None,
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a plan means to write.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::network::is_address;
-use crate::plan::{EngineKind, FilePlan, Plan, SpanPlan, TargetKind, ThreadPlan};
+use crate::plan::{EngineKind, Plan, SpanPlan, TargetKind, ThreadPlan};
+use crate::storage::Location;
 
 /// What a run means to do with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,24 +17,24 @@ pub(crate) enum Intent {
 
 /// What a run means to do with each path of this host that it writes.
 pub(super) fn intents(plan: &Plan) -> BTreeMap<PathBuf, Intent> {
-    let mut intents = BTreeMap::new();
-    for span in &plan.spans {
-        for path in written_paths(span) {
-            intents.insert(path, Intent::Write);
-        }
-    }
-    let spans = plan.spans.iter().flat_map(|span| &span.create);
-    let here = |file: &&FilePlan| !is_address(&file.path);
-    for FilePlan { path, .. } in plan.precreate.iter().chain(spans).filter(here) {
-        intents.insert(path.clone(), Intent::Create);
-    }
-    intents
+    let here =
+        |(location, intent): (&Location, Intent)| Some((location.local()?.to_owned(), intent));
+    changed(plan).filter_map(here).collect()
 }
 
-fn written_paths(span: &SpanPlan) -> impl Iterator<Item = PathBuf> {
-    let is_here = |index: &usize| span.targets[*index].kind != TargetKind::Network;
-    let written = (0..span.targets.len()).filter(|index| is_written(span, *index)).filter(is_here);
-    written.map(|index| span.targets[index].path.clone())
+/// What a run writes or makes with other hosts, by the addresses.
+pub(super) fn elsewhere(plan: &Plan) -> BTreeMap<&Path, &Location> {
+    let served = changed(plan).filter(|(location, _)| location.local().is_none());
+    served.map(|(location, _)| (location.path(), location)).collect()
+}
+
+/// All that a run writes, and then all that it makes.
+fn changed(plan: &Plan) -> impl Iterator<Item = (&Location, Intent)> {
+    let written = plan.spans.iter().flat_map(|span| {
+        let indexes = (0..span.targets.len()).filter(|index| is_written(span, *index));
+        indexes.map(|index| (&span.targets[index].location, Intent::Write))
+    });
+    written.chain(plan.files().map(|file| (&file.location, Intent::Create)))
 }
 
 /// Whether a time span writes to one of its targets.

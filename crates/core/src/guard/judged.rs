@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::intents::{Intent, intents};
+use super::intents::{Intent, elsewhere, intents};
 use super::machine::Machine;
-use super::{Checked, Claims, DeviceLabel, Finding, Guard, Refusal, look, places};
+use super::{Checked, DeviceLabel, Finding, Guard, Refusal, look, places};
 use crate::measure::EventSink;
 use crate::plan::{Plan, limits};
 use crate::request::Permission;
+use crate::storage::Location;
 
 /// What the guard says of one path that would be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,26 +36,17 @@ pub struct Judgement {
 pub fn judge(plan: &Plan, permission: &Permission) -> Judgement {
     let machine = Machine::this();
     let intents = intents(plan);
-    let (mut checked, mut claims) =
-        (Checked::with_descriptors(limits::spare_now(plan)), Claims::default());
+    let mut checked = Checked::with_descriptors(limits::spare_now(plan));
     let found = look(&mut checked, &intents, &|_| {});
-    let guard = Guard::new(&machine, &found, permission, &|_| {});
-    let verdicts = found.iter().map(|target| {
-        let finding = guard.examine(target, &mut claims);
-        let label = target.identity().and_then(|identity| guard.label(identity));
-        (target.path.to_owned(), Verdict { finding, label })
-    });
-    let mut verdicts: BTreeMap<PathBuf, Verdict> = verdicts.collect();
-    let remotes = super::remote::examine(plan, permission, &guard.policy, &|_| {});
-    let labels = super::remote::written(plan);
-    verdicts.extend(remotes.findings.into_iter().map(|(path, finding)| {
-        let label = labels.get(&*path).map(|plan| super::remote::label(&path, plan));
-        (path, Verdict { finding, label })
-    }));
+    let guard = Guard::new(&machine, found, permission, &|_| {});
+    let verdict = |location: &Location| {
+        let storage = location.storage();
+        let (finding, label) = (storage.examine(&guard), storage.label(&guard));
+        (location.path().to_owned(), Verdict { finding, label })
+    };
+    let verdicts = guard.here().iter().chain(elsewhere(plan).into_values()).map(verdict).collect();
     let journal = places::refused_journal(plan, permission, &|_| {});
-    let mut unseen = guard.unseen(&checked);
-    unseen.extend(remotes.doubts);
-    Judgement { verdicts, journal, unseen }
+    Judgement { verdicts, journal, unseen: guard.unseen(&checked) }
 }
 
 /// What would be refused now of these paths, of which there is no plan; all claims are given back at once.
@@ -64,8 +56,7 @@ pub(crate) fn refusals_of(
     sink: EventSink<'_>,
 ) -> Vec<Refusal> {
     let machine = Machine::this();
-    let (mut checked, mut claims) = (Checked::with_descriptors(None), Claims::default());
-    let found = look(&mut checked, wished, sink);
-    let guard = Guard::new(&machine, &found, permission, sink);
-    guard.refusals(&found, &mut claims, sink)
+    let mut checked = Checked::with_descriptors(None);
+    let guard = Guard::new(&machine, look(&mut checked, wished, sink), permission, sink);
+    guard.refusals(&guard.here())
 }

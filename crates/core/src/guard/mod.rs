@@ -20,7 +20,7 @@ mod openers;
 mod places;
 pub mod policy;
 mod reach;
-pub(crate) mod remote;
+mod remote;
 mod stores;
 #[cfg(test)]
 mod tests;
@@ -51,14 +51,15 @@ use crate::plan::{Plan, limits};
 use crate::prepare;
 use crate::request::Permission;
 use crate::signature;
+use crate::storage::Location;
 use crate::supervise::within;
 pub(crate) use alone::Alone;
 use below::Regions;
 pub use checked::{Checked, Found, Place};
 pub(crate) use checked::{MadeFile, folder_of, real_path};
 pub use finding::{Finding, Refusal, Refusals};
-use intents::intents;
 pub(crate) use intents::{Intent, is_untouched, is_written};
+use intents::{elsewhere, intents};
 pub(crate) use judged::refusals_of;
 pub use judged::{Judgement, Verdict, judge};
 use layers::{Layered, Overlays};
@@ -66,6 +67,7 @@ use machine::{Machine, Number};
 use mounts::Table;
 pub use places::{forbidden_path, forbidden_place, forbidden_to_overwrite};
 use policy::Policy;
+pub(crate) use token::plain;
 pub use token::{DeviceLabel, labels_of};
 use uses::Sight;
 pub use uses::Use;
@@ -92,18 +94,17 @@ pub fn check(
     let machine = Machine::this();
     let intents = intents(plan);
     let mut checked = Checked::with_descriptors(limits::spare_now(plan)).watched();
-    let mut claims = Claims::default();
     let found = look(&mut checked, &intents, sink);
     let guard = Guard {
         alone: Some(Arc::clone(&checked.alone)),
-        ..Guard::new(&machine, &found, permission, sink)
+        ..Guard::new(&machine, found, permission, sink)
     };
-    let mut refusals = guard.refusals(&found, &mut claims, sink);
+    let mut refusals = guard.refusals(&guard.here());
     refusals.extend(places::refused_journal(plan, permission, sink));
-    let remotes = remote::examine(plan, permission, &guard.policy, sink);
-    refusals.extend(remotes.refusals());
-    let unseen = guard.doubts_of.take().into_iter().chain(remotes.doubts).collect();
-    let grant = WriteGrant { _claims: claims.0.into_values().collect(), checked, unseen };
+    refusals.extend(guard.refusals(elsewhere(plan).into_values()));
+    let unseen = guard.doubts_of.take().into_iter().chain(guard.doubts_elsewhere.take()).collect();
+    let claims = guard.claims.take().0.into_values().collect();
+    let grant = WriteGrant { _claims: claims, checked, unseen };
     if refusals.is_empty() { Ok(grant) } else { Err(Refusals(refusals)) }
 }
 
@@ -141,8 +142,14 @@ fn look<'a>(
 #[derive(Default)]
 struct Claims(BTreeMap<Identity, Claim>);
 
-struct Guard<'a> {
+/// What examines the targets of a plan: those of this host together, as they are held.
+pub(crate) struct Guard<'a> {
     machine: &'a Machine,
+    /// What would be written on this host, held.
+    targets: BTreeMap<&'a Path, Target<'a>>,
+    claims: RefCell<Claims>,
+    /// Where each look is reported that may hang.
+    sink: EventSink<'a>,
     sight: Sight<'a>,
     /// What each target is in layers of overlays.
     layers: BTreeMap<Identity, Layered>,
@@ -156,6 +163,8 @@ struct Guard<'a> {
     alone: Option<Arc<Alone>>,
     /// What could not be seen of the targets that were examined.
     doubts_of: RefCell<BTreeSet<String>>,
+    /// The same of what other hosts serve, in the order in which it was examined.
+    doubts_elsewhere: RefCell<Vec<String>>,
     /// Many files lie on one device.
     labels: RefCell<BTreeMap<Number, Option<DeviceLabel>>>,
 }
@@ -163,16 +172,16 @@ struct Guard<'a> {
 impl<'a> Guard<'a> {
     fn new(
         machine: &'a Machine,
-        found: &[Target<'_>],
+        found: Vec<Target<'a>>,
         permission: &'a Permission,
-        sink: EventSink<'_>,
+        sink: EventSink<'a>,
     ) -> Self {
         // What other processes have open is looked at, and may hang like any target.
         within(sink, "look who uses the targets".to_owned(), || {
             // Who only asks for a label reads no tables of other processes.
             let is_needed = !found.is_empty();
             let tables = if is_needed { mounts::tables(machine) } else { Vec::new() };
-            let layers = layers_of(found, &tables);
+            let layers = layers_of(&found, &tables);
             let targets = layers.iter().map(|(target, found)| (*target, found.layers.clone()));
             let policy = Policy::of_this_machine();
             let protect =
@@ -180,40 +189,55 @@ impl<'a> Guard<'a> {
             let sight = Sight::over(machine, &targets.collect(), &tables, &protect);
             let regions = Regions::of(if is_needed { &policy.protect } else { &[] });
             let hides_processes = unseen::hides_processes(&tables);
-            let (doubts_of, labels) = (RefCell::default(), RefCell::default());
-            let alone = None;
             Self {
                 machine,
+                targets: found.into_iter().map(|target| (target.path, target)).collect(),
+                claims: RefCell::default(),
+                sink,
                 sight,
                 layers,
                 hides_processes,
                 permission,
                 policy,
                 regions,
-                alone,
-                doubts_of,
-                labels,
+                alone: None,
+                doubts_of: RefCell::default(),
+                doubts_elsewhere: RefCell::default(),
+                labels: RefCell::default(),
             }
         })
     }
 
-    /// What speaks against writing to any of these. Each look that may hang is reported to `sink`.
-    fn refusals(
-        &self,
-        found: &[Target<'_>],
-        claims: &mut Claims,
-        sink: EventSink<'_>,
-    ) -> Vec<Refusal> {
-        let refuse = |target: &Target<'_>| {
-            let doing = format!("look at what '{}' holds", target.path.display());
-            let finding = within(sink, doing, || self.examine(target, claims));
-            Some(Refusal { target: target.path.to_owned(), finding: finding? })
+    /// Where the targets of this host lie.
+    fn here(&self) -> Vec<Location> {
+        self.targets.keys().map(|path| Location::here(*path)).collect()
+    }
+
+    /// What speaks against writing to any of these.
+    fn refusals<'l>(&self, locations: impl IntoIterator<Item = &'l Location>) -> Vec<Refusal> {
+        let refuse = |location: &Location| {
+            let finding = location.storage().examine(self)?;
+            Some(Refusal { target: location.path().to_owned(), finding })
         };
-        found.iter().filter_map(refuse).collect()
+        locations.into_iter().filter_map(refuse).collect()
+    }
+
+    /// What speaks against writing to a target of this host.
+    pub(crate) fn examine_held(&self, path: &Path) -> Option<Finding> {
+        let Some(target) = self.targets.get(path) else {
+            return Some(Finding::Unreadable("nobody has looked at it".to_owned()));
+        };
+        let doing = format!("look at what '{}' holds", path.display());
+        within(self.sink, doing, || self.examine(target))
+    }
+
+    /// The device that a target of this host is, or lies on.
+    pub(crate) fn label_of_held(&self, path: &Path) -> Option<DeviceLabel> {
+        self.label(self.targets.get(path)?.identity()?)
     }
 
     /// What speaks against writing to a target. All that is asked is asked of what is held.
-    fn examine(&self, target: &Target<'_>, claims: &mut Claims) -> Option<Finding> {
+    fn examine(&self, target: &Target<'_>) -> Option<Finding> {
         // Where it lies counts, and not what leads there.
         let place = match &target.found {
             Found::There(held) => held.path_now(),
@@ -234,7 +258,7 @@ impl<'a> Guard<'a> {
         let looked = held.metadata(target.path).and_then(|metadata| match metadata.kind() {
             FileKind::File => self.examine_file(held, target.path, metadata.len()),
             FileKind::BlockDevice if target.intent == Intent::Write => {
-                self.examine_device(held, target.path, claims)
+                self.examine_device(held, target.path)
             }
             kind => Ok(Some(Finding::WrongKind(prepare::kind_in_words(kind)))),
         });
@@ -274,16 +298,12 @@ impl<'a> Guard<'a> {
     }
 
     /// The claim comes before the look at what it holds, so that nobody can put anything there between.
-    fn examine_device(
-        &self,
-        held: &Held,
-        path: &Path,
-        claims: &mut Claims,
-    ) -> io::Result<Option<Finding>> {
+    fn examine_device(&self, held: &Held, path: &Path) -> io::Result<Option<Finding>> {
         let identity = held.identity();
         if let Some(how) = self.sight.gravest(identity) {
             return Ok(Some(in_use(how, Finding::DeviceInUse)));
         }
+        let mut claims = self.claims.borrow_mut();
         if let std::collections::btree_map::Entry::Vacant(entry) = claims.0.entry(identity) {
             let Some(claim) = Claim::take(held, path)? else {
                 return Ok(Some(Finding::DeviceInUse(openers::claimed(held, path))));
@@ -310,10 +330,14 @@ impl<'a> Guard<'a> {
 
     /// Notes what cannot be seen, and gives it back where that is not taken.
     fn note(&self, doubts: Vec<String>) -> Option<String> {
-        let is_strict = self.permission.strict || self.policy.strict;
-        let refused = (is_strict && !doubts.is_empty()).then(|| doubts.join(" "));
+        let refused = (self.is_strict() && !doubts.is_empty()).then(|| doubts.join(" "));
         self.doubts_of.borrow_mut().extend(doubts);
         refused
+    }
+
+    /// Whether what cannot be seen speaks against a target.
+    fn is_strict(&self) -> bool {
+        self.permission.strict || self.policy.strict
     }
 
     /// Whether data of others may be written over: it was requested, and no policy forbids it.
@@ -337,6 +361,7 @@ impl<'a> Guard<'a> {
                  volumes in files are refused without their name."
             ));
         }
+        unseen.extend(self.doubts_elsewhere.take());
         unseen
     }
 }

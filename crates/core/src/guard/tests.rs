@@ -13,7 +13,7 @@ fn writing(path: &Path) -> Plan {
 }
 
 fn creating(path: &Path) -> Plan {
-    let file = FilePlan { path: path.to_owned(), size_bytes: 4096, ..FilePlan::default() };
+    let file = FilePlan { location: Location::here(path), size_bytes: 4096, ..FilePlan::default() };
     Plan { precreate: vec![file], spans: Vec::new(), verify: None }
 }
 
@@ -74,7 +74,8 @@ fn test_data_and_missing_files_pass() {
         fs::write(&path, data).expect("a file");
         assert_eq!(plain(&writing(&path)), []);
     }
-    let file = FilePlan { path: path.clone(), size_bytes: 100_000, ..FilePlan::default() };
+    let file =
+        FilePlan { location: Location::here(&path), size_bytes: 100_000, ..FilePlan::default() };
     prepare::create(&file, false, &mut Checked::default(), &AtomicBool::new(false), &|_| {})
         .expect("a file is made");
     assert_eq!(plain(&writing(&path)), []);

@@ -34,7 +34,7 @@ pub struct DeviceLabel {
 #[must_use]
 pub fn labels_of<'p>(paths: impl Iterator<Item = &'p Path>) -> BTreeMap<PathBuf, DeviceLabel> {
     let (machine, permission) = (Machine::this(), Permission::default());
-    let guard = Guard::new(&machine, &[], &permission, &|_| {});
+    let guard = Guard::new(&machine, Vec::new(), &permission, &|_| {});
     let label = |path: &Path| Some((path.to_owned(), guard.label(machine.identity(path)?)?));
     paths.filter_map(label).collect()
 }
@@ -93,7 +93,7 @@ fn is_shared(machine: &Machine, serial: &str) -> bool {
 }
 
 /// Blanks become underscores, as in the names below `/dev/disk/by-id`.
-pub(super) fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     name.split_whitespace().collect::<Vec<_>>().join("_")
 }
 

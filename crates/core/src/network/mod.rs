@@ -21,13 +21,3 @@ pub(crate) use facts::Looking;
 pub use facts::{ConnectionUse, LoginWanted, RemoteFacts, RemotePlan, RoundTrip, TcpUse};
 #[cfg(feature = "net")]
 pub(crate) use file::ServedFile;
-
-use std::path::Path;
-
-use crate::storage::Target;
-
-/// Whether a path of a plan is an address on the network. Those of files and devices begin with a slash.
-pub(crate) fn is_address(path: &Path) -> bool {
-    let text = path.to_str().filter(|_| !path.is_absolute());
-    text.is_some_and(|text| matches!(Target::from(text), Target::Network(_)))
-}

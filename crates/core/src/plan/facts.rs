@@ -14,12 +14,12 @@ use fathom_sys::trace::{Group, TraceError};
 use fathom_sys::{cache, cpu, host, limits};
 
 use crate::control_groups::{self, MemoryLeft};
-use crate::errors::{Failure, Kind};
+use crate::errors::Failure;
 use crate::measure::EventSink;
-use crate::network::{self, Looking, RemoteFacts};
+use crate::network::{RemoteFacts, RemotePlan};
 use crate::request::{Caching, Profile, Target, WriteSource};
 use crate::result::{Cache, Cpu, Host, SystemReport, Tool};
-use crate::storage;
+use crate::storage::{Facts, Location};
 use crate::supervise::within;
 use crate::tree::Tree;
 
@@ -70,9 +70,7 @@ pub struct HostFacts {
     /// by its number.
     pub disks: Vec<Disk>,
     /// What each target leads to, by its name in the profile, or why it cannot be told.
-    pub targets: BTreeMap<String, Result<PathFacts, Failure>>,
-    /// What the server says of each target over the network, by its name, or why it cannot be told.
-    pub remotes: BTreeMap<String, Result<RemoteFacts, Failure>>,
+    pub targets: BTreeMap<String, Result<Facts, Failure>>,
     /// Whether each file of write data can be read, by its name, or why not, in words.
     pub data_files: BTreeMap<String, Result<(), String>>,
     /// Which engines work here.
@@ -94,6 +92,22 @@ impl HostFacts {
         }
     }
 
+    /// What a target of this host leads to; nothing if that is not known, or it lies elsewhere.
+    pub(crate) fn here(&self, target: &Target) -> Option<&PathFacts> {
+        match self.targets.get(target.path.as_str()) {
+            Some(Ok(Facts::Here(known))) => Some(known),
+            _ => None,
+        }
+    }
+
+    /// What the server says of a target; nothing if that is not known, or it is this host's.
+    pub(crate) fn served(&self, target: &Target) -> Option<&RemoteFacts> {
+        match self.targets.get(target.path.as_str()) {
+            Some(Ok(Facts::Served(known))) => Some(known),
+            _ => None,
+        }
+    }
+
     /// Looks at the targets of `profile`, each of which may hang.
     pub fn look_at_targets(&mut self, profile: &Profile, sink: EventSink<'_>) {
         let targets = || profile.time_spans.iter().flat_map(|span| &span.targets);
@@ -102,12 +116,8 @@ impl HostFacts {
         for target in targets() {
             let doing = format!("look at '{}'", target.path);
             let name = target.path.to_string();
-            if let storage::Target::Network(remote) = &target.path {
-                let how = looking(profile, &name);
-                let look = || network::look(remote, how);
-                self.remotes.entry(name).or_insert_with(|| within(sink, doing, look));
-            } else {
-                let found = within(sink, doing, || look(&target.path, &self.disks));
+            if !self.targets.contains_key(&name) {
+                let found = within(sink, doing, || look(target, profile, &self.disks));
                 self.targets.insert(name, found);
             }
             if let WriteSource::Buffer { file: Some(name), .. } = &target.write_data.source {
@@ -154,7 +164,6 @@ pub fn of_host(profile: &Profile, engines: EngineAvailability) -> HostFacts {
         cpus: cpu::topology().unwrap_or_default().iter().map(cpu_of).collect(),
         usable_cpus: cpu::usable().unwrap_or_default().into_iter().collect(),
         targets: BTreeMap::new(),
-        remotes: BTreeMap::new(),
         data_files: BTreeMap::new(),
         disks: Vec::new(),
         engines,
@@ -172,13 +181,15 @@ pub fn patience(profile: &Profile) -> Duration {
     waits.map(|ns| Duration::from_nanos(ns / 10 * 9)).fold(LONGEST, Duration::min)
 }
 
-/// How a target over the network of this name is looked at, for all that the profile does with it.
-fn looking(profile: &Profile, name: &str) -> Looking {
+/// Looks at a target, for all that the profile does with it.
+fn look(target: &Target, profile: &Profile, disks: &[Disk]) -> Result<Facts, Failure> {
     let targets = profile.time_spans.iter().flat_map(|span| &span.targets);
-    let mut found = targets.filter(|target| target.path.as_str() == name).peekable();
-    let is_unbuffered = found.peek().is_some_and(|first| first.caching == Caching::Unbuffered);
-    let may_be_made = found.any(|target| target.create_bytes.is_some_and(|bytes| bytes > 0));
-    Looking { timeout: patience(profile), is_unbuffered, may_be_made }
+    let mut same = targets.filter(|one| one.path == target.path).peekable();
+    let is_unbuffered = same.peek().is_some_and(|first| first.caching == Caching::Unbuffered);
+    let may_be_made = same.any(|one| one.create_bytes.is_some_and(|bytes| bytes > 0));
+    let timeout = patience(profile);
+    let reached = RemotePlan { is_unbuffered, timeout, ..RemotePlan::default() };
+    Location::of(&target.path, disks, reached)?.storage().look(may_be_made)
 }
 
 /// Looks at this host alone, at the instant `seen_at_unix_s`.
@@ -209,25 +220,6 @@ fn cache_of(cache: cache::Cache) -> Cache {
 fn cpu_of(cpu: &cpu::Cpu) -> Cpu {
     let cpu::Cpu { os_id, group, index, node, socket, core, efficiency_class } = *cpu;
     Cpu { os_id, group, index, node, socket, core, efficiency_class }
-}
-
-fn look(target: &storage::Target, disks: &[Disk]) -> Result<PathFacts, Failure> {
-    let path = match target {
-        storage::Target::Path(path) => Path::new(path),
-        storage::Target::Disk { number, name } => {
-            let Some(disk) = disks.get(*number) else {
-                let words = format!("there is no disk {name} here");
-                return Err(Failure::new(Kind::NotFound, words));
-            };
-            &disk.path
-        }
-        // Refused before it is requested.
-        storage::Target::Network(_) | storage::Target::Misnamed { .. } => {
-            let (what, remedy) = target.obstacle().unwrap_or_default();
-            return Err(Failure::new(Kind::Unsupported, format!("it {what}: {remedy}")));
-        }
-    };
-    device::look(path).map_err(Failure::from)
 }
 
 /// Asks for the kind before opening: opening a pipe would wait for somebody to write to it.

@@ -56,9 +56,9 @@ fn files_of(span: &SpanPlan) -> u64 {
             EngineKind::Uring => shared += targets + 1,
             EngineKind::Aio | EngineKind::Mapped => shared += targets,
             EngineKind::Net => {
-                let of = |one: &super::Assignment| span.targets[one.target].remote.as_deref();
-                let remotes = thread.assignments.iter().filter_map(of);
-                shared += remotes.map(|remote| u64::from(remote.connections)).sum::<u64>();
+                let of = |one: &super::Assignment| span.targets[one.target].location.served();
+                let served = thread.assignments.iter().filter_map(of);
+                shared += served.map(|one| u64::from(one.plan.connections)).sum::<u64>();
             }
         }
     }

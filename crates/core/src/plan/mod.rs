@@ -12,7 +12,9 @@ pub mod tracing;
 mod tuning;
 pub mod verify;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::storage::Location;
 
 pub use crate::request::{Arrivals, FaultPolicy, Skew, StopRules};
 pub use reduction::Reduction;
@@ -30,15 +32,30 @@ pub struct Plan {
     pub verify: Option<VerifyPlan>,
 }
 
+impl Plan {
+    /// All files to make, in the order in which they are made.
+    pub fn files(&self) -> impl Iterator<Item = &FilePlan> {
+        self.precreate.iter().chain(self.spans.iter().flat_map(|span| &span.create))
+    }
+}
+
 /// A file to make, filled with data that do not compress unless it is requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FilePlan {
     /// Where.
-    pub path: PathBuf,
+    pub location: Location,
     /// Size in bytes.
     pub size_bytes: u64,
     /// How far its data compress and repeat.
     pub reduction: Reduction,
+}
+
+impl FilePlan {
+    /// The path, or the address.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.location.path()
+    }
 }
 
 /// One time span, ready to run.
@@ -141,8 +158,8 @@ impl TargetKind {
 /// One target, resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetPlan {
-    /// The path that is opened, or the address.
-    pub path: PathBuf,
+    /// Where it lies.
+    pub location: Location,
     /// The name as it was given, for results.
     pub name: String,
     /// What it is.
@@ -167,8 +184,14 @@ pub struct TargetPlan {
     pub huge_pages: bool,
     /// I/O priority in the kernel's terms (class and level), or the default.
     pub priority: crate::request::Priority,
-    /// How it is reached over the network; absent for what this host has.
-    pub remote: Option<Box<crate::network::RemotePlan>>,
+}
+
+impl TargetPlan {
+    /// The path that is opened, or the address.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.location.path()
+    }
 }
 
 /// How a target is opened.

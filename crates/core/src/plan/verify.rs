@@ -1,6 +1,8 @@
 //! What is verified, in numbers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::storage::Location;
 
 /// The verification of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,8 +16,8 @@ pub struct VerifyPlan {
 /// A target whose blocks are verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyTarget {
-    /// The path that is opened.
-    pub path: PathBuf,
+    /// Where it lies.
+    pub location: Location,
     /// The name as it was given, for results.
     pub name: String,
     /// Bytes of a block: every I/O consists of whole blocks. A multiple of 512.
@@ -27,6 +29,12 @@ pub struct VerifyTarget {
 }
 
 impl VerifyTarget {
+    /// The path that is opened, or the address.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.location.path()
+    }
+
     /// Number of blocks.
     #[must_use]
     pub fn blocks(&self) -> u64 {

@@ -14,7 +14,6 @@ use super::{finding, whose};
 use crate::divisor::greatest_common_divisor;
 use crate::guard::{self, Checked, Finding, Refusal, Refusals};
 use crate::measure::EventSink;
-use crate::network::is_address;
 use crate::plan::{PayloadPlan, Plan, SpanPlan, TargetKind, ThreadPlan};
 use crate::supervise::within;
 
@@ -211,7 +210,7 @@ fn written(plan: &Plan) -> BTreeMap<PathBuf, Written> {
             if target.kind != TargetKind::File || !guard::is_written(span, index) {
                 continue;
             }
-            let written = files.entry(target.path.clone()).or_default();
+            let written = files.entry(target.path().to_owned()).or_default();
             if let PayloadPlan::Buffer { bytes, file: Some(file) } = &target.payload {
                 written.fed.insert((file.clone(), *bytes));
             }
@@ -256,8 +255,6 @@ fn writes(span: &SpanPlan, target: usize) -> Writes {
 }
 
 fn created(plan: &Plan) -> BTreeSet<PathBuf> {
-    let spans = plan.spans.iter().flat_map(|span| &span.create);
-    let files = plan.precreate.iter().chain(spans).map(|file| file.path.clone());
     // No mark goes over the network.
-    files.filter(|path| !is_address(path)).collect()
+    plan.files().filter_map(|file| file.location.local()).map(Path::to_owned).collect()
 }

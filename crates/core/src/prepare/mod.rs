@@ -53,6 +53,7 @@ use fill::{Filled, Filling};
 use mark::Mark;
 pub(crate) use marks::{Marks, look_again};
 pub(crate) use proof::Whose;
+pub(crate) use removal::remove_file;
 pub use removal::remove_made;
 use sum::Sum;
 pub use together::check_room;
@@ -122,10 +123,10 @@ pub fn create(
     stop: &AtomicBool,
     sink: EventSink,
 ) -> Result<Created, PrepareError> {
-    let path = real_path(&file.path);
+    let path = real_path(file.path());
     let (size_bytes, reduction) = (file.size_bytes, file.reduction);
     let making = Making { path: &path, size_bytes, reduction, stop, sink };
-    match checked.look(&file.path) {
+    match checked.look(file.path()) {
         Found::Unreadable(kind, why) => {
             Err(refused(&path, "look at the file", io::Error::new(kind, why)))
         }
@@ -140,13 +141,13 @@ pub fn create(
         }
         Found::Nothing(place) => {
             // This run may have made it by another name.
-            if let Some(held) = checked.made_at(&file.path) {
+            if let Some(held) = checked.made_at(file.path()) {
                 let file = open_existing(&path, &held)?;
                 return making.keep_or_remake(&file, overwrite, &checked.alone);
             }
             let place = place.ok_or_else(|| missing_directory(&path))?;
             let (created, made) = making.make_new(&place, &checked.alone)?;
-            let noted = checked.made(&file.path, place, made);
+            let noted = checked.made(file.path(), place, made);
             let held = noted.map_err(|error| refused(&path, "look at the file", error))?;
             seal(&path, &held, checked);
             Ok(created)
@@ -166,7 +167,7 @@ fn seal(path: &Path, held: &Held, checked: &Checked) {
 
 /// What [`create`] would do with a file, unless it is refused; nothing is changed.
 pub fn fate(file: &FilePlan) -> Result<Created, PrepareError> {
-    let path = real_path(&file.path);
+    let path = real_path(file.path());
     let look = |error| refused(&path, "read the file", error);
     let existing = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -1,33 +1,27 @@
 //! Removes the files that a run has made, when it was asked to.
 
 use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use fathom_sys::held::Removal;
 use fathom_sys::identity::Identity;
 
-use super::{served, whose};
+use super::whose;
+use crate::errors::Failure;
 use crate::guard::{Checked, MadeFile};
 use crate::measure::EventSink;
-use crate::supervise::within;
+use crate::storage::Location;
 
 /// Removes each file that this run has made and that still lies where it was made. A file that was there
 /// before, even one whose data were made again, is none of them, and one that holds somebody's data by now
 /// stays. One sentence for each that stays.
 #[must_use]
-pub fn remove_made(checked: &Checked, sink: EventSink<'_>) -> Vec<String> {
-    let remove = |(file, made): (Identity, &MadeFile)| {
-        let doing = format!("remove '{}'", made.path.display());
-        within(sink, doing, || remove(file, made)).err()
-    };
-    let remove_served =
-        |(path, timeout): (&PathBuf, &Duration)| served::remove_made(path, *timeout, sink).err();
-    let kept = checked.made_files().filter_map(remove);
-    kept.chain(checked.served.iter().filter_map(remove_served)).collect()
+pub fn remove_made(checked: &Checked, sink: EventSink<'_>) -> Vec<Failure> {
+    let remove = |made: Location| made.storage().remove_made(checked, sink).err();
+    checked.made_files().filter_map(remove).collect()
 }
 
-fn remove(file: Identity, made: &MadeFile) -> Result<(), String> {
+/// Removes a file of this host that the run has made; a sentence if it stays.
+pub(crate) fn remove_file(file: Identity, made: &MadeFile) -> Result<(), String> {
     let name = made.path.display();
     let failed = |error: io::Error| {
         format!("cannot remove '{name}', which this run has made: {error}. Remove it by hand")
@@ -82,7 +76,8 @@ mod tests {
         fs::rename(place("linked"), place("target")).expect("moved");
         std::os::unix::fs::symlink(place("target"), place("linked")).expect("a link");
         fs::write(place("written"), "somebody's").expect("written");
-        let mut told = remove_made(&checked, &|_| {});
+        let told = remove_made(&checked, &|_| {});
+        let mut told: Vec<String> = told.into_iter().map(|one| one.message).collect();
         told.sort();
         assert_eq!(told.len(), 3, "{told:?}");
         for (sentence, name) in told.iter().zip(["linked", "replaced", "written"]) {

@@ -82,7 +82,7 @@ pub fn create(
 }
 
 /// Removes a file that this run has made, unless it holds somebody's data by now; a sentence if it stays.
-pub(super) fn remove_made(
+pub(crate) fn remove_made(
     path: &Path,
     timeout: Duration,
     sink: EventSink<'_>,
@@ -114,7 +114,7 @@ struct Making<'a> {
 
 impl Making<'_> {
     fn path(&self) -> &Path {
-        &self.file.path
+        self.file.path()
     }
 
     fn open(&self) -> Result<Option<ServedFile>, PrepareError> {

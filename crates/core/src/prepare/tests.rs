@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use fathom_sys::contract::file::PositionedIo;
 
 use super::*;
+use crate::storage::Location;
 
 static GO: AtomicBool = AtomicBool::new(false);
 
@@ -14,7 +15,7 @@ fn quiet(_: Event) {}
 
 fn make(path: &Path, size_bytes: u64) -> Result<Created, PrepareError> {
     create(
-        &FilePlan { path: path.to_owned(), size_bytes, ..FilePlan::default() },
+        &FilePlan { location: Location::here(path), size_bytes, ..FilePlan::default() },
         false,
         &mut Checked::default().watched(),
         &GO,
@@ -136,7 +137,8 @@ fn recognisable_data_stay_unless_told_otherwise() {
     assert!(matches!(error, PrepareError::Theirs { .. }), "{error}");
     assert!(error.to_string().contains("--overwrite"), "{error}");
     assert_eq!(fs::read_to_string(&path).expect("a file"), words);
-    let file = FilePlan { path: path.clone(), size_bytes: 8192, ..FilePlan::default() };
+    let file =
+        FilePlan { location: Location::here(&path), size_bytes: 8192, ..FilePlan::default() };
     assert_eq!(
         create(&file, true, &mut Checked::default(), &GO, &quiet).expect("made again"),
         Created::Remade
@@ -156,7 +158,8 @@ fn links_lead_to_the_file_even_where_there_is_none_yet() {
     let stop = AtomicBool::new(true);
     let stop_soon =
         |event: Event| stop.store(matches!(event, Event::Filling { .. }), Ordering::Relaxed);
-    let file = FilePlan { path: link.clone(), size_bytes: 9000, ..FilePlan::default() };
+    let file =
+        FilePlan { location: Location::here(&link), size_bytes: 9000, ..FilePlan::default() };
     let error = create(&file, false, &mut Checked::default(), &stop, &stop_soon).expect_err("stop");
     assert!(matches!(error, PrepareError::NotBegun { .. }), "{error}");
     assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
@@ -208,7 +211,7 @@ fn stopping_leaves_nothing() {
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let file = FilePlan { path: path.clone(), size_bytes, ..FilePlan::default() };
+    let file = FilePlan { location: Location::here(&path), size_bytes, ..FilePlan::default() };
     let error =
         create(&file, false, &mut Checked::default(), &stop, &stop_at_once).expect_err("stopped");
     assert!(
@@ -226,7 +229,7 @@ fn progress_ascends_and_ends_with_all_bytes() {
     let sink = |event: Event| seen.lock().expect("no panic").push(event);
     let size_bytes = (24 << 20) + 5;
     create(
-        &FilePlan { path, size_bytes, ..FilePlan::default() },
+        &FilePlan { location: Location::here(path), size_bytes, ..FilePlan::default() },
         false,
         &mut Checked::default(),
         &GO,
@@ -268,7 +271,7 @@ fn a_file_that_others_wrote_while_it_was_filled_is_not_marked_as_ours() {
             assert!(done.expect("a shell").status.success());
         }
     };
-    let plan = FilePlan { path: path.clone(), size_bytes, ..FilePlan::default() };
+    let plan = FilePlan { location: Location::here(&path), size_bytes, ..FilePlan::default() };
     let mut checked = Checked::default().watched();
     create(&plan, false, &mut checked, &GO, &sink).expect("made");
     let file = File::open(&path).expect("a file");

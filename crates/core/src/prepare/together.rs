@@ -9,7 +9,6 @@ use fathom_sys::space::Space;
 
 use super::{PrepareError, real_path, room};
 use crate::measure::EventSink;
-use crate::network::is_address;
 use crate::plan::FilePlan;
 use crate::supervise::within;
 
@@ -30,11 +29,13 @@ pub fn check_room<'a>(
 ) -> Result<(), PrepareError> {
     let mut sizes: BTreeMap<PathBuf, u64> = BTreeMap::new();
     let look = |path: &Path| format!("look at the room for '{}'", path.display());
-    for file in files.into_iter().filter(|file| !is_address(&file.path)) {
-        let path = within(sink, look(&file.path), || whole_path(&file.path));
+    // The room of a server shows when it is taken.
+    let here = |file: &'a FilePlan| Some((file.location.local()?, file.size_bytes));
+    for (path, bytes) in files.into_iter().filter_map(here) {
+        let path = within(sink, look(path), || whole_path(path));
         let Some(path) = path else { continue };
         let size_bytes = sizes.entry(path).or_default();
-        *size_bytes = file.size_bytes.max(*size_bytes);
+        *size_bytes = bytes.max(*size_bytes);
     }
     let mut systems: BTreeMap<u64, Wanted> = BTreeMap::new();
     for (path, size_bytes) in sizes {

@@ -66,7 +66,7 @@ fn of_target(
     span: &TimeSpanResult,
     (index, target): (usize, &TargetPlan),
 ) -> Option<NetworkUse> {
-    let facts = &target.remote.as_deref()?.facts;
+    let facts = &target.location.served()?.plan.facts;
     let is_of_target = |thread: usize, stream: usize| {
         let streams = plan.threads.get(thread).map(|thread| &thread.assignments);
         streams.and_then(|all| all.get(stream)).is_some_and(|one| one.target == index)

@@ -1,17 +1,15 @@
 //! Targets lent to another program: guarded and prepared as for a run of ours, and held while it works.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::spans::Runner;
 use crate::beneath::Edge;
-use crate::engine::setup;
-use crate::errors::Failure;
 use crate::guard::WriteGrant;
 use crate::measure::{Ending, SpanMeasurements};
-use crate::network;
 use crate::plan::{Plan, SpanPlan};
 use crate::prepare::Entrusted;
 use crate::request::{Job, StopRules};
+use crate::supervise::within;
 
 /// The permission to write what a job writes, in the hands of another program. The claims on block devices
 /// and the hold on files last until this is dropped.
@@ -41,8 +39,8 @@ impl Loan {
 
 fn written(plan: &Plan) -> Vec<PathBuf> {
     let targets = plan.spans.iter().flat_map(|span| &span.targets);
-    let is_file = |target: &&crate::plan::TargetPlan| target.open.write && target.remote.is_none();
-    targets.filter(is_file).map(|target| target.path.clone()).collect()
+    let written = targets.filter(|target| target.open.write);
+    written.filter_map(|target| target.location.local()).map(Path::to_owned).collect()
 }
 
 /// The same job without any load: another program makes it, in its own time.
@@ -60,11 +58,9 @@ impl Runner<'_> {
     pub(super) fn try_targets(&self, span: &SpanPlan) -> SpanMeasurements {
         let watch = self.watch(span);
         let opened = span.targets.iter().try_for_each(|target| {
-            let doing = format!("open '{}'", target.path.display());
-            crate::supervise::within(self.sink, doing, || match &target.remote {
-                Some(remote) => network::Reader::open(&target.path, remote.timeout).map(drop),
-                None => setup::open(target, &self.checked).map(drop).map_err(Failure::from),
-            })
+            let doing = format!("open '{}'", target.path().display());
+            let storage = target.location.storage();
+            within(self.sink, doing, || storage.try_open(target, &self.checked))
         });
         let ending = match opened {
             Ok(()) => Ending::Complete,

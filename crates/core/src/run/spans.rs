@@ -9,14 +9,15 @@ use crate::engine::coordinator::{Control, run_span};
 use crate::engine::start_gate::StartGate;
 use crate::errors::{Failure, Kind};
 use crate::events::RunEvents;
-use crate::guard::{self, Checked};
+use crate::guard::Checked;
 use crate::measure::{CpuTimes, Ending, Event, EventSink, SpanMeasurements};
-use crate::network::{self, RemotePlan, RoundTrip};
+use crate::network::RoundTrip;
 use crate::plan::{FilePlan, Plan, SpanPlan, TargetPlan, tracing};
 use crate::prepare;
 use crate::prepare::{Created, Marks};
 use crate::request::Job;
 use crate::result::warnings;
+use crate::storage::contract::Creation;
 use crate::supervise::within;
 use crate::verify::Tables;
 
@@ -64,8 +65,7 @@ impl Runner<'_> {
 
     /// Runs the time spans in order; the first that does not complete ends the run.
     fn run_all(&mut self) {
-        let made = self.plan.spans.iter().flat_map(|span| &span.create);
-        let room = prepare::check_room(self.plan.precreate.iter().chain(made), self.sink);
+        let room = prepare::check_room(self.plan.files(), self.sink);
         let room = room.map_err(|error| Failure::from(&error));
         if let Err(reason) = room.and_then(|()| self.create(&self.plan.precreate)) {
             return self.cannot_begin(reason);
@@ -85,50 +85,20 @@ impl Runner<'_> {
 
     fn create(&mut self, files: &[FilePlan]) -> Result<(), Failure> {
         for file in files {
-            let path = file.path.display();
+            let path = file.path().display();
             self.step(|| format!("Creating file '{path}' of size {}.", file.size_bytes));
-            if let Some(remote) = guard::remote::of_made(self.plan, &file.path) {
-                self.create_served(file, remote)?;
-                continue;
-            }
-            let overwrite = self.job.permission.overwrite;
+            let (permission, tables) = (&self.job.permission, self.tables);
             let (checked, stop, sink) = (&mut self.checked, self.stop, self.sink);
-            let (marks, tables) = (self.marks, self.tables);
+            let mut with = Creation { permission, checked, marks: self.marks, stop, sink };
             let created = within(sink, format!("create the file '{path}'"), || {
-                if prepare::create(file, overwrite, checked, stop, sink)? == Created::Kept {
-                    marks.kept(&file.path, checked);
-                    return Ok(());
-                }
-                marks.made(&file.path, checked);
-                if let Some(tables) = tables {
-                    tables.forget(&file.path);
-                    tables.learn(&file.path, true);
+                let created = file.location.storage().create(file, &mut with)?;
+                if let Some(tables) = tables.filter(|_| created != Created::Kept) {
+                    tables.forget(file.path());
+                    tables.learn(&file.location, true);
                 }
                 Ok(())
             });
             created.map_err(|error: prepare::PrepareError| self.failure_of(&error))?;
-        }
-        Ok(())
-    }
-
-    /// Makes a file on another host.
-    fn create_served(&mut self, file: &FilePlan, remote: &RemotePlan) -> Result<(), Failure> {
-        let permission = &self.job.permission;
-        let label = guard::remote::label(&file.path, remote);
-        let is_granted = permission.overwrite && label.is_allowed_by(&permission.allow_write);
-        let leave = (!is_granted).then(|| label.option());
-        let doing = format!("create the file '{}'", file.path.display());
-        let (stop, sink) = (self.stop, self.sink);
-        let created = within(sink, doing, || {
-            prepare::served::create(file, remote.timeout, leave.as_deref(), stop, sink)
-        });
-        match created.map_err(|error| self.failure_of(&error))? {
-            Created::Kept => return Ok(()),
-            Created::Made => self.checked.note_served(&file.path, remote.timeout),
-            Created::Remade => {}
-        }
-        if let Some(tables) = self.tables {
-            tables.forget(&file.path);
         }
         Ok(())
     }
@@ -189,9 +159,8 @@ impl Runner<'_> {
     /// load connects.
     fn round_trips(&self, span: &SpanPlan) -> Vec<Option<RoundTrip>> {
         let measure = |target: &TargetPlan| {
-            let remote = target.remote.as_deref().filter(|_| !self.job.is_lent)?;
-            let doing = format!("measure the round trip to '{}'", target.name);
-            within(self.sink, doing, || network::floor(&target.path, remote.timeout)).ok()
+            let location = Some(&target.location).filter(|_| !self.job.is_lent)?;
+            location.storage().round_trip(&target.name, self.sink)
         };
         span.targets.iter().map(measure).collect()
     }

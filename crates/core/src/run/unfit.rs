@@ -80,7 +80,7 @@ fn wished(request: &Request, host: &HostFacts) -> BTreeMap<PathBuf, Intent> {
 
 fn wish(target: &Target, host: &HostFacts) -> Option<(PathBuf, Intent)> {
     let creates = target.create_bytes.is_some_and(|bytes| bytes > 0);
-    let known = host.targets.get(target.path.as_str())?.as_ref().ok()?;
+    let known = host.here(target)?;
     if known.is_read_only || !(creates || target.is_changed()) {
         return None;
     }

@@ -1,5 +1,14 @@
-//! Where data lie: what a target is called.
+//! Where data lie: what a target is called, where that leads, and the contract of what a run needs there
+//! besides the load.
 
+pub(crate) mod contract;
+mod local;
+mod location;
+mod served;
 mod target;
+#[cfg(test)]
+mod tests;
 
+pub use contract::Facts;
+pub use location::{Local, Location, Served};
 pub use target::{Misnomer, Protocol, Remote, Target};

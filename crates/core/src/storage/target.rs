@@ -195,17 +195,26 @@ impl Target {
         }
     }
 
+    /// The address, if another host serves it.
+    #[must_use]
+    pub fn remote(&self) -> Option<&Remote> {
+        match self {
+            Self::Network(remote) => Some(remote),
+            _ => None,
+        }
+    }
+
     /// Whether it is a file that another host serves.
     #[must_use]
     pub fn is_of_files(&self) -> bool {
-        let Self::Network(remote) = self else { return false };
-        matches!(remote.protocol, Protocol::Smb | Protocol::Nfs)
+        let protocol = self.remote().map(|remote| remote.protocol);
+        matches!(protocol, Some(Protocol::Smb | Protocol::Nfs))
     }
 
     /// Whether users log in to its server with a password.
     #[must_use]
     pub fn has_users(&self) -> bool {
-        matches!(self, Self::Network(remote) if remote.protocol.has_users())
+        self.remote().is_some_and(|remote| remote.protocol.has_users())
     }
 
     /// Whether it is a disk by its number.

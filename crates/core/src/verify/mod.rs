@@ -19,5 +19,6 @@ pub mod window;
 pub mod word;
 
 pub use check::FaultKind;
+pub use origin::Origin;
 pub use stream::StreamVerifier;
 pub use table::{Tables, TargetTable};

@@ -3,7 +3,6 @@
 //! Blocks that had writes in flight when the journal ended may hold either data; everything else must be what
 //! the journal says. Nothing is written, neither to the targets nor to the journal.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +10,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fathom_sys::buffers::{Buffers, PageKind};
-use fathom_sys::contract::file::{FileFacts, FileKind};
-use fathom_sys::file::{Advice, OpenFlags, TargetFile};
 use thiserror::Error;
 
 use super::check::{Owner, ReadBlock, check};
 use super::journal::{Journal, JournalError, JournalTarget};
 use super::tally::Tally;
 use super::window::Window;
+use crate::errors::Failure;
 use crate::measure::{Event, EventSink};
-use crate::network;
 use crate::result::Verification;
+use crate::storage::Location;
+use crate::storage::contract::Source;
 use crate::supervise::within;
 
 /// Bytes that are read at once, if blocks are not greater.
@@ -34,7 +33,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 pub enum PassError {
     /// The credentials for servers cannot be used.
     #[error("{0}")]
-    Credentials(crate::errors::Failure),
+    Credentials(Failure),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -142,7 +141,7 @@ pub fn run(
     for (index, target) in known.iter().enumerate() {
         let path = names.get(index).unwrap_or(&target.path);
         let name = names.get(index).unwrap_or(&target.name);
-        let open = || Reading::new(&journal, index, name, Path::new(path));
+        let open = || Reading::new(&journal, index, name, path);
         readings.push(within(sink, format!("open '{name}'"), open)?);
     }
     for mut reading in readings {
@@ -154,34 +153,6 @@ pub fn run(
     Ok(())
 }
 
-/// Where the data of a target are read.
-enum Source {
-    /// A file or device of this host, perhaps past the page cache.
-    File { file: TargetFile, is_direct: bool },
-    /// A server.
-    Remote(network::Reader),
-}
-
-impl Source {
-    /// Opens a target; why not, in words that follow its name.
-    fn open(path: &Path) -> Result<Self, String> {
-        if network::is_address(path) {
-            let reader = network::Reader::open(path, CONNECT_WITHIN);
-            return reader.map(Self::Remote).map_err(|why| format!("cannot be read: {why}"));
-        }
-        let kind = fs::metadata(path).map_err(|error| format!("cannot be found: {error}"))?;
-        if !matches!(kind.kind(), FileKind::File | FileKind::BlockDevice) {
-            return Err("is neither a regular file nor a block device".to_owned());
-        }
-        let (file, is_direct) = open(path).map_err(|error| format!("cannot be read: {error}"))?;
-        Ok(Self::File { file, is_direct })
-    }
-
-    fn is_direct(&self) -> bool {
-        matches!(self, Self::File { is_direct: true, .. })
-    }
-}
-
 /// The pass over one target.
 struct Reading<'a> {
     journal: &'a Journal,
@@ -189,8 +160,7 @@ struct Reading<'a> {
     target: &'a JournalTarget,
     owner: Owner,
     name: &'a str,
-    path: &'a Path,
-    source: Source,
+    source: Box<dyn Source>,
     buffer: Buffers,
     tally: Tally,
     in_flight: u64,
@@ -201,7 +171,7 @@ impl<'a> Reading<'a> {
         journal: &'a Journal,
         index: usize,
         name: &'a str,
-        path: &'a Path,
+        path: &str,
     ) -> Result<Self, PassError> {
         let target = &journal.head.targets[index];
         let wrong = |why: String| PassError::Target { name: name.to_owned(), why };
@@ -216,13 +186,14 @@ impl<'a> Reading<'a> {
         };
         let origin = origin.map_err(|error| wrong(format!("is not in the journal: {error}")))?;
         let owner = Owner { target: target.identity, seed: journal.head.seed, origin };
-        let source = Source::open(path).map_err(wrong)?;
+        let location = Location::named(path, CONNECT_WITHIN);
+        let source = location.storage().open().map_err(|why| wrong(why.message))?;
         let block_bytes = target.block_bytes as usize;
         let bytes = (PIECE_BYTES / block_bytes).max(1) * block_bytes;
         let buffer = Buffers::new(&[bytes], PageKind::Normal);
         let buffer = buffer.map_err(|error| PassError::Memory(bytes, error))?;
         let in_flight = 0;
-        Ok(Self { journal, index, target, owner, name, path, source, buffer, tally, in_flight })
+        Ok(Self { journal, index, target, owner, name, source, buffer, tally, in_flight })
     }
 
     fn found(&self, failure: Option<String>) -> TargetFound {
@@ -290,48 +261,18 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a piece; what the target no longer has reads as zeros, which carry no stamp.
-    fn read(&mut self, offset_bytes: u64, length: usize) -> io::Result<()> {
+    fn read(&mut self, offset_bytes: u64, length: usize) -> Result<(), Failure> {
         let mut done = 0;
         while done < length {
             let rest = &mut self.buffer.slot_mut(0)[done..length];
-            let at = offset_bytes + done as u64;
-            let read = match &mut self.source {
-                Source::File { file, .. } => file.read_at(rest, at),
-                Source::Remote(reader) => reader.read_at(rest, at),
-            };
-            match read {
-                Ok(0) => {
+            match self.source.read_at(rest, offset_bytes + done as u64)? {
+                0 => {
                     rest.fill(0);
                     return Ok(());
                 }
-                Ok(bytes) => done += bytes,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Past the page cache only whole sectors of the device can be read.
-                Err(error)
-                    if error.kind() == io::ErrorKind::InvalidInput && self.source.is_direct() =>
-                {
-                    self.source = Source::File { file: buffered(self.path)?, is_direct: false };
-                }
-                Err(error) => return Err(error),
+                bytes => done += bytes,
             }
         }
         Ok(())
     }
-}
-
-/// Past the page cache if possible, because what is to be verified is the target and not memory; and whether
-/// it is.
-fn open(path: &Path) -> io::Result<(TargetFile, bool)> {
-    let direct = OpenFlags { direct: true, ..OpenFlags::default() };
-    match TargetFile::open(path, direct) {
-        Ok(file) => Ok((file, true)),
-        Err(_) => Ok((buffered(path)?, false)),
-    }
-}
-
-fn buffered(path: &Path) -> io::Result<TargetFile> {
-    let file = TargetFile::open(path, OpenFlags::default())?;
-    file.advise(Advice::DontNeed)?;
-    file.advise(Advice::Sequential)?;
-    Ok(file)
 }

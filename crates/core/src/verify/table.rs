@@ -17,6 +17,7 @@ use super::window::Window;
 use super::word;
 use crate::measure::EventSink;
 use crate::plan::{VerifyPlan, VerifyTarget};
+use crate::storage::Location;
 use crate::supervise::within;
 
 /// The windows of a run.
@@ -74,8 +75,8 @@ impl Tables {
     ) -> Result<Self, JournalError> {
         let targets = plan.targets.iter().map(|target| JournalTarget {
             name: target.name.clone(),
-            path: target.path.to_string_lossy().into_owned(),
-            identity: identity_of(&target.path),
+            path: target.path().to_string_lossy().into_owned(),
+            identity: identity_of(target.path()),
             block_bytes: target.block_bytes,
             start_bytes: target.start_bytes,
             blocks: target.blocks(),
@@ -85,7 +86,7 @@ impl Tables {
         let words = within(sink, doing, || {
             let words = journal::create(&plan.journal, &head)?;
             // Names can differ and still lead to one file; now that the journal is there, that shows.
-            if plan.targets.iter().any(|target| is_same_file(&target.path, &plan.journal)) {
+            if plan.targets.iter().any(|target| is_same_file(target, &plan.journal)) {
                 let _removed = fs::remove_file(&plan.journal);
                 return Err(JournalError::IsTarget(plan.journal.clone()));
             }
@@ -95,7 +96,7 @@ impl Tables {
         let tables = Self { seed, words, targets: entries(&plan.targets), journal };
         for target in &plan.targets {
             let doing = format!("look at what '{}' holds", target.name);
-            within(sink, doing, || tables.learn(&target.path, false));
+            within(sink, doing, || tables.learn(&target.location, false));
         }
         Ok(tables)
     }
@@ -120,7 +121,7 @@ impl Tables {
 
     /// The entry of a target, the words of its origin, and those of its blocks.
     fn words_of(&self, path: &Path) -> Option<(&Entry, &[AtomicU64], &[AtomicU64])> {
-        let entry = self.targets.iter().find(|entry| entry.target.path == path)?;
+        let entry = self.targets.iter().find(|entry| entry.target.path() == path)?;
         let words = &self.words.words()[entry.first_word..entry.first_word + entry.words()];
         let (origin, blocks) = words.split_at(ORIGIN_WORDS);
         Some((entry, origin, blocks))
@@ -128,10 +129,9 @@ impl Tables {
 
     /// Looks what a file that nobody has written in this run was made with; `is_whole` if this run has made
     /// it. A file that cannot be looked at is one of which nothing is known.
-    pub fn learn(&self, path: &Path, is_whole: bool) {
-        let is_here = !crate::network::is_address(path);
-        let origin = is_here.then(|| Origin::of_file(path, is_whole).ok().flatten()).flatten();
-        if let Some((entry, ..)) = self.words_of(path) {
+    pub fn learn(&self, location: &Location, is_whole: bool) {
+        let origin = location.storage().origin(is_whole);
+        if let Some((entry, ..)) = self.words_of(location.path()) {
             self.store_origin(entry, Origin::to_words(origin, entry.first_word as u64));
         }
     }
@@ -182,9 +182,9 @@ pub fn identity_of(path: &Path) -> u64 {
     identity(path.as_os_str().as_encoded_bytes())
 }
 
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    !crate::network::is_address(one)
-        && matches!((fs::canonicalize(one), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
+fn is_same_file(target: &VerifyTarget, other: &Path) -> bool {
+    let Some(path) = target.location.local() else { return false };
+    matches!((fs::canonicalize(path), fs::canonicalize(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Words of one target.
@@ -212,7 +212,7 @@ fn entries(targets: &[VerifyTarget]) -> Vec<Entry> {
     let entry = |target: &VerifyTarget| {
         let first_word = next;
         next += words(target);
-        let identity = identity_of(&target.path);
+        let identity = identity_of(target.path());
         Entry { target: target.clone(), identity, first_word, tally: Mutex::default() }
     };
     targets.iter().map(entry).collect()
@@ -287,7 +287,7 @@ mod tests {
 
     fn target(path: &str, start_bytes: u64, end_bytes: u64) -> VerifyTarget {
         VerifyTarget {
-            path: path.into(),
+            location: Location::here(path),
             name: path.to_owned(),
             block_bytes: 4096,
             start_bytes,

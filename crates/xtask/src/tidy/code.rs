@@ -63,6 +63,16 @@ const BANNED: &[Banned] = &[
     },
 ];
 
+/// What reads of a name or a path where it leads.
+const READS_NAMES: &[&str] =
+    &["Target::Network", "Target::from(", "Location::named(", "Address::parse("];
+
+/// Where the core may read names besides its rooms `storage` and `network`: where a text comes in.
+const TEXTS_COME_IN: &[(&str, &str)] = &[
+    ("crates/core/src/doctor/targets.rs", "the target that the doctor is given"),
+    ("crates/core/src/verify/pass.rs", "the targets that a journal names"),
+];
+
 /// Faults of a source file.
 pub fn check(file: &File) -> Vec<String> {
     let mut faults = lengths(file);
@@ -71,6 +81,7 @@ pub fn check(file: &File) -> Vec<String> {
         faults.extend(faults_of_line.map(|fault| format!("{}:{}: {fault}", file.name, index + 1)));
     }
     faults.extend(asks_one_system(file));
+    faults.extend(reads_names(file));
     if must_forbid_unsafe(&file.name) && !file.text.contains("#![forbid(unsafe_code)]") {
         faults.push(format!("{}:1: `#![forbid(unsafe_code)]` is missing", file.name));
     }
@@ -79,6 +90,20 @@ pub fn check(file: &File) -> Vec<String> {
 
 /// Where the core asks one operating system instead of all. Tests may: they make links and odd names.
 fn asks_one_system(file: &File) -> Vec<String> {
+    in_the_core(file, |line| line.contains("std::os::"), "ask through fathom_sys::contract")
+}
+
+/// Where the core reads again where a target lies, instead of asking the location in its plan.
+fn reads_names(file: &File) -> Vec<String> {
+    let rooms = ["crates/core/src/storage/", "crates/core/src/network/"];
+    let may = rooms.iter().any(|room| file.name.starts_with(room))
+        || TEXTS_COME_IN.iter().any(|(name, _)| *name == file.name);
+    let reads = |line: &str| !may && READS_NAMES.iter().any(|one| line.contains(one));
+    in_the_core(file, reads, "ask the Location of the plan (core/storage)")
+}
+
+/// Faults of lines of the core that are no tests.
+fn in_the_core(file: &File, is_fault: impl Fn(&str) -> bool, instead: &str) -> Vec<String> {
     let name = &file.name;
     let is_test =
         name.ends_with("tests.rs") || name.contains("/tests/") || name.ends_with("/fake.rs");
@@ -86,16 +111,15 @@ fn asks_one_system(file: &File) -> Vec<String> {
         return Vec::new();
     }
     let (code, _) = file.text.split_once("#[cfg(test)]\nmod tests {").unwrap_or((&file.text, ""));
-    let found = code.lines().enumerate().filter(|(_, line)| line.contains("std::os::"));
-    found
-        .map(|(index, _)| format!("{name}:{}: ask through fathom_sys::contract", index + 1))
-        .collect()
+    let found = code.lines().enumerate().filter(|(_, line)| is_fault(line));
+    found.map(|(index, _)| format!("{name}:{}: {instead}", index + 1)).collect()
 }
 
-/// Catalogues that no longer exist, so that the list does not outlive its reasons.
+/// Exceptions that no longer exist, so that the lists do not outlive their reasons.
 pub fn missing_catalogues(root: &Path) -> Vec<String> {
-    let missing = CATALOGUES.iter().filter(|(name, _)| !root.join(name).exists());
-    missing.map(|(name, what)| format!("the catalogue {name} ({what}) does not exist")).collect()
+    let exceptions = CATALOGUES.iter().chain(TEXTS_COME_IN);
+    let missing = exceptions.filter(|(name, _)| !root.join(name).exists());
+    missing.map(|(name, what)| format!("the exception {name} ({what}) does not exist")).collect()
 }
 
 /// Faults of length: of the file, and of its functions.
@@ -202,5 +226,18 @@ mod tests {
         assert_eq!(faults("crates/core/src/a.rs", &tests), [""; 0]);
         assert_eq!(faults("crates/core/src/a/tests.rs", asks), [""; 0]);
         assert_eq!(faults("crates/sys/src/a.rs", asks), [""; 0]);
+    }
+
+    #[test]
+    fn the_core_reads_a_name_once() {
+        for reads in READS_NAMES {
+            let text = format!("    let found = {reads}(name);\n");
+            let fault = ["crates/core/src/run/a.rs:1: ask the Location of the plan (core/storage)"];
+            assert_eq!(faults("crates/core/src/run/a.rs", &text), fault);
+            let (outside, _) = TEXTS_COME_IN[0];
+            for name in ["crates/core/src/storage/a.rs", "crates/core/src/run/tests.rs", outside] {
+                assert_eq!(faults(name, &text), [""; 0]);
+            }
+        }
     }
 }

@@ -3,7 +3,6 @@
 use super::draft::Draft;
 use super::validate::Findings;
 use crate::request::{FaultPolicy, OnError, Target, TimeSpan};
-use crate::storage;
 
 /// A server that has not come back after a day does not come back.
 const SECONDS_MAX: u32 = 86_400;
@@ -84,7 +83,7 @@ pub fn check(span: &TimeSpan, findings: &mut Findings) {
              (--reconnect={reconnect_s}): give an --io-timeout of at least {least_s}, or none"
         ));
     }
-    let is_local = |target: &&Target| !matches!(target.path, storage::Target::Network(_));
+    let is_local = |target: &&Target| target.path.remote().is_none();
     if let Some(first) = span.targets.first()
         && span.targets.iter().filter(is_local).count() == span.targets.len()
     {

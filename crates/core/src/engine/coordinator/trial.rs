@@ -286,7 +286,7 @@ impl Tried {
 fn open(plan: &SpanPlan, thread: &ThreadPlan) -> Option<Vec<TargetFile>> {
     let open = |target: &TargetPlan| {
         let flags = OpenFlags { write: false, direct: target.open.direct, write_through: false };
-        TargetFile::open(&target.path, flags).ok()
+        TargetFile::open(target.path(), flags).ok()
     };
     thread.assignments.iter().map(|assignment| open(&plan.targets[assignment.target])).collect()
 }

@@ -135,7 +135,11 @@ pub(super) fn describe(target: &TargetPlan, ios: &[&OutstandingIo]) -> Option<St
     let (thread, count) = (oldest.thread, ios.len());
     let seconds = oldest.waited_ns as f64 / NANOS_PER_SEC as f64;
     let name = &target.name;
-    let place = if target.remote.is_some() { "server and the way to it" } else { "kernel's log" };
+    let place = if target.location.served().is_some() {
+        "server and the way to it"
+    } else {
+        "kernel's log"
+    };
     Some(format!(
         "thread {thread}: {count} I/Os to '{name}' have not come back; the oldest is a {} of {} bytes at \
          offset {}, outstanding for {seconds:.1} s. The run was ended without them: look at the \

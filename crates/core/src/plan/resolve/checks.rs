@@ -1,24 +1,21 @@
 //! What a target must be for the request to make sense on it.
 
-use std::path::PathBuf;
-
 use fathom_sys::device::{PathFacts, PathKind};
 
 use super::ranges::Room;
 use super::targets::is_file_or_missing;
 use super::{Place, Resolver};
 use crate::errors::Kind;
-use crate::network::RemotePlan;
 use crate::plan::TargetKind;
 use crate::request::{Caching, Target, WriteSource};
+use crate::storage::Location;
 
 /// A target as it is when its time span starts.
 pub(super) struct Found {
-    pub(super) path: PathBuf,
+    pub(super) location: Location,
     pub(super) kind: TargetKind,
     pub(super) size_bytes: u64,
     pub(super) sector_bytes: u32,
-    pub(super) remote: Option<Box<RemotePlan>>,
 }
 
 impl Resolver<'_> {

@@ -89,8 +89,7 @@ impl Resolver<'_> {
 
     /// Whether a target is a block device.
     pub(super) fn is_device(&self, target: &Target) -> bool {
-        let known =
-            self.facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
+        let known = self.facts.here(target);
         known.is_some_and(|facts| facts.kind == PathKind::BlockDevice)
     }
 

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::HostFacts;
+use super::facts::{self, HostFacts};
+use crate::network::RemotePlan;
 use crate::plan::{FilePlan, Reduction};
 use crate::request::{Extensions, Precreate, Profile, Target, TimeSpan};
+use crate::storage::{Location, Served};
 
 /// The files that this run makes, as far as it has been planned.
 ///
@@ -20,6 +24,8 @@ pub(super) struct Files {
     made: BTreeMap<PathBuf, u64>,
     /// How their data compress and repeat, where the first target that makes a file says so.
     reductions: BTreeMap<PathBuf, Reduction>,
+    /// Where the targets lie.
+    locations: BTreeMap<PathBuf, Location>,
 }
 
 impl Files {
@@ -29,19 +35,22 @@ impl Files {
             return Self { is_virtual, ..Self::default() };
         }
         let mut mentions: BTreeMap<PathBuf, Vec<u64>> = BTreeMap::new();
-        let mut reductions = BTreeMap::new();
+        let (mut reductions, mut locations) = (BTreeMap::new(), BTreeMap::new());
+        let timeout = facts::patience(profile);
         for target in profile.time_spans.iter().flat_map(|span| &span.targets) {
-            let sizes = mentions.entry(path_of(target, facts)).or_default();
+            let location = location_of(target, facts, timeout);
+            let sizes = mentions.entry(location.path().to_owned()).or_default();
             sizes.push(create_bytes(target).unwrap_or(0));
             if let (Some(reduction), Some(_)) = (reduction(target), create_bytes(target)) {
-                reductions.entry(path_of(target, facts)).or_insert(reduction);
+                reductions.entry(location.path().to_owned()).or_insert(reduction);
             }
+            locations.entry(location.path().to_owned()).or_insert(location);
         }
         let early = |(path, sizes): (PathBuf, Vec<u64>)| {
             Some((path, early_bytes(profile.precreate, &sizes)?))
         };
         let early: BTreeMap<PathBuf, u64> = mentions.into_iter().filter_map(early).collect();
-        Self { is_virtual, made: early.clone(), early, reductions }
+        Self { is_virtual, made: early.clone(), early, reductions, locations }
     }
 
     /// The files to make before this time span. Of two sizes for one file the last one counts.
@@ -76,7 +85,8 @@ impl Files {
 
     fn plan(&self, path: &Path, size_bytes: u64) -> FilePlan {
         let reduction = self.reductions.get(path).copied().unwrap_or_default();
-        FilePlan { path: path.to_owned(), size_bytes, reduction }
+        let location = self.locations[path].clone();
+        FilePlan { location, size_bytes, reduction }
     }
 }
 
@@ -110,8 +120,18 @@ fn early_bytes(rule: Precreate, sizes: &[u64]) -> Option<u64> {
     is_early.then_some(greatest)
 }
 
-/// The path that is the same for all names of a file.
+/// The path that is the same for all names of a file, or the address.
 fn path_of(target: &Target, facts: &HostFacts) -> PathBuf {
-    let known = facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
-    known.map_or_else(|| PathBuf::from(target.path.as_str()), |facts| facts.path.clone())
+    let known = facts.here(target).map(|known| known.path.clone());
+    known.unwrap_or_else(|| PathBuf::from(target.path.as_str()))
+}
+
+/// Where a target lies; a server may take `timeout` for a connection.
+fn location_of(target: &Target, facts: &HostFacts, timeout: Duration) -> Location {
+    let Some(remote) = target.path.remote() else {
+        return Location::here(path_of(target, facts));
+    };
+    let facts = facts.served(target).cloned().unwrap_or_default();
+    let plan = Arc::new(RemotePlan { facts, timeout, ..RemotePlan::default() });
+    Location::Served(Served { remote: remote.clone(), plan })
 }

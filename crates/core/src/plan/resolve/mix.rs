@@ -148,8 +148,7 @@ impl Resolver<'_> {
         if target.trim_percent() == 0 || found.kind != TargetKind::BlockDevice {
             return;
         }
-        let known =
-            self.facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
+        let known = self.facts.here(target);
         let Some(known) = known.filter(|known| known.kind == PathKind::BlockDevice) else { return };
         let name = &target.path;
         let Some(granularity) = known.discard_granularity_bytes else {

@@ -1,6 +1,6 @@
 //! A target over the network: what its server says, against what is requested.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::checks::Found;
@@ -11,17 +11,12 @@ use crate::network::{RemoteFacts, RemotePlan};
 use crate::plan::TargetKind;
 use crate::request::{Caching, EngineChoice, Target, TimeSpan};
 use crate::result::WarningKind;
-use crate::storage;
+use crate::storage::{self, Facts, Location, Served};
 
 /// More slots than this no client tells apart.
 const SLOTS_MAX: u64 = 65_536;
 /// More connections than this for one thread and target are a slip of the finger.
 const CONNECTIONS_MAX: u32 = 1024;
-
-/// Whether a target is reached over the network.
-pub(super) fn is_remote(target: &Target) -> bool {
-    matches!(target.path, storage::Target::Network(_))
-}
 
 /// What to do where a target could not be looked at. What is missing may be a share or a folder, too.
 fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
@@ -48,22 +43,23 @@ fn remedy(name: &storage::Target, kind: Kind, is_made: bool) -> &'static str {
 
 impl Resolver<'_> {
     /// What a target over the network is, with all that speaks against the request.
-    pub(super) fn find_remote(
+    pub(super) fn find_served(
         &mut self,
+        remote: &storage::Remote,
         place: Place<'_>,
         made_bytes: Option<u64>,
     ) -> Option<Found> {
         let target = place.target;
         let name = &target.path;
         let is_made = made_bytes.is_some();
-        let known = match self.facts.remotes.get(name.as_str()) {
-            Some(Ok(known)) => known,
+        let known = match self.facts.targets.get(name.as_str()) {
+            Some(Ok(Facts::Served(known))) => known,
             Some(Err(why)) => {
                 let message = format!("the target '{name}' cannot be examined: {why}");
                 self.findings.target_is(why.kind, message, remedy(name, why.kind, is_made));
                 return None;
             }
-            None => {
+            _ => {
                 let message = format!("the target '{name}' cannot be examined");
                 self.findings.target(message, "correct the address");
                 return None;
@@ -82,18 +78,18 @@ impl Resolver<'_> {
         }
         self.check_abilities(target, known, is_made);
         self.check_units(target, known);
+        let plan = RemotePlan {
+            facts: known.clone(),
+            connections: self.options.connections.unwrap_or(1),
+            is_unbuffered: target.caching == Caching::Unbuffered,
+            timeout: facts::patience(self.profile),
+            reconnect: self.reconnect(place),
+        };
         Some(Found {
-            path: PathBuf::from(name.as_str()),
+            location: Location::Served(Served { remote: remote.clone(), plan: Arc::new(plan) }),
             kind: TargetKind::Network,
             size_bytes: made_bytes.unwrap_or(known.size_bytes),
             sector_bytes: known.block_bytes_min.max(1),
-            remote: Some(Box::new(RemotePlan {
-                facts: known.clone(),
-                connections: self.options.connections.unwrap_or(1),
-                is_unbuffered: target.caching == Caching::Unbuffered,
-                timeout: facts::patience(self.profile),
-                reconnect: self.reconnect(place),
-            })),
         })
     }
 
@@ -165,7 +161,7 @@ impl Resolver<'_> {
 
     /// Checks once per time span what was requested of all targets over the network; whether there are any.
     pub(super) fn check_network(&mut self, span: &TimeSpan) {
-        let mut remotes = span.targets.iter().filter(|target| is_remote(target));
+        let mut remotes = span.targets.iter().filter(|target| target.path.remote().is_some());
         let first = remotes.next().filter(|_| !self.is_virtual());
         let Some(first) = first else {
             if self.options.connections.is_some() {
@@ -205,7 +201,8 @@ impl Resolver<'_> {
         if choice == Some(EngineKind::Null) {
             return None;
         }
-        let remotes = uses.iter().filter(|one| is_remote(&span.targets[one.0])).count();
+        let is_remote = |one: &&Use| span.targets[one.0].path.remote().is_some();
+        let remotes = uses.iter().filter(is_remote).count();
         if remotes == 0 {
             return None;
         }
@@ -230,8 +227,7 @@ impl Resolver<'_> {
     /// Whether the server lets as many I/Os be outstanding as are requested.
     fn check_window(&mut self, place: Place<'_>, span: &TimeSpan) {
         let target = place.target;
-        let known = self.facts.remotes.get(target.path.as_str());
-        let Some(Ok(known)) = known else { return };
+        let Some(known) = self.facts.served(target) else { return };
         let shared =
             (span.thread_count > 0 && span.request_count > 0).then_some(span.request_count);
         let asked = shared.unwrap_or(target.outstanding);

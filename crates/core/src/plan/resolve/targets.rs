@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_sys::device::{PathFacts, PathKind};
+use fathom_sys::device::PathKind;
 
 use super::checks::Found;
 use super::ranges::{self, Room};
@@ -11,6 +11,7 @@ use crate::errors::Kind;
 use crate::plan::{EngineKind, OffsetPlan, OpenPlan, Order, PayloadPlan, TargetKind, TargetPlan};
 use crate::request::{Access, Caching, Target, WriteSource};
 use crate::result::WarningKind;
+use crate::storage::{Facts, Location};
 use crate::units::GIB;
 
 /// Size in bytes of the range of a target that need not exist.
@@ -66,7 +67,7 @@ impl Resolver<'_> {
 
     fn target_plan(&self, target: &Target, found: Found, offsets: OffsetPlan) -> TargetPlan {
         TargetPlan {
-            path: found.path,
+            location: found.location,
             name: target.path.to_string(),
             kind: found.kind,
             size_bytes: found.size_bytes,
@@ -79,7 +80,6 @@ impl Resolver<'_> {
             payload: payload(target),
             huge_pages: target.large_pages,
             priority: target.priority,
-            remote: found.remote,
         }
     }
 
@@ -90,12 +90,12 @@ impl Resolver<'_> {
         if self.is_virtual() {
             return Some(self.virtual_target(target));
         }
-        if super::remote::is_remote(target) {
-            return self.find_remote(place, made_bytes);
+        if let Some(remote) = name.remote() {
+            return self.find_served(remote, place, made_bytes);
         }
         let facts = self.facts;
         let known = match facts.targets.get(name.as_str()) {
-            Some(Ok(known)) => known,
+            Some(Ok(Facts::Here(known))) => known,
             Some(Err(_)) if name.disk_number().is_some_and(|n| n >= facts.disks.len()) => {
                 self.unknown_disk(name.as_str());
                 return None;
@@ -116,26 +116,24 @@ impl Resolver<'_> {
         self.check_access(target, known);
         self.check_caching(target, known);
         let sector_bytes = known.logical_sector_bytes;
-        let path = known.path.clone();
-        Some(Found { path, kind, size_bytes, sector_bytes, remote: None })
+        let location = Location::here(&known.path);
+        Some(Found { location, kind, size_bytes, sector_bytes })
     }
 
     /// A target of which only the name is real.
     fn virtual_target(&self, target: &Target) -> Found {
-        let known =
-            self.facts.targets.get(target.path.as_str()).and_then(|facts| facts.as_ref().ok());
-        let real_bytes = known.map(|facts: &PathFacts| facts.size_bytes).filter(|&bytes| bytes > 0);
+        let known = self.facts.here(target);
+        let real_bytes = known.map(|facts| facts.size_bytes).filter(|&bytes| bytes > 0);
         let limit_bytes = Some(target.limit_bytes).filter(|&bytes| bytes > 0);
         let size_bytes = files::create_bytes(target)
             .or(real_bytes)
             .or(limit_bytes)
             .unwrap_or_else(|| target.base_bytes.saturating_add(VIRTUAL_BYTES));
         Found {
-            path: PathBuf::from(target.path.as_str()),
+            location: Location::here(target.path.as_str()),
             kind: TargetKind::Virtual,
             size_bytes,
             sector_bytes: 1,
-            remote: None,
         }
     }
 
@@ -145,7 +143,7 @@ impl Resolver<'_> {
             write: target.is_changed(),
             // Past the page cache of a remote file system's client means past all of it here; an export or
             // LUN has none on this host.
-            direct: target.caching != Caching::Cached || super::remote::is_remote(target),
+            direct: target.caching != Caching::Cached || target.path.remote().is_some(),
             write_through: target.write_through,
             mapped: target.memory_mapped || is_mapped_by_choice,
             flush: target.flush,

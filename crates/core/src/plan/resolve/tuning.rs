@@ -82,7 +82,7 @@ impl Resolver<'_> {
                 self.findings
                     .request(message, "leave --polled, or --fsync, --fdatasync and --trim, out");
             }
-            let known = self.facts.targets.get(name.as_str()).and_then(|facts| facts.as_ref().ok());
+            let known = self.facts.here(target);
             if known.is_some_and(|facts| facts.is_polling_possible == Some(false)) {
                 let message = format!(
                     "the device of '{name}' completes I/O by interrupts only (its queue/io_poll in \

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Resolver;
 use crate::divisor::greatest_common_divisor;
 use crate::plan::{EngineKind, OffsetPlan, SpanPlan, TargetPlan, VerifyPlan, VerifyTarget};
-use crate::request::{JOURNAL_SUFFIX, Profile, Target};
+use crate::request::{JOURNAL_SUFFIX, Target};
 use crate::verify::stamp::SECTOR_BYTES;
 use crate::verify::window::IN_FLIGHT_MAX;
 
@@ -70,7 +70,7 @@ impl Resolver<'_> {
     fn check_in_flight(&mut self, spans: &[SpanPlan]) {
         for span in spans {
             for target in &span.targets {
-                let in_flight = in_flight(span, &target.path);
+                let in_flight = in_flight(span, target.path());
                 if in_flight > IN_FLIGHT_MAX {
                     let message = format!(
                         "{in_flight} I/Os of all threads may be outstanding on '{}', but --verify \
@@ -89,18 +89,19 @@ impl Resolver<'_> {
         if let Some(path) = &options.verify_journal {
             return path.clone();
         }
-        let target = first_path(self.profile);
-        if crate::network::is_address(Path::new(target)) {
-            return PathBuf::from(format!("{}.{JOURNAL_SUFFIX}", in_plain_signs(target)));
+        let mut targets = self.profile.time_spans.iter().flat_map(|span| &span.targets);
+        let first = targets.next().map(|target| &target.path);
+        if let Some(remote) = first.and_then(|first| first.remote()) {
+            return PathBuf::from(format!("{}.{JOURNAL_SUFFIX}", in_plain_signs(&remote.address)));
         }
-        let name =
-            Path::new(target).file_name().map_or("diskspd".into(), |name| name.to_string_lossy());
+        let name = first.and_then(|first| Path::new(first.as_str()).file_name());
+        let name = name.map_or("diskspd".into(), |name| name.to_string_lossy());
         PathBuf::from(format!("{}.{JOURNAL_SUFFIX}", name.trim_start_matches('#')))
     }
 
     fn check_journal(&mut self, journal: &Path, targets: &[VerifyTarget]) {
         let is_journal =
-            |target: &&VerifyTarget| target.path == journal || Path::new(&target.name) == journal;
+            |target: &&VerifyTarget| target.path() == journal || Path::new(&target.name) == journal;
         if let Some(target) = targets.iter().find(is_journal) {
             let message = format!("'{}' is a target and the journal at once", target.name);
             self.findings.request(message, "name another file with --verify-journal");
@@ -114,11 +115,6 @@ fn in_plain_signs(address: &str) -> String {
     let words = address.split(|sign| !is_plain(sign)).filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join("-");
     name.chars().take(100).collect()
-}
-
-fn first_path(profile: &Profile) -> &str {
-    let mut targets = profile.time_spans.iter().flat_map(|span| &span.targets);
-    targets.next().map_or("", |target| target.path.as_str())
 }
 
 /// All that decides at which bytes an I/O can begin and end.
@@ -151,10 +147,10 @@ fn add(targets: &mut Vec<VerifyTarget>, asked: &Target, planned: &mut TargetPlan
     let offsets = &planned.offsets;
     let (start_bytes, end_bytes) = (offsets.base_bytes, offsets.end_bytes);
     let block_bytes = u32::try_from(unit).unwrap_or(planned.block_bytes);
-    let known = targets.iter_mut().find(|target| target.path == planned.path);
+    let known = targets.iter_mut().find(|target| target.path() == planned.path());
     let Some(known) = known else {
-        let (path, name) = (planned.path.clone(), planned.name.clone());
-        targets.push(VerifyTarget { path, name, block_bytes, start_bytes, end_bytes });
+        let (location, name) = (planned.location.clone(), planned.name.clone());
+        targets.push(VerifyTarget { location, name, block_bytes, start_bytes, end_bytes });
         return;
     };
     let unit = greatest_common_divisor(u64::from(known.block_bytes), unit);
@@ -167,7 +163,7 @@ fn add(targets: &mut Vec<VerifyTarget>, asked: &Target, planned: &mut TargetPlan
 fn in_flight(span: &SpanPlan, path: &Path) -> u64 {
     let of_thread = |thread: &crate::plan::ThreadPlan| -> u64 {
         let uses = thread.assignments.iter();
-        let mut uses = uses.filter(|one| span.targets[one.target].path == path).peekable();
+        let mut uses = uses.filter(|one| span.targets[one.target].path() == path).peekable();
         match (uses.peek(), span.shared_outstanding, thread.engine) {
             (None, ..) => 0,
             (_, _, EngineKind::Sync | EngineKind::Mapped | EngineKind::Null) => 1,

@@ -37,7 +37,7 @@ pub(super) fn warnings(
 /// How the range is backed; nothing where that says nothing of writes: they take memory, go to a server, or
 /// get new blocks each time.
 fn backing(target: &TargetPlan, range: Range<u64>) -> io::Result<Option<Backing>> {
-    let file = File::open(&target.path)?;
+    let file = File::open(target.path())?;
     let is_elsewhere = space::is_in_memory(&file)? || space::is_served(&file)?;
     if is_elsewhere || space::allocates_each_write(&file)? {
         return Ok(None);

@@ -52,7 +52,7 @@ fn warning(seen: &Seen, origin: &TargetOrigin) -> Option<Warning> {
             (WarningKind::DeviceUnseen, reach(seen, origin))
         }
         AnsweredBy::Device | AnsweredBy::NotCounted => return None,
-        AnsweredBy::Unseen if target.remote.is_some() || is_over_network(seen, origin) => (
+        AnsweredBy::Unseen if target.location.served().is_some() || is_over_network(seen, origin) => (
             WarningKind::ServerAnswered,
             "read the figures as those of the server with its cache; use far more than its memory to get past \
              that, or measure on the server to know its device"

@@ -18,7 +18,7 @@ pub fn allocated(span: &SpanPlan, sink: EventSink<'_>) -> Vec<Option<u64>> {
     let ask = |target: &crate::plan::TargetPlan| {
         let doing = format!("look at the blocks of '{}'", target.name);
         let is_file = target.kind == TargetKind::File;
-        let metadata = is_file.then(|| within(sink, doing, || target.path.metadata().ok()));
+        let metadata = is_file.then(|| within(sink, doing, || target.path().metadata().ok()));
         metadata.flatten().map(|metadata| metadata.allocated_bytes())
     };
     span.targets.iter().map(ask).collect()

@@ -56,7 +56,7 @@ fn open(target: &TargetPlan, sink: EventSink<'_>) -> Option<File> {
         return None;
     }
     let doing = format!("open '{}' to look what the page cache holds of it", target.name);
-    within(sink, doing, || File::open(&target.path).ok())
+    within(sink, doing, || File::open(target.path()).ok())
 }
 
 fn is_past_the_cache(target: &TargetPlan) -> bool {

@@ -38,7 +38,7 @@ pub(super) fn warnings(
     let is_read = |target: &TargetPlan| target.write_percent < 100 && target.kind.is_local();
     let mut warnings = Vec::new();
     for (target, range) in not_seen(span, seen, is_read) {
-        let made = is_made(plan, &target.path);
+        let made = is_made(plan, target.path());
         let found = Found { target, range, made, span: number(span.index) };
         let doing = format!("look at what '{}' holds", target.name);
         warnings.extend(within(sink, doing, || found.warnings()));
@@ -47,8 +47,7 @@ pub(super) fn warnings(
 }
 
 fn is_made(plan: &Plan, path: &Path) -> bool {
-    let spans = plan.spans.iter().flat_map(|span| &span.create);
-    plan.precreate.iter().chain(spans).any(|file| file.path == path)
+    plan.files().any(|file| file.path() == path)
 }
 
 /// One stretch of one target that will be read.
@@ -62,7 +61,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn warnings(&self) -> Vec<Warning> {
-        let Ok(file) = File::open(&self.target.path) else { return Vec::new() };
+        let Ok(file) = File::open(self.target.path()) else { return Vec::new() };
         let unwritten = match self.target.kind {
             TargetKind::File => self.unbacked(&file),
             _ => None,

@@ -81,7 +81,7 @@ fn not_seen<'a>(
     let mut found = Vec::new();
     for (index, target) in span.targets.iter().enumerate() {
         let range = target.offsets.base_bytes..target.offsets.end_bytes;
-        let key = (target.path.clone(), range.clone());
+        let key = (target.path().to_owned(), range.clone());
         let is_used = !range.is_empty() && !is_untouched(span, index);
         if is_in_question(target) && is_used && !seen.contains(&key) {
             found.push((target, range));

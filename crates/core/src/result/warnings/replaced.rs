@@ -37,7 +37,7 @@ fn place(path: &Path) -> Option<Place> {
 pub fn places(span: &SpanPlan, sink: EventSink<'_>) -> Places {
     let of = |target: &TargetPlan| {
         let is_real = target.kind.is_local();
-        let look = || place(&target.path);
+        let look = || place(target.path());
         is_real.then(|| within(sink, format!("look at '{}'", target.name), look)).flatten()
     };
     Places(span.targets.iter().map(of).collect())

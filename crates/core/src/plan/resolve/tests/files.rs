@@ -8,7 +8,7 @@ use crate::request::Precreate;
 type Shown = Vec<(String, u64)>;
 
 fn shown(files: &[FilePlan]) -> Shown {
-    let show = |file: &FilePlan| (file.path.display().to_string(), file.size_bytes / MIB);
+    let show = |file: &FilePlan| (file.path().display().to_string(), file.size_bytes / MIB);
     files.iter().map(show).collect()
 }
 

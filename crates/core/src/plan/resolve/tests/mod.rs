@@ -19,6 +19,7 @@ use super::*;
 use crate::plan::facts::{EngineAvailability, HostFacts};
 use crate::request::{Target, Tracing};
 use crate::result::{Cpu, WarningKind};
+use crate::storage::Facts;
 use crate::units::{KIB, MIB};
 
 /// A host with two sockets, each a NUMA node of three CPUs, the last of them slow; a file
@@ -47,7 +48,6 @@ fn host() -> HostFacts {
         disks: Vec::new(),
         targets: std::collections::BTreeMap::new(),
         data_files: std::collections::BTreeMap::new(),
-        remotes: std::collections::BTreeMap::new(),
         engines: EngineAvailability { uring: Ok(()), aio: Ok(()), uring_discard: Ok(()) },
         uncountable: Vec::new(),
     };
@@ -67,7 +67,7 @@ fn of_kind(kind: PathKind) -> PathFacts {
 /// Puts something on the host, under the root.
 fn add(facts: &mut HostFacts, name: &str, what: PathFacts) {
     let path = PathBuf::from("/").join(name);
-    facts.targets.insert(name.into(), Ok(PathFacts { path, ..what }));
+    facts.targets.insert(name.into(), Ok(Facts::Here(PathFacts { path, ..what })));
 }
 
 /// `t.dat` in blocks of 4 KiB.

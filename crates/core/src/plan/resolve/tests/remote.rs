@@ -21,7 +21,7 @@ fn served() -> RemoteFacts {
 
 fn serving(facts: RemoteFacts) -> HostFacts {
     let mut host = host();
-    host.remotes.insert(ADDRESS.into(), Ok(facts));
+    host.targets.insert(ADDRESS.into(), Ok(Facts::Served(facts)));
     host
 }
 
@@ -39,7 +39,7 @@ fn a_thread_with_targets_over_the_network_has_their_engine() {
     assert!(plan.threads.iter().all(|one| one.engine == EngineKind::Net && !one.tries_ways));
     let target = &plan.targets[0];
     assert_eq!((target.kind, target.size_bytes), (TargetKind::Network, 8 * MIB));
-    assert_eq!(target.remote.as_deref().expect("it is remote").connections, 2);
+    assert_eq!(target.location.served().expect("it is served").plan.connections, 2);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn targets_of_this_host_and_of_others_do_not_share_a_thread() {
 fn a_server_that_does_not_answer_keeps_its_kind() {
     let mut facts = host();
     let why = Failure::new(Kind::Unreachable, "storage:10809: connecting failed");
-    facts.remotes.insert(ADDRESS.into(), Err(why));
+    facts.targets.insert(ADDRESS.into(), Err(why));
     let errors = with(on_it(|_| {}), &RunOptions::default(), &facts).expect_err("an error");
     assert_eq!(errors.0[0].kind, Kind::Unreachable);
     assert!(errors.to_string().contains("connecting failed"), "{errors}");
@@ -109,7 +109,7 @@ fn a_file_that_is_made_has_its_size_and_one_that_is_missing_is_told() {
     let facts = |is_missing| {
         let mut host = host();
         let file = RemoteFacts { is_file: true, is_missing, size_bytes: 0, ..served() };
-        host.remotes.insert(FILE.into(), Ok(file));
+        host.targets.insert(FILE.into(), Ok(Facts::Served(file)));
         host
     };
     let made = span(vec![Target { create_bytes: Some(2 * MIB), ..named(FILE) }]);
@@ -133,7 +133,7 @@ fn what_to_do_about_a_server_fits_what_was_wrong() {
         (Kind::Unreachable, None, "start its server"),
     ] {
         let mut facts = host();
-        facts.remotes.insert(FILE.into(), Err(Failure::new(kind, "as the server says")));
+        facts.targets.insert(FILE.into(), Err(Failure::new(kind, "as the server says")));
         let asked = span(vec![Target { create_bytes: created, ..named(FILE) }]);
         let (_, told) = error_of(asked, &facts);
         assert!(told.contains(words), "{told}");

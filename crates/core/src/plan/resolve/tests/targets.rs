@@ -29,7 +29,7 @@ fn a_file_is_planned_as_asked() {
     });
     let planned = planned(request, &host());
     assert_eq!((planned.name.as_str(), planned.kind), ("t.dat", TargetKind::File));
-    assert_eq!(planned.path, PathBuf::from("/t.dat"));
+    assert_eq!(planned.path(), PathBuf::from("/t.dat"));
     assert_eq!(planned.size_bytes, 8 * MIB);
     assert!(planned.open.write && planned.open.direct && planned.open.write_through);
     assert!(planned.huge_pages && !planned.open.mapped);

@@ -57,7 +57,7 @@ fn uses_of_one_file_share_its_blocks_and_other_files_have_their_own() {
     let plan = resolve(&request, &verifying(), &facts).expect("a plan").plan;
     let verify = plan.verify.expect("a verification");
     assert_eq!(blocks(&verify), [(4096, 12_288, 8 * MIB), (4096, 0, MIB)]);
-    assert_eq!(verify.targets[0].path, PathBuf::from("/t.dat"));
+    assert_eq!(verify.targets[0].path(), PathBuf::from("/t.dat"));
     assert_eq!(verify.targets[0].blocks(), (8 * MIB - 12_288) / 4096);
 }
 

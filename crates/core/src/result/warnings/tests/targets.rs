@@ -10,6 +10,7 @@ use crate::plan::mix::{MixPlan, StreamPlan, SyncCadence};
 use crate::plan::{FilePlan, OffsetPlan, TargetKind};
 use crate::result::warnings::{before, before_span, cached_targets, residency};
 use crate::result::{ThreadTargetResult, Warning, WarningKind};
+use crate::storage::Location;
 use crate::units::{GIB, MIB};
 
 /// A case whose target is a real file of 1 MiB, and that file.
@@ -17,7 +18,7 @@ fn on_file() -> (Case, tempfile::NamedTempFile) {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     file.as_file().set_len(MIB).expect("a length");
     let mut case = Case::new(1);
-    file.path().clone_into(&mut case.target().path);
+    case.target().location = Location::here(file.path());
     case.target().offsets.end_bytes = MIB;
     case.target().size_bytes = MIB;
     (case, file)
@@ -142,8 +143,8 @@ fn of_data_only_reads_are_in_question_and_each_stretch_once() {
 #[test]
 fn a_file_that_the_run_makes_is_not_advised_to_be_made() {
     let (mut case, _file) = on_file();
-    let path = case.target().path.clone();
-    case.plan.precreate.push(FilePlan { path, size_bytes: MIB, ..FilePlan::default() });
+    let location = case.target().location.clone();
+    case.plan.precreate.push(FilePlan { location, size_bytes: MIB, ..FilePlan::default() });
     lacks(&before(&case.plan)[0].remedy, "-c");
 }
 
@@ -158,7 +159,7 @@ fn residency_of_a_fresh_file_is_whole() {
     let found = residency(span, cached_targets(&case.plan, span, &|_| {}), &|_| {});
     assert_eq!((found[0].range_bytes, found[0].resident_bytes), (MIB, MIB));
     assert!(found[0].memory_bytes > MIB);
-    case.target().path = "/nowhere/test.dat".into();
+    case.target().location = Location::here("/nowhere/test.dat");
     let span = &case.plan.spans[0];
     assert_eq!(residency(span, cached_targets(&case.plan, span, &|_| {}), &|_| {}), []);
 }
