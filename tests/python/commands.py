@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
@@ -202,14 +203,18 @@ def _next_of_shells(listener: socket.socket, lifeline: socket.socket) -> Callabl
             asked, streams, _flags, _address = socket.recv_fds(channel, _REQUEST_BYTES, 3)
             listener.close()
             lifeline.close()
-            channel.send(os.getpid().to_bytes(8, "little"))
+            try:
+                channel.send(os.getpid().to_bytes(8, "little"))
+            except BrokenPipeError:  # Who asked was ended meanwhile.
+                os._exit(0)
             _become(asked, streams)
             return lambda code: _tell(channel, code)
         channel.close()
 
 
 def _tell(channel: socket.socket, code: int) -> None:
-    channel.send(bytes([code & 255]))
+    with suppress(BrokenPipeError):
+        channel.send(bytes([code & 255]))
 
 
 def _become(asked: bytes, streams: list[int]) -> None:
