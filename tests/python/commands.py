@@ -2,6 +2,7 @@
 
 A process that has loaded all of Fathom waits for command lines, and forks for each: what a command
 does ends with it, as for any process. Tests of how Fathom starts, or of signals, start ``COMMAND``.
+For tests that run the commands of a shell, ``fathom_in`` puts a ``fathom`` into a folder.
 """
 
 from __future__ import annotations
@@ -9,23 +10,49 @@ from __future__ import annotations
 import atexit
 import gc
 import importlib
+import marshal
 import os
-import pickle
 import pkgutil
+import select
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 _REQUEST_BYTES = 1 << 20
+# What functions import, and most commands need.
+_LATER = ("alembic.command", "alembic.config", "platformdirs", "sqlalchemy.dialects.sqlite")
+# Stands for a request, and comes with a socket on which other requests will come.
+_LISTEN = b"listen"
+# Who starts these ends them, by whatever signal: they are processes that a shell starts.
+_SERVING = ("serve", "fleet")
+# It loads next to nothing, and hands on all that a process has of its own.
+_PROGRAM = """#!{python} -ISE
+import marshal, os, sys, _signal, _socket
+if sys.argv[1:] and sys.argv[1] in {serving}:
+    os.execv({python!r}, [*{command}, *sys.argv[1:]])
+os.umask(mask := os.umask(0))
+asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, ""))
+channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+channel.connect({address!r})
+streams = b"".join(one.to_bytes(4, sys.byteorder) for one in (0, 1, 2))
+channel.sendmsg([asked], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+child = int.from_bytes(channel.recv(8), "little")
+for one in (_signal.SIGINT, _signal.SIGTERM):
+    _signal.signal(one, lambda number, _frame: os.kill(child, number))
+# One that was killed says nothing.
+os._exit(channel.recv(1)[0] if channel.recv(1, _socket.MSG_PEEK) else 255)
+"""
 
 
 class _Request(NamedTuple):
@@ -49,8 +76,24 @@ def command(
 
     ``before`` is what Python does first in it.
     """
+    return _completed([*map(str, args)], cwd, umask, before, environment)
+
+
+def script(code: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of Python's that uses Fathom; what it is warned of ends it."""
+    strict = "import warnings; warnings.simplefilter('error')"
+    return _completed([], None, None, f"{strict}\n{code}\nraise SystemExit", None)
+
+
+def _completed(
+    args: list[str],
+    cwd: Path | None,
+    umask: int | None,
+    before: str,
+    environment: Mapping[str, str] | None,
+) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        words = ["-c", *map(str, args)]
+        words = ["-c", *args]
         started = {**os.environ, **(environment or {})}
         mask = _umask() if umask is None else umask
         code = _run(_Request(words, str(cwd or Path.cwd()), started, mask, before), out, err)
@@ -60,7 +103,7 @@ def command(
 def _run(request: _Request, out: IO[bytes], err: IO[bytes]) -> int:
     with Path(os.devnull).open("rb") as nothing:
         streams = [nothing.fileno(), out.fileno(), err.fileno()]
-        socket.send_fds(_channel(), [pickle.dumps(request)], streams)
+        socket.send_fds(_channel(), [marshal.dumps(tuple(request))], streams)
     code = _channel().recv(8)
     assert code, "the process that starts the commands has ended"
     return int.from_bytes(code, "little", signed=True)
@@ -93,16 +136,42 @@ def _channel() -> socket.socket:
     return ours
 
 
+def fathom_in(folder: Path) -> None:
+    """Put a ``fathom`` into a folder, which is forked as those above until this process ends."""
+    address = folder / ".requests"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(address))
+        listener.listen()
+        socket.send_fds(_channel(), [_LISTEN], [listener.fileno(), _lifeline().fileno()])
+    program = folder / "fathom"
+    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND}
+    program.write_text(_PROGRAM.format(address=str(address), **filled))
+    program.chmod(0o755)
+
+
+@cache
+def _lifeline() -> socket.socket:
+    """Return a socket whose other end is closed once this process has ended."""
+    ours, theirs = socket.socketpair()
+    atexit.register(ours.close)
+    return theirs
+
+
 def _load() -> None:
     """Load all of Fathom, and what its modules load."""
     package = importlib.import_module("fathom")
     for found in pkgutil.walk_packages(package.__path__, "fathom."):
         importlib.import_module(found.name)
+    for name in _LATER:
+        importlib.import_module(name)
     gc.freeze()
 
 
-def _next(channel: socket.socket) -> None:
-    """Return in a new process for each command, with its arguments, streams and environment."""
+def _next(channel: socket.socket) -> Callable[[int], None]:
+    """Return in a new process for each command, with its arguments, streams and environment.
+
+    What is returned tells whoever waits for it its exit code.
+    """
     while True:
         asked, streams, _flags, _address = socket.recv_fds(channel, _REQUEST_BYTES, 3)
         if not asked:
@@ -110,15 +179,46 @@ def _next(channel: socket.socket) -> None:
         child = os.fork()
         if child == 0:
             channel.close()
-            _become(pickle.loads(asked), streams)  # noqa: S301 - It comes from the tests.
-            return
+            if asked == _LISTEN:
+                return _next_of_shells(*(socket.socket(fileno=one) for one in streams))
+            _become(asked, streams)
+            return lambda _code: None
         for stream in streams:
             os.close(stream)
-        _child, status = os.waitpid(child, 0)
-        channel.send(os.waitstatus_to_exitcode(status).to_bytes(8, "little", signed=True))
+        if asked != _LISTEN:
+            _child, status = os.waitpid(child, 0)
+            channel.send(os.waitstatus_to_exitcode(status).to_bytes(8, "little", signed=True))
 
 
-def _become(request: _Request, streams: list[int]) -> None:
+def _next_of_shells(listener: socket.socket, lifeline: socket.socket) -> Callable[[int], None]:
+    """Return in a new process for each command of a shell: several may run at a time."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        ready, _, _ = select.select([listener, lifeline], [], [])
+        if lifeline in ready:
+            os._exit(0)
+        channel, _address = listener.accept()
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            asked, streams, _flags, _address = socket.recv_fds(channel, _REQUEST_BYTES, 3)
+            listener.close()
+            lifeline.close()
+            try:
+                channel.send(os.getpid().to_bytes(8, "little"))
+            except BrokenPipeError:  # Who asked was ended meanwhile.
+                os._exit(0)
+            _become(asked, streams)
+            return lambda code: _tell(channel, code)
+        channel.close()
+
+
+def _tell(channel: socket.socket, code: int) -> None:
+    with suppress(BrokenPipeError):
+        channel.send(bytes([code & 255]))
+
+
+def _become(asked: bytes, streams: list[int]) -> None:
+    request = _Request(*marshal.loads(asked))  # noqa: S302 - It comes from the tests.
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -127,7 +227,7 @@ def _become(request: _Request, streams: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request.environment)
     sys.argv = request.argv
-    exec(request.before)  # noqa: S102 - It comes from the tests.
+    exec(request.before, {"__name__": "__main__"})  # noqa: S102 - It comes from the tests.
 
 
 def _code() -> int:
@@ -144,15 +244,16 @@ def _code() -> int:
     return 0
 
 
-def _end(code: int) -> NoReturn:
+def _end(code: int, tell: Callable[[int], None]) -> NoReturn:
     """End without taking apart what was loaded."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    tell(code)
     os._exit(code)
 
 
 if __name__ == "__main__":
     _load()
-    _next(socket.socket(fileno=int(sys.argv[1])))
-    _end(_code())
+    tells = _next(socket.socket(fileno=int(sys.argv[1])))
+    _end(_code(), tells)

@@ -7,7 +7,6 @@ loopback. The processes are forked, as one that loads Dask takes a second to sta
 from __future__ import annotations
 
 import ctypes
-import multiprocessing
 import os
 import shutil
 import signal
@@ -18,15 +17,15 @@ import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fathom.fleet.certificates import make_certificates
+from forkserver import forkserver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from multiprocessing.context import ForkServerContext, ForkServerProcess
+    from multiprocessing.context import ForkServerProcess
 
 _START_S = 60.0
 _END_S = 20.0
@@ -35,12 +34,6 @@ _CLONE_NEWNET = 0x40000000
 # several may have a fleet at the same time.
 _NET = f"198.{18 + os.getpid() // 256 % 2}.{os.getpid() % 256}"
 _LOOPBACK = "127.0.0.1"
-_LOADED = (
-    "fleet_hosts",
-    "fathom.cli.commands.fleet",
-    "fathom.fleet.serving",
-    "fathom.fleet.runner",
-)
 
 
 @dataclass
@@ -156,13 +149,6 @@ class Place:
         ip("link", "set", str(self.link), "up")
 
 
-@cache
-def _context() -> ForkServerContext:
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload([*_LOADED])
-    return found
-
-
 def start(words: Sequence[str], log: Path, space: str | None = None) -> Running:
     """Start ``fathom``, in this network namespace if there is one."""
     return forked(_command, log, [*words], space)
@@ -171,7 +157,7 @@ def start(words: Sequence[str], log: Path, space: str | None = None) -> Running:
 def forked(do: Callable[..., None], log: Path, *given: object) -> Running:
     """Do this in a process of its own, which writes there."""
     log.write_text("")
-    process = _context().Process(target=_logged, args=(do, str(log), given))
+    process = forkserver().Process(target=_logged, args=(do, str(log), given))
     process.start()
     return Running(process, log)
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fathom
 from fathom.store import Store, move_store
+from forkserver import forkserver
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 __all__ = ["CONTEXT", "move_to", "save_runs"]
 
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(
-    [
-        "store_worker",
-        "fathom.experiments.sweep.experiment",
-        "fathom.store",
-        "alembic.command",
-        "psycopg",
-    ]
-)
+CONTEXT = forkserver()
 
 RESULT = fathom.Result.from_json(
     (Path(__file__).parent / "fixtures/result.json").read_text(),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from commands import fathom_in, script
 from documented import Block, Command, blocks, commands
 from fathom.cli.verbs import VERBS, load
 from support import diskspd
@@ -34,14 +35,19 @@ _NO_PROGRAM = 127
 _LINES = re.compile(r"[━─│┃┏┳┓┡╇┩└┴┘]+")
 
 
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the programs that pages use."""
+    folder = tmp_path_factory.mktemp("bin")
+    (folder / "diskspd").symlink_to(diskspd())
+    (folder / "pytest").symlink_to(Path(sys.executable).parent / "pytest")
+    fathom_in(folder)
+    return folder
+
+
 @pytest.fixture
-def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def scratch(binaries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Return a folder with a store of its own, in which the commands are on the path."""
-    binaries = tmp_path / "bin"
-    binaries.mkdir()
-    (binaries / "diskspd").symlink_to(diskspd())
-    for name in ("fathom", "pytest"):
-        (binaries / name).symlink_to(Path(sys.executable).parent / name)
     # Pages show what a device answers, and many systems have /tmp in memory.
     beside = _ROOT / "target"
     beside.mkdir(exist_ok=True)
@@ -72,8 +78,7 @@ def _run(page: Path, block: Block, scratch: Path) -> None:
     elif block.kind == "pycon":
         _run_doctest(page, block)
     else:
-        code = [sys.executable, "-W", "error", "-c", block.text]
-        done = subprocess.run(code, capture_output=True, text=True, timeout=120, check=False)
+        done = script(block.text)
         assert done.returncode == 0, f"{page.name}:{block.line}\n{done.stderr}"
 
 

@@ -54,7 +54,7 @@ def _digest(path: Path) -> bytes:
         for start, end in _data(file.fileno(), os.fstat(file.fileno()).st_size):
             for at in range(start, end, MIB):
                 block = os.pread(file.fileno(), min(MIB, end - at), at)
-                if block.strip(b"\0"):
+                if block != bytes(len(block)):
                     found.update(at.to_bytes(8, "little") + block)
     return found.digest()
 
@@ -107,20 +107,24 @@ def all_made(corpus: Corpus) -> Iterator[dict[Path, State]]:
     yield from _unchanged(corpus.all_made())
 
 
-@pytest.fixture
-def all_grown(corpus: Corpus, tmp_path: Path) -> Iterator[dict[Path, State]]:
+@pytest.fixture(scope="module")
+def grown(corpus: Corpus) -> dict[Path, State]:
     """Return all files, the short ones with a hole behind: some verbs need room."""
     found = {}
     for path, before in corpus.all_made().items():
         if before.size >= GROWN_BYTES:
             found[path] = before
             continue
-        grown = tmp_path / path.parent.name / "grown"
-        grown.parent.mkdir()
-        shutil.copyfile(path, grown)
-        os.truncate(grown, GROWN_BYTES)
-        found[grown] = state(grown)
-    yield from _unchanged(found)
+        longer = path.with_name("grown")
+        shutil.copyfile(path, longer)
+        os.truncate(longer, GROWN_BYTES)
+        found[longer] = state(longer)
+    return found
+
+
+@pytest.fixture
+def all_grown(grown: dict[Path, State]) -> Iterator[dict[Path, State]]:
+    yield from _unchanged(grown)
 
 
 def _unchanged(found: dict[Path, State]) -> Iterator[dict[Path, State]]:

@@ -8,6 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from fathom import report as reports
 from fathom.report import ReportError, gather, markdown, pdf_pages, picture, write
 from fathom.store import Store
 from reported import called, figures, saved_assessment, saved_sweep
@@ -66,6 +67,26 @@ def test_only_what_fathom_made_is_replaced(tmp_path: Path) -> None:
     write(place, b"<!-- Made by Fathom -->1", force=True)
     write(place, b"<!-- Made by Fathom -->2")
     assert place.read_text().startswith("<!-- Made by Fathom -->2\n")
+
+
+@pytest.mark.parametrize("words", [["plot", "heat-map"], ["report"]], ids=["plot", "report"])
+def test_what_cannot_be_written_was_drawn_first(
+    words: list[str],
+    kept: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FATHOM_STORE", kept.name)
+    for name in ("picture", "pdf_pages"):
+        monkeypatch.setattr(reports, name, lambda *_, **_more: pytest.fail("it was drawn"))
+    place, notes = tmp_path / "nowhere/x.pdf", tmp_path / "notes.pdf"
+    notes.write_text("my notes")
+    reference = f"e{saved_sweep(kept, GRID)}"
+    assert called(monkeypatch, *words, reference, "-o", str(place)) != 0
+    assert f"there is no folder {place.parent}" in capsys.readouterr().err
+    assert called(monkeypatch, *words, reference, "-o", str(notes)) != 0
+    assert "--overwrite" in capsys.readouterr().err
 
 
 def test_a_figure_as_json_is_json_and_known_as_ours(tmp_path: Path) -> None:

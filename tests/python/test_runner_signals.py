@@ -15,7 +15,7 @@ from fio_traces import needs_fio
 from our_data import our_data
 
 EXPERIMENTS = {
-    "sweep": ["--depth", "1,2", "--duration", "60", "-b4K", "-r", "-L", "-g500i"],
+    "sweep": ["--depth", "1,2", "--duration", "60", "--warm-up", "0", "-b4K", "-r", "-L", "-g500i"],
     "tune": ["--depth", "1,2", "--longest", "60", "-b4K", "-r", "-g500i"],
     "compare": ["--run", "-o1", "-o2", "-d60", "-W0", "-b4K", "-r", "-L", "-g500i"],
     "repeat": ["-d60", "-W0", "-b4K", "-r", "-L", "-g500i"],
@@ -98,8 +98,8 @@ def test_the_second_signal_ends_the_tool_and_the_command_at_once(
 def test_the_first_signal_ends_fio_and_keeps_what_it_measured(verb: str, target: Path) -> None:
     with started(verb, "fio", target) as process:
         child = fio_of(process)
-        # A busy machine may need seconds to start its jobs; sweep and tune warm up for five.
-        time.sleep(4 if verb == "compare" else 10)
+        # A busy machine may need seconds to start its jobs; tune warms up for five.
+        time.sleep(10 if verb == "tune" else 4)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         page_file,
     )
     from fathom.report.render.pdf import pdf_pages
-    from fathom.report.render.write import write
+    from fathom.report.render.write import check_place, write
     from fathom.report.style import drawn
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Table",
     "Theme",
     "View",
+    "check_place",
     "drawing_script",
     "drawn",
     "figure_data",

@@ -145,12 +145,13 @@ fn inode(node: &Identity) -> Option<u64> {
 /// Range and path of a line such as `7f00-7f10 rw-s 00000000 fe:00 1234   /a/path`, if it may be written,
 /// is shared, and has one of these inodes.
 fn shared_mapping<'a>(line: &'a str, inodes: &BTreeSet<u64>) -> Option<(&'a str, PathBuf)> {
-    let mut fields = line.splitn(6, ' ');
-    let (range, access) = (fields.next()?, fields.next()?);
-    let is_shared = access.as_bytes().get(1) == Some(&b'w') && access.ends_with('s');
-    let inode = fields.nth(2)?.parse::<u64>().ok()?;
+    let (range, rest) = line.split_once(' ')?;
+    // A process has thousands of mappings, and of nearly all of them this says enough.
+    let [_, b'w', _, b's', ..] = rest.as_bytes() else { return None };
+    let mut fields = rest.splitn(5, ' ');
+    let inode = fields.nth(3)?.parse::<u64>().ok()?;
     let path = fields.next()?.trim();
-    (is_shared && inodes.contains(&inode)).then(|| (range, Path::new(path).to_owned()))
+    inodes.contains(&inode).then(|| (range, Path::new(path).to_owned()))
 }
 
 fn is_this_program(machine: &Machine, pid: u32) -> bool {

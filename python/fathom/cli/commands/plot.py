@@ -59,8 +59,9 @@ def plot(  # noqa: PLR0913 - Each is an option of the command.
             _list(figures, left_out)
             return
         view = _chosen(_named(figure, figures, left_out), choose or [])
+        reports.check_place(place, force=force)
         content = _content(view, form, theme, width, f"{material.title}: {figure} {view.label}")
-        _written(place, content, force=force)
+        reports.write(place, content, force=force)
     typer.echo(str(place), err=True)
 
 
@@ -106,7 +107,3 @@ def _content(view: View, form: str, theme: ThemeChoice, width: int, comment: str
         return (json.dumps(reports.drawn(view.spec, theme.value, width), indent=1) + "\n").encode()
     kinds: dict[str, reports.ImageFormat] = {one: one for one in get_args(reports.ImageFormat)}
     return reports.picture(view, kinds[form], theme=theme.value, width=width, comment=comment)
-
-
-def _written(place: Path, content: bytes, *, force: bool) -> None:
-    reports.write(place, content, force=force)

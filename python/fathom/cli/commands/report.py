@@ -167,6 +167,8 @@ def _save(  # noqa: PLR0913 - What the command was told.
     if chosen in (FormChoice.PNG, FormChoice.SVG):
         _save_pictures(material, place, chosen, theme, force=force)
         return
+    if str(place) != "-":
+        reports.check_place(place, force=force)
     content = _content(material, chosen)
     if str(place) == "-":
         typer.get_binary_stream("stdout").write(content)

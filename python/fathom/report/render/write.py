@@ -13,7 +13,7 @@ from fathom.report.collect.gather import ReportError
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["MADE_BY", "marked_png", "sealed", "write"]
+__all__ = ["MADE_BY", "check_place", "marked_png", "sealed", "write"]
 
 # Stands in every file that a report is written to.
 MADE_BY = "Made by Fathom"
@@ -26,6 +26,25 @@ _MOST_MIB = 1024
 _PNG_HEADER_BYTES = 33
 
 
+def check_place(path: Path, *, force: bool = False) -> None:
+    """Refuse a place that nothing can be written to, before anything is drawn for it.
+
+    Raises
+    ------
+    ReportError
+        If there is no such folder, or a file exists that Fathom did not make and ``force`` is
+        false.
+
+    """
+    if not path.parent.is_dir():
+        raise ReportError(f"{path} cannot be written: there is no folder {path.parent}")
+    if path.exists() and not force and not _is_ours(path):
+        raise ReportError(
+            f"{path} exists and is no report of Fathom's, or was edited since: name another file, "
+            "or add --overwrite"
+        )
+
+
 def write(path: Path, content: bytes, *, force: bool = False) -> None:
     """Write a file, which appears only once it is whole.
 
@@ -36,11 +55,7 @@ def write(path: Path, content: bytes, *, force: bool = False) -> None:
         false.
 
     """
-    if path.exists() and not force and not _is_ours(path):
-        raise ReportError(
-            f"{path} exists and is no report of Fathom's, or was edited since: name another file, "
-            "or add --overwrite"
-        )
+    check_place(path, force=force)
     try:
         with replacing(path) as unfinished:
             unfinished.write_bytes(sealed(content))
