@@ -30,7 +30,7 @@ from fathom.gates.gate import ChangeLimit
 from fathom.gates.verdict import judge_outcome
 from fathom.store import Store
 from lxml import etree
-from simulated import autoregressive
+from simulated import autoregressive, many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from fathom.stats.floats import FloatArray
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(__file__).parents[2] / "schema/gate-junit.xsd"))
-PAIRS = 1000
+# Twice the 5 % that may fail falsely would be found in 999 of 1,000 tests, and 8 % in 98 of 100.
+PAIRS = many(400)
 
 
 @pytest.fixture
@@ -162,7 +163,7 @@ def judged_pair(a: FloatArray, b: FloatArray, limits: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("limits", [["iops>-0%", "p99<+0%", "iops"], ["iops", "p99"]])
-def test_of_1000_pairs_of_equals_at_most_5_percent_fail(limits: list[str]) -> None:
+def test_of_pairs_of_equals_at_most_5_percent_fail(limits: list[str]) -> None:
     random = np.random.default_rng(22)
     failed = 0
     for at in range(PAIRS):

@@ -78,7 +78,7 @@ def _correlated(deviations: FloatArray, count: int, seed: int) -> FloatArray:
 
 @lru_cache(maxsize=8)
 def _independent(count: int, seed: int) -> FloatArray:
-    """Return a row of standard normal variables for each figure; who judges many needs them once."""
+    """Return a row of standard normal variables for each figure, which many families need."""
     drawn = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((_DRAWS, count)).T)
     drawn.flags.writeable = False
     return drawn
