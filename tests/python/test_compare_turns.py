@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,13 +49,20 @@ MOST = PLAN.most
 Rows = np.ndarray
 
 
+@cache
+def drawn_orders(seed: int) -> np.ndarray:
+    """Return which pairs begin with B."""
+    plan = TurnsPlan(("x",), ("x",), seed=seed)
+    return np.array([plan.order(pair) == ("b", "a") for pair in range(MOST)], int)
+
+
 def chosen(series: np.ndarray, seed: int, factor: float = 1.0) -> tuple[Rows, Rows, int]:
     """Return the runs of A and of B that the verb would make of rows in the order of time.
 
     The first column is the rate; B is so many times faster.
     """
     plan = TurnsPlan(("x",), ("x",), seed=seed)
-    firsts = np.array([plan.order(pair) == ("b", "a") for pair in range(MOST)], int)
+    firsts = drawn_orders(seed)
     places = np.arange(0, 2 * MOST, 2)
     a, b = series[places + firsts], series[places + 1 - firsts]
     b[:, 0] *= factor
@@ -102,7 +110,7 @@ def test_drift_that_fools_consecutive_repetitions_does_not_fool_turns() -> None:
         a, b = series[:count], series[count : 2 * count]
         pilot = policy.pilot
         fooled += compare_means([*a], [*b], a_pilot=pilot, b_pilot=pilot).is_different
-    assert alarms <= 0.05 * SEEDS
+    assert alarms / SEEDS <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SEEDS)
     assert fooled >= 0.1 * SEEDS
 
 

@@ -87,10 +87,9 @@ def _chance(
     chances = np.zeros(fewer + 1)
     chances[0] = 1.0
     for size in sizes.tolist():
-        moved = chances / 2
-        chances = moved.copy()
+        chances /= 2
         if size <= fewer:
-            chances[size:] += moved[: moved.size - size]
+            chances[size:] += chances[: chances.size - size].copy()
     return min(2 * float(chances.sum()), 1.0)
 
 
