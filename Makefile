@@ -17,6 +17,7 @@ SETS ?= 10000
 FAULTS ?= 20
 SEEDS ?= 5000000
 TIMES ?= 10
+EXPERIMENTS ?= 5
 SEED_SECONDS ?= 600
 FUZZ_SECONDS ?= 20
 # 0 draws other choices each time.
@@ -178,9 +179,10 @@ sanitize: ## The unsafe code under the address sanitizer, and under Miri where i
 	MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test --locked \
 		-p fathom-storage-sys --lib -- $(MIRI_TESTS) $(foreach one,$(MIRI_SKIPPED),--skip $(one))
 
-statistics: $(BIN)/.ready ## How often intervals and verdicts are wrong, simulated; writes the tables of docs/statistics.md.
+statistics: $(BIN)/.ready ## How often intervals and verdicts are wrong, simulated; writes the tables of docs/statistics.md, and makes EXPERIMENTS times as many of the tests.
 	$(BIN)/maturin develop --quiet --locked
 	$(BIN)/python scripts/claims.py simulate
+	FATHOM_EXPERIMENTS=$(EXPERIMENTS) $(BIN)/pytest --numprocesses=$(TEST_PROCESSES) $$(grep -l 'simulated import.*many' tests/python/test_*.py)
 
 sbom: $(BIN)/.ready ## List all that is built in or installed with it, with licences (docs/sbom.cdx.json).
 	$(BIN)/python scripts/lab_requirements.py

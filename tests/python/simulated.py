@@ -1,7 +1,12 @@
-"""Seeded noise like that of storage: neighbours resemble each other, runs differ."""
+"""Seeded noise like that of storage: neighbours resemble each other, runs differ.
+
+How often a test is wrong is judged over as many experiments as tell a wrong rate from a right one;
+``make statistics`` judges it over FATHOM_EXPERIMENTS times as many.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,19 +15,25 @@ from scipy.signal import lfilter
 if TYPE_CHECKING:
     from fathom.stats.floats import FloatArray
 
-__all__ = ["autoregressive", "experiments", "figures_of", "troubled"]
+__all__ = ["autoregressive", "experiments", "figures_of", "many", "troubled"]
 
-# So many values are left out until the noise has forgotten that it began at 0.
-_FORGOTTEN = 400
+# So much of where heavy-tailed noise began is left when its first value is used.
+_LEFT = 1e-4
+
+
+def many(least: int) -> int:
+    """Return how many experiments to make, of which so many are enough for each change."""
+    return least * int(os.environ.get("FATHOM_EXPERIMENTS", "1"))
 
 
 def autoregressive(
     random: np.random.Generator, coefficient: float, shape: tuple[int, ...]
 ) -> FloatArray:
     """Return AR(1) noise along the last axis, with mean 0 and variance 1."""
-    fresh = random.standard_normal((*shape[:-1], shape[-1] + _FORGOTTEN))
-    noise: FloatArray = lfilter([1.0], [1.0, -coefficient], fresh, axis=-1)
-    return np.asarray(noise[..., _FORGOTTEN:] * np.sqrt(1 - coefficient**2))
+    fresh = random.standard_normal(shape)
+    # The first value has the variance of all others, so that the noise begins as it goes on.
+    fresh[..., 1:] *= np.sqrt(1 - coefficient**2)
+    return np.asarray(lfilter([1.0], [1.0, -coefficient], fresh, axis=-1))
 
 
 def figures_of(iops: FloatArray, random: np.random.Generator) -> dict[str, list[float]]:
@@ -57,7 +68,8 @@ def troubled(
 
     What drives them is Student's with 3 degrees of freedom.
     """
-    fresh = random.standard_t(3, (*shape[:-1], shape[-1] + _FORGOTTEN)) / np.sqrt(3)
+    forgotten = int(np.ceil(np.log(_LEFT) / np.log(coefficient))) if coefficient else 0
+    fresh = random.standard_t(3, (*shape[:-1], shape[-1] + forgotten)) / np.sqrt(3)
     noise: FloatArray = lfilter([1.0], [1.0, -coefficient], fresh, axis=-1)
-    scaled = noise[..., _FORGOTTEN:] * np.sqrt(1 - coefficient**2)
+    scaled = noise[..., forgotten:] * np.sqrt(1 - coefficient**2)
     return np.asarray(1000 * np.exp(deviation * scaled))

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from fathom.runners import measure as _measure
 from fathom.stats import compare_means, planned_count
 from fathom.store import Store
 from prepare_worker import Killed
-from simulated import experiments, troubled
+from simulated import experiments, many, troubled
 from test_repeat import result_with
 from test_stats_compare import NOISES, figures_of
 
@@ -38,12 +39,21 @@ if TYPE_CHECKING:
     from fathom.experiments.progress import Progress
     from fathom.stats import Comparison
 
-SEEDS = 1_000
+# Twice the 5 % in which equals may differ would be found in 97 of 100 tests, with two deviations of
+# chance on top; without these, 8 % in 98 of 100.
+SEEDS = many(400)
 PLAN = TurnsPlan(("-o8", "x"), ("-o16", "x"), seed=1)
 MOST = PLAN.most
 
 
 Rows = np.ndarray
+
+
+@cache
+def drawn_orders(seed: int) -> np.ndarray:
+    """Return which pairs begin with B."""
+    plan = TurnsPlan(("x",), ("x",), seed=seed)
+    return np.array([plan.order(pair) == ("b", "a") for pair in range(MOST)], int)
 
 
 def chosen(series: np.ndarray, seed: int, factor: float = 1.0) -> tuple[Rows, Rows, int]:
@@ -52,7 +62,7 @@ def chosen(series: np.ndarray, seed: int, factor: float = 1.0) -> tuple[Rows, Ro
     The first column is the rate; B is so many times faster.
     """
     plan = TurnsPlan(("x",), ("x",), seed=seed)
-    firsts = np.array([plan.order(pair) == ("b", "a") for pair in range(MOST)], int)
+    firsts = drawn_orders(seed)
     places = np.arange(0, 2 * MOST, 2)
     a, b = series[places + firsts], series[places + 1 - firsts]
     b[:, 0] *= factor
@@ -100,12 +110,12 @@ def test_drift_that_fools_consecutive_repetitions_does_not_fool_turns() -> None:
         a, b = series[:count], series[count : 2 * count]
         pilot = policy.pilot
         fooled += compare_means([*a], [*b], a_pilot=pilot, b_pilot=pilot).is_different
-    assert alarms <= 0.05 * SEEDS
+    assert alarms / SEEDS <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SEEDS)
     assert fooled >= 0.1 * SEEDS
 
 
 def test_interleaved_no_figure_of_many_differs_falsely_in_95_percent_of_the_comparisons() -> None:
-    count, alarms = 200, 0
+    count, alarms = many(200), 0
     for seed in range(count):
         random = np.random.default_rng([24, seed])
         series = troubled(random, 0.5, (2 * MOST,), 0.01) * drifts(random, 2 * MOST)
@@ -128,7 +138,7 @@ def test_equals_interleaved_seldom_differ_however_much_neighbours_resemble_each_
 def test_a_slowdown_of_3_percent_is_found_interleaved_at_the_default_effort(
     noise: tuple[float, float, float],
 ) -> None:
-    count, found = 100, 0
+    count, found = many(100), 0
     random = np.random.default_rng([23, int(sum(noise) * 1_000)])
     series = experiments(random, (count, 2 * MOST, 10), noise).mean(axis=-1)
     for seed, one in enumerate(series):

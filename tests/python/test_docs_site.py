@@ -96,18 +96,22 @@ def test_every_name_of_the_python_api_is_described(site: Path) -> None:
     assert missing <= {"EventCallback", "__version__"}
 
 
-@pytest.mark.parametrize(
-    ("text", "warning"),
-    [
-        ("[nowhere](nowhere.md)", "myst.xref_missing"),
-        ("[a heading](#no-such-heading)", "myst.xref_missing"),
-        ("```{eval-rst}\n:py:class:`fathom.NoSuchClass`\n```", "fathom.NoSuchClass"),
-    ],
-)
-def test_a_link_that_leads_nowhere_fails_the_build(tmp_path: Path, text: str, warning: str) -> None:
+def test_links_that_lead_nowhere_fail_the_build(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
-    (source / "index.md").write_text(f"# A page\n\n{text}\n")
+    # A page for each, so that none hides another.
+    leads_nowhere = {
+        "page": ("[nowhere](nowhere.md)", "myst.xref_missing"),
+        "heading": ("[a heading](#no-such-heading)", "myst.xref_missing"),
+        "name": ("```{eval-rst}\n:py:class:`fathom.NoSuchClass`\n```", "fathom.NoSuchClass"),
+    }
+    for name, (text, _) in leads_nowhere.items():
+        (source / f"{name}.md").write_text(f"# A page\n\n{text}\n")
+    pages = "\n".join(leads_nowhere)
+    (source / "index.md").write_text(f"# Pages\n\n```{{toctree}}\n{pages}\n```\n")
     done = _build(source, tmp_path / "site")
     assert done.returncode != 0
-    assert warning in done.stderr
+    for name, (_, warning) in leads_nowhere.items():
+        assert re.search(rf"/{name}\.md:.*WARNING.*{re.escape(warning)}", done.stderr), name
+    # And nothing else fails it.
+    assert done.stderr.count("WARNING") == len(leads_nowhere)

@@ -51,7 +51,7 @@ class Device:
         return result_with(1 + self._spread * self._random.standard_normal())
 
 
-@pytest.mark.parametrize(("spread", "least", "most"), [(0.002, 10, 10), (0.03, 12, 150)])
+@pytest.mark.parametrize(("spread", "least", "most"), [(0.002, 10, 10), (0.015, 12, 150)])
 def test_the_spread_of_the_pilot_decides_the_number_of_runs(
     store: Store, monkeypatch: pytest.MonkeyPatch, spread: float, least: int, most: int
 ) -> None:

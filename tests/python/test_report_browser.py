@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +21,7 @@ from reported import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page
@@ -86,6 +87,19 @@ def opened(browser: Browser, place: Path, width: int = DESKTOP) -> Page:
     return page
 
 
+@pytest.fixture(scope="module")
+def untouched(browser: Browser, pages: dict[str, Any]) -> Iterator[Callable[[str], Page]]:
+    """Return what opens the page of a kind, once for all tests that leave it as it is."""
+
+    @cache
+    def page(kind: str) -> Page:
+        return opened(browser, pages[kind][1])
+
+    yield page
+    for context in browser.contexts:
+        context.close()
+
+
 def shown_texts(page: Page, figure: str) -> list[str]:
     """Return the words that are drawn in a figure."""
     every = "all => all.map(one => one.textContent)"
@@ -142,11 +156,10 @@ def test_the_first_screen_has_verdict_five_numbers_findings_and_the_device(
     page.close()
 
 
-def test_text_of_users_runs_nothing(browser: Browser, pages: dict[str, Any]) -> None:
-    page = opened(browser, pages["assess"][1])
+def test_text_of_users_runs_nothing(untouched: Callable[[str], Page]) -> None:
+    page = untouched("assess")
     assert page.evaluate("window.evil") is None
     assert EVIL in page.inner_text("h1")
-    page.close()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -184,30 +197,39 @@ def test_the_map_of_a_sweep_shows_the_cells_of_the_store(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tables_behind_the_figures_have_all_numbers(
-    browser: Browser, pages: dict[str, Any], kind: str
+    untouched: Callable[[str], Page], pages: dict[str, Any], kind: str
 ) -> None:
-    material, place = pages[kind]
-    page = opened(browser, place)
-    for figure in figures_of(material)[0]:
-        page.locator(f"#{figure.name} details.numbers-behind summary").click()
+    page = untouched(kind)
+    for figure in figures_of(pages[kind][0])[0]:
+        behind = page.locator(f"#{figure.name} details.numbers-behind summary")
+        behind.click()
         rows = page.eval_on_selector_all(
             f"#{figure.name} tbody tr",
             "rows => rows.map(row => [...row.children].map(cell => cell.textContent))",
         )
         assert rows == figure.table.texts()
+        behind.click()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_cut_or_lies_over_another(untouched: Callable[[str], Page], kind: str) -> None:
+    assert_whole(untouched(kind), DESKTOP)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_cut_or_lies_over_another_on_a_phone(
+    browser: Browser, pages: dict[str, Any], kind: str
+) -> None:
+    page = opened(browser, pages[kind][1], PHONE)
+    assert_whole(page, PHONE)
     page.close()
 
 
-@pytest.mark.parametrize("width", [DESKTOP, PHONE])
-@pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_cut_or_lies_over_another(
-    browser: Browser, pages: dict[str, Any], kind: str, width: int
-) -> None:
-    page = opened(browser, pages[kind][1], width)
+def assert_whole(page: Page, width: int) -> None:
+    """Hold that no word of a page is cut, shortened or covered by another."""
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(_CUT) == []
     assert page.evaluate(_OVERLAPPING) == []
-    page.close()
 
 
 # Words of a figure that reach beyond its picture, or that were shortened.

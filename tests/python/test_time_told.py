@@ -125,7 +125,7 @@ def test_compare_tells_the_time_of_its_pilot_and_then_of_all_its_pairs(
         monkeypatch.setattr(_measure, "run_kept", one)
         seconds = (2, 5, 30)[seed % 3]
         side = ("-o8", f"-d{seconds}", "-W0", "x")
-        plan = TurnsPlan(side, ("-o16", *side[1:]), seed=seed, most=40)
+        plan = TurnsPlan(side, ("-o16", *side[1:]), seed=seed, most=24)
         runner = Clocked(kept, seconds, seed)
         seen: list[Progress] = []
         compare_interleaved(kept, runner, plan, on_progress=seen.append)

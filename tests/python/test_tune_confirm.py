@@ -11,6 +11,7 @@ from fathom.experiments.tune._confirm import Confirming
 from fathom.experiments.tune.experiment import plan_tune, tune
 from fathom.experiments.tune.knee_search import Goal
 from fathom.store import Store
+from simulated import many
 from simulated_device import SHAPES, Load, SimulatedDevice
 from test_tune import TIMES, is_near_the_best, true_points
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from fathom.experiments.tune.experiment import Tuning
 
-SEEDS = 10
+# Of each shape: if 15 % of all tunings with noise were confirmed, 96 of 100 tests would find it.
+SEEDS = many(5)
 
 
 @pytest.fixture

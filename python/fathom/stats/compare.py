@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fathom.stats.floats import FloatArray, Values
 
-__all__ = ["Comparison", "compare_means", "deviations"]
+__all__ = ["Comparison", "compare_means", "deviations", "run_means"]
 
 
 @dataclass(frozen=True)
@@ -258,25 +258,23 @@ def deviations(
 
     Of pairs that were drawn, by how much each difference is off their mean.
     """
-    sides = [
-        np.log([float(np.asarray(one, float).mean()) for one in side]) for side in (a_runs, b_runs)
-    ]
+    sides = [np.log(run_means(side)) for side in (a_runs, b_runs)]
     if is_drawn:
         sides = [sides[1] - sides[0]]
     return np.concatenate([side - side.mean() for side in sides])
 
 
 def _side(runs: Sequence[Values], pilot: int | None) -> Side:
-    series = [np.atleast_1d(as_values(np.atleast_1d(np.asarray(run, float)))) for run in runs]
-    if not series:
+    if not len(runs):
         raise ValueError("both sides need at least one run")
-    rates = np.array([[one.sum() / one.size] for one in series])
+    series = _rows(runs)
+    rates = np.array([one.sum(axis=-1) / one.shape[-1] for one in series]).reshape(-1, 1)
     if min(one.min() for one in series) < 0 or rates.min() <= 0:
         raise ValueError("rates and latencies to compare are above 0")
     means = np.log(rates)
     if len(means) > 1:
         return Side(means, pilot)
-    (only,) = series
+    only = series[0].reshape(-1)
     if only.size < LEAST_VALUES:
         raise ValueError(
             f"one run with {only.size} intervals tells nothing of its spread: repeat it, or keep "
@@ -286,6 +284,19 @@ def _side(runs: Sequence[Values], pilot: int | None) -> Side:
     # The variance of a logarithm is the relative variance (delta method).
     variance = float(found.variance) / only.size / float(only.mean()) ** 2
     return Side(means, known=(variance, float(found.freedom)))
+
+
+def _rows(runs: Sequence[Values]) -> list[FloatArray]:
+    """Return the series: one array of all runs where these are of one length, which is quick."""
+    if len({np.size(one) for one in runs}) == 1:
+        return [as_values(np.asarray(runs, float).reshape(len(runs), -1))]
+    return [as_values(np.atleast_1d(np.asarray(one, float))) for one in runs]
+
+
+def run_means(runs: Sequence[Values]) -> FloatArray:
+    """Return the mean of each run, which has a series or one value."""
+    means = [one.mean(axis=-1) for one in _rows(runs)]
+    return np.asarray(means).reshape(-1)
 
 
 def _hedges(a: FloatArray, b: FloatArray) -> float | None:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.stats._contrast import Side, resemblance
+from fathom.stats._contrast import Side, resemblance, unbiased_lag_1
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from fathom.stats.floats import FloatArray
 
@@ -40,13 +42,11 @@ _MEMORY_LEVEL = 0.2
 
 def permuted_p_values(sides: Sequence[FloatArray], *, seed: int = 0) -> tuple[float, float]:
     """Return the chance of a trend, and of a change of level, as great as within these sides."""
-    random = np.random.default_rng(seed)
     trend = np.zeros(_DRAWS + 1)
     change = np.zeros(_DRAWS + 1)
-    for side in sides:
+    for side, order in zip(sides, _orders(*(one.size for one in sides), seed=seed), strict=True):
         centred = side - side.mean()
-        # The first row is the order in which the runs were made.
-        rows = np.vstack((centred, random.permuted(np.tile(centred, (_DRAWS, 1)), axis=1)))
+        rows = centred[order]
         places = np.arange(side.size) - (side.size - 1) / 2
         trend += rows @ places / np.linalg.norm(places)
         spread = np.sqrt(float((centred**2).sum()) * side.size) or 1.0
@@ -55,6 +55,16 @@ def permuted_p_values(sides: Sequence[FloatArray], *, seed: int = 0) -> tuple[fl
         float((np.abs(one) >= abs(one[0]) - 1e-12).sum()) / (_DRAWS + 1) for one in (trend, change)
     ]
     return found[0], found[1]
+
+
+@lru_cache(maxsize=4)
+def _orders(*counts: int, seed: int) -> tuple[npt.NDArray[np.intp], ...]:
+    """Return the drawn orders of each side's runs; the first is that in which they were made."""
+    random = np.random.default_rng(seed)
+    made = [np.arange(count) for count in counts]
+    return tuple(
+        np.vstack((one, random.permuted(np.tile(one, (_DRAWS, 1)), axis=1))) for one in made
+    )
 
 
 def doubts(sides: Sequence[FloatArray]) -> tuple[str, ...]:
@@ -88,9 +98,7 @@ def _memory_p_value(sides: Sequence[FloatArray]) -> float:
 
 @lru_cache(maxsize=64)
 def _drawn_resemblance(*counts: int) -> FloatArray:
-    random = np.random.default_rng(sum(counts))
-    drawn = (
-        resemblance([Side(random.standard_normal((count, 1))) for count in counts])
-        for _ in range(_DRAWN_SETS)
-    )
-    return np.fromiter(drawn, np.float64, _DRAWN_SETS)
+    drawn = np.random.default_rng(sum(counts)).standard_normal((_DRAWN_SETS, sum(counts)))
+    sides = np.split(drawn, np.cumsum(counts)[:-1], axis=1)
+    # Of each set what ``resemblance`` says of its sides.
+    return np.asarray(np.average([unbiased_lag_1(one) for one in sides], axis=0, weights=counts))

@@ -10,6 +10,7 @@ Journal 50, 2008).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,10 +50,11 @@ def family_p_values(
     order = np.argsort(p_values, kind="stable")
     alone = np.asarray(p_values)[order]
     scores = -ndtri(np.maximum(alone, _LEAST_P) / 2)
-    drawn = np.abs(_correlated(deviations, count, seed)[:, order])
+    drawn = np.abs(_correlated(deviations, count, seed)[order])
     # The greatest of a figure and of all that are less certain than it.
-    greatest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]
-    by_chance = ((greatest >= scores).sum(axis=0) + 1) / (_DRAWS + 1)
+    greatest = np.maximum.accumulate(drawn[::-1], axis=0)[::-1]
+    beyond = np.count_nonzero(greatest >= scores[:, None], axis=1)
+    by_chance = (beyond + 1) / (_DRAWS + 1)
     # Between what the figure says alone and Holm's bound, which hold for every correlation.
     bounded = np.clip(by_chance, alone, np.minimum(alone * np.arange(count, 0, -1), 1.0))
     found = np.empty(count)
@@ -61,9 +63,8 @@ def family_p_values(
 
 
 def _correlated(deviations: FloatArray, count: int, seed: int) -> FloatArray:
-    """Return rows of standard normal variables that go together as the figures do."""
-    random = np.random.default_rng(seed)
-    drawn = random.standard_normal((_DRAWS, count))
+    """Return a row for each figure: standard normal variables that go together as they do."""
+    drawn = _independent(count, seed)
     if len(deviations) < _LEAST_ROWS:
         return drawn
     lengths = np.linalg.norm(deviations, axis=0)
@@ -72,4 +73,12 @@ def _correlated(deviations: FloatArray, count: int, seed: int) -> FloatArray:
     correlation = unit.T @ unit
     np.fill_diagonal(correlation, 1.0)
     values, vectors = np.linalg.eigh(correlation)
-    return np.asarray(drawn @ (vectors * np.sqrt(np.maximum(values, 0.0))).T)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ drawn)
+
+
+@lru_cache(maxsize=8)
+def _independent(count: int, seed: int) -> FloatArray:
+    """Return a row of standard normal variables for each figure, which many families need."""
+    drawn = np.ascontiguousarray(np.random.default_rng(seed).standard_normal((_DRAWS, count)).T)
+    drawn.flags.writeable = False
+    return drawn

@@ -92,14 +92,15 @@ class Histograms:
             If there is no run, or one has no I/O.
 
         """
-        if not runs or any(sum(run.values()) == 0 for run in runs):
+        buckets = [np.fromiter(run.keys(), np.int64, len(run)) for run in runs]
+        counts = [np.fromiter(run.values(), np.float64, len(run)) for run in runs]
+        if not runs or any(one.sum() == 0 for one in counts):
             raise ValueError("each run needs a histogram with at least one I/O")
-        places = np.array(sorted({lower for run in runs for lower in run}), dtype=np.int64)
+        places = np.unique(np.concatenate(buckets))
         self.lower_ns: npt.NDArray[np.int64] = places
         self.counts: FloatArray = np.zeros((len(runs), places.size))
-        for row, run in enumerate(runs):
-            index = np.searchsorted(places, np.fromiter(run.keys(), np.int64, len(run)))
-            self.counts[row, index] = np.fromiter(run.values(), np.float64, len(run))
+        for row, (lower, count) in enumerate(zip(buckets, counts, strict=True)):
+            self.counts[row, np.searchsorted(places, lower)] = count
 
     @property
     def middle_ns(self) -> FloatArray:

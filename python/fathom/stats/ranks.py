@@ -83,13 +83,14 @@ def _chance(
     if sizes.size > _MOST_EXACT:
         apart = fewer - sizes.sum() / 2
         return min(2 * float(ndtr(apart / np.sqrt(float((sizes**2).sum()) / 4))), 1.0)
-    chances = np.zeros(int(sizes.sum()) + 1)
+    # Those of greater sums count for nothing, and no sum becomes smaller by one more size.
+    chances = np.zeros(fewer + 1)
     chances[0] = 1.0
     for size in sizes.tolist():
-        moved = chances / 2
-        chances = moved.copy()
-        chances[size:] += moved[: moved.size - size]
-    return min(2 * float(chances[: fewer + 1].sum()), 1.0)
+        chances /= 2
+        if size <= fewer:
+            chances[size:] += chances[: chances.size - size].copy()
+    return min(2 * float(chances.sum()), 1.0)
 
 
 def _doubled_ranks(sizes: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

@@ -66,6 +66,8 @@ def find_outliers(values: Values, *, level: float = 0.05) -> list[Outlier]:
         return []
     most = max(1, int(count * _GREATEST_OUTLIER_SHARE))
     removed, beyond = _extremes(series, most, level / most if count < _EXACT_FROM else level)
+    if not beyond:
+        return []
     found = removed[:beyond]
     rest = np.delete(series, found)
     centre, deviation = float(rest.mean()), float(rest.std(ddof=1))

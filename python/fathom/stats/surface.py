@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
 from fathom.stats.floats import as_values
@@ -112,51 +113,76 @@ def fit_surface(
         raise ValueError(f"a surface needs {_LEAST_POINTS} points, not {len(values)}")
     mean = float(values.mean())
     values = values - mean
+    pairs = _Pairs.of(places, places, tuple(rows))
     bounds = [_DEVIATION, *[_LENGTH] * places.shape[1], *[_OFFSET] * len(rows), _NOISE]
     lengths, offsets = [np.log(4.0)] * places.shape[1], [np.log(0.01)] * len(rows)
     first = [np.log(0.5), *lengths, *offsets, np.log(0.01)]
     found = minimize(
         _cost,
         first if start is None else start,
-        args=(places, values, tuple(rows)),
+        args=(pairs, values),
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
         options={"maxiter": 40},
     )
     parameters = np.asarray(found.x)
-    factor = _factor(places, parameters, tuple(rows))
+    factor = _factor(pairs.covariance(parameters), parameters)
     weights = cho_solve((factor, True), values)
     return Surface(places, parameters, tuple(rows), mean, weights, factor)
 
 
-def _scaled(a: FloatArray, b: FloatArray, parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the squares of the scaled distances, axis by axis, and the scaled distances."""
-    apart = (a[:, None, :] - b[None, :, :]) * np.exp(-parameters[1 : 1 + a.shape[1]])
-    squares = apart**2
-    return squares, np.sqrt(3 * squares.sum(axis=2))
+@dataclass(frozen=True)
+class _Pairs:
+    """What pairs of points have whatever the parameters are: made once for all steps of a fit.
 
+    Attributes
+    ----------
+    plane
+        The covariance of the plane.
+    squares
+        The squares of the distances: a row for each axis, of all pairs.
+    alike
+        Which pairs have the same value, as 0 and 1: a row for each axis with offsets.
 
-def _offsets(
-    a: FloatArray, b: FloatArray, parameters: FloatArray, rows: tuple[int, ...]
-) -> list[FloatArray]:
-    """Return for each axis with offsets what points with the same value have in common."""
-    variances = np.exp(2 * parameters[1 + a.shape[1] : -1])
-    return [
-        variance * (a[:, None, axis] == b[None, :, axis])
-        for axis, variance in zip(rows, variances, strict=True)
-    ]
+    """
+
+    plane: FloatArray
+    squares: FloatArray
+    alike: FloatArray
+
+    @classmethod
+    def of(cls, a: FloatArray, b: FloatArray, rows: tuple[int, ...]) -> _Pairs:
+        """Pair each point of one set with each of another."""
+        apart = a.T[:, :, None] - b.T[:, None, :]
+        alike = (apart[list(rows)] == 0).astype(np.float64)
+        plane = _FREE * (1 + a @ b.T)
+        squares = (apart**2).reshape(len(apart), plane.size)
+        return cls(plane, squares, alike.reshape(len(rows), plane.size))
+
+    def distance(self, parameters: FloatArray) -> FloatArray:
+        """Return the scaled distances times the root of 3."""
+        scales = 3 * np.exp(-2 * parameters[1 : 1 + len(self.squares)])
+        return np.asarray(np.sqrt(scales @ self.squares).reshape(self.plane.shape))
+
+    def covariance(self, parameters: FloatArray, distance: FloatArray | None = None) -> FloatArray:
+        """Return the covariance of the heights."""
+        d = self.distance(parameters) if distance is None else distance
+        found = self.plane + np.exp(2 * parameters[0]) * (1 + d) * np.exp(-d)
+        if len(self.alike):
+            offsets = self.offset_variances(parameters) @ self.alike
+            found += offsets.reshape(found.shape)
+        return np.asarray(found)
+
+    def offset_variances(self, parameters: FloatArray) -> FloatArray:
+        """Return the variance of the offsets of each axis that has them."""
+        return np.asarray(np.exp(2 * parameters[1 + len(self.squares) : -1]))
 
 
 def _covariance(
     a: FloatArray, b: FloatArray, parameters: FloatArray, rows: tuple[int, ...]
 ) -> FloatArray:
-    _, distance = _scaled(a, b, parameters)
-    found = _FREE * (1 + a @ b.T)
-    found += np.exp(2 * parameters[0]) * (1 + distance) * np.exp(-distance)
-    for one in _offsets(a, b, parameters, rows):
-        found += one
-    return np.asarray(found)
+    return _Pairs.of(a, b, rows).covariance(parameters)
 
 
 def _own_variance(points: FloatArray, parameters: FloatArray, rows: tuple[int, ...]) -> FloatArray:
@@ -165,28 +191,38 @@ def _own_variance(points: FloatArray, parameters: FloatArray, rows: tuple[int, .
     return np.asarray(plane + np.exp(2 * parameters[0]) + offsets)
 
 
-def _factor(points: FloatArray, parameters: FloatArray, rows: tuple[int, ...]) -> FloatArray:
-    noisy = _covariance(points, points, parameters, rows)
-    noisy[np.diag_indices_from(noisy)] += np.exp(2 * parameters[-1])
-    return np.asarray(cholesky(noisy, lower=True))
+def _factor(covariance: FloatArray, parameters: FloatArray) -> FloatArray:
+    """Return the lower factor of the covariance of measured points."""
+    noisy = covariance.copy()
+    noisy.flat[:: len(noisy) + 1] += np.exp(2 * parameters[-1])
+    # LAPACK itself: to begin, ``cholesky`` takes longer than it does for a few points.
+    factor, failed = dpotrf(noisy, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError("the covariance of the measured points has no factor")
+    return np.asarray(factor)
 
 
-def _cost(
-    parameters: FloatArray, points: FloatArray, values: FloatArray, rows: tuple[int, ...]
-) -> tuple[float, FloatArray]:
+def _cost(parameters: FloatArray, pairs: _Pairs, values: FloatArray) -> tuple[float, FloatArray]:
     """Return minus the logarithm of the marginal likelihood, and its gradient."""
-    factor = _factor(points, parameters, rows)
-    weights = cho_solve((factor, True), values)
-    cost = 0.5 * float(values @ weights) + float(np.log(np.diag(factor)).sum())
-    inner = np.outer(weights, weights) - cho_solve((factor, True), np.eye(len(values)))
-    squares, distance = _scaled(points, points, parameters)
-    strength = np.exp(2 * parameters[0]) * np.exp(-distance)
+    distance = pairs.distance(parameters)
+    factor = _factor(pairs.covariance(parameters, distance), parameters)
+    weights, _ = dpotrs(factor, values, lower=1)
+    cost = 0.5 * float(values @ weights) + float(np.log(factor.diagonal()).sum())
+    # Only the lower half is made; the other half is the same.
+    half, _ = dpotri(factor, lower=1)
+    inverse = half + half.T
+    inverse.flat[:: len(inverse) + 1] /= 2
+    inner = np.outer(weights, weights) - inverse
+    strong = inner * (np.exp(2 * parameters[0]) * np.exp(-distance))
     # With d the distance times the root of 3: of s^2 (1 + d) exp(-d) by the logarithm of s, and of
-    # a length, of which the axis contributes its square.
-    slopes = [np.sum(inner * 2 * strength * (1 + distance))]
-    slopes += [
-        np.sum(inner * 3 * strength * squares[:, :, axis]) for axis in range(points.shape[1])
-    ]
-    slopes += [np.sum(inner * 2 * one) for one in _offsets(points, points, parameters, rows)]
-    slopes.append(2 * np.exp(2 * parameters[-1]) * np.trace(inner))
-    return cost, -0.5 * np.array(slopes)
+    # a length, of which the axis contributes its scaled square.
+    scales = np.exp(-2 * parameters[1 : 1 + len(pairs.squares)])
+    slopes = np.concatenate(
+        (
+            [2 * float(np.vdot(strong, 1 + distance))],
+            3 * scales * (pairs.squares @ strong.reshape(-1)),
+            2 * pairs.offset_variances(parameters) * (pairs.alike @ inner.reshape(-1)),
+            [2 * np.exp(2 * parameters[-1]) * float(inner.trace())],
+        )
+    )
+    return cost, -0.5 * slopes

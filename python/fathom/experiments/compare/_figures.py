@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 import numpy as np
 
 from fathom.stats import Comparison, DistributionComparison, compare_distributions, compare_means
-from fathom.stats.compare import deviations
+from fathom.stats.compare import deviations, run_means
 from fathom.stats.distribution import distribution_deviations
 from fathom.stats.doubt import doubts
 from fathom.stats.family import family_p_values
@@ -137,5 +137,4 @@ def _why_not(a: Sequence[Values] | TooFewIos | str, b: Sequence[Values] | TooFew
 
 
 def _doubts(a: Sequence[Values], b: Sequence[Values]) -> tuple[str, ...]:
-    sides = [np.log([float(np.asarray(one, float).mean()) for one in side]) for side in (a, b)]
-    return doubts(sides)
+    return doubts([np.log(run_means(side)) for side in (a, b)])
