@@ -345,7 +345,7 @@ lab_trixie() { lab_deb "lab's deb, trixie" trixie 3.13 amd64; }
 
 # From the source distribution alone, with a compiler and this machine's Rust: by pip, and diskspd by cargo.
 sources() {
-    local file line root=$work/sources quick=""
+    local file line config root=$work/sources quick=:
     file=$(compgen -G "$dist/fathom_storage-*.tar.gz" | head -1)
     [[ $file ]] || { echo "dist-test: sources: skipped: not built"; return; }
     root_of bookworm "ca-certificates,gcc,libc6-dev,python3,python3-venv" sources
@@ -353,6 +353,9 @@ sources() {
     mkdir -p "$root/opt/rust" "$root/build/source"
     tar -xzf "$file" -C "$root/build/source" --strip-components=1
     cp "$file" "$root/build"
+    mkdir "$root/build/cargo"
+    config=${CARGO_HOME:-$HOME/.cargo}/config.toml
+    [[ ! -e $config ]] || cp "$config" "$root/build/cargo"
     chown -R 1234:1234 "$root/build"
     [[ ${PROFILE:-release} == quick ]] && quick="export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_DEBUG=0
         export CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1"
