@@ -36,6 +36,11 @@ fn an_export_is_written_only_where_it_is_named_and_holds_nothing_of_others() {
     assert_eq!(tried(&["--overwrite"]).code, Some(2), "it has to be named");
     let explained = tried(&["--explain", &token]);
     assert_eq!(explained.code, Some(2));
+    let beside = tried(&["missing.dat"]);
+    assert_eq!(beside.code, Some(2), "an error of another target hides no refusal");
+    for words in ["partition table", token.as_str(), "missing.dat"] {
+        assert!(beside.errors.contains(words), "{words}: {}", beside.errors);
+    }
     let strict = tried(&["--overwrite", &token, "--strict"]);
     assert_eq!(strict.code, Some(2), "nobody sees who else uses it");
     assert_eq!(server.log().count("Write"), 0);

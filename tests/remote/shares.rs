@@ -1,6 +1,8 @@
 //! Files on shares and exports: the same loads, and nothing of somebody's is written.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::files::FileServer;
 use crate::ganesha::{Export, Ganesha};
@@ -157,4 +159,30 @@ fn a_file_on_an_export_is_made_and_only_ours_are_made_again() {
         return skip("NFS-Ganesha does not run here");
     };
     makes_files(&server);
+}
+
+/// The name of an incomplete file led to another one that was too long to be read, and that one was removed.
+#[test]
+fn an_interrupted_file_whose_name_leads_to_another_one_stays() {
+    let Some(server) = Samba::start("", "") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let address = server.at("inner/mine.dat", server.port()).to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
+    command.args(["-c2G", "-b4K", "-d60", "-W0", &address]).current_dir(folder.path());
+    let run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let place = server.path("inner/mine.dat");
+    while fs::metadata(&place).map_or(0, |file| file.len()) < 1 << 20 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    fs::rename(&place, server.path("inner/aside.dat")).unwrap();
+    let theirs = fs::File::create(&place).unwrap();
+    theirs.set_len(300 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&theirs, b"Dear Anna, ", 200 << 20).unwrap();
+    let sent = Command::new("kill").args(["-INT", &run.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let ended = run.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("was not removed"), "{said}");
+    assert_eq!(fs::metadata(&place).unwrap().len(), 300 << 20);
 }

@@ -52,7 +52,7 @@ pub struct Checked {
     /// Which of them was made for a path, as the plan names it.
     made_by: BTreeMap<PathBuf, Identity>,
     /// Files that this run has made on other hosts, by their addresses.
-    served: BTreeMap<PathBuf, Served>,
+    served: BTreeMap<PathBuf, (Served, Option<Vec<u8>>)>,
     directories: BTreeMap<PathBuf, Arc<Directory>>,
     /// Descriptors that may still be kept; without bound if absent.
     spare: Option<u64>,
@@ -125,9 +125,14 @@ impl Checked {
         self.known.values().filter(is_bare).count()
     }
 
-    /// Notes a file that this run has made on another host.
-    pub(crate) fn note_served(&mut self, served: &Served) {
-        self.served.insert(served.path().to_owned(), served.clone());
+    /// Notes a file that this run has made on another host, and what the server knows it by.
+    pub(crate) fn note_served(&mut self, served: &Served, handle: Option<Vec<u8>>) {
+        self.served.insert(served.path().to_owned(), (served.clone(), handle));
+    }
+
+    /// What the server knows a file by that this run has made.
+    pub(crate) fn served_handle(&self, served: &Served) -> Option<&[u8]> {
+        self.served.get(served.path()).and_then(|(_, handle)| handle.as_deref())
     }
 
     /// Notes a file that this run has made at a path.
@@ -146,7 +151,7 @@ impl Checked {
     /// Where the files lie that this run has made.
     pub(crate) fn made_files(&self) -> impl Iterator<Item = Location> {
         let here = self.made.values().map(|made| Location::here(&made.given));
-        here.chain(self.served.values().cloned().map(Location::Served))
+        here.chain(self.served.values().map(|(served, _)| Location::Served(served.clone())))
     }
 
     /// The file that this run has made for a path of this host, as the plan names it.

@@ -49,14 +49,17 @@ pub fn judge(plan: &Plan, permission: &Permission) -> Judgement {
     Judgement { verdicts, journal, unseen: guard.unseen(&checked) }
 }
 
-/// What would be refused now of these paths, of which there is no plan; all claims are given back at once.
+/// What would be refused now of these paths, and of what other hosts serve, of which there is no plan; all
+/// claims are given back at once.
 pub(crate) fn refusals_of(
     wished: &BTreeMap<PathBuf, Intent>,
+    served: &BTreeMap<PathBuf, Location>,
     permission: &Permission,
     sink: EventSink<'_>,
 ) -> Vec<Refusal> {
     let machine = Machine::this();
     let mut checked = Checked::with_descriptors(None);
     let guard = Guard::new(&machine, look(&mut checked, wished, sink), permission, sink);
-    guard.refusals(&guard.here())
+    let locations: Vec<_> = guard.here().into_iter().chain(served.values().cloned()).collect();
+    guard.refusals(&locations)
 }

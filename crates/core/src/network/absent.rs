@@ -74,6 +74,12 @@ impl ServedFile {
         refused()
     }
 
+    /// What the server knows it by.
+    #[expect(clippy::unused_self, reason = "there is none of these")]
+    pub(crate) fn handle(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     /// Its size.
     #[expect(clippy::unused_self, reason = "there is none of these")]
     pub(crate) fn size_bytes(&self) -> u64 {

@@ -42,6 +42,11 @@ impl ServedFile {
         Ok(Self { connection: RefCell::new(connection), timeout })
     }
 
+    /// What the server knows the file by, whatever its name is; nothing if the protocol has no such thing.
+    pub(crate) fn handle(&self) -> Option<Vec<u8>> {
+        self.connection.borrow().facts().handle.clone()
+    }
+
     /// Its size, as the server said when it was opened or given another one.
     pub(crate) fn size_bytes(&self) -> u64 {
         self.connection.borrow().facts().size_bytes

@@ -70,20 +70,23 @@ pub fn fate(file: &FilePlan, timeout: Duration) -> Result<Created, PrepareError>
 }
 
 /// Makes one file, or keeps it if it is there already. What holds data of others is only replaced where
-/// permission was given, for which `leave` is absent; else it is the option that gives it.
+/// permission was given, for which `leave` is absent; else it is the option that gives it. Besides what was
+/// done, what the server knows the file by.
 pub fn create(
     file: &FilePlan,
     timeout: Duration,
     leave: Option<&str>,
     stop: &AtomicBool,
     sink: EventSink<'_>,
-) -> Result<Created, PrepareError> {
+) -> Result<(Created, Option<Vec<u8>>), PrepareError> {
     Making { file, timeout, leave, stop, sink }.run()
 }
 
-/// Removes a file that this run has made, unless it holds somebody's data by now; a sentence if it stays.
+/// Removes the file with this handle that this run has made, unless it holds somebody's data by now or its
+/// name leads to another one; a sentence if it stays.
 pub(crate) fn remove_made(
     path: &Path,
+    handle: Option<&[u8]>,
     timeout: Duration,
     sink: EventSink<'_>,
 ) -> Result<(), String> {
@@ -94,6 +97,11 @@ pub(crate) fn remove_made(
     let Some(file) = ServedFile::open(path, timeout).map_err(|why| failed(&why))? else {
         return Ok(());
     };
+    if file.handle().as_deref() != handle {
+        return Err(format!(
+            "'{name}' was not removed: another file has taken the place of the one that this run has made"
+        ));
+    }
     if whose_open(&file, path, sink).map_err(|why| failed(&why))?.theirs().is_some() {
         return Err(format!(
             "'{name}', which this run has made, was not removed: it holds data that the run did not write. \
@@ -129,21 +137,23 @@ impl Making<'_> {
         Ok(if is_kept { Created::Kept } else { Created::Remade })
     }
 
-    fn run(&self) -> Result<Created, PrepareError> {
+    fn run(&self) -> Result<(Created, Option<Vec<u8>>), PrepareError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(PrepareError::NotBegun { path: self.path().to_owned() });
         }
         let Some(file) = self.open()? else {
             let made = ServedFile::create(self.path(), self.timeout);
             let made = made.map_err(|why| self.failed("create the file", why))?;
+            let handle = made.handle();
             self.fill(made)?;
             self.tell("created");
-            return Ok(Created::Made);
+            return Ok((Created::Made, handle));
         };
         if self.is_complete(&file)? {
+            let handle = file.handle();
             file.close();
             self.tell("kept, as an earlier run made it");
-            return Ok(Created::Kept);
+            return Ok((Created::Kept, handle));
         }
         self.check(&file)?;
         let step = "set the size of the file";
@@ -153,9 +163,10 @@ impl Making<'_> {
             resize(self.file.size_bytes)?;
         }
         resize(0)?;
+        let handle = file.handle();
         self.fill(file)?;
         self.tell("created again");
-        Ok(Created::Remade)
+        Ok((Created::Remade, handle))
     }
 
     /// Refuses what holds somebody's data; they may have come since the guard looked.
@@ -194,6 +205,7 @@ impl Making<'_> {
         let progress = Progress::new(self.path(), self.file.size_bytes, self.sink);
         progress.add(0);
         let filled = self.write(&file, &progress);
+        let handle = file.handle();
         file.close();
         let why = match filled.and_then(|is_whole| self.confirm(is_whole)) {
             Ok(true) => return Ok(()),
@@ -201,7 +213,7 @@ impl Making<'_> {
             Err(why) => Some(why),
         };
         let (path, done_bytes) = (self.path().to_owned(), progress.done_bytes());
-        let (needed_bytes, partial) = (self.file.size_bytes, self.remove());
+        let (needed_bytes, partial) = (self.file.size_bytes, self.remove(handle.as_deref()));
         Err(match why {
             None => PrepareError::Interrupted { path, done_bytes, needed_bytes, partial },
             Some(why) if why.kind == Kind::NoSpace => {
@@ -252,16 +264,20 @@ impl Making<'_> {
         Err(Failure::new(Kind::Short, words))
     }
 
-    /// Removes a file that is not complete, over a connection of its own, as the first one may be lost.
-    fn remove(&self) -> Partial {
+    /// Removes a file that is not complete, over a connection of its own, as the first one may be lost. What
+    /// the name leads to must still be that file, and hold nothing of others: one that is too long to be read
+    /// while somebody waits stays.
+    fn remove(&self, handle: Option<&[u8]>) -> Partial {
         let Ok(Some(file)) = ServedFile::open(self.path(), self.timeout) else {
             return Partial::Left;
         };
-        let is_short = file.size_bytes() <= LOOKED_BYTES_MAX;
-        match is_short.then(|| whose_open(&file, self.path(), self.sink)) {
-            Some(Ok(found)) if found.theirs().is_some() => return Partial::Kept,
-            Some(Err(_)) => return Partial::Left,
-            _ => {}
+        if file.handle().as_deref() != handle || file.size_bytes() > LOOKED_BYTES_MAX {
+            return Partial::Kept;
+        }
+        match whose_open(&file, self.path(), self.sink) {
+            Ok(found) if found.theirs().is_some() => return Partial::Kept,
+            Err(_) => return Partial::Left,
+            Ok(_) => {}
         }
         if file.remove().is_ok() { Partial::Removed } else { Partial::Left }
     }

@@ -6,15 +6,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fathom_sys::device::PathKind;
 
 use crate::guard::{self, Intent, Refusal};
 use crate::measure::EventSink;
-use crate::network;
-use crate::plan::facts::HostFacts;
+use crate::network::{self, RemotePlan};
+use crate::plan::facts::{self, HostFacts};
 use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved, resolve};
 use crate::request::{EngineChoice, Job, Request, Target};
+use crate::storage::{Location, Served};
 
 /// Why a request cannot be run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +67,8 @@ pub(crate) fn resolved(
 
 /// What would be refused of a job, whatever is wrong with it.
 pub(super) fn refusals(job: &Job, host: &HostFacts, sink: EventSink<'_>) -> Vec<Refusal> {
-    guard::refusals_of(&wished(&job.request, host), &job.permission, sink)
+    let (here, served) = (wished(&job.request, host), wished_served(&job.request, host));
+    guard::refusals_of(&here, &served, &job.permission, sink)
 }
 
 /// What it would write if only its errors were mended. What no test can write to, such as a folder or
@@ -78,8 +81,31 @@ fn wished(request: &Request, host: &HostFacts) -> BTreeMap<PathBuf, Intent> {
     targets.filter_map(|target| wish(target, host)).collect()
 }
 
+/// The same of what other hosts serve.
+fn wished_served(request: &Request, host: &HostFacts) -> BTreeMap<PathBuf, Location> {
+    if request.options.engine == Some(EngineChoice::Null) {
+        return BTreeMap::new();
+    }
+    let timeout = facts::patience(&request.profile);
+    let targets = request.profile.time_spans.iter().flat_map(|span| &span.targets);
+    let wish = |target: &Target| {
+        let (remote, known) = (target.path.remote()?, host.served(target)?);
+        if known.is_read_only || !(creates(target) || target.is_changed()) {
+            return None;
+        }
+        let plan = RemotePlan { facts: known.clone(), timeout, ..RemotePlan::default() };
+        let served = Served { remote: remote.clone(), plan: Arc::new(plan) };
+        Some((served.path().to_owned(), Location::Served(served)))
+    };
+    targets.filter_map(wish).collect()
+}
+
+fn creates(target: &Target) -> bool {
+    target.create_bytes.is_some_and(|bytes| bytes > 0)
+}
+
 fn wish(target: &Target, host: &HostFacts) -> Option<(PathBuf, Intent)> {
-    let creates = target.create_bytes.is_some_and(|bytes| bytes > 0);
+    let creates = creates(target);
     let known = host.here(target)?;
     if known.is_read_only || !(creates || target.is_changed()) {
         return None;

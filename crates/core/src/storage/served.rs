@@ -50,9 +50,10 @@ impl Storage for Served {
         let is_granted = permission.overwrite && label.is_allowed_by(&permission.allow_write);
         let leave = (!is_granted).then(|| label.option());
         let timeout = self.plan.timeout;
-        let created = served::create(file, timeout, leave.as_deref(), with.stop, with.sink)?;
+        let (created, handle) =
+            served::create(file, timeout, leave.as_deref(), with.stop, with.sink)?;
         if created == Created::Made {
-            with.checked.note_served(self);
+            with.checked.note_served(self, handle);
         }
         Ok(created)
     }
@@ -76,8 +77,9 @@ impl Storage for Served {
         within(sink, doing, || network::floor(self.path(), self.plan.timeout)).ok()
     }
 
-    fn remove_made(&self, _checked: &Checked, sink: EventSink<'_>) -> Result<(), Failure> {
-        Ok(served::remove_made(self.path(), self.plan.timeout, sink)?)
+    fn remove_made(&self, checked: &Checked, sink: EventSink<'_>) -> Result<(), Failure> {
+        let handle = checked.served_handle(self);
+        Ok(served::remove_made(self.path(), handle, self.plan.timeout, sink)?)
     }
 }
 
