@@ -169,9 +169,10 @@ fn an_interrupted_file_whose_name_leads_to_another_one_stays() {
     let address = server.at("inner/mine.dat", server.port()).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_diskspd"));
     command.args(["-c2G", "-b4K", "-d60", "-W0", &address]).current_dir(folder.path());
-    let run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let place = server.path("inner/mine.dat");
     while fs::metadata(&place).map_or(0, |file| file.len()) < 1 << 20 {
+        assert!(run.try_wait().unwrap().is_none(), "it ended before it was interrupted");
         std::thread::sleep(Duration::from_millis(5));
     }
     fs::rename(&place, server.path("inner/aside.dat")).unwrap();

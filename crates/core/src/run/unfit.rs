@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use fathom_sys::device::PathKind;
 
@@ -16,7 +15,7 @@ use crate::network::{self, RemotePlan};
 use crate::plan::facts::{self, HostFacts};
 use crate::plan::resolve::{ErrorClass, ResolveError, ResolveErrors, Resolved, resolve};
 use crate::request::{EngineChoice, Job, Request, Target};
-use crate::storage::{Location, Served};
+use crate::storage::Location;
 
 /// Why a request cannot be run on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,30 +73,26 @@ pub(super) fn refusals(job: &Job, host: &HostFacts, sink: EventSink<'_>) -> Vec<
 /// What it would write if only its errors were mended. What no test can write to, such as a folder or
 /// what takes no writes, is left to them: another target has to be named anyway.
 fn wished(request: &Request, host: &HostFacts) -> BTreeMap<PathBuf, Intent> {
-    if request.options.engine == Some(EngineChoice::Null) {
-        return BTreeMap::new();
-    }
-    let targets = request.profile.time_spans.iter().flat_map(|span| &span.targets);
-    targets.filter_map(|target| wish(target, host)).collect()
+    changed(request).filter_map(|target| wish(target, host)).collect()
 }
 
 /// The same of what other hosts serve.
 fn wished_served(request: &Request, host: &HostFacts) -> BTreeMap<PathBuf, Location> {
-    if request.options.engine == Some(EngineChoice::Null) {
-        return BTreeMap::new();
-    }
     let timeout = facts::patience(&request.profile);
-    let targets = request.profile.time_spans.iter().flat_map(|span| &span.targets);
     let wish = |target: &Target| {
-        let (remote, known) = (target.path.remote()?, host.served(target)?);
-        if known.is_read_only || !(creates(target) || target.is_changed()) {
-            return None;
-        }
+        let known = host.served(target).filter(|known| !known.is_read_only)?;
         let plan = RemotePlan { facts: known.clone(), timeout, ..RemotePlan::default() };
-        let served = Served { remote: remote.clone(), plan: Arc::new(plan) };
-        Some((served.path().to_owned(), Location::Served(served)))
+        let location = Location::of(&target.path, &host.disks, plan).ok()?;
+        Some((location.path().to_owned(), location))
     };
-    targets.filter_map(wish).collect()
+    changed(request).filter_map(wish).collect()
+}
+
+/// The targets that it writes or makes.
+fn changed(request: &Request) -> impl Iterator<Item = &Target> {
+    let touches = request.options.engine != Some(EngineChoice::Null);
+    let targets = request.profile.time_spans.iter().flat_map(|span| &span.targets);
+    targets.filter(move |target| touches && (creates(target) || target.is_changed()))
 }
 
 fn creates(target: &Target) -> bool {
@@ -105,13 +100,9 @@ fn creates(target: &Target) -> bool {
 }
 
 fn wish(target: &Target, host: &HostFacts) -> Option<(PathBuf, Intent)> {
-    let creates = creates(target);
-    let known = host.here(target)?;
-    if known.is_read_only || !(creates || target.is_changed()) {
-        return None;
-    }
+    let known = host.here(target).filter(|known| !known.is_read_only)?;
     let intent = match known.kind {
-        PathKind::File if creates => Intent::Create,
+        PathKind::File if creates(target) => Intent::Create,
         // A device is written without -c.
         PathKind::File | PathKind::BlockDevice => Intent::Write,
         _ => return None,
