@@ -122,7 +122,7 @@ bench-start: build ## How long the commands of the lab take to begin, beside a P
 	@$(BIN)/python benches/start.py --strict
 
 demo: $(BIN)/.lab ## Assess a scratch file: what this storage is good for, in words (SCRATCH=target).
-	$(BIN)/maturin develop --quiet --release --locked
+	$(BIN)/maturin develop --quiet --profile demo --locked
 	@mkdir -p target $(SCRATCH)
 	@FATHOM_STORE=target/demo.sqlite $(BIN)/fathom assess --time 50s --size 512M $(SCRATCH)
 
