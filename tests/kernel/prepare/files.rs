@@ -199,8 +199,8 @@ fn interrupted(path: &Path, overwrite: bool) -> String {
     error.to_string()
 }
 
-/// An interrupted `-c` removed a file of somebody's that was there before and held no data: its owner, mode and
-/// hard links were lost.
+/// An interrupted `-c` removed a file of somebody's that was there before and held no data: its owner, mode
+/// and hard links were lost.
 #[test]
 fn an_interrupted_creation_removed_a_file_that_was_there_before() {
     let home = home();

@@ -45,10 +45,9 @@ impl Before {
         }
         match self {
             Self::Nothing => Partial::EmptiedAlone,
-            Self::Data => Partial::Emptied,
             Self::Zeros(0) => Partial::Restored(0),
             Self::Zeros(bytes) if resize(bytes).is_ok() => Partial::Restored(bytes),
-            Self::Zeros(_) => Partial::Emptied,
+            Self::Data | Self::Zeros(_) => Partial::Emptied,
         }
     }
 }

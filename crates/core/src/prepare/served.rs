@@ -281,9 +281,9 @@ impl Making<'_> {
         Err(Failure::new(Kind::Short, words))
     }
 
-    /// Removes a file that is not complete, or brings it back to what it was, over a connection of its own, as
-    /// the first one may be lost. What the name leads to must still be that file, and hold nothing of others:
-    /// one that is too long to be read while somebody waits stays.
+    /// Removes a file that is not complete, or brings it back to what it was, over a connection of its own,
+    /// as the first one may be lost. What the name leads to must still be that file, and hold nothing of
+    /// others: one that is too long to be read while somebody waits stays.
     fn undo(&self, before: Before, handle: Option<&[u8]>) -> Partial {
         let Ok(Some(file)) = ServedFile::open(self.path(), self.timeout) else {
             return Partial::Left;
