@@ -33,6 +33,9 @@ fn reads_and_guards(server: &impl FileServer, protocol: &str) {
     let words = unnamed.errors.split_whitespace();
     let token = words.clone().find(|word| word.starts_with("--allow-write=")).unwrap();
     assert!(token.ends_with(&format!(":{FILE_BYTES}")), "{token}");
+    // It was called a whole device.
+    assert!(!unnamed.errors.contains("device"), "{}", unnamed.errors);
+    assert!(unnamed.errors.contains("the file "), "{}", unnamed.errors);
     assert_eq!(server.file(), before, "a refused run has written");
     let written = tried(&["-w100", "--overwrite", token]).good();
     assert_eq!(written.sum("write", "ios"), 500);
@@ -161,6 +164,33 @@ fn a_file_on_an_export_is_made_and_only_ours_are_made_again() {
         return skip("NFS-Ganesha does not run here");
     };
     makes_files(&server);
+}
+
+/// `--explain` let a file go ahead that is not there and cannot be made.
+fn explains_that_nothing_can_be_made(server: &impl FileServer) {
+    let folder = tempfile::tempdir().unwrap();
+    let address = server.at("new.dat", server.port()).to_string();
+    let load = ["-c1M", "-b4K", "-w100", "-d60", "-W0", "--stop-ios=9"];
+    for more in [&["--explain"][..], &[]] {
+        let ran = run(folder.path(), &[&load[..], more, &[&address]].concat());
+        assert_eq!(ran.code, Some(1), "{more:?}: {}", ran.errors);
+        assert!(ran.errors.contains("for reading only"), "{more:?}: {}", ran.errors);
+    }
+    assert!(!server.path("new.dat").exists());
+}
+
+#[test]
+fn explain_did_not_see_that_a_share_is_for_reading_only() {
+    let Some(server) = Samba::start("", "read only = yes") else { return };
+    explains_that_nothing_can_be_made(&server);
+}
+
+#[test]
+fn explain_did_not_see_that_an_export_is_for_reading_only() {
+    let Some(server) = Ganesha::start(&Export { access: "RO", ..Export::default() }) else {
+        return skip("NFS-Ganesha does not run here");
+    };
+    explains_that_nothing_can_be_made(&server);
 }
 
 /// Interrupts `-c2G` of this file once 1 MiB of it is written; the exit code and what is said.
