@@ -160,7 +160,7 @@ fn links_lead_to_the_file_even_where_there_is_none_yet() {
     assert_eq!(fs::metadata(&path).expect("a file").len(), 5000);
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
     assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
-    // Who ends the run before the file is touched keeps it, and who does so afterwards has none.
+    // Who ends the run before the file is touched keeps it, and who does so afterwards has an empty one.
     let stop = AtomicBool::new(true);
     let stop_soon =
         |event: Event| stop.store(matches!(event, Event::Filling { .. }), Ordering::Relaxed);
@@ -171,8 +171,11 @@ fn links_lead_to_the_file_even_where_there_is_none_yet() {
     assert_eq!(make(&link, 5000).expect("kept"), Created::Kept);
     stop.store(false, Ordering::Relaxed);
     let error = create(&file, false, &mut Checked::default(), &stop, &stop_soon).expect_err("stop");
-    assert!(matches!(error, PrepareError::Interrupted { .. }), "{error}");
-    assert!(!path.exists());
+    assert!(
+        matches!(error, PrepareError::Interrupted { partial: Partial::Emptied, .. }),
+        "{error}"
+    );
+    assert_eq!(fs::read(&path).expect("it stays"), b"");
     assert!(fs::symlink_metadata(&link).expect("a link").is_symlink());
 }
 
