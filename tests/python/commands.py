@@ -30,8 +30,14 @@ if TYPE_CHECKING:
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 _REQUEST_BYTES = 1 << 20
-# What functions import, and most commands need.
-_LATER = ("alembic.command", "alembic.config", "platformdirs", "sqlalchemy.dialects.sqlite")
+# What is imported when it is first used, and most commands need.
+_LATER = (
+    "alembic.command",
+    "alembic.config",
+    "platformdirs",
+    "scipy.optimize",
+    "sqlalchemy.dialects.sqlite",
+)
 # Stands for a request, and comes with a socket on which other requests will come.
 _LISTEN = b"listen"
 # Who starts these ends them, by whatever signal: they are processes that a shell starts.
