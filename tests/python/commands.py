@@ -2,18 +2,21 @@
 
 A process that has loaded all of Fathom waits for command lines, and forks for each: what a command
 does ends with it, as for any process. Tests of how Fathom starts, or of signals, start ``COMMAND``.
-For tests that run the commands of a shell, ``fathom_in`` puts a ``fathom`` into a folder.
+For tests that run the commands of a shell, ``fathom_in`` puts a ``fathom`` into a folder; and
+``forked`` starts one that goes on beside the test.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import marshal
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -30,10 +33,17 @@ if TYPE_CHECKING:
 
 COMMAND = [sys.executable, "-c", "from fathom.cli import main; main()"]
 _REQUEST_BYTES = 1 << 20
-# What functions import, and most commands need.
-_LATER = ("alembic.command", "alembic.config", "platformdirs", "sqlalchemy.dialects.sqlite")
+# What is imported when it is first used, and most commands need.
+_LATER = (
+    "alembic.command",
+    "alembic.config",
+    "platformdirs",
+    "scipy.optimize",
+    "sqlalchemy.dialects.sqlite",
+)
 # Stands for a request, and comes with a socket on which other requests will come.
 _LISTEN = b"listen"
+_REQUESTS = ".requests"
 # Who starts these ends them, by whatever signal: they are processes that a shell starts.
 _SERVING = ("serve", "fleet")
 # It loads next to nothing, and hands on all that a process has of its own.
@@ -136,9 +146,49 @@ def _channel() -> socket.socket:
     return ours
 
 
+class Forked:
+    """A command that goes on beside the test."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        """Take what was sent the request."""
+        self._channel = channel
+        self.pid = int.from_bytes(channel.recv(8), "little")
+
+    def end(self, number: int = signal.SIGTERM, most_s: float = 30) -> None:
+        """Send it a signal and wait for its end, unless it was ended."""
+        if self._channel.fileno() < 0:
+            return
+        with self._channel, suppress(ProcessLookupError):
+            self._channel.settimeout(most_s)
+            os.kill(self.pid, number)
+            self._channel.recv(1)
+
+
+def forked(
+    *args: str, out: int, cwd: Path, environment: Mapping[str, str], before: str = ""
+) -> Forked:
+    """Start a ``fathom`` with no input that writes there, and goes on beside the test."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.connect(str(program().parent / _REQUESTS))
+    started = {**os.environ, **environment}
+    request = _Request(["fathom", *args], str(cwd), started, _umask(), before)
+    with Path(os.devnull).open("rb") as nothing:
+        socket.send_fds(channel, [marshal.dumps(tuple(request))], [nothing.fileno(), out, 2])
+    return Forked(channel)
+
+
+@cache
+def program() -> Path:
+    """Return a ``fathom`` that is forked."""
+    folder = Path(tempfile.mkdtemp(prefix="fathom-forked-"))
+    atexit.register(shutil.rmtree, folder)
+    fathom_in(folder)
+    return folder / "fathom"
+
+
 def fathom_in(folder: Path) -> None:
     """Put a ``fathom`` into a folder, which is forked as those above until this process ends."""
-    address = folder / ".requests"
+    address = folder / _REQUESTS
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(address))
         listener.listen()
@@ -207,9 +257,17 @@ def _next_of_shells(listener: socket.socket, lifeline: socket.socket) -> Callabl
                 channel.send(os.getpid().to_bytes(8, "little"))
             except BrokenPipeError:  # Who asked was ended meanwhile.
                 os._exit(0)
+            _end_with(channel)
             _become(asked, streams)
             return lambda code: _tell(channel, code)
         channel.close()
+
+
+def _end_with(channel: socket.socket) -> None:
+    """Have this process killed once who asked for it is gone: a signal may have killed that."""
+    fcntl.fcntl(channel, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(channel, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(channel, fcntl.F_SETFL, fcntl.fcntl(channel, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _tell(channel: socket.socket, code: int) -> None:
