@@ -52,7 +52,7 @@ import marshal, os, sys, _signal, _socket
 if sys.argv[1:] and sys.argv[1] in {serving}:
     os.execv({python!r}, [*{command}, *sys.argv[1:]])
 os.umask(mask := os.umask(0))
-asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, ""))
+asked = marshal.dumps((sys.argv, os.getcwd(), dict(os.environ), mask, {before!r}))
 channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 channel.connect({address!r})
 streams = b"".join(one.to_bytes(4, sys.byteorder) for one in (0, 1, 2))
@@ -186,15 +186,18 @@ def program() -> Path:
     return folder / "fathom"
 
 
-def fathom_in(folder: Path) -> None:
-    """Put a ``fathom`` into a folder, which is forked as those above until this process ends."""
+def fathom_in(folder: Path, before: str = "") -> None:
+    """Put a ``fathom`` into a folder, which is forked as those above until this process ends.
+
+    ``before`` is what Python does first in it.
+    """
     address = folder / _REQUESTS
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(address))
         listener.listen()
         socket.send_fds(_channel(), [_LISTEN], [listener.fileno(), _lifeline().fileno()])
     program = folder / "fathom"
-    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND}
+    filled = {"python": sys.executable, "serving": _SERVING, "command": COMMAND, "before": before}
     program.write_text(_PROGRAM.format(address=str(address), **filled))
     program.chmod(0o755)
 
