@@ -408,6 +408,9 @@ def test_what_a_client_has_sent_does_nothing_when_it_is_sent_again(fleet: Fleet)
     assert state() == "free"
 
 
+_SLOW = "4M"
+
+
 @contextmanager
 def _slow_server(place: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the address of a device that is slow, and where its server says when it read."""
@@ -415,8 +418,8 @@ def _slow_server(place: str, folder: Path) -> Iterator[tuple[str, Path]]:
         pytest.skip("there is no nbdkit")
     port, log = free_port(), folder / "server"
     words = ["nbdkit", "--foreground", "--exit-with-parent", "--ipaddr", place, "--port", f"{port}"]
-    words += ["--filter=log", "--filter=rate", "memory", "2M", f"logfile={log}"]
-    words += ["rate=4M", "burstiness=0.1"]
+    words += ["--filter=log", "--filter=rate", "memory", "16M", f"logfile={log}"]
+    words += [f"rate={_SLOW}", "burstiness=0.1", f"rate-file={folder}/rate"]
     with subprocess.Popen(words, stdin=subprocess.DEVNULL) as server:
         try:
             while not answers(place, port):
@@ -451,8 +454,11 @@ def test_three_hosts_on_one_server_begin_as_it_sees_them_begin_and_it_is_the_lim
     ):
         load = ["-b4K", "-r", "-o2", "-L", "-W0", "-d1", target]
         results = [runner.of_first(hosts).measure(load).result for hosts in (1, 2, 3)]
+        # What is there is read before it is written, which would take its time.
+        (tmp_path / "rate").write_text("4G")
         with pytest.raises(fathom.RefusedError, match="mean one block device"):
             runner.measure(["-w100", *load])
+        (tmp_path / "rate").write_text(_SLOW)
         (told,) = [one for one in find(results, [1, 2, 3]) if one.rule == "shared-limit"]
         assert f"The server that the hosts share, {target}," in told.remedy
         # A busy server writes down late what it read; the best of some starts tells.
